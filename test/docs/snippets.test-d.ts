@@ -2,10 +2,10 @@
  * The TypeScript blocks of the documents, word for word, so that the compiler reads them;
  * docs.test.ts holds both to each other. Nothing here runs.
  */
-/* oxlint-disable vitest/require-mock-type-parameters, no-restricted-imports -- the documents show the plain form */
+/* oxlint-disable no-restricted-imports -- the documents show the plain form */
 import { createServer } from 'node:http';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { applyPodStatusPatch, BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
+import { BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
 import { accessParts, rbacManifest } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
@@ -18,15 +18,12 @@ import { createStatusPage } from 'kubelet-status-manager/statusz';
 import type { Container } from 'kubelet-status-manager';
 import { checkContainerRuntime } from 'kubelet-status-manager/testing';
 import { Registry } from 'prom-client';
-import { expect, vi } from 'vitest';
 import type { ContainerStatusInput, ObservedPod, Pod, PodClient, PodManager } from '../../src/status-manager/index.ts';
 
 declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean; run(pod: Pod): void };
 declare const podsOfThisNode: Pod[];
 declare const pod: Pod;
 declare const uid: string;
-declare const name: string;
-declare const namespace: string;
 declare const containerStatuses: ContainerStatusInput[];
 declare const sandboxes: NonNullable<ObservedPod['sandboxes']>;
 declare const podIPs: string[];
@@ -54,25 +51,6 @@ export async function overClientNode(): Promise<void> {
   manager.terminatePod(pod);
 
   await manager.stop({ drain: true });
-}
-
-export async function overMock(): Promise<void> {
-  let onServer = pod;
-  const api = {
-    readNamespacedPod: vi.fn(async () => onServer),
-    patchNamespacedPodStatus: vi.fn(async ({ body }: { body: object }) => {
-      const { status = {} } = body as Pod;
-      onServer = { ...onServer, status: applyPodStatusPatch(onServer.status ?? {}, status) };
-      return onServer;
-    }),
-    deleteNamespacedPod: vi.fn(async () => onServer),
-  };
-  const manager = new StatusManager({ client: api, podDeletionSafety: () => false });
-  manager.setPodStatus(pod, { phase: 'Running' });
-  expect(await manager.syncBatch(false)).toMatchObject({ tried: 1, written: 1 });
-  expect(onServer.status?.phase).toBe('Running');
-  const body = { metadata: { uid }, status: { phase: 'Running', startTime: expect.any(String) } };
-  expect(api.patchNamespacedPodStatus).toHaveBeenCalledWith({ name, namespace, body }, expect.anything());
 }
 
 export async function withMetrics(client: PodClient, podManager: PodManager): Promise<unknown> {
