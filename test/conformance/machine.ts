@@ -54,17 +54,22 @@ export class Machine {
 
   /** Starts our agent, and resolves when its node is ready. */
   async startAgent(): Promise<void> {
+    const nodeIP = `10.99.${this.#index}.1`;
     const log = openSync(path.join(this.#folder, 'agent.log'), 'a');
     const args = [
       ...['--kubeconfig', this.#path('control-plane', `${node}.kubeconfig`)],
       ...['--hostname-override', node],
-      ...['--node-ip', `10.99.${this.#index}.1`],
-      ...['--port', String(10_250 + this.#index)],
+      ...['--node-ip', nodeIP],
+      // Some specs expect the kubelet API on the kubelet's default port.
+      ...['--address', nodeIP],
       ...['--healthz-port', '0'],
       ...['--root-dir', this.#path('agent')],
       ...['--pod-logs-dir', this.#path('pod-logs')],
       ...['--container-runtime-endpoint', this.#endpoint],
       ...['--cgroup-root', `/conformance-${this.#index}`],
+      // The API server has no client certificate for kubelets.
+      '--anonymous-auth',
+      ...['--authorization-mode', 'AlwaysAllow'],
       '--register-node',
     ];
     this.#agent = spawn(process.execPath, ['dist/examples/containerd-agent/main.js', ...args], {

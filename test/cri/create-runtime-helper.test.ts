@@ -153,7 +153,7 @@ describe.skipIf(why !== undefined)(
       );
     });
 
-    it('shares an emptyDir in memory and a subPath between containers, and sees changes of a ConfigMap', async () => {
+    it('shares an emptyDir in memory and a subPath with the mode of its volume between containers, and sees changes of a ConfigMap', async () => {
       const mounts = [
         { name: 'shared', mountPath: '/shared' },
         { name: 'disk', mountPath: '/own', subPathExpr: '$(POD)/deep' },
@@ -162,9 +162,10 @@ describe.skipIf(why !== undefined)(
       const env = [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }];
       createPod(
         'shares',
-        `cat /shared/from-init /own/from-init > /dev/termination-log; stat -fc %T /shared >> /dev/termination-log; until grep -q two /config/a.conf; do sleep 0.1; done`,
+        `cat /shared/from-init /own/from-init > /dev/termination-log; stat -fc %T /shared >> /dev/termination-log; stat -c '%a %g' /own >> /dev/termination-log; until grep -q two /config/a.conf; do sleep 0.1; done`,
         { volumeMounts: mounts, env },
         {
+          securityContext: { fsGroup: 3000 },
           initContainers: [
             {
               name: 'init',
@@ -186,7 +187,7 @@ describe.skipIf(why !== undefined)(
       objects.set('/api/v1/namespaces/default/configmaps/settings', { data: { color: 'blue', 'a.conf': 'two' } });
       // An update of the pod leads to a sync; without one, it takes up to a minute.
       server.pods.patch('default', 'shares', { metadata: { annotations: { now: 'changed' } } });
-      expect(await messageOf('shares')).toBe('a\nb\ntmpfs\n');
+      expect(await messageOf('shares')).toBe('a\nb\ntmpfs\n2777 3000\n');
     });
 
     it('waits with the reason for a ConfigMap that does not exist, and starts when it does', async () => {

@@ -13,7 +13,7 @@ const openSegment = openPath | constants.O_NOFOLLOW;
  * symbolic link. Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
  */
 export async function bindSubPath(volume: string, subPath: string, target: string): Promise<void> {
-  const handle = await openInside(await realpath(volume), subPath, (await stat(volume)).mode & 0o777);
+  const handle = await openInside(await realpath(volume), subPath, (await stat(volume)).mode & 0o7777);
   try {
     const opened = await handle.stat();
     if (opened.isSymbolicLink()) throw new Error('the path is a link');
@@ -43,7 +43,7 @@ async function openInside(root: string, subPath: string, mode: number): Promise<
         if (error.code !== 'ENOENT') throw error;
         await mkdir(path, { mode });
         const created = await open(path, openSegment | constants.O_DIRECTORY);
-        // Sets the mode regardless of the umask.
+        // The mode of the volume, regardless of the umask; mkdir ignores the setgid bit of an fsGroup.
         await chmod(`/proc/self/fd/${created.fd}`, mode);
         return created;
       });
