@@ -29,11 +29,11 @@ export async function runGinkgo(run: GinkgoRun): Promise<SpecResult[]> {
   const child = spawn(path.join(assets, 'ginkgo'), argumentsOf(run), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, KUBECONFIG: kubeconfig },
-    // Ctrl-C does not reach it a second time, after which it would not delete namespaces.
+    // In a process group of its own: a signal must reach each of its processes, and each only once.
     detached: true,
   });
   // Ginkgo ends its specs, whose namespaces are deleted, and writes the report.
-  const interrupt = (): void => void child.kill('SIGTERM');
+  const interrupt = (): void => void process.kill(-child.pid!, 'SIGTERM');
   signal?.addEventListener('abort', interrupt, { once: true });
   const output = createWriteStream(log);
   for (const stream of [child.stdout, child.stderr]) stream.pipe(output, { end: false });

@@ -162,7 +162,7 @@ describe.skipIf(why !== undefined)(
       const env = [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }];
       createPod(
         'shares',
-        `cat /shared/from-init /own/from-init > /dev/termination-log; stat -fc %T /shared >> /dev/termination-log; stat -c '%a %g' /own >> /dev/termination-log; until grep -q two /config/a.conf; do sleep 0.1; done`,
+        `cat /shared/from-init /own/from-init > /dev/termination-log; stat -fc %T /shared >> /dev/termination-log; stat -c '%a %g' /own /shared >> /dev/termination-log; until grep -q two /config/a.conf; do sleep 0.1; done`,
         { volumeMounts: mounts, env },
         {
           securityContext: { fsGroup: 3000 },
@@ -187,7 +187,7 @@ describe.skipIf(why !== undefined)(
       objects.set('/api/v1/namespaces/default/configmaps/settings', { data: { color: 'blue', 'a.conf': 'two' } });
       // An update of the pod leads to a sync; without one, it takes up to a minute.
       server.pods.patch('default', 'shares', { metadata: { annotations: { now: 'changed' } } });
-      expect(await messageOf('shares')).toBe('a\nb\ntmpfs\n2777 3000\n');
+      expect(await messageOf('shares')).toBe('a\nb\ntmpfs\n2777 3000\n3777 3000\n');
     });
 
     it('waits with the reason for a ConfigMap that does not exist, and starts when it does', async () => {

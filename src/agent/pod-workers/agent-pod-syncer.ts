@@ -178,7 +178,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const restartAllContainers =
       status.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') === true;
     const context = { restartAllContainers, previous, signal };
-    const results = await this.#runtimeManager.syncPod(pod, runtimeStatus, context);
+    // A pod on the network of the host has the addresses that its status shows.
+    const ips = status.podIPs?.flatMap(({ ip }) => ip ?? []);
+    const results = await this.#runtimeManager.syncPod(pod, { ...runtimeStatus, ips }, context);
     this.#updateReasons(uid, results);
     this.#resizeProgress.reportErrors(pod, results);
     const error = syncError(results);

@@ -102,7 +102,8 @@ export class RuntimeManager {
       const result = await this.#createSandbox(pod, actions.attempt);
       results.push(result);
       if (result.sandboxID === undefined) return results;
-      ({ sandboxID, ips } = result);
+      sandboxID = result.sandboxID;
+      if (pod.spec?.hostNetwork !== true) ips = result.ips;
       this.#options.onPodSandboxReady(pod);
     }
     if (actions.containersToUpdate.length > 0) results.push(await this.#resizePod(pod, actions, signal));

@@ -48,7 +48,7 @@ export interface ContainerConfig {
   readonly sandboxID?: string | undefined;
   /** The result of `pullImage`; absent in a runtime without images. */
   readonly imageRef?: string | undefined;
-  /** The pod's addresses, the primary one first. Default: none are known, as with hostNetwork. */
+  /** The pod's addresses, the primary one first; with hostNetwork those of the node. Default: none are known. */
   readonly podIPs?: readonly string[] | undefined;
   /** The ID of the container whose process namespace an ephemeral container targets: its `targetContainerName`. */
   readonly targetContainerID?: string | undefined;

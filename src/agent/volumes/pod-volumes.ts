@@ -108,8 +108,8 @@ export class PodVolumes implements VolumeManager {
 
   async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined): Promise<void> {
     if (await isMountPoint(path)) return;
+    // Like the kubelet's, it keeps the mode of a new tmpfs, 01777.
     await mountTmpfs(path, memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'));
-    await chmod(path, 0o777);
   }
 }
 
