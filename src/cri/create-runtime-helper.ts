@@ -90,6 +90,7 @@ export function createRuntimeHelper(
   return {
     volumeManager: {
       waitForAttachAndMount: (pod, callOptions) => volumes.waitForAttachAndMount(pod, callOptions),
+      cleanupOrphanedPodDirs: (podUIDs, callOptions) => volumes.cleanupOrphanedPodDirs(podUIDs, callOptions),
       waitForUnmount: async (pod) => {
         objects?.forgetPod(pod);
         await volumes.waitForUnmount(pod);

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { accessParts, permissionsOf, resourceOf } from '../../src/kube/access/permissions.ts';
+import { allAccessParts, permissionsOf, resourceOf } from '../../src/kube/access/permissions.ts';
 import { defaultOptions } from '../../src/status-manager/options.ts';
 import {
   containerTypes,
@@ -235,7 +235,7 @@ describe('the permissions in docs/guides/production.md', () => {
       part = name!.replaceAll('`', '') || part;
       return verbs!.split(/[;,] /).map((verb) => `${part}: ${verb} ${resource}`);
     });
-    const checked = accessParts.flatMap((name) =>
+    const checked = allAccessParts.flatMap((name) =>
       permissionsOf([name], 'node-a').map((permission) => `${name}: ${permission.verb} ${resourceOf(permission)}`),
     );
     expect(shown.toSorted()).toEqual(checked.toSorted());

@@ -291,6 +291,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       podSyncer.removeOrphanedPods(podUIDs);
     },
     gcBackOffs: () => podSyncer.gcBackOffs(),
+    cleanupOrphanedPodDirs: options.volumeManager?.cleanupOrphanedPodDirs?.bind(options.volumeManager),
   };
   const startUp = new StartUp({ sourcesReady, statusManager, podManager, logger });
   const syncLoop = new AgentSyncLoop({

@@ -92,7 +92,12 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
     refuseOption('allowedUnsafeSysctls', "a list of sysctls: ['net.core.*']");
   requireFunctionOption('canAdmitPod', options.canAdmitPod);
   if (options.volumeManager !== undefined)
-    requirePort('volumeManager', options.volumeManager, ['waitForAttachAndMount', 'waitForUnmount']);
+    requirePort(
+      'volumeManager',
+      options.volumeManager,
+      ['waitForAttachAndMount', 'waitForUnmount'],
+      ['cleanupOrphanedPodDirs'],
+    );
   if (options.handlerRunner !== undefined) requirePort('handlerRunner', options.handlerRunner, ['run']);
   if (options.prober !== undefined) requirePort('prober', options.prober, ['probe']);
   if (options.eventRecorder !== undefined) requirePort('eventRecorder', options.eventRecorder, ['event']);

@@ -44,6 +44,12 @@ export interface VolumeManager {
   waitForAttachAndMount(pod: ValidPod, options: CallOptions): Promise<void>;
   /** Resolves when no volume of the pod is mounted any more. */
   waitForUnmount(pod: ValidPod, options: CallOptions): Promise<void>;
+  /**
+   * Removes the folders of all pods but these, which an earlier agent may have left. No pod is added or removed until it
+   * resolves. Called every 2 seconds, so it should only list folders if there are none. Source: kubelet
+   * `cleanupOrphanedPodDirs`.
+   */
+  cleanupOrphanedPodDirs?(existingPodUIDs: ReadonlySet<string>, options: CallOptions): Promise<void>;
 }
 
 /** For example a `ProberManager`. */
@@ -289,7 +295,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     }
   }
 
-  async #volumes(method: keyof VolumeManager, pod: ValidPod, signal: AbortSignal | undefined): Promise<void> {
+  async #volumes(
+    method: 'waitForAttachAndMount' | 'waitForUnmount',
+    pod: ValidPod,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { volumeManager, clock } = this.#options;
     if (volumeManager === undefined) return;
     const bounds = { clock, timeoutMs: volumesTimeoutMs, signals: [signal] };

@@ -1,10 +1,11 @@
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
+import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
@@ -22,6 +23,8 @@ export interface PodCleanupsOptions {
   readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
   /** Removes stored data of all pods except these. */
   readonly removeOrphanedPods: (remainingPodUIDs: ReadonlySet<string>) => void;
+  /** Removes the folders of all pods except these. Default: there are none. */
+  readonly cleanupOrphanedPodDirs?: VolumeManager['cleanupOrphanedPodDirs'];
   /** Removes expired back-off entries. */
   readonly gcBackOffs: () => void;
   readonly logger: Logger;
@@ -40,6 +43,7 @@ const orphanGracePeriodSeconds = 1;
  * 3. Pods that should run and have no worker get one: static pods that were added again with the same UID.
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
+ * 6. Folders of pods that are gone are removed.
  *
  * Source: kubelet `HandlePodCleanups`.
  */
@@ -79,6 +83,12 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
     podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
   }
   options.gcBackOffs();
+  const existing = new Set([...pods.map(uidOf), ...known, ...runningPods.map(({ uid }) => uid)]);
+  try {
+    await options.cleanupOrphanedPodDirs?.(existing, { signal });
+  } catch (thrown) {
+    if (!signal.aborted) logger.warn({ reason: reasonOf(thrown) }, 'Failed to remove the folders of orphaned pods');
+  }
 }
 
 /** Source: kubelet `filterTerminalPodsToDelete`. */

@@ -18,13 +18,21 @@ export async function bindMountOpenFile(fd: number, path: string): Promise<void>
 
 /** Unmounts what is mounted at a path or below. */
 export async function unmountAll(path: string): Promise<void> {
+  for (const mount of (await mountsBelow(path)).toReversed())
+    await run('umount', ['--no-canonicalize', mount]).catch(() =>
+      run('umount', ['--no-canonicalize', '--lazy', mount]),
+    );
+}
+
+/** Whether something is mounted at a path or below. */
+export async function hasMounts(path: string): Promise<boolean> {
+  return (await mountsBelow(path)).length > 0;
+}
+
+async function mountsBelow(path: string): Promise<string[]> {
   const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
   const mounts = mountInfo.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
-  for (const mount of mounts.toReversed())
-    if (mount === path || mount.startsWith(`${path}/`))
-      await run('umount', ['--no-canonicalize', mount]).catch(() =>
-        run('umount', ['--no-canonicalize', '--lazy', mount]),
-      );
+  return mounts.filter((mount) => mount === path || mount.startsWith(`${path}/`));
 }
 
 /** Whether the path, a directory or a file, is a mount point. */

@@ -1,7 +1,8 @@
-import { access, chmod, mkdir, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Container, Pod } from '../../kube/types.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
@@ -10,7 +11,7 @@ import type { CallOptions } from '../runtime/container-runtime.ts';
 import { writeAtomically } from './atomic-writer.ts';
 import { checkHostPathType } from './host-path-type.ts';
 import { memoryVolumeSize } from './memory-size.ts';
-import { isMountPoint, mountTmpfs, unmountAll } from './mounts.ts';
+import { hasMounts, isMountPoint, mountTmpfs, unmountAll } from './mounts.ts';
 import { setVolumeOwnership } from './volume-ownership.ts';
 import { collectPayload, type PayloadSources } from './volume-payload.ts';
 import { fsGroupOf, podDirectory, type Volume, volumePath, volumesOf } from './volume-sources.ts';
@@ -35,8 +36,12 @@ export class PodVolumes implements VolumeManager {
   /** Volumes that were set up, by pod. */
   readonly #ready = new Map<string, Set<string>>();
 
+  readonly #cleanUpFailures: FailureLog;
+
   constructor(options: PodVolumesOptions) {
     this.#options = options;
+    const { clock, logger } = options;
+    this.#cleanUpFailures = new FailureLog({ clock, logger, what: 'Removing the folders of orphaned pods' });
   }
 
   async waitForAttachAndMount(pod: Pod, { signal }: CallOptions): Promise<void> {
@@ -54,6 +59,28 @@ export class PodVolumes implements VolumeManager {
     await unmountAll(folder);
     for (const name of ['volume-subpaths', 'volumes', 'plugins'])
       await rm(join(folder, name), { recursive: true, force: true });
+  }
+
+  /** Failures are logged, and the next call tries again. */
+  async cleanupOrphanedPodDirs(existingPodUIDs: ReadonlySet<string>, { signal }: CallOptions): Promise<void> {
+    const pods = join(this.#options.rootDirectory, 'pods');
+    const failures: string[] = [];
+    for (const uid of await namesIn(pods)) {
+      if (existingPodUIDs.has(uid)) continue;
+      signal?.throwIfAborted();
+      const folder = join(pods, uid);
+      try {
+        await unmountAll(folder);
+        // What is mounted, a host path for example, must not be removed.
+        if (await hasMounts(folder)) throw new Error('a volume cannot be unmounted');
+        await rm(folder, { recursive: true, force: true });
+        this.#options.logger.info({ podUID: uid }, 'Removed the folder of an orphaned pod');
+      } catch (error) {
+        failures.push(`${folder}: ${(error as Error).message}`);
+      }
+    }
+    if (failures.length > 0) this.#cleanUpFailures.failed(new Error(failures.join('; ')));
+    else this.#cleanUpFailures.succeeded();
   }
 
   /** Retries until the volume is set up. If an update of an existing volume fails, its old files stay usable. */
@@ -110,6 +137,16 @@ export class PodVolumes implements VolumeManager {
     if (await isMountPoint(path)) return;
     // Like the kubelet's, it keeps the mode of a new tmpfs, 01777.
     await mountTmpfs(path, memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'));
+  }
+}
+
+/** Empty if the folder does not exist. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
   }
 }
 

@@ -1,5 +1,5 @@
 /** A part of the library or of an agent that sends requests to the API server. */
-export type AccessPart = 'status-manager' | 'informer' | 'mirror-pods' | 'node' | 'events';
+export type AccessPart = 'status-manager' | 'informer' | 'mirror-pods' | 'node' | 'events' | 'runtime-helper';
 
 /** One permission of a user. */
 export interface Permission {
@@ -70,11 +70,32 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
       { verb: 'create', resource: 'events', purpose: 'Events are recorded' },
       { verb: 'patch', resource: 'events', purpose: 'Events that repeat are counted' },
     ],
+    'runtime-helper': [
+      { verb: 'get', resource: 'configmaps', purpose: 'pods get environment and volumes from ConfigMaps' },
+      { verb: 'get', resource: 'secrets', purpose: 'pods get environment, volumes and pull credentials from Secrets' },
+      { verb: 'list', resource: 'services', purpose: 'pods get the addresses of Services' },
+      {
+        verb: 'create',
+        resource: 'serviceaccounts',
+        subresource: 'token',
+        purpose: 'pods get the token of their service account',
+      },
+      {
+        verb: 'get',
+        group: 'node.k8s.io',
+        resource: 'runtimeclasses',
+        purpose: 'the handler of a RuntimeClass is found',
+      },
+    ],
   };
 }
 
+/** Every `AccessPart`. */
+export const allAccessParts = Object.keys(rowsOf('')) as readonly AccessPart[];
+
 /**
- * Every `AccessPart`: what a complete node agent needs.
+ * What a complete node agent needs: every `AccessPart` but `runtime-helper`, which reads ConfigMaps and Secrets. Add that
+ * one for `createRuntimeHelper`, unless the user is the node's: the Node authorizer grants it for each object.
  *
  * @example
  * ```ts

@@ -40,6 +40,7 @@ let statusManager: StatusManager<BasicPodManager>;
 let runtime: FakeContainerRuntime;
 let cleanedProbes: string[][];
 let remaining: string[][];
+let keptFolders: string[][];
 beforeEach(() => {
   t = createPodWorkers();
   podManager = new BasicPodManager();
@@ -47,6 +48,7 @@ beforeEach(() => {
   runtime = new FakeContainerRuntime({ clock: t.clock });
   cleanedProbes = [];
   remaining = [];
+  keptFolders = [];
 });
 
 async function cleanUp(): Promise<void> {
@@ -56,6 +58,7 @@ async function cleanUp(): Promise<void> {
       probeManager: { cleanupPods: (uids) => void cleanedProbes.push([...uids]) },
       removeOrphanedPods: (uids) => void remaining.push([...uids]),
       gcBackOffs: () => {},
+      cleanupOrphanedPodDirs: async (uids) => void keptFolders.push([...uids].toSorted()),
     },
     signal,
   );
@@ -290,4 +293,15 @@ it('exited containers that only the runtime knows are left to the garbage collec
   runtime.put({ ...runtimePod, containers: [{ ...runtimePod.containers[0]!, state: 'exited', exitCode: 0 }] });
   await cleanUp();
   expect(calls()).toEqual([]);
+});
+
+describe('folders of pods', () => {
+  it('are kept while the pod exists, has a worker, or runs', async () => {
+    podManager.setPods([withPhase(podOf({}, { uid: 'ended' }), 'Succeeded')]);
+    runtime.put(runtimePod);
+    await cleanUp();
+    // Only the runtime knew it, so it is being killed.
+    expect(keptFolders).toEqual([['1', 'ended']]);
+    await drainAllWorkers(t);
+  });
 });

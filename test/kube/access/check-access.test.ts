@@ -210,4 +210,16 @@ describe('rbacManifest', () => {
     const text = rbacManifest({ nodeName: 'n1', parts: accessParts, subject: { kind: 'User', name: 'u' } });
     expect(text).not.toMatch(/\*|secrets|configmaps|impersonate|deletecollection/);
   });
+
+  it('grants what `createRuntimeHelper` reads with the part runtime-helper', () => {
+    const text = rbacManifest({ nodeName: 'n1', parts: ['runtime-helper'], subject: { kind: 'User', name: 'u' } });
+    const { rules } = parseAllDocuments(text)[0]!.toJS() as { rules: { resources: string[]; verbs: string[] }[] };
+    expect(rules.map(({ resources, verbs }) => `${verbs.join()} ${resources.join()}`)).toEqual([
+      'get configmaps',
+      'get secrets',
+      'list services',
+      'create serviceaccounts/token',
+      'get runtimeclasses',
+    ]);
+  });
 });
