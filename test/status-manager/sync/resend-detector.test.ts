@@ -66,6 +66,42 @@ describe('ResendDetector', () => {
       'Terminal pod still has Ready=True cached',
     ],
     [
+      'times alone, with the order of the conditions',
+      (time) =>
+        merge({
+          '$setElementOrder/conditions': [{ type: 'Ready' }],
+          conditions: [{ type: 'Ready', lastTransitionTime: time }],
+        }),
+      'Terminal pod still has Ready=True cached',
+    ],
+    [
+      'the time of one condition, and the status of another',
+      (time) =>
+        merge({
+          conditions: [
+            { type: 'Ready', lastTransitionTime: time },
+            { type: 'Initialized', status: 'True' },
+          ],
+        }),
+      'The API server does not keep what is written',
+    ],
+    [
+      'times and a message',
+      (time) => merge({ message: 'm', conditions: [{ type: 'Ready', lastTransitionTime: time }] }),
+      'The API server does not keep what is written',
+    ],
+    [
+      'a time and a status, in a JSON patch',
+      (time) => ({
+        type: 'application/json-patch+json',
+        body: [
+          { op: 'replace', path: '/status/conditions/0/lastTransitionTime', value: time },
+          { op: 'replace', path: '/status/conditions/0/status', value: 'False' },
+        ],
+      }),
+      'The API server does not keep what is written',
+    ],
+    [
       'a condition with its time',
       (time) => merge({ conditions: [{ type: 'Ready', status: 'False', lastTransitionTime: time }] }),
       'The API server does not keep what is written',
@@ -98,11 +134,79 @@ describe('ResendDetector', () => {
       },
       ['conditions', 'volumeHealth'],
     ],
+    [
+      'a JSON patch of an object without a status',
+      { type: 'application/json-patch+json', body: [{ op: 'add', path: '/status', value: {} }] },
+      ['status'],
+    ],
   ])('names the members of %s', (_what, patch, members) => {
     const logger = recordingLogger();
     const detector = new ResendDetector(logger);
     for (let i = 0; i < 3; i++) detector.sent('a', version(1), patch, shown, shown);
     expect(logger.warnings[0]!.fields.members).toEqual(members);
+  });
+
+  it('restarts the count for another value in a JSON patch', () => {
+    const detector = new ResendDetector(recordingLogger());
+    const replace = (value: string): PodStatusPatch => ({
+      type: 'application/json-patch+json',
+      body: [{ op: 'replace', path: '/status/message', value }],
+    });
+    expect(['a', 'a', 'b'].map((value) => detector.sent('a', version(1), replace(value), shown, shown))).toEqual([
+      1, 2, 1,
+    ]);
+  });
+
+  it('shows the hot loops and counts them until the API server keeps a patch, and logs that once', () => {
+    const logger = recordingLogger();
+    const detector = new ResendDetector(logger);
+    const send = (uid: string, times: number): void => {
+      for (let i = 0; i < times; i++) detector.sent(uid, version(1), merge({ message: 'm' }), shown, shown);
+    };
+    send('a', 4);
+    send('b', 2);
+    send('c', 1);
+    expect([detector.contestedPods, detector.hotLoopOf('b'), detector.hotLoopOf('unknown')]).toEqual([
+      1,
+      undefined,
+      undefined,
+    ]);
+    expect(detector.hotLoopOf('a')).toEqual({ members: ['message'], managers: [], timesSent: 4 });
+    detector.kept('a', version(1));
+    detector.kept('b', version(1));
+    detector.kept('unknown', version(1));
+    expect([detector.contestedPods, detector.hotLoopOf('a')]).toEqual([0, undefined]);
+    expect(logger.warnings.slice(1)).toEqual([
+      {
+        level: 'warn',
+        message: 'The API server keeps what is written into the pod status again',
+        fields: { pod: 'default/web', podUID: 'a', statusVersion: 1, members: ['message'], managers: [] },
+      },
+    ]);
+  });
+
+  it('names the managers of what a JSON patch changes', () => {
+    const managedFields = [
+      { manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {} } } },
+      { manager: 'innocent', fieldsV1: { 'f:status': { 'f:reason': {} } } },
+    ];
+    const detector = new ResendDetector(recordingLogger());
+    const body = [{ op: 'replace', path: '/status/message', value: 'm' }] as const;
+    const before = { metadata: { uid: 'a', managedFields } };
+    for (let i = 0; i < 3; i++)
+      detector.sent('a', version(1), { type: 'application/json-patch+json', body }, before, shown);
+    expect(detector.hotLoopOf('a')).toMatchObject({ managers: ['somebody'] });
+  });
+
+  it('takes no field manager for our own that shares a member with another', () => {
+    const managedFields = ['webhook', 'ourselves'].map((manager) => ({
+      manager,
+      fieldsV1: { 'f:status': { 'f:message': {} } },
+    }));
+    const both: Pod = { metadata: { ...shown.metadata, managedFields } };
+    const detector = new ResendDetector(recordingLogger());
+    for (let i = 0; i < 3; i++) detector.sent('a', version(1), merge({ message: 'm' }), both, both);
+    expect(detector.hotLoopOf('a')).toMatchObject({ managers: ['webhook', 'ourselves'] });
   });
 
   it('names the managers of these members, by managedFields', () => {
