@@ -141,6 +141,14 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /**
+   * Records Events as the agent does, for parts beside the runtime: the `eventRecorder` of the options, otherwise the
+   * agent's own, which writes to the API server until the agent has stopped. Without a client, Events are dropped.
+   */
+  get eventRecorder(): EventRecorder {
+    return this.#parts.eventRecorder;
+  }
+
+  /**
    * Sets the port of the kubelet's API in the Node's status: `daemonEndpoints.kubeletEndpoint`. `serveKubeletAPI` calls
    * it. A `nodeStatus` with `daemonEndpoints` takes precedence.
    */

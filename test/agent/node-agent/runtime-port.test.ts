@@ -31,6 +31,19 @@ describe('what the agent tells a runtime', () => {
     expect(created.map(({ podIPs }) => podIPs)).toEqual([[cluster.status('web')?.podIP]]);
   });
 
+  it('imageRef and pullImage get the pod that needs the image', async () => {
+    const imagePods: (string | undefined)[] = [];
+    const { imageRef, pullImage } = cluster.runtime;
+    Object.assign(cluster.runtime, {
+      imageRef: (image, options) => (imagePods.push(options?.pod?.metadata.name), imageRef!(image, options)),
+      pullImage: (image, pod, options) => (imagePods.push(pod.metadata.name), pullImage!(image, pod, options)),
+    } satisfies Partial<ContainerRuntime>);
+    await cluster.startAgent();
+    await cluster.create(podOf());
+    await cluster.advance(2000);
+    expect(imagePods).toEqual(['web', 'web']);
+  });
+
   it('with hostNetwork, the addresses of the pod are those of the node', async () => {
     await cluster.startAgent();
     await cluster.create(podOf({ hostNetwork: true }));
@@ -107,6 +120,19 @@ describe('what the agent tells a runtime', () => {
       message: 'unable to find target container broken',
     });
   });
+});
+
+it('agent.eventRecorder writes Events to the API server, or passes them to the recorder of the options', async () => {
+  const recorded: string[] = [];
+  const own = await cluster.startAgent({ eventRecorder: { event: ({ reason }) => void recorded.push(reason) } });
+  const pod = { metadata: { name: 'web', namespace: 'default', uid: 'uid-1' } };
+  own.eventRecorder.event({ pod, type: 'Warning', reason: 'ToOptions', message: 'disk full' });
+  expect(recorded).toContain('ToOptions');
+  await own.stop();
+  const agent = await cluster.startAgent();
+  agent.eventRecorder.event({ pod, type: 'Warning', reason: 'ToServer', message: 'disk full' });
+  await cluster.advance(2000);
+  expect(cluster.podEvents()).toEqual(['web: ToServer']);
 });
 
 it('a resize passes the pod and the container to the runtime, and the pod-level resources before and after it', async () => {
