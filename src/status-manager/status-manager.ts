@@ -177,7 +177,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       cache: this.#cache,
       outcomes: this.#outcomes,
       tracing: this.#tracing,
-      limiter: resolved.limiter.forClient(resolved.client, client.inFlightBound),
+      limiter: resolved.limiter.forClient(resolved.client),
       recovered: this.#journal.recovered,
       onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
       deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),

@@ -1,11 +1,9 @@
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { requireObject } from '../../shared/errors.ts';
-import type { Logger } from '../../shared/logger.ts';
-import { resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { resolveClock } from '../../shared/ports.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
-import { positiveIntegerOption } from '../../shared/validate.ts';
 import { APIError, describeAbort, describeAPIError } from './api-error.ts';
 import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';
 import type {
@@ -16,7 +14,6 @@ import type {
   PodStatusPatch,
   RequestOptions,
 } from './pod-client.ts';
-import { InFlightBound } from './in-flight-bound.ts';
 import { signalOf } from './lazy-signal-options.ts';
 import { generatedConfiguration, RawResponseMiddleware } from './raw-response-middleware.ts';
 import { SharedConnections } from './shared-connections.ts';
@@ -25,13 +22,6 @@ import { SharedConnections } from './shared-connections.ts';
 export interface CoreV1PodClientOptions {
   /** For a `Retry-After` that is a date. Default: the real clock. */
   readonly clock?: ClockLike | undefined;
-  /**
-   * Maximum number of pods in flight for all managers that share this client; served in turn.
-   * Default: no bound; client-node opens as many connections as there are requests.
-   */
-  readonly maxInFlight?: number | undefined;
-  /** Gets a warning when pods wait long for their turn. Default: pino at level `warn`. */
-  readonly logger?: Partial<Logger> | undefined;
 }
 
 /**
@@ -49,20 +39,13 @@ export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClie
 }
 
 class CoreV1PodClient implements ClosablePodClient {
-  readonly inFlightBound: InFlightBound | undefined;
   readonly #api: CoreV1ApiLike;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #connections = new SharedConnections();
 
   constructor(api: CoreV1ApiLike, options: CoreV1PodClientOptions) {
-    const { maxInFlight } = options;
-    const clock = resolveClock(options.clock);
     this.#api = api;
-    this.#clock = clock;
-    if (maxInFlight !== undefined) {
-      const size = positiveIntegerOption('maxInFlight', maxInFlight);
-      this.inFlightBound = new InFlightBound({ size, clock, logger: resolveLogger(options.logger) });
-    }
+    this.#clock = resolveClock(options.clock);
   }
 
   async getPod({ namespace, name }: PodReference, options: RequestOptions): Promise<Pod> {

@@ -1,5 +1,4 @@
 import type { Pod } from '../types.ts';
-import type { InFlightBound } from './in-flight-bound.ts';
 
 /** Every `RequestVerb`. */
 export const requestVerbs = ['get', 'patch', 'delete'] as const;
@@ -51,8 +50,9 @@ export interface RequestOptions {
   /** Aborted at the request's deadline or when the manager stops. The manager creates it when it is first read. */
   readonly signal: AbortSignal;
   /**
-   * A client with a bounded number of connections calls this when the request has to wait for one.
-   * The request's deadline does not run until `onStarted` is called.
+   * A client with a bounded number of connections calls this, before the first `await`, when the
+   * request has to wait for one. Until `onStarted` is called, the request's deadline does not run and
+   * the manager starts no other pod, so that managers that share the client get equal shares.
    */
   readonly onQueued?: (() => void) | undefined;
   /** Called when a connection takes a request that was queued. */
@@ -65,11 +65,6 @@ export interface RequestOptions {
  * JSON objects, including unknown members. A client must not retry.
  */
 export interface PodClient {
-  /**
-   * Bounds the pods in flight of all managers that share this client and serves them in turn. Set it
-   * to the number of connections, so that no request waits for one. Absent: no bound.
-   */
-  readonly inFlightBound?: InFlightBound | undefined;
   /** GET; resolves with the pod. Rejects with an `APIError`, 404 when the pod does not exist. */
   getPod(pod: PodReference, options: RequestOptions): Promise<Pod>;
   /** PATCH of the subresource `pods/status`; resolves with the pod after the patch. */

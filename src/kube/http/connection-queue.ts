@@ -1,8 +1,9 @@
+import { LightAbortController } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import { type Logger, thrownFields } from '../../shared/logger.ts';
+import { Semaphore } from '../../shared/semaphore.ts';
 import { APIError, describeAbort } from '../client/api-error.ts';
-import { InFlightBound } from '../client/in-flight-bound.ts';
 import type { KubeRequestOptions } from './kube-transport.ts';
 
 export interface ConnectionQueueOptions {
@@ -16,12 +17,12 @@ type QueuedRequest = Pick<KubeRequestOptions, 'signal' | 'onQueued' | 'onStarted
 
 /** A FIFO queue of requests that wait for a connection of a pool. */
 export class ConnectionQueue {
-  readonly #bound: InFlightBound;
+  readonly #connections: Semaphore;
   readonly #options: ConnectionQueueOptions;
 
   constructor(options: ConnectionQueueOptions) {
     this.#options = options;
-    this.#bound = new InFlightBound({ size: options.connections, clock: options.clock, logger: options.logger });
+    this.#connections = new Semaphore({ ...options, size: options.connections });
   }
 
   /**
@@ -29,42 +30,35 @@ export class ConnectionQueue {
    * rejects with an `APIError`: `connection-wait` after `waitTimeoutMs`, or the signal's reason.
    */
   enter(request: QueuedRequest): Promise<void> | undefined {
-    return this.#bound.tryEnter() ? undefined : this.#wait(request);
+    return this.#connections.tryAcquire() ? undefined : this.#wait(request);
   }
 
   leave(): void {
-    this.#bound.leave();
+    this.#connections.release();
   }
 
-  #wait({ signal, onQueued, onStarted }: QueuedRequest): Promise<void> {
-    if (signal?.aborted) return Promise.reject(describeAbort(signal));
-    const { waitTimeoutMs, clock, logger } = this.#options;
-    const report = (method: string, call: (() => void) | undefined): unknown =>
-      call && tryCall(call, (thrown) => logger.warn({ ...thrownFields(thrown), method }, 'User callback threw'));
-    report('onQueued', onQueued);
-    return new Promise((resolve, reject) => {
-      const waiter = {};
-      const end = (): void => {
-        this.#bound.withdraw(waiter);
-        timeout.stop();
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const onAbort = (): void => {
-        end();
-        reject(describeAbort(signal!));
-      };
-      const timeout = clock.afterFunc(waitTimeoutMs, () => {
-        end();
-        const message = `no connection became free within ${waitTimeoutMs} ms (all ${this.#bound.size} are in use)`;
-        reject(new APIError(message, { kind: 'connection-wait' }));
-      });
-      signal?.addEventListener('abort', onAbort);
-      this.#bound.wait(waiter, () => {
-        end();
-        this.#bound.tryEnter();
-        resolve();
-        report('onStarted', onStarted);
-      });
+  async #wait({ signal, onQueued, onStarted }: QueuedRequest): Promise<void> {
+    if (signal?.aborted) throw describeAbort(signal);
+    const { connections, waitTimeoutMs, clock } = this.#options;
+    this.#report('onQueued', onQueued);
+    const wait = new LightAbortController();
+    const onAbort = (): void => wait.abort(describeAbort(signal!));
+    signal?.addEventListener('abort', onAbort);
+    const timeout = clock.afterFunc(waitTimeoutMs, () => {
+      const message = `no connection became free within ${waitTimeoutMs} ms (all ${connections} are in use)`;
+      wait.abort(new APIError(message, { kind: 'connection-wait' }));
     });
+    try {
+      await this.#connections.acquire(wait.signal);
+    } finally {
+      timeout.stop();
+      signal?.removeEventListener('abort', onAbort);
+    }
+    this.#report('onStarted', onStarted);
+  }
+
+  #report(method: string, call: (() => void) | undefined): void {
+    const { logger } = this.#options;
+    if (call) tryCall(call, (thrown) => logger.warn({ ...thrownFields(thrown), method }, 'User callback threw'));
   }
 }

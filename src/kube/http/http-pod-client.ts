@@ -1,7 +1,6 @@
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
 import { APIError } from '../client/api-error.ts';
-import { InFlightBound } from '../client/in-flight-bound.ts';
 import { signalOf } from '../client/lazy-signal-options.ts';
 import type { ClosablePodClient, RequestOptions } from '../client/pod-client.ts';
 import { maxPodBytes } from '../client/response-body.ts';
@@ -9,13 +8,11 @@ import { podPath } from './api-path.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import type { KubeTransport } from './kube-transport.ts';
 import { createKubeTransport } from './transport.ts';
-import { type KubeTransportOptions, resolveTransportOptions } from './transport-options.ts';
+import type { KubeTransportOptions } from './transport-options.ts';
 
 /** A `PodClient` over this package's own transport, which an informer or an agent may use as well. */
 export interface HTTPPodClient extends ClosablePodClient {
   readonly transport: KubeTransport;
-  /** As many as the transport has connections. */
-  readonly inFlightBound: InFlightBound;
   /** Closes idle connections. To end the requests in flight as well: `transport.close()`. */
   close(): Promise<void>;
 }
@@ -39,7 +36,6 @@ export interface HTTPPodClient extends ClosablePodClient {
  */
 export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HTTPPodClient {
   const transport = createKubeTransport(kubeConfig, options);
-  const { connections, clock, logger } = resolveTransportOptions(options);
   const request = async (
     method: string,
     path: string,
@@ -61,7 +57,6 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
   };
   return {
     transport,
-    inFlightBound: new InFlightBound({ size: connections, clock, logger }),
     getPod: async ({ namespace, name }, options) => asPod(await request('GET', podPath(namespace, name), options)),
     patchPodStatus: async ({ namespace, name }, { type, body }, options) =>
       asPod(await request('PATCH', `${podPath(namespace, name)}/status`, options, body, type)),

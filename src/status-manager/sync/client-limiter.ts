@@ -1,7 +1,7 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import { describeAbort } from '../../kube/client/api-error.ts';
-import type { InFlightBound } from '../../kube/client/in-flight-bound.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
+import type { Semaphore } from '../../shared/semaphore.ts';
 import type { TokenBucket } from '../../shared/token-bucket.ts';
 
 /** Pause of all requests when the API server is overloaded and sends no `Retry-After`. */
@@ -9,36 +9,48 @@ const defaultPauseMs = 1_000;
 /** Longest pause of all requests; beyond it only the throttled pods wait. */
 const maxPauseMs = 60_000;
 
+/** What one sync needs before each of its requests. */
+export interface Admission {
+  /** Resolves when the pod may make one request; rejects with an `APIError` when `signal` aborts. */
+  acquire(signal: AbortSignalLike): Promise<void>;
+  /** The sync has ended. */
+  release(): void;
+}
+
+/** Admits every request immediately. */
+export const unlimited: Admission = { acquire: () => Promise.resolve(), release: () => {} };
+
 /**
- * A PATCH passes these limits, in this order, before it is sent:
+ * A PATCH passes these gates, in this order, before it is sent:
  *
- * 1. `concurrency` (`SyncLoop`): pods of this manager in flight.
- * 2. `inFlightBound`: pods in flight of all managers that share the client or the limiter, so that
- *    each gets its share. It counts pods: a pod that waits for a token here needs no connection.
- * 3. `acquire` (here): this user's pause after 429 or 503, and its requests per second.
- * 4. A connection (`kube/http/connections.ts`): bounds all requests of the client, including lists and
- *    Events. It counts requests and equals the size of the pool.
+ * 1. `concurrency` (`SyncLoop`): pods of this manager in flight. While one of them waits at a later
+ *    gate, the loop starts no other pod. Each of the managers that share a gate therefore has one
+ *    request or a few in its queue, and first come first served gives them equal shares.
+ * 2. The pause of this user after 429 or 503 (here).
+ * 3. The limits that the user has set with a `RequestLimiter` (here): `maxInFlight`, `qps`.
+ * 4. A connection (`kube/http/connection-queue.ts`), for which all requests of the client wait, those
+ *    of the informer and Events included.
  *
- * Shared by all managers that use one client, and therefore one user: the token bucket, and a pause
- * while the server throttles this user.
+ * Shared by all managers that use one client, and therefore one user: the limits of a
+ * `RequestLimiter`, and a pause while the server throttles this user.
  *
  * A 429 or 503 puts the pod that got it into back-off. If a second pod is throttled before anything is
  * written, the cause is not a single pod, and all requests of this client pause.
  * Divergence: in the kubelet only the throttled request waits.
  */
 export class ClientLimiter {
-  /** Bounds the pods in flight. */
-  readonly inFlightBound: InFlightBound | undefined;
   readonly #bucket: TokenBucket;
+  /** `maxInFlight`. A pod keeps its slot until its sync ends, except during a pause. */
+  readonly #slots: Semaphore | undefined;
   readonly #clock: Clock;
   #pausedUntilMs = -Infinity;
   /** The first pod throttled since the last successful write. */
   #refusedUID: string | undefined;
 
-  constructor(bucket: TokenBucket, clock: Clock, inFlightBound: InFlightBound | undefined) {
+  constructor(bucket: TokenBucket, slots: Semaphore | undefined, clock: Clock) {
     this.#bucket = bucket;
+    this.#slots = slots;
     this.#clock = clock;
-    this.inFlightBound = inFlightBound;
   }
 
   /** Remaining milliseconds of the pause; 0 if there is none. */
@@ -50,21 +62,39 @@ export class ClientLimiter {
     return this.pauseMs > 0;
   }
 
-  /**
-   * Resolves when a pod that is in flight may make one request; rejects with an `APIError` when
-   * `signal` aborts. During a pause the pod gives its in-flight slot to other clients.
-   */
-  async acquire(signal: AbortSignalLike): Promise<void> {
-    if (this.#bucket.isUnlimited && !this.isPaused) return;
-    for (;;) {
-      await this.#untilResumed(signal);
-      await this.#bucket.take(signal).catch(() => {
-        throw describeAbort(signal);
-      });
-      if (!this.isPaused) return;
-      // A pause began while it waited: another client may use the token.
-      this.#bucket.giveBack();
-    }
+  /** For one sync. */
+  admission(): Admission {
+    const slots = this.#slots;
+    let hasSlot = slots === undefined;
+    const release = (): void => {
+      if (slots === undefined || !hasSlot) return;
+      hasSlot = false;
+      slots.release();
+    };
+    const isFree = (): boolean => hasSlot && this.#bucket.isUnlimited && !this.isPaused;
+    const waitInTurn = async (signal: AbortSignalLike): Promise<void> => {
+      for (;;) {
+        if (this.isPaused) release();
+        while (this.isPaused && !signal.aborted) await sleep(this.#clock, this.pauseMs, signal);
+        if (signal.aborted) throw signal.reason;
+        if (!hasSlot) await slots?.acquire(signal);
+        hasSlot = true;
+        await this.#bucket.take(signal);
+        if (!this.isPaused) return;
+        // A pause began while it waited: another client may use the token.
+        this.#bucket.giveBack();
+      }
+    };
+    return {
+      release,
+      async acquire(signal) {
+        try {
+          if (!isFree()) await waitInTurn(signal);
+        } catch (error) {
+          throw signal.aborted ? describeAbort(signal) : error;
+        }
+      },
+    };
   }
 
   /** The API server refused a request of this pod with 429 or 503. */
@@ -78,17 +108,5 @@ export class ClientLimiter {
   /** A status was written: the API server serves this client. */
   noteWritten(): void {
     this.#refusedUID = undefined;
-  }
-
-  async #untilResumed(signal: AbortSignalLike): Promise<void> {
-    if (signal.aborted) throw describeAbort(signal);
-    if (!this.isPaused) return;
-    this.inFlightBound?.leave();
-    try {
-      while (this.isPaused && !signal.aborted) await sleep(this.#clock, this.pauseMs, signal);
-    } finally {
-      this.inFlightBound?.reenter();
-    }
-    if (signal.aborted) throw describeAbort(signal);
   }
 }

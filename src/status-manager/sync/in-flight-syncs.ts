@@ -1,9 +1,11 @@
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
+import type { AbortSignalLike } from '../../shared/abort.ts';
 import { type Logger, thrownFields } from '../../shared/logger.ts';
 import type { TracedSync, Tracing } from '../tracing.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import type { Admission } from './client-limiter.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { SyncResult } from './pod-syncer.ts';
 import type { StatusSyncer } from './when-stale.ts';
@@ -17,6 +19,8 @@ export interface InFlightSyncsOptions {
   readonly tracing: Tracing;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Called when no sync waits for a limit or a connection any more. */
+  readonly onNoneWaiting: () => void;
   /** Called when the pod is no longer in flight. @param hasThrown the sync threw, so the pod has no back-off entry */
   readonly onEnded: (uid: string, hasThrown: boolean) => void;
 }
@@ -41,7 +45,13 @@ export type SyncPhase = { readonly sinceMs: number } & (
 
 interface InFlightSync {
   readonly ended: Promise<SyncResult['kind']>;
-  readonly phase: () => SyncPhase;
+  phase: SyncPhase;
+}
+
+/** What limits a sync. */
+export interface SyncLimits {
+  readonly signal: AbortSignalLike;
+  readonly admission: Admission;
 }
 
 /** The syncs in flight, at most one per pod: GET, PATCH and DELETE. */
@@ -67,24 +77,30 @@ export class InFlightSyncs {
 
   /** Undefined when the pod is not in flight. */
   phaseOf(uid: string): SyncPhase | undefined {
-    return this.#syncs.get(uid)?.phase();
+    return this.#syncs.get(uid)?.phase;
+  }
+
+  /** The phase of a sync that waits for the limiter or a connection, or was just started; undefined if none does. */
+  get waiting(): SyncPhase | undefined {
+    for (const { phase } of this.#syncs.values()) if (phase.kind !== 'response') return phase;
+    return undefined;
   }
 
   /** Syncs these pods, at most `concurrency` at a time; a pod already in flight is synced afterwards. */
-  async syncAll(uids: readonly string[], concurrency: number, permits: SyncPermits): Promise<SyncBatchResult> {
+  async syncAll(uids: readonly string[], concurrency: number, limits: SyncLimits): Promise<SyncBatchResult> {
     const kinds: SyncResult['kind'][] = [];
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
-      for (const uid of remaining) kinds.push(await this.#startInTurn(uid, permits));
+      for (const uid of remaining) kinds.push(await this.#startInTurn(uid, limits));
     };
     await Promise.all(Array.from({ length: Math.min(concurrency, uids.length) }, worker));
     const count = (kind: SyncResult['kind']): number => kinds.filter((each) => each === kind).length;
     return { tried: kinds.length, written: count('written'), unchanged: count('unchanged'), failed: count('failed') };
   }
 
-  async #startInTurn(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+  async #startInTurn(uid: string, limits: SyncLimits): Promise<SyncResult['kind']> {
     while (this.#syncs.has(uid)) await this.#syncs.get(uid)?.ended;
-    return this.start(uid, permits);
+    return this.start(uid, limits);
   }
 
   /** Resolves when all syncs in flight have ended. */
@@ -96,23 +112,28 @@ export class InFlightSyncs {
    * Starts the sync of a pod that is not in flight. The pod is in flight immediately, before any other
    * code runs. Never rejects.
    */
-  start(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+  start(uid: string, { signal, admission }: SyncLimits): Promise<SyncResult['kind']> {
     const { clock } = this.#options;
-    let phase: SyncPhase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
-    const ownPermits: SyncPermits = {
-      signal: permits.signal,
-      acquire: (signal) => {
-        phase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
-        return permits.acquire(signal);
+    const permits: SyncPermits = {
+      signal,
+      acquire: (aborted) => {
+        sync.phase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
+        return admission.acquire(aborted);
       },
-      onWait: (verb, kind) => (phase = { kind, verb, sinceMs: clock.monotonicMs() }),
+      onWait: (verb, kind) => {
+        sync.phase = { kind, verb, sinceMs: clock.monotonicMs() };
+        if (this.waiting === undefined) this.#options.onNoneWaiting();
+      },
     };
-    const ended = Promise.resolve().then(() => this.#sync(uid, ownPermits));
-    this.#syncs.set(uid, { ended, phase: () => phase });
-    return ended;
+    const sync: InFlightSync = {
+      ended: Promise.resolve().then(() => this.#sync(uid, permits, admission)),
+      phase: { kind: 'limiter', sinceMs: clock.monotonicMs() },
+    };
+    this.#syncs.set(uid, sync);
+    return sync.ended;
   }
 
-  async #sync(uid: string, permits: SyncPermits): Promise<SyncResult['kind']> {
+  async #sync(uid: string, permits: SyncPermits, admission: Admission): Promise<SyncResult['kind']> {
     const { cache, logger, onEnded, outcomes } = this.#options;
     let kind: SyncResult['kind'] = 'failed';
     let hasThrown = false;
@@ -124,6 +145,7 @@ export class InFlightSyncs {
     }
     outcomes.syncEnded(uid, cache.get(uid));
     this.#syncs.delete(uid);
+    admission.release();
     onEnded(uid, hasThrown);
     return kind;
   }

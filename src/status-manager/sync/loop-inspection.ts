@@ -4,7 +4,7 @@ import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { APIOutage, OutageInspection } from './api-outage.ts';
 import type { BackOff, BackOffEntry, BackOffReason } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
-import type { InFlightSyncs } from './in-flight-syncs.ts';
+import type { InFlightSyncs, SyncPhase } from './in-flight-syncs.ts';
 import type { WakeUp } from './loop-signals.ts';
 import type { PodRequests } from './pod-requests.ts';
 import type { HotLoop, ResendDetector } from './resend-detector.ts';
@@ -24,14 +24,17 @@ export type WaitingFor = { readonly since: string } & (
   | { /** `start()` was not called, or `stop()` was. */ readonly kind: 'not-running' }
   | { /** A static pod: the pod manager does not show its mirror pod. */ readonly kind: 'mirror-pod' }
   | { /** A request is in flight. */ readonly kind: 'response'; readonly verb: RequestVerb }
-  | { /** A request waits for a connection. */ readonly kind: 'connection'; readonly verb: RequestVerb }
-  | { /** `qps` and `burst` are used up. */ readonly kind: 'limiter' }
+  | {
+      /** A request waits for a connection, or the pod is queued behind such a request. */ readonly kind: 'connection';
+      readonly verb: RequestVerb;
+    }
+  | { /** `qps` and `burst`, or `maxInFlight`, are used up. */ readonly kind: 'limiter' }
   | {
       /** The API server has asked this client to pause: 429 or 503 to more than one pod. */
       readonly kind: 'retry-after';
       readonly nextTryAt: string;
     }
-  | { /** As many pods as allowed are in flight. */ readonly kind: 'turn' }
+  | { /** `concurrency` pods are in flight. */ readonly kind: 'turn' }
   | {
       /** The last sync failed, or another writer undid it (`hot-loop`). */
       readonly kind: 'back-off';
@@ -139,19 +142,12 @@ function uidsThatMayWait({ cache, inFlight, queue, backOff, terminatingPods }: L
 function waitingFor(uid: string, sources: LoopInspectionSources, times: MonotonicTimes): WaitingFor | undefined {
   const { cache, inFlight, queue, backOff, limiter, terminatingPods, loop } = sources;
   const phase = inFlight.phaseOf(uid);
-  if (phase !== undefined) {
-    const since = times.format(phase.sinceMs);
-    if (phase.kind !== 'limiter') return { kind: phase.kind, verb: phase.verb, since };
-    return limiter.isPaused
-      ? { kind: 'retry-after', nextTryAt: pauseEnd(limiter, times), since }
-      : { kind: 'limiter', since };
-  }
+  if (phase !== undefined) return atGate(phase, times.format(phase.sinceMs), limiter, times);
   const queuedSinceMs = queue.sinceMs(uid);
   if (queuedSinceMs !== undefined) {
     const since = times.format(queuedSinceMs);
-    return limiter.isPaused
-      ? { kind: 'retry-after', nextTryAt: pauseEnd(limiter, times), since }
-      : { kind: 'turn', since };
+    const ahead = inFlight.waiting;
+    return ahead === undefined ? { kind: 'turn', since } : atGate(ahead, since, limiter, times);
   }
   const versioned = cache.get(uid);
   const failed = loop.state === 'stopped' ? undefined : backOff.get(uid);
@@ -177,6 +173,15 @@ function waitingFor(uid: string, sources: LoopInspectionSources, times: Monotoni
   return { kind: 'pod-deletion-safety', since: times.format(heldBackSinceMs) };
 }
 
-function pauseEnd({ pauseMs }: ClientLimiter, times: MonotonicTimes): string {
-  return times.formatDue(times.nowMs + pauseMs);
+/** A queued pod waits at the gate at which a pod ahead of it waits. */
+function atGate(
+  phase: SyncPhase,
+  since: string,
+  { isPaused, pauseMs }: ClientLimiter,
+  times: MonotonicTimes,
+): WaitingFor {
+  if (phase.kind !== 'limiter') return { kind: phase.kind, verb: phase.verb, since };
+  return isPaused
+    ? { kind: 'retry-after', nextTryAt: times.formatDue(times.nowMs + pauseMs), since }
+    : { kind: 'limiter', since };
 }

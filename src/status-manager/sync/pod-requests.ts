@@ -158,11 +158,14 @@ export class PodRequests {
         timer?.stop();
         timer = clock.afterFunc(delayMs, () => giveUp(new APIError(`${message} within ${delayMs} ms`, { kind })));
       };
+      let isQueued = false;
       const onStarted = (): void => {
+        isQueued = false;
         giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
         onWait('response');
       };
       const onQueued = (): void => {
+        isQueued = true;
         giveUpAfter(maxQueuedMs, 'Not sent', 'connection-wait');
         onWait('connection');
       };
@@ -178,8 +181,9 @@ export class PodRequests {
         reject(describeAbort(controller.signal));
       };
       signal.addEventListener('abort', abort);
-      onStarted();
-      call(new LazySignalOptions(controller.signal, onQueued, onStarted)).then(
+      const response = call(new LazySignalOptions(controller.signal, onQueued, onStarted));
+      if (!isQueued) onStarted();
+      response.then(
         (response) => {
           cleanUp();
           resolve(response);

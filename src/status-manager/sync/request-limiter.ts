@@ -1,8 +1,8 @@
-import { InFlightBound } from '../../kube/client/in-flight-bound.ts';
 import { TokenBucket } from '../../shared/token-bucket.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { refuseOption, requireObject } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { Semaphore } from '../../shared/semaphore.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { positiveIntegerOption } from '../../shared/validate.ts';
 import { ClientLimiter } from './client-limiter.ts';
@@ -15,7 +15,7 @@ export interface RequestLimiterOptions {
   readonly burst?: number | undefined;
   /**
    * Maximum number of pods in flight across all managers that share the limiter; managers take turns.
-   * Each pod has one request in flight. Default: the client's bound, or none.
+   * Each pod has one request in flight. Default: no limit besides the connections of the client.
    */
   readonly maxInFlight?: number | undefined;
   /** Gets a warning when pods wait long for their turn. Default: pino at level `warn`. */
@@ -41,7 +41,7 @@ export interface RequestLimiterOptions {
 export class RequestLimiter {
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
-  readonly #inFlightBound: InFlightBound | undefined;
+  readonly #slots: Semaphore | undefined;
   readonly #clients = new WeakMap<object, ClientLimiter>();
 
   /** @throws StatusManagerError INVALID_OPTION, or INVALID_ARGUMENT when `options` is not an object */
@@ -56,18 +56,15 @@ export class RequestLimiter {
     this.#bucket = new TokenBucket(qps, burst, clock);
     if (maxInFlight !== undefined) {
       const size = positiveIntegerOption('maxInFlight', maxInFlight);
-      this.#inFlightBound = new InFlightBound({ size, clock, logger: resolveLogger(options.logger) });
+      this.#slots = new Semaphore({ size, clock, logger: resolveLogger(options.logger) });
     }
   }
 
-  /**
-   * The limiter for the managers of one client; the same object for the same client. `clientBound`
-   * applies if the limiter has no `maxInFlight`.
-   */
-  forClient(client: object, clientBound?: InFlightBound): ClientLimiter {
+  /** The limiter for the managers of one client; the same object for the same client. */
+  forClient(client: object): ClientLimiter {
     let limiter = this.#clients.get(client);
     if (limiter === undefined) {
-      limiter = new ClientLimiter(this.#bucket, this.#clock, this.#inFlightBound ?? clientBound);
+      limiter = new ClientLimiter(this.#bucket, this.#slots, this.#clock);
       this.#clients.set(client, limiter);
     }
     return limiter;

@@ -8,13 +8,13 @@ import type { Metrics } from '../metrics.ts';
 import type { Tracing } from '../tracing.ts';
 import type { APIOutage } from './api-outage.ts';
 import type { BackOff } from './back-off.ts';
-import type { ClientLimiter } from './client-limiter.ts';
+import { type ClientLimiter, unlimited } from './client-limiter.ts';
 import type { FullBatch } from './full-batch.ts';
-import { InFlightSyncs, type SyncBatchResult } from './in-flight-syncs.ts';
+import { InFlightSyncs, type SyncBatchResult, type SyncLimits } from './in-flight-syncs.ts';
 import { LoopInspection, type ManagerState } from './loop-inspection.ts';
 import { IdleWaiters, RetryTimer, WakeUp } from './loop-signals.ts';
 import type { Outcomes } from './outcomes.ts';
-import type { PodRequests, SyncPermits } from './pod-requests.ts';
+import type { PodRequests } from './pod-requests.ts';
 import type { ResendDetector } from './resend-detector.ts';
 import { SyncQueue } from './sync-queue.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
@@ -64,8 +64,9 @@ const minRetryIntervalMs = 100;
  * states:
  *
  * - **idle**: as far as known, the API server has its status.
- * - **queued** (`SyncQueue`): it is synced once fewer than `concurrency` pods are in flight, the
- *   client's in-flight bound has room, and the client is not paused.
+ * - **queued** (`SyncQueue`): it is synced once fewer than `concurrency` pods are in flight and none of
+ *   them waits for the limiter or a connection. The most urgent pod is therefore chosen late, and
+ *   managers that share a client get equal shares.
  * - **in flight** (`InFlightSyncs`): one sync at a time; afterwards it is examined again.
  * - **waiting** (`BackOff`): its last sync failed or was undone. Left when the retry timer fires, by a
  *   new version if the failure class permits it, by `flush`, and by `retryNow`.
@@ -92,7 +93,11 @@ export class SyncLoop {
 
   constructor(options: SyncLoopOptions) {
     this.#options = options;
-    this.#inFlight = new InFlightSyncs({ ...options, onEnded: (uid, hasThrown) => this.#syncEnded(uid, hasThrown) });
+    this.#inFlight = new InFlightSyncs({
+      ...options,
+      onNoneWaiting: () => this.#startNext(),
+      onEnded: (uid, hasThrown) => this.#syncEnded(uid, hasThrown),
+    });
     this.#ticker = new Ticker(options.clock, options.syncPeriodMs, () => this.#scan());
     this.#retryTimer = new RetryTimer(options.clock, () => this.#enqueueRetries());
     const parts = { queue: this.#queue, inFlight: this.#inFlight, wakeUp: this.#wakeUp };
@@ -157,8 +162,8 @@ export class SyncLoop {
     const uids: string[] = [];
     if (all) await fullBatch.run((uid, needsSync) => needsSync && uids.push(uid), this.#signal);
     else uids.push(...cache.uidsOfUnsentVersions());
-    const permits: SyncPermits = { signal: this.#signal, acquire: () => Promise.resolve() };
-    const result = await this.#inFlight.syncAll(uids, concurrency, permits);
+    const limits: SyncLimits = { signal: this.#signal, admission: unlimited };
+    const result = await this.#inFlight.syncAll(uids, concurrency, limits);
     if (all) this.#endFullBatch();
     return result;
   }
@@ -293,28 +298,21 @@ export class SyncLoop {
   /** Starts queued pods as far as the limits permit. */
   #startNext(): void {
     const { limiter, concurrency } = this.#options;
-    if (limiter.isPaused) {
-      if (this.isSending) this.#retryTimer.arm(limiter.pauseMs);
-      return;
-    }
-    const permits: SyncPermits = { signal: this.#signal, acquire: (signal) => limiter.acquire(signal) };
-    const bound = limiter.inFlightBound;
-    while (this.#inFlight.size < concurrency && this.#queue.size > 0 && !this.#signal.aborted) {
-      if (bound !== undefined && !bound.tryEnter()) {
-        // Other managers share the client: when it is our turn, the pod that is most urgent then is taken.
-        bound.wait(this, () => this.#startNext());
-        return;
-      }
+    const inFlight = this.#inFlight;
+    while (
+      inFlight.size < concurrency &&
+      inFlight.waiting === undefined &&
+      this.#queue.size > 0 &&
+      !this.#signal.aborted
+    ) {
       const uid = this.#queue.take()!;
-      if (this.#inFlight.has(uid)) bound?.leave();
-      else void this.#inFlight.start(uid, permits).then(() => bound?.leave());
+      if (!inFlight.has(uid)) void inFlight.start(uid, { signal: this.#signal, admission: limiter.admission() });
     }
   }
 
   /** Stops starting syncs; unsent statuses stay unsent. */
   #quiesce(): void {
     this.#queue.clear();
-    this.#options.limiter.inFlightBound?.withdraw(this);
     this.#retryTimer.stop();
   }
 

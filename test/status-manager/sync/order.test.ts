@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { ConnectionQueue } from '../../../src/kube/http/connection-queue.ts';
+import { sleep } from '../../../src/shared/clock.ts';
 import { conditions, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `p${i}`);
@@ -400,5 +402,33 @@ it('a pod that has become Ready once is not urgent for ever', async () => {
   release();
   await h.settle();
   expect(h.takeRequests()).toEqual(['patch busy', 'get routine', 'patch routine', 'get ready', 'patch ready']);
+  await h.manager.stop();
+});
+
+it('while a request waits for a connection, no other pod is started: the most urgent one goes next', async () => {
+  const h = new SyncHarness();
+  const { client, clock, logger } = h;
+  const queue = new ConnectionQueue({ connections: 1, waitTimeoutMs: 60_000, clock, logger });
+  const asked: string[] = [];
+  const getPod = client.getPod.bind(client);
+  client.getPod = async (pod, options) => {
+    asked.push(pod.name);
+    await queue.enter(options);
+    await sleep(clock, 1_000, options.signal);
+    queue.leave();
+    return getPod(pod, options);
+  };
+  h.addPods('a', 'b', 'c', 'urgent');
+  h.manager.start();
+  for (const name of ['a', 'b', 'c']) h.set(name, '1');
+  await h.settle();
+  expect(asked).toEqual(['a', 'b']);
+  h.set('urgent', '1', { conditions: conditions.ready });
+  await clock.advanceAsync(1_000);
+  expect(asked).toEqual(['a', 'b', 'urgent']);
+  const { waitingFor } = h.manager.inspect().pods.find(({ podUID }) => podUID === uidOf('c'))!;
+  expect(waitingFor).toMatchObject({ kind: 'connection', verb: 'get' });
+  await clock.advanceAsync(3_000);
+  expect(asked).toEqual(['a', 'b', 'urgent', 'c']);
   await h.manager.stop();
 });

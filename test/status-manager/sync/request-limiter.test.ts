@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { InFlightBound } from '../../../src/kube/client/in-flight-bound.ts';
 import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 
@@ -14,7 +13,7 @@ function setUp(options: ConstructorParameters<typeof RequestLimiter>[0] = {}) {
 describe('RequestLimiter', () => {
   it('lets everything through immediately without a limit', async () => {
     const { clock, client } = setUp();
-    for (let i = 0; i < 1_000; i++) await client.acquire(never);
+    for (let i = 0; i < 1_000; i++) await client.admission().acquire(never);
     expect(clock.pendingTimers).toBe(0);
   });
 
@@ -23,9 +22,15 @@ describe('RequestLimiter', () => {
     const through: string[] = [];
     for (const name of ['a', 'b']) {
       const other = limiter.forClient({});
-      void other.acquire(never).then(() => void through.push(`${name} at ${clock.monotonicMs()}`));
+      void other
+        .admission()
+        .acquire(never)
+        .then(() => void through.push(`${name} at ${clock.monotonicMs()}`));
     }
-    void client.acquire(never).then(() => void through.push(`c at ${clock.monotonicMs()}`));
+    void client
+      .admission()
+      .acquire(never)
+      .then(() => void through.push(`c at ${clock.monotonicMs()}`));
     await clock.advanceAsync(1_000);
     expect(through).toEqual(['a at 0', 'b at 0', 'c at 667']);
   });
@@ -38,7 +43,7 @@ describe('RequestLimiter', () => {
     expect(client.pauseMs).toBe(0);
     client.noteThrottled('b', 5_000);
     expect([client.pauseMs, other.pauseMs]).toEqual([5_000, 0]);
-    await other.acquire(never);
+    await other.admission().acquire(never);
   });
 
   it('a write between two refusals shows that the API server serves this client', () => {
@@ -64,11 +69,15 @@ describe('RequestLimiter', () => {
     client.noteThrottled('a');
     client.noteThrottled('b', 5_000);
     let passed = 0;
-    for (let i = 0; i < 2; i++) void client.acquire(never).then(() => passed++);
+    for (let i = 0; i < 2; i++)
+      void client
+        .admission()
+        .acquire(never)
+        .then(() => passed++);
     await clock.advanceAsync(4_000);
     client.noteThrottled('b', 3_000);
     // The token is there for another client.
-    await limiter.forClient({}).acquire(never);
+    await limiter.forClient({}).admission().acquire(never);
     await clock.advanceAsync(2_999);
     expect(passed).toBe(0);
     await clock.advanceAsync(1);
@@ -78,19 +87,27 @@ describe('RequestLimiter', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('a client that is paused leaves its places in flight to others', async () => {
+  it('a sync keeps its slot until it ends, and leaves it to others during a pause', async () => {
     const { clock, limiter, client } = setUp({ maxInFlight: 1 });
-    const bound = client.inFlightBound!;
-    expect(bound.tryEnter()).toBe(true);
+    const held = client.admission();
+    await held.acquire(never);
+    await held.acquire(never);
     client.noteThrottled('a');
     client.noteThrottled('b');
-    const acquired = client.acquire(never);
-    expect(limiter.forClient({}).inFlightBound).toBe(bound);
-    expect(bound.tryEnter()).toBe(true);
-    bound.leave();
+    const resumed = held.acquire(never);
+    const other = limiter.forClient({}).admission();
+    await other.acquire(never);
     await clock.advanceAsync(1_000);
-    await acquired;
-    expect(bound.inFlight).toBe(1);
+    other.release();
+    await resumed;
+    const events: string[] = [];
+    const next = limiter.forClient({}).admission();
+    const waiting = next.acquire(never).then(() => events.push('acquired'));
+    await clock.yieldToEventLoop();
+    events.push('released');
+    held.release();
+    await waiting;
+    expect(events).toEqual(['released', 'acquired']);
   });
 
   it('ends a wait for the pause when the signal aborts', async () => {
@@ -98,20 +115,17 @@ describe('RequestLimiter', () => {
     client.noteThrottled('a');
     client.noteThrottled('b');
     const controller = new AbortController();
-    const waiting = client.acquire(controller.signal);
+    const waiting = client.admission().acquire(controller.signal);
     controller.abort();
     await expect(waiting).rejects.toMatchObject({ kind: 'aborted' });
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('has one state for each client, and its own bound counts before that of the client', () => {
+  it('has one state for each client', () => {
     const key = {};
-    const { clock, limiter } = setUp();
-    const ofClient = new InFlightBound({ size: 3, clock });
-    expect(limiter.forClient(key, ofClient)).toBe(limiter.forClient(key));
-    expect(limiter.forClient(key).inFlightBound).toBe(ofClient);
-    const bounded = new RequestLimiter({ maxInFlight: 2, clock });
-    expect(bounded.forClient(key, ofClient).inFlightBound?.size).toBe(2);
+    const { limiter } = setUp();
+    expect(limiter.forClient(key)).toBe(limiter.forClient(key));
+    expect(limiter.forClient(key)).not.toBe(limiter.forClient({}));
   });
 
   it.each([

@@ -1,0 +1,89 @@
+import type { AbortSignalLike } from './abort.ts';
+import type { Clock } from './clock.ts';
+import type { Logger } from './logger.ts';
+
+export interface SemaphoreOptions {
+  /** Number of slots. */
+  readonly size: number;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Gets a warning, at most once a minute, when a caller had to wait long. */
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
+interface Waiter {
+  readonly sinceMs: number;
+  admit(): void;
+}
+
+const longWaitMs = 10_000;
+const warnPeriodMs = 60_000;
+
+/** A number of slots, first come first served. Has no timers. */
+export class Semaphore {
+  readonly size: number;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
+  readonly #logger: Pick<Logger, 'warn'>;
+  readonly #waiting = new Set<Waiter>();
+  #taken = 0;
+  #warnedAtMs = -Infinity;
+
+  constructor({ size, clock, logger }: SemaphoreOptions) {
+    this.size = size;
+    this.#clock = clock;
+    this.#logger = logger;
+  }
+
+  /** Takes a slot, or returns false if none is free. */
+  tryAcquire(): boolean {
+    if (this.#taken >= this.size) return false;
+    this.#taken++;
+    return true;
+  }
+
+  /** Resolves with a slot taken; rejects with the signal's reason, without a slot, when it aborts. */
+  acquire(signal: AbortSignalLike): Promise<void> {
+    if (signal.aborted) return Promise.reject(signal.reason);
+    if (this.tryAcquire()) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#waiting.delete(waiter);
+        signal.removeEventListener('abort', onAbort);
+      };
+      const onAbort = (): void => {
+        leave();
+        reject(signal.reason);
+      };
+      const waiter: Waiter = {
+        sinceMs: this.#clock.monotonicMs(),
+        admit() {
+          leave();
+          resolve();
+        },
+      };
+      this.#waiting.add(waiter);
+      signal.addEventListener('abort', onAbort);
+    });
+  }
+
+  /** Gives a slot to the caller that has waited longest, or makes it free. */
+  release(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#taken--;
+      return;
+    }
+    next.admit();
+    this.#warnAboutLongWait(next.sinceMs);
+  }
+
+  #warnAboutLongWait(sinceMs: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    const waitedMs = Math.round(nowMs - sinceMs);
+    if (waitedMs < longWaitMs || nowMs - this.#warnedAtMs < warnPeriodMs) return;
+    this.#warnedAtMs = nowMs;
+    this.#logger.warn(
+      { waitedMs, maxInFlight: this.size, waiting: this.#waiting.size },
+      'Requests wait long for their turn: the API server responds slowly, or too few may be in flight',
+    );
+  }
+}
