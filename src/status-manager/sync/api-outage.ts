@@ -1,5 +1,6 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
-import type { Clock, Timer } from '../../shared/clock.ts';
+import { Alarm } from '../../shared/alarm.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
@@ -53,14 +54,16 @@ export class APIOutage {
   #last: FailedRequest | undefined;
   /** Start of the outage that was logged. */
   #loggedSinceMs: number | undefined;
-  #timer: Timer | undefined;
+  /** Logs the beginning without waiting for another failure. */
+  readonly #alarm: Alarm;
   #isStarted = false;
 
   constructor(options: APIOutageOptions) {
     this.#options = options;
+    this.#alarm = new Alarm(options.clock, () => this.#update());
   }
 
-  /** Starts the timer that logs an outage without waiting for another failure. */
+  /** From now on, an outage is logged without waiting for another failure. */
   start(): void {
     this.#isStarted = true;
     this.#update();
@@ -69,7 +72,7 @@ export class APIOutage {
   /** Leaves no timer. */
   stop(): void {
     this.#isStarted = false;
-    this.#stopTimer();
+    this.#alarm.stop();
   }
 
   /** Undefined while there is no outage. */
@@ -131,29 +134,19 @@ export class APIOutage {
   #update(endMessage = 'Pod statuses can be written again: the API server has recovered'): void {
     const sinceMs = this.#sinceMs();
     if (sinceMs === undefined) {
-      this.#stopTimer();
+      this.#alarm.stop();
       if (this.#loggedSinceMs !== undefined) this.#logEnd(this.#loggedSinceMs, endMessage);
     } else if (this.#loggedSinceMs === undefined) {
       const remainingMs = outageAfterMs - this.#forMs(sinceMs);
       if (remainingMs <= 0) this.#logBeginning(sinceMs);
-      else if (this.#isStarted) this.#timer ??= this.#options.clock.afterFunc(remainingMs, () => this.#due());
+      else if (this.#isStarted) this.#alarm.arm(remainingMs);
     }
-  }
-
-  #due(): void {
-    this.#timer = undefined;
-    this.#update();
-  }
-
-  #stopTimer(): void {
-    this.#timer?.stop();
-    this.#timer = undefined;
   }
 
   #logBeginning(sinceMs: number): void {
     const { countUnsent, logger } = this.#options;
     const { verb, failure, statusCode, message: reason } = this.#last!;
-    this.#stopTimer();
+    this.#alarm.stop();
     this.#loggedSinceMs = sinceMs;
     logger.warn(
       { since: this.#wallTime(sinceMs), unsent: countUnsent(), verb, failure, statusCode, reason },

@@ -1,4 +1,4 @@
-import { type Clock, runInMicrotask, type Timer } from '../../shared/clock.ts';
+import { type Clock, runInMicrotask } from '../../shared/clock.ts';
 
 /**
  * Signals that a status was accepted. It has capacity one: statuses set in the same turn of the event
@@ -35,35 +35,6 @@ export class WakeUp {
       this.#isScheduled = false;
       this.#onDelivery();
     });
-  }
-}
-
-/** One timer for all pods in back-off; it fires when the first is due. */
-export class RetryTimer {
-  readonly #clock: Clock;
-  readonly #onDue: () => void;
-  #armed: { readonly dueMs: number; readonly timer: Timer } | undefined;
-
-  constructor(clock: Clock, onDue: () => void) {
-    this.#clock = clock;
-    this.#onDue = onDue;
-  }
-
-  /** Fires after `delayMs`, or earlier if already armed for an earlier time. */
-  arm(delayMs: number): void {
-    const dueMs = this.#clock.monotonicMs() + delayMs;
-    if (this.#armed !== undefined && this.#armed.dueMs <= dueMs) return;
-    this.stop();
-    const timer = this.#clock.afterFunc(delayMs, () => {
-      this.#armed = undefined;
-      this.#onDue();
-    });
-    this.#armed = { dueMs, timer };
-  }
-
-  stop(): void {
-    this.#armed?.timer.stop();
-    this.#armed = undefined;
   }
 }
 

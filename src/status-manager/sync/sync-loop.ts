@@ -1,4 +1,5 @@
 import { type AbortSignalLike, LightAbortController } from '../../shared/abort.ts';
+import { Alarm } from '../../shared/alarm.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { podFields } from '../../shared/log-fields.ts';
 import { type Logger, thrownFields } from '../../shared/logger.ts';
@@ -12,7 +13,7 @@ import { type ClientLimiter, unlimited } from './client-limiter.ts';
 import type { FullBatch } from './full-batch.ts';
 import { InFlightSyncs, type SyncBatchResult, type SyncLimits } from './in-flight-syncs.ts';
 import { LoopInspection, type ManagerState } from './loop-inspection.ts';
-import { IdleWaiters, RetryTimer, WakeUp } from './loop-signals.ts';
+import { IdleWaiters, WakeUp } from './loop-signals.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { PodRequests } from './pod-requests.ts';
 import type { ResendDetector } from './resend-detector.ts';
@@ -85,7 +86,8 @@ export class SyncLoop {
   readonly #inFlight: InFlightSyncs;
   readonly #ticker: Ticker;
   readonly #wakeUp = new WakeUp(() => this.#enqueueChanged());
-  readonly #retryTimer: RetryTimer;
+  /** For the pods in back-off. */
+  readonly #retryTimer: Alarm;
   readonly #idleWaiters = new IdleWaiters();
   readonly #aborter = new LightAbortController();
   #state: ManagerState = 'created';
@@ -99,7 +101,7 @@ export class SyncLoop {
       onEnded: (uid, hasThrown) => this.#syncEnded(uid, hasThrown),
     });
     this.#ticker = new Ticker(options.clock, options.syncPeriodMs, () => this.#scan());
-    this.#retryTimer = new RetryTimer(options.clock, () => this.#enqueueRetries());
+    this.#retryTimer = new Alarm(options.clock, () => this.#enqueueRetries());
     const parts = { queue: this.#queue, inFlight: this.#inFlight, wakeUp: this.#wakeUp };
     this.inspection = new LoopInspection({ ...options, ...parts, loop: this });
   }

@@ -43,7 +43,7 @@ describe('an outage of the API server', () => {
     isDown = false;
     await h.clock.advanceAsync(60_000);
     expect(messages(h)).toEqual([down, recovered]);
-    expect(h.logger.warnings[1]!.fields).toMatchObject({ since: '2026-01-02T03:04:05Z', unsent: 0 });
+    expect(h.logger.warnings[1]!.fields).toMatchObject({ since: '2026-01-02T03:04:05Z', unsent: 2 });
     await h.manager.stop();
   });
 

@@ -1,0 +1,30 @@
+import type { Clock, Timer } from './clock.ts';
+
+/** One timer for several dates: it fires at the earliest. */
+export class Alarm {
+  readonly #clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>;
+  readonly #onDue: () => void;
+  #armed: { readonly dueMs: number; readonly timer: Timer } | undefined;
+
+  constructor(clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>, onDue: () => void) {
+    this.#clock = clock;
+    this.#onDue = onDue;
+  }
+
+  /** Fires after `delayMs`, or earlier if already armed for an earlier time. */
+  arm(delayMs: number): void {
+    const dueMs = this.#clock.monotonicMs() + delayMs;
+    if (this.#armed !== undefined && this.#armed.dueMs <= dueMs) return;
+    this.stop();
+    const timer = this.#clock.afterFunc(delayMs, () => {
+      this.#armed = undefined;
+      this.#onDue();
+    });
+    this.#armed = { dueMs, timer };
+  }
+
+  stop(): void {
+    this.#armed?.timer.stop();
+    this.#armed = undefined;
+  }
+}
