@@ -15,6 +15,7 @@ import {
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
 import type { NodeStatus } from '../agent/node/node-types.ts';
+import type { ImageFsStats, PodStats } from '../agent/runtime/pod-stats.ts';
 import type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { FileSystemInfo, RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
@@ -37,6 +38,7 @@ import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
+import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
@@ -269,6 +271,14 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     if (sandbox === undefined) throw new Error(`failed to find sandboxID for pod ${podUID}`);
     const request = { pod_sandbox_id: sandbox.id, port: ports };
     return (await withGoMessage(this.#client.call('PortForward', request, { signal }))).url;
+  }
+
+  async listPodStats({ signal }: CallOptions = {}): Promise<readonly PodStats[]> {
+    return listPodStats({ client: this.#client, podLogsDirectory: this.#settings.podLogsDirectory, signal });
+  }
+
+  async imageFsStats({ signal }: CallOptions = {}): Promise<ImageFsStats> {
+    return imageFsStats(await this.#client.call('ImageFsInfo', {}, { signal }));
   }
 
   imageRef(image: string, options?: CallOptions): Promise<string | undefined> {

@@ -13,8 +13,8 @@ export async function serveContainerLogs(
   response: ServerResponse,
 ): Promise<void> {
   const { agent, runtime, clock } = context;
-  const [namespace, podName = '', containerName = '', ...rest] = segments;
-  if (rest.length > 0 || containerName === '') throw new HTTPError(404, '404: Page Not Found');
+  const [namespace, podName = '', containerName = ''] = segments;
+  if (containerName === '') throw new HTTPError(404, '404: Page Not Found');
   const { previous, ...options } = parseLogOptions(query, clock.now());
   const pod = requirePod(context, namespace, podName);
   if (!containersOf(pod).some(({ name }) => name === containerName))

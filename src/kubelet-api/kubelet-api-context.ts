@@ -9,6 +9,7 @@ import type { KubeletAPIOptions } from './kubelet-api-options.ts';
 /** What the handlers of requests need. */
 export interface KubeletAPIContext {
   readonly agent: NodeAgent;
+  readonly options: KubeletAPIOptions;
   readonly runtime: KubeletAPIOptions['runtime'];
   readonly clock: Clock;
   readonly logger: Logger;

@@ -1,3 +1,5 @@
+import isPlainObject from 'lodash/isPlainObject.js';
+import type { MetricsSource } from '../agent/http-server/serve-agent.ts';
 import type { ContainerRuntime } from '../agent/runtime/container-runtime.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { ClockLike } from '../shared/clock.ts';
@@ -26,6 +28,13 @@ export interface KubeletAPIOptions {
   readonly authentication?: KubeletAuthentication | undefined;
   /** Default: the API server decides. */
   readonly authorization?: KubeletAuthorization | undefined;
+  /** Registry to serve at `/metrics`. Default: none, and `/metrics` does not exist. */
+  readonly register?: MetricsSource | undefined;
+  /**
+   * Members of `/configz`, in the format of `KubeletConfiguration`, in addition to those that this library knows. They must
+   * not contain secrets. Default: none.
+   */
+  readonly kubeletConfiguration?: Readonly<Record<string, unknown>> | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
   /** Default: the system clock. */
@@ -38,8 +47,10 @@ const optionNames: Readonly<Record<keyof KubeletAPIOptions, true>> = {
   certDirectory: true,
   clock: true,
   host: true,
+  kubeletConfiguration: true,
   logger: true,
   port: true,
+  register: true,
   runtime: true,
   tlsCertFile: true,
   tlsPrivateKeyFile: true,
@@ -61,6 +72,10 @@ export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServe
   requireMembers('options', options, Object.keys(optionNames));
   const { host = '0.0.0.0', port = 10_250, authentication = {}, authorization = {} } = options;
   requirePort('runtime', options.runtime, ['getPod', 'listPods', 'execSync']);
+  if (options.register !== undefined) requirePort('register', options.register, ['metrics']);
+  const { kubeletConfiguration } = options;
+  if (kubeletConfiguration !== undefined && !isPlainObject(kubeletConfiguration))
+    refuseOption('kubeletConfiguration', 'an object');
   if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
   if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
   requireMembers('authentication', authentication, Object.keys(authenticationNames));

@@ -1,39 +1,88 @@
 import { formatChecks, healthChecks } from '../agent/http-server/health-checks.ts';
+import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
 import { isStaticPod } from '../kube/static-pods.ts';
+import { FailureLog } from '../shared/failure-log.ts';
+import { reasonOf } from '../shared/logger.ts';
 import { serveContainerLogs } from './container-logs.ts';
 import { HTTPError } from './http-error.ts';
 import { type KubeletAPIContext, type KubeletHandler, sendJSON, sendText } from './kubelet-api-context.ts';
+import { resourceMetrics } from './resource-metrics.ts';
+import { SummaryProvider } from './stats-summary.ts';
 import { runCommand } from './streaming.ts';
 
 export interface KubeletRoute {
   readonly methods: readonly string[];
+  /** How many segments the path may have after the first one. */
+  readonly maxSegments: number;
   readonly handle: KubeletHandler;
 }
 
-/** First segment of the path → its handler. Source: kubelet `InstallAuthRequiredHandlers` */
+const prometheusContentType = 'text/plain; version=0.0.4; charset=utf-8';
+
+/**
+ * First segment of the path → its handler. Source: kubelet `InstallAuthNotRequiredHandlers`,
+ * `InstallAuthRequiredHandlers`.
+ *
+ * Divergence: there are no `/logs`, `/debug`, `/metrics/cadvisor`, `/metrics/probes`, `/allocatedPods`, `/statusz` and
+ * `/flagz`, and containers cannot be checkpointed.
+ */
 export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<string, KubeletRoute>> {
-  const { agent, clock } = context;
+  const { agent, clock, runtime, options } = context;
+  const summaries = new SummaryProvider(context);
+  const statsFailures = new FailureLog({ ...context, what: 'Reading the statistics of the runtime' });
   const upgradeRequired: KubeletRoute = {
     methods: ['GET', 'POST'],
+    maxSegments: 4,
     handle: () => {
       throw new HTTPError(400, 'Upgrade request required');
     },
   };
+  const summary = async (signal: AbortSignal): ReturnType<SummaryProvider['get']> => {
+    try {
+      const result = await summaries.get({ signal });
+      statsFailures.succeeded();
+      return result;
+    } catch (cause) {
+      if (!signal.aborted) statsFailures.failed(cause);
+      throw new HTTPError(500, `failed to list pod stats: ${reasonOf(cause)}`, { cause });
+    }
+  };
   return {
-    healthz: get(({ segments, query }, response) => {
+    healthz: get(1, ({ segments, query }, response) => {
       const all = healthChecks(agent.inspect(), clock.now());
       const [name] = segments;
       const checks = name === undefined ? all : all.filter((check) => check.name === name);
-      if (checks.length === 0) throw new HTTPError(404, '404: Page Not Found');
+      if (checks.length === 0) throw notFound();
       const { status, text } = formatChecks('healthz', checks, query.has('verbose'));
       sendText(response, status, text);
     }),
-    pods: get((_, response) =>
-      sendJSON(response, { kind: 'PodList', apiVersion: 'v1', metadata: {}, items: pods(context) }),
-    ),
-    containerLogs: get((request, response) => serveContainerLogs(context, request, response)),
+    pods: get(0, (_, response) => sendJSON(response, podList(podsOf(context)))),
+    runningpods: get(0, async ({ signal }, response) => {
+      const pods = (await runtime.listPods({ signal })).filter(isRunning);
+      sendJSON(response, podList(pods.map(({ containers, ...pod }) => runningPod(pod, containers))));
+    }),
+    stats: {
+      methods: ['GET', 'HEAD', 'POST'],
+      maxSegments: 1,
+      handle: async ({ segments, signal }, response) => {
+        if (segments.join('/') !== 'summary') throw notFound();
+        sendJSON(response, await summary(signal));
+      },
+    },
+    metrics: get(1, async ({ segments, signal }, response) => {
+      const [part] = segments;
+      if (part === 'resource') {
+        const text = resourceMetrics(await summary(signal).catch(() => undefined));
+        return sendText(response, 200, text, prometheusContentType);
+      }
+      if (part !== undefined || options.register === undefined) throw notFound();
+      return sendText(response, 200, await options.register.metrics(), options.register.contentType);
+    }),
+    configz: get(0, (_, response) => sendJSON(response, { kubeletconfig: configuration(context) })),
+    containerLogs: get(3, (request, response) => serveContainerLogs(context, request, response)),
     run: {
       methods: ['POST'],
+      maxSegments: 4,
       handle: async (request, response) => sendText(response, 200, await runCommand(context, request)),
     },
     exec: upgradeRequired,
@@ -41,6 +90,7 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
     portForward: upgradeRequired,
     checkpoint: {
       methods: ['POST'],
+      maxSegments: 3,
       handle: () => {
         throw new HTTPError(501, 'Checkpoints of containers are not supported');
       },
@@ -48,14 +98,73 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
   };
 }
 
-function get(handle: KubeletHandler): KubeletRoute {
-  return { methods: ['GET', 'HEAD'], handle };
+function get(maxSegments: number, handle: KubeletHandler): KubeletRoute {
+  return { methods: ['GET', 'HEAD'], maxSegments, handle };
 }
 
-/** The API server never shows the status of a static pod. Source: kubelet `GetPods` */
-function pods({ agent }: KubeletAPIContext): readonly object[] {
+function notFound(): HTTPError {
+  return new HTTPError(404, '404: Page Not Found');
+}
+
+function podList(items: readonly object[]): object {
+  return { kind: 'PodList', apiVersion: 'v1', metadata: {}, items };
+}
+
+/** The API server does not show the status of a static pod before its mirror pod exists. Source: kubelet `GetPods` */
+function podsOf({ agent }: KubeletAPIContext): readonly object[] {
   return agent.getPods().map((pod) => {
     const status = isStaticPod(pod) ? agent.statusManager.getPodStatus(pod.metadata.uid) : undefined;
     return status === undefined ? pod : { ...pod, status };
   });
+}
+
+function isRunning({ containers, sandboxes = [] }: RuntimePod): boolean {
+  return containers.some(({ state }) => state === 'running') || sandboxes.some(({ ready }) => ready);
+}
+
+/** Source: kubelet `ToAPIPod`. */
+function runningPod(
+  { uid, name, namespace }: { readonly uid: string; readonly name: string; readonly namespace: string },
+  containers: readonly { readonly name: string; readonly image?: string | undefined; readonly state: string }[],
+): object {
+  const running = containers.filter(({ state }) => state === 'running');
+  return {
+    metadata: { name, namespace, uid },
+    spec: { containers: running.map(({ name, image }) => ({ name, image, resources: {} })) },
+    status: {},
+  };
+}
+
+/** Source: `KubeletConfiguration`. */
+function configuration({ options }: KubeletAPIContext): object {
+  const { authentication = {}, authorization = {} } = options;
+  const seconds = (ms: number): string => `${ms / 1000}s`;
+  return {
+    kind: 'KubeletConfiguration',
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    address: options.host ?? '0.0.0.0',
+    port: options.port ?? 10_250,
+    ...(options.tlsCertFile !== undefined && {
+      tlsCertFile: options.tlsCertFile,
+      tlsPrivateKeyFile: options.tlsPrivateKeyFile,
+    }),
+    authentication: {
+      x509: authentication.clientCAFile === undefined ? {} : { clientCAFile: authentication.clientCAFile },
+      webhook: {
+        enabled: authentication.webhook ?? true,
+        cacheTTL: seconds(authentication.webhookCacheTTLMs ?? 120_000),
+      },
+      anonymous: { enabled: authentication.anonymous ?? false },
+    },
+    authorization: {
+      mode: authorization.mode ?? 'Webhook',
+      webhook: {
+        cacheAuthorizedTTL: seconds(authorization.cacheAuthorizedTTLMs ?? 300_000),
+        cacheUnauthorizedTTL: seconds(authorization.cacheUnauthorizedTTLMs ?? 30_000),
+      },
+    },
+    enableServer: true,
+    enableDebuggingHandlers: true,
+    ...options.kubeletConfiguration,
+  };
 }

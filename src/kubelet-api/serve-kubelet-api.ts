@@ -65,7 +65,7 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
     ...{ nodeName: agent.nodeName, requests: agent.apiRequests, authentication, authorization },
     ...{ clock, logger, signal: closed.signal },
   });
-  const requests = new KubeletRequests({ agent, runtime, clock, logger }, accessControl, closed.signal);
+  const requests = new KubeletRequests({ agent, runtime, options, clock, logger }, accessControl, closed.signal);
   const { clientCAFile } = authentication;
   const server = createServer({
     ...(await servingCertificate(agent.nodeName, options, clock.now())),
@@ -126,7 +126,8 @@ class KubeletRequests {
     try {
       const { root, ...parsed } = await this.#authorized(request, response);
       const route = Object.hasOwn(this.#routes, root) ? this.#routes[root] : undefined;
-      if (route === undefined) throw new HTTPError(404, '404: Page Not Found');
+      if (route === undefined || parsed.segments.length > route.maxSegments)
+        throw new HTTPError(404, '404: Page Not Found');
       if (!route.methods.includes(request.method ?? '')) {
         response.setHeader('allow', route.methods.join(', '));
         throw new HTTPError(405, 'Method Not Allowed');

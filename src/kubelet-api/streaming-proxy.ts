@@ -38,7 +38,8 @@ export function proxyUpgrade(url: string, { request, socket, head }: UpgradeRequ
       resolve();
     });
     backendRequest.once('response', (response) => {
-      socket.write(responseHead(response));
+      // The body is no longer in chunks, and ends with the connection.
+      socket.write(responseHead(response, new Set(['connection', 'transfer-encoding']), 'Connection: close\r\n'));
       response.pipe(socket);
       resolve();
     });
@@ -82,8 +83,13 @@ function forwardedHeaders(request: IncomingMessage, host: string): string[] {
   return headers;
 }
 
-function responseHead({ statusCode = 0, statusMessage = '', rawHeaders }: IncomingMessage): string {
-  let text = `HTTP/1.1 ${statusCode} ${statusMessage}\r\n`;
-  for (let i = 0; i < rawHeaders.length; i += 2) text += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`;
+function responseHead(
+  { statusCode = 0, statusMessage = '', rawHeaders }: IncomingMessage,
+  dropped: ReadonlySet<string> = new Set(),
+  more = '',
+): string {
+  let text = `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${more}`;
+  for (let i = 0; i < rawHeaders.length; i += 2)
+    if (!dropped.has(rawHeaders[i]!.toLowerCase())) text += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`;
   return `${text}\r\n`;
 }

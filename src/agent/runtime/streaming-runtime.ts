@@ -1,4 +1,5 @@
 import type { CallOptions } from './container-runtime.ts';
+import type { ImageFsStats, PodStats } from './pod-stats.ts';
 
 /** Which streams of a command the client wants. Source: cri-streaming `remotecommand.Options`. */
 export interface StreamOptions {
@@ -18,8 +19,8 @@ export interface ContainerLog {
 }
 
 /**
- * What `serveKubeletAPI` needs of a runtime for `kubectl logs`, `exec`, `attach` and `port-forward`. A request whose
- * method is missing gets status 501. Source: kubelet `StreamingRuntime`.
+ * What `serveKubeletAPI` needs of a runtime for `kubectl logs`, `exec`, `attach` and `port-forward`, and for statistics. A
+ * request whose method is missing gets status 501; statistics are then without pods. Source: kubelet `StreamingRuntime`.
  */
 export interface StreamingRuntime {
   /** The log of a container; undefined if the runtime does not know the container. Source: CRI `ContainerStatus`. */
@@ -38,4 +39,9 @@ export interface StreamingRuntime {
    * Source: CRI `PortForward`.
    */
   getPortForward?(podUID: string, ports: readonly number[], options?: CallOptions): Promise<string>;
+
+  /** Statistics of the running pods. Source: CRI `ListPodSandboxStats`, `ListContainerStats`. */
+  listPodStats?(options?: CallOptions): Promise<readonly PodStats[]>;
+  /** The usage of the file systems of images and of containers. Source: CRI `ImageFsInfo`. */
+  imageFsStats?(options?: CallOptions): Promise<ImageFsStats>;
 }

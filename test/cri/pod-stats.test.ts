@@ -1,0 +1,89 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { CRIError, type CRIClient } from '../../src/cri/cri-client.ts';
+import { listPodStats } from '../../src/cri/pod-stats.ts';
+import { TestDirectories } from '../support/directories.ts';
+
+const directories = new TestDirectories();
+afterEach(() => directories.removeAll());
+
+const timestamp = Date.parse('2026-01-02T03:04:05Z') * 1e6;
+const labels = { 'io.kubernetes.pod.uid': 'u' };
+const usage = (id: string, cpu: number, memory: number): object => ({
+  attributes: { id },
+  cpu: { timestamp, usage_core_nano_seconds: { value: cpu }, usage_nano_cores: null },
+  memory: { timestamp, working_set_bytes: { value: memory }, available_bytes: { value: 0 } },
+  writable_layer: { timestamp, fs_id: { mountpoint: '/' }, used_bytes: { value: 1000 }, inodes_used: { value: 3 } },
+  swap: null,
+});
+const container = (id: string, name: string, state = 'CONTAINER_RUNNING'): object => ({
+  ...{ id, state, pod_sandbox_id: 's', metadata: { name }, created_at: timestamp, labels },
+});
+const responses: Record<string, object | Error> = {
+  ListPodSandbox: {
+    items: [
+      { id: 's', metadata: { name: 'web', namespace: 'default', uid: 'u' }, created_at: timestamp, labels },
+      { id: 'foreign', metadata: { name: 'x' }, created_at: timestamp, labels: {} },
+    ],
+  },
+  ListContainers: {
+    containers: [container('a', 'app'), container('b', 'log'), container('c', 'old', 'CONTAINER_EXITED')],
+  },
+  ListContainerStats: { stats: [usage('a', 5e9, 100), usage('b', 1e9, 10), usage('c', 7e9, 1000)] },
+};
+
+function client(sandboxStats: object | Error): Pick<CRIClient, 'call'> {
+  return {
+    call: (async (method: string) => {
+      const response = method === 'ListPodSandboxStats' ? sandboxStats : responses[method]!;
+      if (response instanceof Error) throw response;
+      return response;
+    }) as CRIClient['call'],
+  };
+}
+
+it('has the usage of running containers, and of the pod as the runtime reports it', async () => {
+  const podLogsDirectory = directories.create();
+  mkdirSync(join(podLogsDirectory, 'default_web_u', 'app'), { recursive: true });
+  writeFileSync(join(podLogsDirectory, 'default_web_u', 'app', '0.log'), 'x'.repeat(5000));
+  const network = { name: 'eth0', rx_bytes: { value: 1 }, rx_errors: null, tx_bytes: { value: 2 }, tx_errors: null };
+  const linux = {
+    cpu: { timestamp, usage_core_nano_seconds: { value: 8e9 }, usage_nano_cores: { value: 7 } },
+    memory: { timestamp, working_set_bytes: { value: 200 }, available_bytes: { value: 2 ** 64 } },
+    network: { timestamp: 0, default_interface: network, interfaces: [] },
+    process: { timestamp, process_count: { value: 4 } },
+  };
+  const sandboxStats = { stats: [{ attributes: { id: 's' }, linux }] };
+  const [pod, ...others] = await listPodStats({ client: client(sandboxStats), podLogsDirectory, signal: undefined });
+  expect(others).toEqual([]);
+  const time = '2026-01-02T03:04:05Z';
+  expect(pod).toMatchObject({
+    podRef: { name: 'web', namespace: 'default', uid: 'u' },
+    startTime: time,
+    cpu: { time, usageCoreNanoSeconds: 8e9, usageNanoCores: 7 },
+    memory: { time, workingSetBytes: 200, availableBytes: undefined },
+    network: { time, name: 'eth0', rxBytes: 1, txBytes: 2, interfaces: [{ name: 'eth0' }] },
+    process_stats: { process_count: 4 },
+  });
+  expect(pod!.containers.map(({ name, cpu, rootfs }) => [name, cpu?.usageCoreNanoSeconds, rootfs?.usedBytes])).toEqual([
+    ['app', 5e9, 1000],
+    ['log', 1e9, 1000],
+  ]);
+  const logBytes = pod!.containers[0]!.logs!.usedBytes!;
+  expect(logBytes).toBeGreaterThanOrEqual(5000);
+  expect(pod!['ephemeral-storage']).toMatchObject({ usedBytes: 2000 + logBytes });
+});
+
+it('sums the containers of a pod if the runtime has no statistics of sandboxes', async () => {
+  const unimplemented = new CRIError({ code: 12, details: 'unknown method', message: '' } as never);
+  const options = { client: client(unimplemented), podLogsDirectory: directories.create(), signal: undefined };
+  const [pod] = await listPodStats(options);
+  expect(pod).toMatchObject({ cpu: { usageCoreNanoSeconds: 6e9 }, memory: { workingSetBytes: 110 } });
+});
+
+it('rejects if the runtime does not respond', async () => {
+  const unavailable = new CRIError({ code: 14, details: 'connection refused', message: '' } as never);
+  const options = { client: client(unavailable), podLogsDirectory: '/none', signal: undefined };
+  await expect(listPodStats(options)).rejects.toThrow('connection refused');
+});

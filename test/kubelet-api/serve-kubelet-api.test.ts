@@ -1,0 +1,350 @@
+import { appendFileSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { NodeAgent } from '../../src/agent/node-agent/node-agent.ts';
+import type { RuntimePod } from '../../src/agent/runtime/container-runtime.ts';
+import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-options.ts';
+import { serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
+import { TestDirectories } from '../support/directories.ts';
+import { testPod, TestServer } from './test-server.ts';
+
+type Runtime = KubeletAPIOptions['runtime'];
+
+const directories = new TestDirectories();
+afterEach(() => directories.removeAll());
+
+const running = { containerStatuses: [{ name: 'app', containerID: 'fake://1', state: { running: {} } }] };
+
+function runtimeWith(methods: Partial<Runtime>): Runtime {
+  const container = { id: 'fake://1', name: 'app', image: 'app:1', state: 'running' };
+  const pod = { uid: 'uid-web', name: 'web', namespace: 'default', containers: [container] } as unknown as RuntimePod;
+  return {
+    listPods: async () => [pod],
+    getPod: async (uid) => (uid === 'uid-web' ? pod : undefined),
+    execSync: async () => ({ exitCode: 0, stdout: 'out', stderr: 'err' }),
+    ...methods,
+  };
+}
+
+async function serverWith(methods: Partial<Runtime>, status: object = running): Promise<TestServer> {
+  const server = await TestServer.start({ runtime: runtimeWith(methods) });
+  server.pods.push(testPod('web', status));
+  return server;
+}
+
+it('the Node shows the port', async () => {
+  await using server = await serverWith({});
+  expect(server.ports).toEqual([server.port]);
+});
+
+it.each([
+  ['GET', '/unknown', 404, '404: Page Not Found'],
+  ['POST', '/pods', 405, 'Method Not Allowed'],
+  ['GET', '/healthz', 200, 'ok'],
+  ['GET', '/healthz/syncloop', 200, 'ok'],
+  ['GET', '/healthz/unknown', 404, '404: Page Not Found'],
+  ['POST', '/checkpoint/default/web/app', 501, 'Checkpoints of containers are not supported'],
+  ['GET', '/exec/default/web/app?command=ls&output=1', 400, 'Upgrade request required'],
+  ['POST', '/run/default/web/app?cmd=ls+-l', 200, 'outerr'],
+  ['POST', '/run/default/web/uid-web/app?cmd=ls', 200, 'outerr'],
+  ['POST', '/run/default/web/uid-of-another/app?cmd=ls', 404, 'pod not found'],
+  ['POST', '/run/default/web/other?cmd=ls', 500, 'container not found ("other")'],
+  ['GET', '/metrics', 404, '404: Page Not Found'],
+])('%s %s → %i', async (method, path, status, text) => {
+  await using server = await serverWith({});
+  expect(await server.get(path, { method })).toMatchObject({ status, text });
+});
+
+it('serves pods, running pods, the configuration and metrics', async () => {
+  const register = { contentType: 'text/plain', metrics: async () => 'a 1\n' };
+  const kubeletConfiguration = { maxPods: 7 };
+  await using server = await TestServer.start({ runtime: runtimeWith({}), register, kubeletConfiguration });
+  server.pods.push(testPod('web', running));
+  const json = async (path: string): Promise<unknown> => JSON.parse((await server.get(path)).text);
+  expect(await json('/pods')).toEqual({ kind: 'PodList', apiVersion: 'v1', metadata: {}, items: server.pods });
+  expect(await json('/runningpods/')).toMatchObject({
+    items: [{ metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1' }] } }],
+  });
+  expect(await json('/configz')).toMatchObject({
+    kubeletconfig: {
+      ...{ kind: 'KubeletConfiguration', address: '127.0.0.1', maxPods: 7 },
+      authentication: { anonymous: { enabled: false }, webhook: { enabled: true, cacheTTL: '120s' } },
+      authorization: { mode: 'Webhook' },
+    },
+  });
+  expect((await server.get('/metrics')).text).toBe('a 1\n');
+});
+
+describe('containerLogs', () => {
+  const path = '/containerLogs/default/web/app';
+  const logFile = (text: string): string => {
+    const file = join(directories.create(), '0.log');
+    writeFileSync(file, text);
+    return file;
+  };
+
+  it.each([
+    ['/containerLogs/default/none/app', 404, 'pod "none" does not exist'],
+    ['/containerLogs/default/web/none', 404, 'container "none" not found in pod "web"'],
+    ['/containerLogs/default/web', 404, '404: Page Not Found'],
+    [`${path}?previous=true`, 400, 'previous terminated container "app" in pod "web" not found'],
+    [`${path}?tailLines=x`, 400, '{"message": "Unable to decode query."}'],
+    [`${path}?sinceTime=yesterday`, 400, '{"message": "Unable to decode query."}'],
+    [`${path}?tailLines=-1`, 422, '{"message": "Invalid request."}'],
+    [`${path}?limitBytes=0`, 422, '{"message": "Invalid request."}'],
+    [`${path}?sinceSeconds=0`, 422, '{"message": "Invalid request."}'],
+    [`${path}?sinceSeconds=1&sinceTime=2026-01-02T03:04:05Z`, 422, '{"message": "Invalid request."}'],
+    [`${path}?stream=Stdin`, 422, '{"message": "Invalid request."}'],
+    [`${path}?stream=Stdout&tailLines=1`, 422, '{"message": "Invalid request."}'],
+    // The kubelet sends the status first, too.
+    [path, 200, 'unable to retrieve container logs for fake://1'],
+  ])('%s → %i', async (url, status, text) => {
+    await using server = await serverWith({ getContainerLog: async () => undefined });
+    expect(await server.get(url)).toMatchObject({ status, text });
+  });
+
+  it('a runtime without logs gets 501', async () => {
+    await using server = await serverWith({});
+    expect(await server.get(path)).toMatchObject({ status: 501, text: 'The runtime has no logs' });
+  });
+
+  it.each([
+    ['', 'old\nnew\nerr\n'],
+    ['?tailLines=2', 'new\nerr\n'],
+    ['?tail=1', 'err\n'],
+    ['?tail=all', 'old\nnew\nerr\n'],
+    ['?limitBytes=5', 'old\nn'],
+    ['?stream=Stderr', 'err\n'],
+    // The clock is at 03:04:05.
+    ['?sinceSeconds=2', 'new\nerr\n'],
+    ['?sinceTime=2026-01-02T03:04:04Z', 'new\nerr\n'],
+    ['?tailLines=1&timestamps=true', '2026-01-02T03:04:04.000000000Z err\n'],
+  ])('reads the file: %s', async (query, text) => {
+    const file = logFile(
+      [
+        '2026-01-02T03:04:02Z stdout F old\n',
+        '2026-01-02T03:04:04Z stdout F new\n',
+        '2026-01-02T03:04:04Z stderr F err\n',
+      ].join(''),
+    );
+    await using server = await serverWith({ getContainerLog: async () => ({ path: file, isRunning: true }) });
+    expect(await server.get(path + query)).toMatchObject({ status: 200, text });
+  });
+
+  it('follows the log until the container has ended', async () => {
+    const file = logFile('2026-01-02T03:04:04Z stdout F one\n');
+    let isRunning = true;
+    await using server = await serverWith({ getContainerLog: async () => ({ path: file, isRunning }) });
+    const request = server.request(`${path}?follow=true`, { token: 'admin-token' }).end();
+    const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
+    let text = '';
+    for await (const chunk of response.setEncoding('utf8')) {
+      text += chunk as string;
+      if (text === 'one\n') {
+        appendFileSync(file, '2026-01-02T03:04:05Z stdout F two\n');
+        isRunning = false;
+        await server.clock.advance(1000);
+      }
+    }
+    expect(text).toBe('one\ntwo\n');
+  });
+
+  it('close() ends a log that is followed', async () => {
+    const file = logFile('2026-01-02T03:04:04Z stdout F one\n');
+    const server = await serverWith({ getContainerLog: async () => ({ path: file, isRunning: true }) });
+    const request = server.request(`${path}?follow=true`, { token: 'admin-token' }).end();
+    const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
+    const ended = new Promise((resolve) => response.once('error', resolve));
+    response.once('data', () => void server.close());
+    await ended;
+  });
+});
+
+describe('exec, attach and portForward', () => {
+  const upgrade = { connection: 'Upgrade', upgrade: 'SPDY/3.1' };
+
+  /** A streaming server that returns what it receives, in upper case. */
+  async function startStreaming(): Promise<{ url: string; requests: IncomingMessage[]; close(): void }> {
+    const requests: IncomingMessage[] = [];
+    const sockets: Duplex[] = [];
+    const server = createServer();
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+      requests.push(request);
+      sockets.push(socket);
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nhello ');
+      const answer = (chunk: Buffer): void => void socket.write(chunk.toString().toUpperCase());
+      if (head.length > 0) answer(head);
+      socket.on('data', answer);
+      socket.on('end', () => socket.end());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/exec/token`,
+      requests,
+      close: () => {
+        server.close();
+        for (const socket of sockets) socket.destroy();
+      },
+    };
+  }
+
+  function connect(server: TestServer, path: string): Promise<{ socket: Duplex; head: Buffer }> {
+    const request = server.request(path, { method: 'POST', token: 'admin-token', headers: upgrade });
+    return new Promise((resolve, reject) => {
+      request.once('upgrade', (_, socket, head) => resolve({ socket, head }));
+      request.once('response', ({ statusCode }) => reject(new Error(`status ${statusCode}`)));
+      request.once('error', reject).end();
+    });
+  }
+
+  it('passes an upgraded connection on to the streaming server, without credentials', async () => {
+    const streaming = await startStreaming();
+    const calls: unknown[] = [];
+    await using server = await serverWith({
+      getExec: async (...args) => {
+        calls.push(args.slice(0, 3));
+        return streaming.url;
+      },
+    });
+    const path = '/exec/default/web/app?command=sh&command=-c&command=ls&input=1&output=1&error=1&tty=1';
+    const { socket, head } = await connect(server, path);
+    socket.write('abc');
+    let text = head.toString();
+    for await (const chunk of socket) {
+      text += (chunk as Buffer).toString();
+      if (text === 'hello ABC') socket.end();
+    }
+    expect(text).toBe('hello ABC');
+    expect(calls).toEqual([['fake://1', ['sh', '-c', 'ls'], { stdin: true, stdout: true, stderr: false, tty: true }]]);
+    const [{ headers, method, url }] = streaming.requests as [IncomingMessage];
+    expect([method, url, headers.upgrade, headers.authorization]).toEqual([
+      'POST',
+      '/exec/token',
+      'SPDY/3.1',
+      undefined,
+    ]);
+    streaming.close();
+  });
+
+  it('attach uses the terminal of the container, whatever the client wants', async () => {
+    const streaming = await startStreaming();
+    const calls: unknown[] = [];
+    await using server = await serverWith({
+      getAttach: async (...args) => {
+        calls.push(args.slice(0, 2));
+        return streaming.url;
+      },
+    });
+    const { socket } = await connect(server, '/attach/default/web/app?input=1&output=1&error=1');
+    socket.destroy();
+    expect(calls).toEqual([['fake://1', { stdin: true, stdout: true, stderr: true, tty: false }]]);
+    streaming.close();
+  });
+
+  it('portForward finds the pod', async () => {
+    const streaming = await startStreaming();
+    const calls: unknown[] = [];
+    await using server = await serverWith({
+      getPortForward: async (...args) => {
+        calls.push(args.slice(0, 2));
+        return streaming.url;
+      },
+    });
+    const { socket } = await connect(server, '/portForward/default/web/uid-web');
+    socket.destroy();
+    expect(calls).toEqual([['uid-web', []]]);
+    streaming.close();
+  });
+
+  it('close() ends the connections', async () => {
+    const streaming = await startStreaming();
+    const server = await serverWith({ getExec: async () => streaming.url });
+    const { socket } = await connect(server, '/exec/default/web/app?command=ls&output=1');
+    const closed = new Promise((resolve) =>
+      socket
+        .resume()
+        .once('close', resolve)
+        .once('error', () => {}),
+    );
+    await server.close();
+    await closed;
+    streaming.close();
+  });
+
+  it.each<[string, string, Partial<Runtime>, number, string]>([
+    ['no stream', '/exec/default/web/app?command=ls', {}, 400, 'you must specify at least 1 of stdin, stdout, stderr'],
+    ['an unknown pod', '/exec/default/none/app?output=1', {}, 404, 'pod "none" does not exist'],
+    ['an unknown container', '/exec/default/web/none?output=1', {}, 500, 'container not found ("none")'],
+    ['no exec', '/exec/default/web/app?output=1', {}, 501, 'The runtime cannot run commands'],
+    ['no attach', '/attach/default/web/app?output=1', {}, 501, 'The runtime cannot attach to containers'],
+    ['no port-forward', '/portForward/default/web', {}, 501, 'The runtime cannot forward ports'],
+    ['another path', '/pods', {}, 404, '404: Page Not Found'],
+    [
+      'an error of the runtime',
+      '/exec/default/web/app?output=1',
+      { getExec: async () => Promise.reject(Object.assign(new Error('no such container'), { code: 'NotFound' })) },
+      404,
+      'no such container',
+    ],
+  ])('an upgrade is refused: %s', async (_name, path, methods, status, text) => {
+    await using server = await serverWith(methods);
+    expect(await server.get(path, { method: 'POST', headers: upgrade })).toMatchObject({ status, text });
+  });
+
+  it('an upgrade without credentials is refused', async () => {
+    await using server = await serverWith({ getExec: async () => 'http://127.0.0.1:1/' });
+    const path = '/exec/default/web/app?output=1';
+    expect((await server.get(path, { token: 'unknown', headers: upgrade })).status).toBe(401);
+  });
+
+  it('passes on the response of a streaming server that refuses, and reports one that is down', async () => {
+    const plain = createServer((_, response) => response.writeHead(403, { 'x-from': 'runtime' }).end('denied'));
+    await new Promise<void>((resolve) => plain.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(plain.address() as AddressInfo).port}/`;
+    await using server = await serverWith({ getExec: async () => url });
+    const path = '/exec/default/web/app?output=1';
+    const refused = await server.get(path, { method: 'POST', headers: upgrade });
+    expect([refused.status, refused.text, refused.headers['x-from']]).toEqual([403, 'denied', 'runtime']);
+    await new Promise((resolve) => plain.close(resolve));
+    const down = await server.get(path, { method: 'POST', headers: upgrade });
+    expect([down.status, down.text]).toEqual([
+      500,
+      expect.stringContaining("The runtime's streaming server does not respond: connect ECONNREFUSED"),
+    ]);
+  });
+});
+
+describe('options', () => {
+  const agent = { nodeName: 'node-a', apiRequests: undefined, inspect: () => ({}), getPods: () => [] };
+  it.each<[string, Partial<KubeletAPIOptions>]>([
+    ['host', { host: '' }],
+    ['port', { port: 70_000 }],
+    ['runtime', { runtime: {} as never }],
+    ['tlsPrivateKeyFile', { tlsCertFile: '/cert' }],
+    ['certDirectory', { certDirectory: '' }],
+    ['clientCAFile', { authentication: { clientCAFile: '' } }],
+    ['authentication.anonymous', { authentication: { anonymous: 'yes' as never } }],
+    ['authentication.webhookCacheTTLMs', { authentication: { webhookCacheTTLMs: -1 } }],
+    ['authentication.tokens', { authentication: { tokens: [] } as never }],
+    ['authorization.mode', { authorization: { mode: 'RBAC' as never } }],
+    ['kubeletConfiguration', { kubeletConfiguration: [] as never }],
+    ['options.ports', { ports: 1 } as never],
+    // Without an API server, nobody can say who may do what.
+    ['authorization.mode', {}],
+    ['authentication.webhook', { authorization: { mode: 'AlwaysAllow' } }],
+  ])('%s is refused by name', async (path, options) => {
+    const serving = serveKubeletAPI(agent as unknown as NodeAgent, { runtime: runtimeWith({}), ...options });
+    await expect(serving).rejects.toMatchObject({ code: 'INVALID_OPTION', path });
+  });
+
+  it('a port that is in use is reported', async () => {
+    await using server = await serverWith({});
+    await expect(TestServer.start({ port: server.port })).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringContaining('EADDRINUSE') as string,
+    });
+  });
+});

@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest';
+import type { PodStats } from '../../src/agent/runtime/pod-stats.ts';
+import { TestServer } from './test-server.ts';
+
+const time = '2026-01-02T03:04:05Z';
+
+function podStats(nanoseconds: number, startTime = time): PodStats {
+  const usage = { cpu: { time, usageCoreNanoSeconds: nanoseconds }, memory: { time, workingSetBytes: 4096 } };
+  return {
+    podRef: { name: 'web', namespace: 'default', uid: 'u' },
+    startTime: time,
+    ...usage,
+    containers: [{ name: 'app', startTime, ...usage, swap: { time, swapUsageBytes: 1, swapAvailableBytes: 2 } }],
+  };
+}
+
+async function serverWith(listPodStats: () => Promise<readonly PodStats[]>): Promise<TestServer> {
+  const runtime = { listPods: async () => [], getPod: async () => undefined, execSync: async () => null as never };
+  return TestServer.start({ runtime: { ...runtime, listPodStats } });
+}
+
+it('/stats/summary has the average CPU usage since the sample before, at least 10 s ago', async () => {
+  let nanoseconds = 1e9;
+  let startTime = time;
+  await using server = await serverWith(async () => [podStats(nanoseconds, startTime)]);
+  const usageNanoCores = async (): Promise<number | undefined> =>
+    JSON.parse((await server.get('/stats/summary')).text).pods[0].containers[0].cpu.usageNanoCores;
+  expect(await usageNanoCores()).toBeUndefined();
+  await server.clock.advance(10_000);
+  nanoseconds = 3e9;
+  expect(await usageNanoCores()).toBe(2e8);
+  await server.clock.advance(1000);
+  nanoseconds = 4e9;
+  expect(await usageNanoCores()).toBe(2e8);
+  await server.clock.advance(9000);
+  expect(await usageNanoCores()).toBe(1e8);
+  // Another run of the container.
+  await server.clock.advance(10_000);
+  startTime = '2026-01-02T03:04:35Z';
+  expect(await usageNanoCores()).toBeUndefined();
+});
+
+it('/stats/summary has the node', async () => {
+  await using server = await serverWith(async () => []);
+  const { node } = JSON.parse((await server.get('/stats/summary', { method: 'POST' })).text);
+  expect(node).toMatchObject({ nodeName: 'node-a', systemContainers: [{ name: 'kubelet' }] });
+  expect(node.memory.availableBytes + node.memory.workingSetBytes).toBeGreaterThan(2 ** 20);
+  expect(node.fs.capacityBytes).toBeGreaterThan(node.fs.availableBytes);
+});
+
+it('/metrics/resource has the metrics of the kubelet', async () => {
+  await using server = await serverWith(async () => [podStats(1.5e9)]);
+  const { text, headers } = await server.get('/metrics/resource');
+  expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const stamp = Date.parse(time);
+  const lines = text.split('\n').filter((line) => !line.startsWith('#') && !line.startsWith('node_'));
+  expect(lines).toEqual([
+    `container_start_time_seconds{container="app",namespace="default",pod="web"} ${stamp / 1000}`,
+    `container_cpu_usage_seconds_total{container="app",namespace="default",pod="web"} 1.5 ${stamp}`,
+    `container_memory_working_set_bytes{container="app",namespace="default",pod="web"} 4096 ${stamp}`,
+    `container_swap_usage_bytes{container="app",namespace="default",pod="web"} 1 ${stamp}`,
+    `container_swap_limit_bytes{container="app",namespace="default",pod="web"} 3 ${stamp}`,
+    `pod_cpu_usage_seconds_total{namespace="default",pod="web"} 1.5 ${stamp}`,
+    `pod_memory_working_set_bytes{namespace="default",pod="web"} 4096 ${stamp}`,
+    'resource_scrape_error 0',
+    'scrape_error 0',
+    '',
+  ]);
+  expect(text).toMatch(
+    /^# HELP node_cpu_usage_seconds_total .+\n# TYPE node_cpu_usage_seconds_total counter\nnode_cpu/,
+  );
+});
+
+it('while the runtime does not respond, summary fails, metrics say so, and so does the log, once', async () => {
+  await using server = await serverWith(async () => Promise.reject(new Error('connection refused')));
+  expect(await server.get('/stats/summary')).toMatchObject({
+    status: 500,
+    text: 'failed to list pod stats: connection refused',
+  });
+  const { text } = await server.get('/metrics/resource');
+  expect(text.match(/^[a-z].*$/gm)).toEqual(['resource_scrape_error 1', 'scrape_error 1']);
+  expect(server.logger.warnings).toMatchObject([{ message: 'Reading the statistics of the runtime failed' }]);
+});
