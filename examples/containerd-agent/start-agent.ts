@@ -110,7 +110,10 @@ export async function startAgent(
 
   // Without a cluster, nobody can say who may use it.
   if (options.port !== 0 && (client !== undefined || options.authorizationMode === 'AlwaysAllow')) {
-    const server = await inStep('--port', serveKubeletAPI(agent, kubeletAPIOptions(options, { runtime, logger })));
+    const server = await inStep(
+      '--port',
+      serveKubeletAPI(agent, kubeletAPIOptions(options, { runtime, register, logger })),
+    );
     cleanUps.add('kubelet API', () => server.close());
   }
   if (healthzPort !== 0) {
@@ -130,18 +133,23 @@ export async function startAgent(
 
 function kubeletAPIOptions(
   options: ContainerdAgentOptions,
-  { runtime, logger }: Pick<KubeletAPIOptions, 'runtime' | 'logger'>,
+  { runtime, register, logger }: Pick<KubeletAPIOptions, 'runtime' | 'register' | 'logger'>,
 ): KubeletAPIOptions {
   const { address, port, tlsCertFile, tlsPrivateKeyFile, clientCaFile, anonymousAuth, kubeconfig } = options;
   const { certDir = join(resolve(options.rootDir), 'pki'), authenticationTokenWebhook, authorizationMode } = options;
   return {
-    ...{ runtime, logger, host: address, port, tlsCertFile, tlsPrivateKeyFile, certDirectory: certDir },
+    ...{ runtime, register, logger, host: address, port, tlsCertFile, tlsPrivateKeyFile, certDirectory: certDir },
     authentication: {
       anonymous: anonymousAuth,
       webhook: authenticationTokenWebhook && kubeconfig !== undefined,
       clientCAFile: clientCaFile,
     },
     authorization: { mode: authorizationMode },
+    kubeletConfiguration: {
+      ...{ maxPods: options.maxPods, clusterDNS: options.clusterDns, clusterDomain: options.clusterDomain },
+      ...{ staticPodPath: options.podManifestPath, cgroupRoot: options.cgroupRoot },
+      containerRuntimeEndpoint: options.containerRuntimeEndpoint,
+    },
   };
 }
 

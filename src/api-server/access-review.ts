@@ -44,9 +44,11 @@ function isPublic(attributes: JSONObject): boolean {
 function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore): object {
   const group = stringOf(attributes, 'group');
   const version = stringOf(attributes, 'version') || 'v1';
-  const definition = resourceNamed(group, version === '*' ? 'v1' : version, stringOf(attributes, 'resource'));
+  const resource = stringOf(attributes, 'resource');
+  const definition = resourceNamed(group, version === '*' ? 'v1' : version, resource);
   // The admin may do everything, a node's user only what the node authorizer permits.
-  if (definition === undefined) return { allowed: user.node === undefined };
+  if (definition === undefined)
+    return { allowed: user.node === undefined || isKubeletReview(group, resource, stringOf(attributes, 'verb')) };
   try {
     authorize(user, attributesOf(attributes, definition), store);
     return { allowed: true };
@@ -55,6 +57,12 @@ function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore):
     const [, reason] = /(node: .*)$/.exec(error.message) ?? [];
     return { allowed: false, ...(reason === undefined ? {} : { reason }) };
   }
+}
+
+/** The reviews that a kubelet creates for the clients of its API, which this server does not serve. Source: `NodeRules` */
+function isKubeletReview(group: string, resource: string, verb: string): boolean {
+  const reviews = ['authentication.k8s.io/tokenreviews', 'authorization.k8s.io/subjectaccessreviews'];
+  return verb === 'create' && reviews.includes(`${group}/${resource}`);
 }
 
 function attributesOf(attributes: JSONObject, definition: Attributes['definition']): Attributes {

@@ -13,6 +13,8 @@ import type { ContainerRuntime } from 'kubelet-status-manager/agent';
 import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
 import { createPodClient } from 'kubelet-status-manager/http';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
+import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
+import type { KubeletAPIOptions } from 'kubelet-status-manager/kubelet-api';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import type { Container } from 'kubelet-status-manager';
@@ -103,6 +105,14 @@ export async function anAgentOnContainerd(kubeConfig: KubeConfigObject): Promise
   const { volumeManager } = helper;
   const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, volumeManager });
   agent.start();
+}
+
+export async function theKubeletAPI(agent: NodeAgent, runtime: KubeletAPIOptions['runtime']): Promise<void> {
+  const server = await serveKubeletAPI(agent, {
+    runtime,
+    authentication: { clientCAFile: '/etc/kubernetes/pki/ca.crt' },
+  });
+  await server.close();
 }
 
 export async function aChecklist(runtime: ContainerRuntime): Promise<void> {

@@ -297,10 +297,11 @@ export class NodeAgent implements AsyncDisposable {
 
   /** Logs missing permissions at start instead of one failed request after another. */
   async #logMissingAccess(): Promise<void> {
-    const { connection, nodeName, nodeReporter, ownEventRecorder, logger } = this.#parts;
+    const { connection, nodeName, nodeReporter, ownEventRecorder, nodeEndpoints, logger } = this.#parts;
     if (connection === undefined) return;
     const unused = new Set([nodeReporter === undefined && 'node', ownEventRecorder === undefined && 'events']);
     const parts = accessParts.filter((part) => !unused.has(part));
+    if (nodeEndpoints.kubeletPort !== undefined) parts.push('kubelet-api');
     await logMissingAccess(connection.requests, { nodeName, parts, logger, signal: this.#stopSignal.signal });
   }
 

@@ -1,5 +1,12 @@
 /** A part of the library or of an agent that sends requests to the API server. */
-export type AccessPart = 'status-manager' | 'informer' | 'mirror-pods' | 'node' | 'events' | 'runtime-helper';
+export type AccessPart =
+  | 'status-manager'
+  | 'informer'
+  | 'mirror-pods'
+  | 'node'
+  | 'events'
+  | 'runtime-helper'
+  | 'kubelet-api';
 
 /** One permission of a user. */
 export interface Permission {
@@ -87,6 +94,20 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
         purpose: 'the handler of a RuntimeClass is found',
       },
     ],
+    'kubelet-api': [
+      {
+        verb: 'create',
+        group: 'authentication.k8s.io',
+        resource: 'tokenreviews',
+        purpose: 'tokens of the clients of the kubelet API are verified',
+      },
+      {
+        verb: 'create',
+        group: 'authorization.k8s.io',
+        resource: 'subjectaccessreviews',
+        purpose: 'the permissions of the clients of the kubelet API are checked',
+      },
+    ],
   };
 }
 
@@ -94,8 +115,9 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
 export const allAccessParts = Object.keys(rowsOf('')) as readonly AccessPart[];
 
 /**
- * What a complete node agent needs: every `AccessPart` but `runtime-helper`, which reads ConfigMaps and Secrets. Add that
- * one for `createRuntimeHelper`, unless the user is the node's: the Node authorizer grants it for each object.
+ * What a complete node agent needs: every `AccessPart` but `runtime-helper`, which reads ConfigMaps and Secrets, and
+ * `kubelet-api`. Add the first one for `createRuntimeHelper`, unless the user is the node's: the Node authorizer grants it
+ * for each object. Add the other one for `serveKubeletAPI`.
  *
  * @example
  * ```ts
