@@ -159,7 +159,7 @@ describe('containerLogs', () => {
     const response = await new Promise<IncomingMessage>((resolve) => request.once('response', resolve));
     const ended = new Promise((resolve) => response.once('error', resolve));
     response.once('data', () => void server.close());
-    await ended;
+    expect(await ended).toMatchObject({ code: 'ECONNRESET' });
   });
 });
 
@@ -271,6 +271,7 @@ describe('exec, attach and portForward', () => {
     );
     await server.close();
     await closed;
+    expect(socket.destroyed).toBe(true);
     streaming.close();
   });
 

@@ -150,5 +150,5 @@ export function testPod(name: string, status: object = {}): ValidPod {
     metadata: { name, namespace: 'default', uid: `uid-${name}` },
     spec: { containers: [{ name: 'app', image: 'app:1' }] },
     status,
-  } as ValidPod;
+  };
 }
