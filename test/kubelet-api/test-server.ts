@@ -26,7 +26,7 @@ const filesOf = (name: string): { readonly cert: Buffer; readonly key: Buffer } 
 type Review = { readonly kind: string; readonly spec: Readonly<Record<string, unknown>> };
 
 /** The reviews of an API server: `tokens` are its users, and `allows` says who may do what. */
-export class Reviews implements APIRequests {
+class Reviews implements APIRequests {
   readonly tokens = new Map<string, object>([['admin-token', { username: 'admin', groups: ['system:masters'] }]]);
   readonly requests: Review[] = [];
   allows: (spec: Readonly<Record<string, never>>) => boolean = ({ user }) => user === ('admin' as never);
