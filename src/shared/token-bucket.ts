@@ -2,7 +2,7 @@ import { type AbortSignalLike, untilAborted } from './abort.ts';
 import { type Clock, sleep } from './clock.ts';
 import { maxDurationMs } from './validate.ts';
 
-/** A token for each request or connection, first come first served. Source: client-go `flowcontrol.NewTokenBucketRateLimiter`. */
+/** A token for each request, first come first served. Source: client-go `flowcontrol.NewTokenBucketRateLimiter`. */
 export class TokenBucket {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>;
   readonly #msPerToken: number;

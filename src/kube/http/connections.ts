@@ -1,11 +1,7 @@
 import type { Dispatcher } from 'undici/index.js';
-import { TokenBucket } from '../../shared/token-bucket.ts';
 import { ConnectionQueue, type ConnectionQueueOptions } from './connection-queue.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { createDispatcher, type DestroyableDispatcher, type DispatcherOptions } from './dispatcher.ts';
-
-/** Maximum rate of new connections. Reached only when a server or proxy closes every connection. */
-const maxConnectionsPerSecond = 100;
 
 export interface ConnectionsOptions
   extends
@@ -28,9 +24,9 @@ export interface StreamConnection {
 
 /**
  * A pool of connections for requests, and one connection for each stream. Requests are queued only
- * in `ConnectionQueue`: undici's pool has as many connections as that queue admits requests. Opening
- * a connection takes a token of `#newConnections`. This rate limit protects a server that closes
- * every connection; reused keep-alive connections take no token.
+ * in `ConnectionQueue`: undici's pool has as many connections as that queue admits requests. (Without
+ * this size, undici opens another connection while that of an aborted request closes: 9 instead of 4.)
+ * A request opens at most one connection, so there is no limit on new connections per second.
  */
 export class Connections {
   /** The requests that wait for a connection of the pool; streams never wait. */
@@ -39,14 +35,10 @@ export class Connections {
   #pool: ConnectionSet | undefined;
   /** Dispatchers to close: those of streams, and replaced pools with requests in flight. */
   readonly #others = new Set<ConnectionSet>();
-  readonly #newConnections: TokenBucket;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.queue = new ConnectionQueue(options);
-    // The burst allows all connections to be reopened twice, for example after a restart of the API server.
-    const burst = Math.max(maxConnectionsPerSecond, 2 * options.connections);
-    this.#newConnections = new TokenBucket(maxConnectionsPerSecond, burst, options.clock);
   }
 
   /** Does not open a connection. A new `tls` object replaces the pool and closes the connections of the previous one. */
@@ -106,7 +98,6 @@ export class Connections {
       connections,
       headersTimeoutMs: this.#options.silenceTimeoutMs,
       bodyTimeoutMs,
-      newConnections: this.#newConnections,
     });
     return { tls, ...dispatcher };
   }

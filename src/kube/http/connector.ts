@@ -1,7 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { callbackify, promisify } from 'node:util';
 import { buildConnector } from 'undici/index.js';
-import type { TokenBucket } from '../../shared/token-bucket.ts';
 
 /** Sockets that are still connecting. A dispatcher's `destroy()` does not close them; its owner must. */
 export type Connecting = Set<{ destroy(): unknown }>;
@@ -20,22 +18,6 @@ export function trackedConnector(
     });
     connecting.add(socket);
   };
-}
-
-/** Takes a token of `newConnections` for each connection. */
-export function pacedConnector(
-  connect: buildConnector.connector,
-  newConnections: TokenBucket,
-  connecting: Connecting,
-): buildConnector.connector {
-  const connectNow = promisify(connect);
-  return callbackify(async (target: buildConnector.Options) => {
-    const abort = new AbortController();
-    const waiting = { destroy: () => abort.abort() };
-    connecting.add(waiting);
-    await newConnections.take(abort.signal).finally(() => connecting.delete(waiting));
-    return connectNow(target);
-  }) as unknown as buildConnector.connector;
 }
 
 /** undici treats errors with these codes as recoverable and reconnects immediately while requests are queued. */

@@ -1,6 +1,5 @@
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
-import type { TokenBucket } from '../../shared/token-bucket.ts';
-import { type Connecting, failingConnector, pacedConnector, trackedConnector } from './connector.ts';
+import { type Connecting, failingConnector, trackedConnector } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { socksConnector } from './socks-connector.ts';
 
@@ -19,8 +18,6 @@ export interface DispatcherOptions {
   readonly headersTimeoutMs: number;
   /** Maximum time without data while a body is read; 0: no limit. */
   readonly bodyTimeoutMs: number;
-  /** A token for each new connection. */
-  readonly newConnections: TokenBucket;
 }
 
 /** A set of connections that `destroy()` ends completely. */
@@ -46,7 +43,7 @@ export function createDispatcher(options: DispatcherOptions): DestroyableDispatc
 
 /** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
 function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispatcher {
-  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs, newConnections } = options;
+  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs } = options;
   const plain = { timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
   const secure = {
     ...plain,
@@ -64,12 +61,11 @@ function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispat
     bodyTimeout: options.bodyTimeoutMs,
   };
   const connect = trackedConnector(secure, connecting);
-  const paced = (connector: buildConnector.connector) => pacedConnector(connector, newConnections, connecting);
-  if (proxy === undefined) return new Pool(origin, { ...pool, connect: paced(connect) });
+  if (proxy === undefined) return new Pool(origin, { ...pool, connect });
   if (proxy.protocol === 'socks5:') {
     const toProxy = trackedConnector(plain, connecting);
     const throughProxy = socksConnector({ proxy, toProxy, startTls: connect, timeoutMs: connectTimeoutMs, connecting });
-    return new Pool(origin, { ...pool, connect: paced(throughProxy) });
+    return new Pool(origin, { ...pool, connect: throughProxy });
   }
   return new ProxyAgent({
     ...pool,
@@ -81,7 +77,7 @@ function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispat
       new Pool(url, {
         ...clientOptions,
         headersTimeout: connectTimeoutMs,
-        connect: paced(namedByHost(clientOptions.connect)),
+        connect: namedByHost(clientOptions.connect),
       }),
     // The connections to the API server, each tunnelled through the proxy.
     factory: (tunnelOrigin: URL, tunnelOptions: object) => {

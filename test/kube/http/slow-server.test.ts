@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createPodClient } from '../../../src/kube/http/index.ts';
@@ -143,30 +145,29 @@ describe('a slow API server', () => {
   });
 });
 
-it('the rate of new connections to a server that closes every connection is limited', async () => {
-  let connections = 0;
-  server.respond = (_request, response) => {
-    connections++;
-    json(response, pod('web'), 200, { connection: 'close' });
-  };
-  for (let i = 0; i < 100; i++) await get('a');
-  const next = get('b');
-  await server.quiet();
-  expect(connections).toBe(100);
-  clock.advance(9);
-  await clock.yieldToEventLoop();
-  expect(server.openSockets()).toBe(0);
-  clock.advance(1);
-  await next;
-  expect(connections).toBe(101);
-});
+type Behaviour = (socket: Socket) => void;
 
-it('closing ends a request that waits until it may connect, and leaves no timer', async () => {
-  server.respond = (_request, response) => json(response, pod('web'), 200, { connection: 'close' });
-  for (let i = 0; i < 100; i++) await get('a');
-  const ended = Promise.allSettled([get('b')]);
-  while (clock.pendingTimers === 0) await clock.yieldToEventLoop();
-  await client.transport.close();
-  expect(await ended).toMatchObject([{ status: 'rejected', reason: { kind: 'aborted' } }]);
-  expect(clock.pendingTimers).toBe(0);
+it.each<[string, Behaviour]>([
+  ['accepts and closes', (socket) => socket.end()],
+  ['accepts and resets', (socket) => socket.resetAndDestroy()],
+  ['closes when the request has arrived', (socket) => socket.once('data', () => socket.destroy())],
+  ['responds with something other than HTTP', (socket) => socket.end('garbage\r\n\r\n')],
+  ['closes after an informational response', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n')],
+])('a server that %s gets one connection for each request', async (_what, behave) => {
+  let connections = 0;
+  const closing = createServer((socket) => {
+    connections++;
+    socket.on('error', () => {});
+    behave(socket);
+  });
+  await once(closing.listen(0, '127.0.0.1'), 'listening');
+  const { port } = closing.address() as AddressInfo;
+  const other = createPodClient(kubeConfig(`http://127.0.0.1:${port}`), { env: {}, logger, connections: 2 });
+  const results = await Promise.allSettled(
+    Array.from({ length: 6 }, () => other.getPod({ namespace: 'default', name: 'a' }, { signal: signal() })),
+  );
+  expect(results.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 'rejected'));
+  expect(connections).toBe(6);
+  await other.transport.close();
+  closing.close();
 });
