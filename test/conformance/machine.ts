@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -94,7 +94,9 @@ export class Machine {
     await this.#stopAgent();
     await this.#killContainers();
     for (const script of ['kubelet', 'control-plane', 'containerd']) {
+      const pids = await this.#pids(script);
       await run(path.join(this.#tools, script), ['down', this.#path(script)]).catch(() => {});
+      for (const pid of pids) await waitForExit(pid);
     }
     await this.#unmount();
     for (const bridge of [`cni${this.#index}`, `kcp${this.#index}`])
@@ -155,6 +157,12 @@ export class Machine {
     clearTimeout(timer);
   }
 
+  /** Of the processes that a script has started. */
+  async #pids(script: string): Promise<readonly number[]> {
+    const files = (await readdir(this.#path(script)).catch(() => [])).filter((name) => name.endsWith('.pid'));
+    return Promise.all(files.map(async (name) => Number(await readFile(this.#path(script, name), 'utf8'))));
+  }
+
   /** Containers outlive containerd. */
   async #killContainers(): Promise<void> {
     const ctr = ['--address', this.#path('containerd', 'containerd.sock'), '--namespace', 'k8s.io', 'tasks'];
@@ -168,6 +176,15 @@ export class Machine {
     for (const mount of mounts.toReversed()) {
       if (mount.startsWith(`${this.#folder}/`)) await run('umount', ['-l', mount]).catch(() => {});
     }
+  }
+}
+
+/** So that its port is free for the next run. A process that does not end within 20 s is killed. */
+async function waitForExit(pid: number): Promise<void> {
+  const deadlineMs = Date.now() + 20_000;
+  while (existsSync(`/proc/${pid}`)) {
+    if (Date.now() > deadlineMs) process.kill(pid, 'SIGKILL');
+    await delay(100);
   }
 }
 
