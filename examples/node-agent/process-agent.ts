@@ -19,13 +19,9 @@ import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
 import { createConfigObjects } from './pod-config/config-objects.ts';
 import { resolveContainerCommand } from './pod-config/container-command.ts';
-import { EmptyDirLimits } from './pod-config/empty-dir-limits.ts';
 import { Volumes } from './pod-config/volumes.ts';
 import { ProcessRuntime } from './process-runtime/process-runtime.ts';
 import type { RootDirectory } from './root-directory.ts';
-
-/** The kubelet checks every 10 s; the demo uses a shorter interval to save time. */
-const emptyDirCheckMs = 2000;
 
 export interface ProcessAgentOptions {
   readonly nodeName: string;
@@ -48,7 +44,6 @@ export interface ProcessAgentOptions {
 export interface ProcessAgent {
   readonly agent: NodeAgent;
   readonly runtime: ProcessRuntime;
-  readonly emptyDirLimits: EmptyDirLimits;
 }
 
 /**
@@ -89,6 +84,5 @@ export async function createProcessAgent(options: ProcessAgentOptions): Promise<
     clock,
     logger,
   });
-  const emptyDirLimits = new EmptyDirLimits({ agent, directory: root.node, clock, logger, periodMs: emptyDirCheckMs });
-  return { agent, runtime, emptyDirLimits };
+  return { agent, runtime };
 }

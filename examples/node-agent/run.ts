@@ -75,7 +75,7 @@ export async function runAgent(
   const agentNode = new AgentNode({ nodeName, addresses, isTainted: !cluster.isOwn });
   const metricsRegistry = new Registry();
   const eventLog = new EventLog((line) => process.stdout.write(line), clock);
-  const { agent, runtime, emptyDirLimits } = await createProcessAgent({
+  const { agent, runtime } = await createProcessAgent({
     ...{ nodeName, addresses, runsPod, podManifestPath, root, eventRecorder, clock, logger },
     podClient: isTerminal ? podClient : eventLog.observe(podClient),
     node: agentNode.options(),
@@ -117,7 +117,6 @@ export async function runAgent(
   cleanUps.add('agent', () =>
     agent.stop({ drain: true, terminatePods: !leaveRunning, gracePeriodSeconds: maxShutdownGracePeriodSeconds }),
   );
-  cleanUps.add('volume sizes', () => emptyDirLimits.stop());
   await register(agent, nodeName);
 
   const kubeconfig = options.kubeconfig ?? root.writeKubeconfig(stringify(cluster.kubeConfig));
@@ -132,7 +131,6 @@ export async function runAgent(
   if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: root.path, url: server.url });
 
   agent.start();
-  emptyDirLimits.start();
   podsOnServer.start();
   await Promise.all([agent.whenReady(), podsOnServer.whenSynced()]);
   await demo.createPods(manifests);

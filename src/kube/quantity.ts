@@ -76,15 +76,6 @@ export function quantitiesEqual(a: string, b: string): boolean {
 /**
  * Negative when `a` is less than `b`, 0 when they are equal by value, else positive; undefined when
  * one of them is not a quantity. Source: apimachinery `Quantity.Cmp`.
- *
- * @example
- * ```ts
- * import { compareQuantities } from 'kubelet-status-manager';
- *
- * compareQuantities('1500m', '1.5'); // 0
- * compareQuantities('1Gi', '1G'); // positive
- * compareQuantities('1Gi', 'much'); // undefined
- * ```
  */
 export function compareQuantities(a: string, b: string): number | undefined {
   const aNanos = quantityNanos(a);

@@ -25,8 +25,7 @@ export { podResourcesAreReclaimed } from './allocation/pod-resources-reclaimed.t
 
 // Computing a pod's status
 export { generateAPIPodStatus, type ObservedPod } from './status/generate.ts';
-export { isPodPhaseTerminal } from './status/phase.ts';
-export { compareQuantities, quantityValue } from '../kube/quantity.ts';
+export { quantityValue } from '../kube/quantity.ts';
 export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
 
 // The API server

@@ -2,14 +2,26 @@ import type { SpecResult } from './ginkgo-report.ts';
 import type { SpecList } from './spec-list.ts';
 
 /** What the list is made of. */
-export const recordedFocus = [
-  String.raw`\[sig-(node|storage)\].*\[NodeConformance\]`,
-  String.raw`\[sig-node\] (Pods Extended|Pod Extended|Events|PreStop|.*Container Status)`,
-];
+export const recordedFocus = [String.raw`\[sig-(node|storage)\]`];
 
-/** What needs features, a registry, or the machine alone. */
+/** What needs a feature that is off, a cloud, devices, several machines, or an hour, and what the API server alone does. */
 export const recordedSkip = [
-  String.raw`PodLevel|Pod Level|\[Feature:|\[Serial\]|\[Slow\]|\[Disruptive\]|RuntimeClass|private registry`,
+  'Feature:OffByDefault',
+  'Provider:',
+  'DynamicResource',
+  'GPUDevicePlugin',
+  'HugePages',
+  'AppArmor',
+  'SELinux',
+  'UserNamespace',
+  'CredentialProvider',
+  'NodeProblemDetector',
+  'NodeLogQuery',
+  'ResourceUsageTracking',
+  'private registry',
+  'Flaky',
+  'PLR Pod InPlace Resize',
+  'API operations|lease API|PodTemplates|Node Lifecycle|garbage collector|cap back-off',
 ];
 
 /** The list after a run of the kubelet: a spec of the run is listed if it passed; others keep their places. */

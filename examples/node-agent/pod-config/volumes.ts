@@ -1,6 +1,6 @@
-import { existsSync, statSync } from 'node:fs';
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
-import { posix } from 'node:path';
+import { type Dirent, existsSync, statSync } from 'node:fs';
+import { lstat, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join, posix } from 'node:path';
 import type { Clock, Logger, Pod } from 'kubelet-status-manager';
 import type { VolumeManager } from 'kubelet-status-manager/agent';
 import type { NodeDirectory } from '../process-runtime/node-directory.ts';
@@ -95,6 +95,15 @@ export class Volumes implements VolumeManager {
     await rm(this.#options.directory.volumes(uid), { recursive: true, force: true });
   }
 
+  async emptyDirUsage(pod: Pod): Promise<ReadonlyMap<string, number>> {
+    const uid = pod.metadata?.uid ?? '';
+    const volumes = ((pod.spec?.volumes ?? []) as readonly Volume[]).filter(({ emptyDir }) => emptyDir != null);
+    const usages = volumes.map(async ({ name }): Promise<[string, number]> => {
+      return [name, await bytesIn(this.#options.directory.volume(uid, name))];
+    });
+    return new Map(await Promise.all(usages));
+  }
+
   async #setUp(pod: Pod, volume: Volume, path: string): Promise<void> {
     const { emptyDir, hostPath, configMap, secret, downwardAPI } = volume;
     if (emptyDir != null) await mkdir(path, { recursive: true, mode: 0o700 });
@@ -164,4 +173,15 @@ function pathInVolume(path: string): string {
   const normal = posix.normalize(path);
   if (normal.startsWith('..') || normal.startsWith('/')) throw new Error('a path must not lead out of its volume');
   return normal;
+}
+
+/** The total size of all files; a file that is removed in the meantime counts as empty. */
+async function bytesIn(directory: string): Promise<number> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch((): Dirent[] => []);
+  const sizes = entries.map(async (entry) => {
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) return bytesIn(path);
+    return (await lstat(path).catch(() => undefined))?.size ?? 0;
+  });
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }

@@ -22,6 +22,8 @@ import { SourcesReady } from '../config/sources-ready.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
+import { evictPod } from '../eviction/evict-pod.ts';
+import { LocalStorageEviction } from '../eviction/local-storage-eviction.ts';
 import { ImageGCManager, type ImageGCManagerOptions } from '../image-gc/image-gc-manager.ts';
 import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
@@ -258,6 +260,11 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   // The sync loop and its handlers.
   const containerGC = new ContainerGC({ runtime, clock, logger, podStateProvider: podStateProvider(podWorkers) });
+  const localStorageEviction = new LocalStorageEviction({
+    ...{ runtime, getActivePods, clock, logger },
+    emptyDirUsage: options.volumeManager?.emptyDirUsage?.bind(options.volumeManager),
+    evict: (pod, eviction) => evictPod(pod, { ...eviction, podWorkers, clock, logger, eventRecorder }),
+  });
   const imageGC = createImageGC(runtime, options, { nodeName, eventRecorder, clock, logger });
   const cleanUpContainers = (podUID: string, exitedContainerID?: string): void => {
     const runtimeStatus = podCache.get(podUID);
@@ -333,6 +340,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     runtimeState,
     containerGC,
     imageGC,
+    localStorageEviction,
     probeManager,
     getActivePods,
     syncLoop,

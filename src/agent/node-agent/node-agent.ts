@@ -19,6 +19,7 @@ import { withDeadline } from '../deadline.ts';
 import type { APIEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
+import type { LocalStorageEviction } from '../eviction/local-storage-eviction.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
@@ -77,6 +78,7 @@ export interface NodeAgentParts {
   readonly containerGC: ContainerGC;
   /** Undefined if images are not garbage-collected. */
   readonly imageGC: ImageGCManager | undefined;
+  readonly localStorageEviction: LocalStorageEviction;
   readonly probeManager: ProberManager;
   readonly getActivePods: () => readonly ValidPod[];
   readonly syncLoop: AgentSyncLoop;
@@ -210,6 +212,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => this.#collectGarbage());
     this.#gcTicker.start();
     this.#parts.imageGC?.start();
+    this.#parts.localStorageEviction.start();
     for (const [source, sink] of sinks) if (source.name !== apiSourceName) this.#startSource(source, sink);
     const [apiSource, apiSink] = sinks.find(([{ name }]) => name === apiSourceName) ?? [];
     this.#starting = Promise.all([
@@ -391,6 +394,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#gcTicker?.stop();
     await containerGC.stop();
     await this.#parts.imageGC?.stop();
+    await this.#parts.localStorageEviction.stop();
     await podWorkers.stop();
     probeManager.cleanupPods([]);
     await pleg.stop();

@@ -76,6 +76,7 @@ const otherOptionalMethods = [
   'listImages',
   'removeImage',
   'imageFsInfo',
+  'listPodStats',
   'evictPodLogsDirectories',
 ] as const;
 

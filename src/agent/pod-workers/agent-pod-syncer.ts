@@ -50,6 +50,11 @@ export interface VolumeManager {
    * `cleanupOrphanedPodDirs`.
    */
   cleanupOrphanedPodDirs?(existingPodUIDs: ReadonlySet<string>, options: CallOptions): Promise<void>;
+  /**
+   * Bytes on the disk of the pod's emptyDir volumes, by name; a volume in memory is left out. Default: pods are not
+   * evicted for the limits of their volumes.
+   */
+  emptyDirUsage?(pod: ValidPod): Promise<ReadonlyMap<string, number>>;
 }
 
 /** For example a `ProberManager`. */

@@ -9,6 +9,7 @@ import {
   requireImages,
   requirePodOrNothing,
   requirePods,
+  requirePodStats,
   requirePulledImage,
   requireStatus,
 } from './require-runtime-result.ts';
@@ -135,6 +136,10 @@ export function boundedRuntime(
     ...(runtime.imageFsInfo && {
       imageFsInfo: ({ signal } = {}) =>
         bounded('imageFsInfo', ms, signal, (o) => runtime.imageFsInfo!(o), requireFileSystemInfo),
+    }),
+    ...(runtime.listPodStats && {
+      listPodStats: ({ signal } = {}) =>
+        bounded('listPodStats', ms, signal, (o) => runtime.listPodStats!(o), requirePodStats),
     }),
     ...(runtime.evictPodLogsDirectories && {
       evictPodLogsDirectories: (shouldPodContentBeRemoved, { signal } = {}) =>

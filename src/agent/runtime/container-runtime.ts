@@ -1,4 +1,5 @@
 import type { Container, EphemeralContainer, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
+import type { PodStats } from './pod-stats.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 import type { FileSystemInfo, RuntimeImage } from './runtime-storage.ts';
 
@@ -182,6 +183,11 @@ export interface ContainerRuntime {
   removeImage?(imageID: string, options?: CallOptions): Promise<void>;
   /** The file system of the images. */
   imageFsInfo?(options?: CallOptions): Promise<FileSystemInfo>;
+  /**
+   * Statistics of the running pods, for the kubelet API and for evictions. Default: pods are not evicted for the local
+   * storage of their containers. Source: CRI `ListPodSandboxStats`, `ListContainerStats`.
+   */
+  listPodStats?(options?: CallOptions): Promise<readonly PodStats[]>;
 
   /**
    * Removes the logs of the pods for which `shouldPodContentBeRemoved` is true. Called every minute when all sources

@@ -1,4 +1,5 @@
 import type { ExecResult, PulledImage, RuntimePod } from './container-runtime.ts';
+import type { PodStats } from './pod-stats.ts';
 import type { FileSystemInfo, RuntimeImage } from './runtime-storage.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -54,6 +55,16 @@ export function requireFileSystemInfo(value: unknown): FileSystemInfo {
   if (typeof capacityBytes !== 'number' || typeof availableBytes !== 'number')
     refuse('imageFsInfo()', '{ capacityBytes, availableBytes }', value);
   return value as FileSystemInfo;
+}
+
+export function requirePodStats(value: unknown): readonly PodStats[] {
+  const isPodStats = (each: unknown): boolean => {
+    const { podRef, containers } = membersOf(each);
+    return typeof membersOf(podRef)['uid'] === 'string' && Array.isArray(containers);
+  };
+  if (!Array.isArray(value) || !value.every(isPodStats))
+    refuse('listPodStats()', 'a list of { podRef, containers }', value);
+  return value as PodStats[];
 }
 
 export function requireStatus<T>(value: T): T {

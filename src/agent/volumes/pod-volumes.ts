@@ -1,4 +1,4 @@
-import { access, chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Container, Pod } from '../../kube/types.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
@@ -83,6 +83,15 @@ export class PodVolumes implements VolumeManager {
     else this.#cleanUpFailures.succeeded();
   }
 
+  /** Source: kubelet `emptyDir.GetMetrics`. */
+  async emptyDirUsage(pod: Pod): Promise<ReadonlyMap<string, number>> {
+    const volumes = volumesOf(pod).filter(({ emptyDir }) => emptyDir && emptyDir.medium !== 'Memory');
+    const usages = volumes.map(async (volume): Promise<[string, number]> => {
+      return [volume.name, await diskUsage(volumePath(this.#options.rootDirectory, pod, volume))];
+    });
+    return new Map(await Promise.all(usages));
+  }
+
   /** Retries until the volume is set up. If an update of an existing volume fails, its old files stay usable. */
   async #mount(pod: Pod, volume: Volume, ready: Set<string>, signal: AbortSignal | undefined): Promise<void> {
     const { clock, eventRecorder, logger } = this.#options;
@@ -148,6 +157,16 @@ async function namesIn(folder: string): Promise<string[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
+}
+
+/** The bytes that a folder takes on the disk; what is removed in the meantime takes none. */
+async function diskUsage(path: string): Promise<number> {
+  const stats = await lstat(path).catch(() => undefined);
+  if (stats === undefined) return 0;
+  let bytes = stats.blocks * 512;
+  if (!stats.isDirectory()) return bytes;
+  for (const name of await readdir(path).catch((): string[] => [])) bytes += await diskUsage(join(path, name));
+  return bytes;
 }
 
 async function makeFolder(path: string): Promise<void> {

@@ -15,13 +15,6 @@ export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
 
 /**
  * Succeeded or Failed. kubelet: `IsPodPhaseTerminal`.
- *
- * @example
- * ```ts
- * import { isPodPhaseTerminal } from 'kubelet-status-manager';
- *
- * if (isPodPhaseTerminal(manager.getPodStatus(podUID)?.phase)) running.delete(podUID);
- * ```
  */
 export function isPodPhaseTerminal(phase: string | null | undefined): phase is 'Succeeded' | 'Failed' {
   return phase === 'Succeeded' || phase === 'Failed';

@@ -67,6 +67,28 @@ describe('what the agent tells a runtime', () => {
     expect(removed).toEqual(['sha256:1']);
   });
 
+  it('a pod whose containers use more local storage than their limits is evicted', async () => {
+    const time = '2026-01-02T03:04:05Z';
+    let uid = '';
+    Object.assign(cluster.runtime, {
+      listPodStats: async () => [
+        {
+          podRef: { name: 'web', namespace: 'default', uid },
+          ...{ startTime: time, containers: [], 'ephemeral-storage': { time, usedBytes: 2000 } },
+        },
+      ],
+    } satisfies Partial<ContainerRuntime>);
+    await cluster.startAgent();
+    const resources = { limits: { 'ephemeral-storage': '1k' } };
+    uid = await cluster.create(podOf({ containers: [{ name: 'app', image: 'app:1', resources }] }));
+    await cluster.advance(15_000);
+    expect(cluster.status('web')).toMatchObject({
+      phase: 'Failed',
+      reason: 'Evicted',
+      message: 'Pod ephemeral local storage usage exceeds the total limit of containers 1k. ',
+    });
+  });
+
   it('preparePod is called before the sandbox is created; when it fails, an event says why, and it is tried again', async () => {
     const steps: string[] = [];
     let failure: string | undefined = 'no cgroups';

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { compareQuantities, type Container, type ValidPod, type PodSpec } from 'kubelet-status-manager';
-import { addQuantities } from '../../../src/kube/quantity.ts';
+import type { Container, ValidPod, PodSpec } from 'kubelet-status-manager';
+import { addQuantities, compareQuantities } from '../../../src/kube/quantity.ts';
 import { podRequests } from '../../../src/status-manager/status/pod-resources.ts';
 import { ContainerConfigError } from 'kubelet-status-manager/agent';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';

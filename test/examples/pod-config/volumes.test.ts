@@ -1,4 +1,13 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { Pod } from 'kubelet-status-manager';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
@@ -44,6 +53,16 @@ const visible = (): string[] =>
     .toSorted();
 
 describe('volumes', () => {
+  it('the usage of an emptyDir is the size of all files in it, without the targets of links', async () => {
+    const pod = podOf({ emptyDir: {} }, { hostPath: { path } });
+    await volumes.waitForAttachAndMount(pod);
+    mkdirSync(volume('sub'));
+    writeFileSync(volume('sub', 'file'), Buffer.alloc(2000));
+    writeFileSync(volume('one'), 'x');
+    symlinkSync('sub/file', volume('link'));
+    expect(await volumes.emptyDirUsage(pod)).toEqual(new Map([['v0', 2001 + 'sub/file'.length]]));
+  });
+
   it('emptyDir keeps its files as long as the pod exists', async () => {
     await mount({ emptyDir: {} });
     writeFileSync(volume('file'), 'kept');
