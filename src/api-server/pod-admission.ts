@@ -1,7 +1,7 @@
 import { type JSONObject, objectsOf, stringOf } from '../kube/json-object.ts';
 
 const tolerationSeconds = 300;
-/** Of all classes that there are. */
+/** The preemption policy of all priority classes. */
 export const preemptionPolicy = 'PreemptLowerPriority';
 
 /** Priorities of the two built-in classes. */

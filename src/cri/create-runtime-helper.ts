@@ -114,7 +114,7 @@ export function createRuntimeHelper(
     },
     generatePodHostName: (pod) => generatePodHostNameAndDomain(pod, clusterDomain).hostname,
     lookupRuntimeHandler: async (name) => {
-      if (objects === undefined) throw new Error(`failed to get RuntimeClass ${name}: there is no API server`);
+      if (objects === undefined) throw new Error(`failed to get RuntimeClass ${name}: no client is configured`);
       return objects.lookupRuntimeHandler(name);
     },
     pullCredentials: (pod, image) => pullCredentials(pod, image, objects),

@@ -50,7 +50,7 @@ export class CRIImages {
   async imageFsInfo({ signal }: CallOptions = {}): Promise<FileSystemInfo> {
     const { image_filesystems: fileSystems } = await this.#options.client.call('ImageFsInfo', {}, { signal });
     const path = fileSystems[0]?.fs_id?.mountpoint;
-    if (!path) throw new Error('The runtime does not say where images are');
+    if (!path) throw new Error('The runtime reports no image file system');
     return fileSystemInfo(path);
   }
 

@@ -422,7 +422,10 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   #logLinkFailed(containerID: string, error: unknown): void {
-    this.#settings.logger.warn({ containerID, reason: reasonOf(error) }, 'Failed to link to a log');
+    this.#settings.logger.warn(
+      { containerID, reason: reasonOf(error) },
+      'Failed to create the symlink to a container log',
+    );
   }
 
   async #listLogs(): Promise<{ containerID: string; path: string }[]> {

@@ -83,7 +83,7 @@ export class Semaphore {
     this.#warnedAtMs = nowMs;
     this.#logger.warn(
       { waitedMs, maxInFlight: this.size, waiting: this.#waiting.size },
-      'Requests wait long for their turn: the API server responds slowly, or too few may be in flight',
+      'Requests are queued for long: the API server responds slowly, or the limit of requests in flight is too low',
     );
   }
 }

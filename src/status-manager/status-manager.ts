@@ -584,7 +584,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     for (const close of [this.#stopWatchingMirrors, this.#leaveGauges, this.#closeClient]) {
       await tryCall<void | Promise<void>>(
         () => close?.(),
-        (thrown) => this.#logger.warn(thrownFields(thrown), 'Closing failed'),
+        (thrown) => this.#logger.warn(thrownFields(thrown), 'Failed to clean up at stop'),
       );
     }
     await this.#journal.close();

@@ -271,7 +271,7 @@ export class FakePodClient implements PodClient, PodEvents {
     let untrack = (): void => {};
     const interrupted = new Promise<never>((_resolve, reject) => {
       const apply = (applied: Fault): void => {
-        if (applied.kind !== 'cut') throw new RangeError('A request of a FakePodClient that runs can only be cut');
+        if (applied.kind !== 'cut') throw new RangeError('A FakePodClient request in flight can only be cut');
         reject(errorOfFault(applied));
       };
       untrack = this.#faults.track({ ...request, apply } satisfies RunningRequest);

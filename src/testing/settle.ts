@@ -106,7 +106,7 @@ function observe(parts: readonly SettlePart[]): Observation {
       .filter((pod) => pod.isInFlight)
       .map(({ podNamespace, podName }) => `${podNamespace}/${podName}`);
     inFlight += sending.length;
-    if (state === 'running' && isWakeUpWaiting) reasons.push('a manager has not looked at a new status yet');
+    if (state === 'running' && isWakeUpWaiting) reasons.push('a manager has not processed a new status yet');
     if (servers.length === 0 && sending.length > 0) reasons.push(`a manager has requests for ${sending.join(', ')}`);
     signature.push(state, isWakeUpWaiting, sending.join());
   }

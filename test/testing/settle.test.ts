@@ -109,6 +109,6 @@ describe('settle, without HTTP', () => {
     await expect(settleWithin(1, [server])).rejects.toThrow('Not settled after 0.001 s: 1 request has no response');
     const inspection = new StatusManager({ podDeletionSafety: () => false }).inspect();
     const manager = { inspect: () => ({ ...inspection, state: 'running', isWakeUpWaiting: true }) as const };
-    await expect(settleWithin(1, [manager])).rejects.toThrow('a manager has not looked at a new status yet');
+    await expect(settleWithin(1, [manager])).rejects.toThrow('a manager has not processed a new status yet');
   });
 });

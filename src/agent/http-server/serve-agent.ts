@@ -123,8 +123,8 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
 
   const server = createServer((request, response) => {
     respond(request, response).catch((thrown: unknown) => {
-      logger.error({ reason: reasonOf(thrown), path: request.url }, 'A request to the agent could not be served');
-      if (!response.headersSent) send(response, 500, 'The request could not be served\n');
+      logger.error({ reason: reasonOf(thrown), path: request.url }, 'Failed to serve a request');
+      if (!response.headersSent) send(response, 500, 'Internal Server Error\n');
     });
   });
   server.timeout = idleTimeoutMs;

@@ -85,7 +85,7 @@ export class ImageGCManager {
     const usagePercent = 100 - Math.trunc((Math.min(availableBytes, capacityBytes) * 100) / capacityBytes);
     if (usagePercent < highThresholdPercent) return;
     const bytesToFree = Math.trunc((capacityBytes * (100 - lowThresholdPercent)) / 100) - availableBytes;
-    logger.info({ usagePercent, bytesToFree }, 'Removing images, because their file system is nearly full');
+    logger.info({ usagePercent, bytesToFree }, 'Image file system usage is over the high threshold; removing images');
     const freedBytes = await this.#freeSpace(unused, bytesToFree);
     if (freedBytes >= bytesToFree) return;
     const message =
@@ -161,7 +161,7 @@ export class ImageGCManager {
       freedBytes += sizeBytes;
       if (freedBytes >= bytesToFree) break;
     }
-    if (failures.length > 0) throw new Error(`Images could not be removed: ${failures.join('; ')}`);
+    if (failures.length > 0) throw new Error(`Failed to remove images: ${failures.join('; ')}`);
     return freedBytes;
   }
 

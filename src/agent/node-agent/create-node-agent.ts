@@ -112,7 +112,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   if (isSaved(options.allocationState) && !isSaved(options.actuatedState) && runtime.updateContainerResources)
     logger.warn(
       { node: nodeName },
-      'allocationState is saved but actuatedState is not: a resize in progress is not finished by the next agent',
+      'allocationState is persistent but actuatedState is not: the next agent will not finish a resize in progress',
     );
 
   // The inputs of the sync loop.

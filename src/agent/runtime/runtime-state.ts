@@ -40,7 +40,11 @@ export class RuntimeState {
     this.#options = options;
     this.#ticker = new Ticker(clock, periodMs, () => this.#update());
     this.#statusFailures = new FailureLog({ clock, logger, what: 'The status check of the container runtime' });
-    this.#networkFailures = new FailureLog({ clock, logger, what: 'Setting up the network of the container runtime' });
+    this.#networkFailures = new FailureLog({
+      clock,
+      logger,
+      what: { failed: 'Container runtime network is not ready', recovered: 'Container runtime network is ready again' },
+    });
   }
 
   start(): void {

@@ -103,7 +103,7 @@ export class PodVolumes implements VolumeManager {
       } catch (error) {
         signal?.throwIfAborted();
         const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume.name)} : ${(error as Error).message}`;
-        logger.warn({ ...podFieldsOf(pod), volume: volume.name, reason: message }, 'Volume cannot be set up');
+        logger.warn({ ...podFieldsOf(pod), volume: volume.name, reason: message }, 'Failed to set up a volume');
         eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedMount', message });
         if (ready.has(volume.name)) return;
       }

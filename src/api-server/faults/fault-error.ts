@@ -11,8 +11,8 @@ export function errorOfFault(fault: Exclude<Fault, { kind: 'delay' | 'hang' | 'e
     case 'expire':
       return new APIError(expired.message, { kind: 'http', statusCode: expired.code, reason: expired.reason });
     case 'body':
-      return new APIError('the response is no pod (the test asked for it)', { kind: 'invalid-response' });
+      return new APIError('the response is not a pod (injected fault)', { kind: 'invalid-response' });
     default:
-      return new APIError('the connection was cut (the test asked for it)', { kind: 'network' });
+      return new APIError('the connection was cut (injected fault)', { kind: 'network' });
   }
 }

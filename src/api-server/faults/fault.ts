@@ -126,7 +126,7 @@ export const fault = {
 export const expired = {
   code: 410,
   reason: 'Expired',
-  message: 'The resourceVersion is too old (the test asked for it)',
+  message: 'The resourceVersion is too old (injected fault)',
 };
 
 function requireDuration(name: string, ms: number): void {

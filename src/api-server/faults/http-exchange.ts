@@ -42,7 +42,7 @@ export class HTTPExchange implements RunningRequest {
   apply(fault: Fault): void {
     const isWatch = this.verb === 'watch' && this.#response.headersSent;
     if (fault.kind === 'cut' && (fault.afterBytes === undefined || fault.afterBytes === 0)) return this.cut();
-    if (!isWatch) throw new RangeError('A request that runs and is no watch can only be cut, without `afterBytes`');
+    if (!isWatch) throw new RangeError('A request in flight that is not a watch can only be cut, without `afterBytes`');
     switch (fault.kind) {
       case 'cut':
         return this.cutAfter(fault.afterBytes!);
@@ -53,7 +53,7 @@ export class HTTPExchange implements RunningRequest {
       case 'expire':
         return this.end(errorEvent());
       default:
-        throw new RangeError(`A watch that runs can be cut, hang, end or expire, and not fault.${fault.kind}()`);
+        throw new RangeError(`A watch in flight can be cut, hang, end or expire, but not fault.${fault.kind}()`);
     }
   }
 

@@ -31,6 +31,6 @@ export async function logMissingAccess(
     logger.warn({ nodeName, user: report.user, missing, rbac: report.rbac }, report.explain());
   } catch (error) {
     if (options.signal?.aborted === true) return;
-    logger.warn({ nodeName, reason: describeAPIError(error).message }, 'The permissions could not be checked');
+    logger.warn({ nodeName, reason: describeAPIError(error).message }, 'Failed to check the permissions');
   }
 }

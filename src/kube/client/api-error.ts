@@ -183,7 +183,7 @@ export function describeAbort(signal: Pick<AbortSignalLike, 'reason'>): APIError
 }
 
 /** Error names and codes by kind; the first kind that contains one of an error's names or codes applies. */
-const kindsByMark: readonly (readonly [APIErrorKind, readonly string[]])[] = [
+const kindsByNameOrCode: readonly (readonly [APIErrorKind, readonly string[]])[] = [
   [
     'timeout',
     [
@@ -202,14 +202,14 @@ const kindsByMark: readonly (readonly [APIErrorKind, readonly string[]])[] = [
 ];
 
 function describeWithoutResponse(error: unknown, { host, secrets = [] }: RequestFacts): APIError {
-  const { names, codes, address } = readMarks(error);
-  const marks = [...new Set([...names, ...codes])];
-  const [kind] = kindsByMark.find(([, known]) => marks.some((mark) => known.includes(mark))) ?? [
+  const { names, codes, address } = readNamesAndCodes(error);
+  const namesAndCodes = [...new Set([...names, ...codes])];
+  const [kind] = kindsByNameOrCode.find(([, known]) => namesAndCodes.some((one) => known.includes(one))) ?? [
     codes.length > 0 ? 'network' : 'unknown',
   ];
   const server = host ?? address;
   const what = server === undefined ? 'request failed' : `request to ${server} failed`;
-  const detail = kind === 'unknown' ? describeUnknown(error, secrets) : marks.join(', ');
+  const detail = kind === 'unknown' ? describeUnknown(error, secrets) : namesAndCodes.join(', ');
   return new APIError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
 }
 
@@ -235,7 +235,7 @@ interface ErrorMarks {
  * Names, codes and the address of an error and its causes. Omits their messages: some HTTP clients
  * quote a header in them, including the token.
  */
-function readMarks(error: unknown): ErrorMarks {
+function readNamesAndCodes(error: unknown): ErrorMarks {
   const names: string[] = [];
   const codes: string[] = [];
   let address: string | undefined;

@@ -7,7 +7,7 @@ export interface ConnectionsOptions
   extends
     ConnectionQueueOptions,
     Pick<DispatcherOptions, 'origin' | 'proxy' | 'tlsServerName' | 'skipTLSVerify' | 'connectTimeoutMs'> {
-  readonly silenceTimeoutMs: number;
+  readonly inactivityTimeoutMs: number;
 }
 
 interface ConnectionSet extends DestroyableDispatcher {
@@ -17,7 +17,7 @@ interface ConnectionSet extends DestroyableDispatcher {
 
 /** The connection of one stream. */
 export interface StreamConnection {
-  openedWith(tls: TlsMaterial): Dispatcher;
+  dispatcherFor(tls: TlsMaterial): Dispatcher;
   /** Ends the stream, if it has not ended, and its connection. */
   release(): void;
 }
@@ -42,11 +42,11 @@ export class Connections {
   }
 
   /** Does not open a connection. A new `tls` object replaces the pool and closes the connections of the previous one. */
-  openedWith(tls: TlsMaterial): Dispatcher {
+  dispatcherFor(tls: TlsMaterial): Dispatcher {
     if (this.#pool?.tls === tls) return this.#pool.dispatcher;
-    const { connections, silenceTimeoutMs } = this.#options;
+    const { connections, inactivityTimeoutMs } = this.#options;
     void this.closeIdle();
-    this.#pool = this.#connect(tls, connections, silenceTimeoutMs);
+    this.#pool = this.#connect(tls, connections, inactivityTimeoutMs);
     return this.#pool.dispatcher;
   }
 
@@ -60,7 +60,7 @@ export class Connections {
       current = undefined;
     };
     return {
-      openedWith: (tls) => {
+      dispatcherFor: (tls) => {
         release();
         current = this.#connect(tls, 1, 0);
         this.#others.add(current);
@@ -96,7 +96,7 @@ export class Connections {
       ...this.#options,
       tls,
       connections,
-      headersTimeoutMs: this.#options.silenceTimeoutMs,
+      headersTimeoutMs: this.#options.inactivityTimeoutMs,
       bodyTimeoutMs,
     });
     return { tls, ...dispatcher };

@@ -20,7 +20,7 @@ export interface KubeTransportOptions {
    * A request fails with `timeout` when the server sends nothing for this long. A fallback for the
    * caller's own deadline; accurate to about a second. Default 60,000.
    */
-  readonly silenceTimeoutMs?: number | undefined;
+  readonly inactivityTimeoutMs?: number | undefined;
   /** Timeout of an exec credential plugin; it and its children are killed after that. Default 60,000. */
   readonly execTimeoutMs?: number | undefined;
   /** Default `kubelet-status-manager/<version> (<platform>) node/<version>`; the part before `/` becomes the field manager. */
@@ -52,7 +52,7 @@ export function resolveTransportOptions(options: KubeTransportOptions): Resolved
       options.connectionWaitTimeoutMs ?? 60_000,
     ),
     connectTimeoutMs: positiveIntegerOption('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
-    silenceTimeoutMs: positiveIntegerOption('silenceTimeoutMs', options.silenceTimeoutMs ?? 60_000),
+    inactivityTimeoutMs: positiveIntegerOption('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 60_000),
     execTimeoutMs: positiveIntegerOption('execTimeoutMs', options.execTimeoutMs ?? 60_000),
     userAgent,
     kubeConfigDir: options.kubeConfigDir ?? '.',

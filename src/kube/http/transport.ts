@@ -57,7 +57,7 @@ interface Call<Response> {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly body?: string | undefined;
   readonly signal: AbortSignalLike | undefined;
-  readonly connection: { openedWith(tls: Credentials['tls']): Dispatcher };
+  readonly connection: { dispatcherFor(tls: Credentials['tls']): Dispatcher };
   /** Sends it, and resolves with a buffered response or with a stream. */
   readonly send: (dispatcher: Dispatcher, options: Dispatcher.DispatchOptions) => Promise<Response>;
 }
@@ -193,7 +193,7 @@ class UndiciTransport implements KubeTransport {
     if (this.#closed) throw closedError();
     let response: Response;
     try {
-      response = await send(connection.openedWith(credentials.tls), {
+      response = await send(connection.dispatcherFor(credentials.tls), {
         origin: this.#origin,
         method,
         path,

@@ -27,8 +27,8 @@ const BACK_OFF = { firstMs: 800, maxMs: 30_000 };
 const HEALTHY_MS = 5_000;
 const LOGGED_AFTER_MS = 30_000;
 const messages = {
-  failed: 'The pods of the node cannot be listed or watched: all requests fail',
-  recovered: 'The pods of the node can be watched again',
+  failed: 'Failed to list and watch the pods of the node: all requests fail',
+  recovered: 'Watching the pods of the node again',
 };
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
@@ -108,7 +108,10 @@ export class PodReflector implements InformerPodSource {
           this.#noteHealthy();
         });
       });
-      if (!isHealthy) throw new APIError('the watch ended as soon as it began', { kind: 'invalid-response' });
+      if (!isHealthy)
+        throw new APIError(`unexpected watch close: the watch ended within ${HEALTHY_MS / 1000} s`, {
+          kind: 'invalid-response',
+        });
       return 0;
     } catch (error) {
       if (this.#stopping.signal.aborted) return 0;

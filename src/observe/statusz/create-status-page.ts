@@ -112,8 +112,8 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
 
   const page: StatusPage = (request, response) => {
     respond(request, response).catch((error: unknown) => {
-      logger.error(thrownFields(error), 'The status page could not be rendered');
-      if (!response.headersSent) responder.sendText(response, 500, 'The status page could not be rendered');
+      logger.error(thrownFields(error), 'Failed to render the status page');
+      if (!response.headersSent) responder.sendText(response, 500, 'Failed to render the status page');
     });
   };
   page.close = () => {

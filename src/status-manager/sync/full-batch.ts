@@ -65,7 +65,7 @@ export class FullBatch {
       } catch (error) {
         this.#options.logger.error(
           { ...thrownFields(error), podUID: uid },
-          'Failed to compare a pod with what the pod manager shows',
+          'Failed to compare a cached status with the pod manager',
         );
       }
     }

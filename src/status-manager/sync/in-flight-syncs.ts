@@ -141,7 +141,7 @@ export class InFlightSyncs {
       kind = await this.#options.tracing.sync(uid, (end) => this.#syncAndDelete(uid, permits, end));
     } catch (error) {
       hasThrown = true;
-      logger.error({ ...thrownFields(error), podUID: uid }, 'Sync of a pod failed unexpectedly');
+      logger.error({ ...thrownFields(error), podUID: uid }, 'Unexpected error while syncing a pod');
     }
     outcomes.syncEnded(uid, cache.get(uid));
     this.#syncs.delete(uid);

@@ -97,7 +97,7 @@ export class ResendDetector {
     if (hotLoop !== undefined)
       this.#logger.warn(
         { ...statusFields(uid, versioned), members: hotLoop.members, managers: hotLoop.managers },
-        'The API server keeps what is written into the pod status again',
+        'The API server preserves written pod statuses again',
       );
   }
 

@@ -202,7 +202,7 @@ export class SyncLoop {
     try {
       if (drainMs !== undefined && (await this.flush(drainMs)) > 0) this.#warnOfUnsent(drainMs);
     } catch (error) {
-      this.#options.logger.error(thrownFields(error), 'Draining failed');
+      this.#options.logger.error(thrownFields(error), 'Failed to drain');
     }
     this.#aborter.abort();
     this.#quiesce();
@@ -334,7 +334,7 @@ export class SyncLoop {
     const uids = this.#sendableUIDs();
     const pods = uids.slice(0, maxLoggedPods).map((uid) => podFields(uid, cache.get(uid)!).pod);
     metrics.incUnsentAtStop(uids.length);
-    logger.warn({ unsent: uids.length, pods, drainMs }, 'Stopping with pod statuses that could not be sent in time');
+    logger.warn({ unsent: uids.length, pods, drainMs }, 'Stopping with unsent pod statuses');
   }
 
   get #signal(): AbortSignalLike {

@@ -114,7 +114,7 @@ export class TerminatingPods {
       this.#logIfStuck(
         entry,
         {},
-        'Pod is not terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
+        'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
         'Pod has not terminated for a minute: its containers could still be running',
       );
     }
@@ -123,7 +123,7 @@ export class TerminatingPods {
       this.#logIfStuck(
         entry,
         { finalizers },
-        'Pod is still terminating: finalizers keep it',
+        'Pod is stuck terminating: it has finalizers',
         `Pod has terminated and waits for finalizers: ${finalizers.join(', ')}`,
       );
     }
@@ -144,7 +144,7 @@ export class TerminatingPods {
       this.#stuck.add(uid);
       logger.warn(
         { ...fieldsOf(uid), since, gracePeriodSeconds, reason },
-        'Pod is not terminating: its grace period is over, and its containers have not stopped',
+        'Pod is stuck terminating: its containers still run after the grace period',
       );
     }
   }

@@ -156,7 +156,7 @@ describe('/metrics', () => {
   it('responds 500 without details if the registry fails, and logs the reason', async () => {
     await cluster.startAgent();
     await serve({ register: { contentType: 'text/plain', metrics: () => Promise.reject(new Error('a bad gauge')) } });
-    expect(await get('/metrics')).toMatchObject({ status: 500, text: 'The request could not be served\n' });
+    expect(await get('/metrics')).toMatchObject({ status: 500, text: 'Internal Server Error\n' });
     expect(cluster.logger.errors).toEqual([
       expect.objectContaining({ fields: expect.objectContaining({ reason: 'a bad gauge', path: '/metrics' }) }),
     ]);

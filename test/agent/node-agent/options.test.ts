@@ -74,7 +74,7 @@ describe('createNodeAgent names the option that is wrong', () => {
     };
     const { proxy: saved } = Proxy.revocable({} as AllocationState, { get: () => async () => {} });
     expect(warningsOf({ allocationState: saved })).toEqual([
-      'allocationState is saved but actuatedState is not: a resize in progress is not finished by the next agent',
+      'allocationState is persistent but actuatedState is not: the next agent will not finish a resize in progress',
     ]);
     expect(warningsOf({ allocationState: saved, actuatedState: saved })).toEqual([]);
     expect(warningsOf({ allocationState: new MemoryState() })).toEqual([]);

@@ -190,7 +190,7 @@ describe('logMissingAccess', () => {
     const { transport } = serverOf({ fails: () => new APIError('ECONNREFUSED', { kind: 'network' }) });
     await logMissingAccess(transport, { nodeName: 'n1', logger });
     expect(logger.warnings).toMatchObject([
-      { message: 'The permissions could not be checked', fields: { reason: 'ECONNREFUSED' } },
+      { message: 'Failed to check the permissions', fields: { reason: 'ECONNREFUSED' } },
     ]);
   });
 });

@@ -282,7 +282,7 @@ describe('proxy-url', () => {
     await using proxy = await startSocksProxy();
     server.respond = () => {};
     const config = kubeConfig(server.url, {}, { 'proxy-url': `socks5://127.0.0.1:${proxy.port}` });
-    const transport = createKubeTransport(config, { env: {}, silenceTimeoutMs: 50 });
+    const transport = createKubeTransport(config, { env: {}, inactivityTimeoutMs: 50 });
     await expect(transport.request('GET', '/version')).rejects.toMatchObject({ kind: 'timeout' });
     await transport.close();
   });

@@ -293,7 +293,7 @@ describe('failures', () => {
 
   it('a silent server ends in timeout without any signal', async () => {
     server.respond = () => {};
-    const impatient = createKubeTransport(kubeConfig(server.url), { env: {}, silenceTimeoutMs: 50 });
+    const impatient = createKubeTransport(kubeConfig(server.url), { env: {}, inactivityTimeoutMs: 50 });
     expect(await failure(impatient.request('GET', '/version'))).toMatchObject({ kind: 'timeout' });
     await impatient.close();
   });
@@ -456,7 +456,7 @@ describe('options', () => {
     ['connections', 0],
     ['connections', 1.5],
     ['connectTimeoutMs', -1],
-    ['silenceTimeoutMs', Number.NaN],
+    ['inactivityTimeoutMs', Number.NaN],
     ['execTimeoutMs', 0],
     ['execTimeoutMs', 2 ** 31],
     ['kubeConfigDir', 7],

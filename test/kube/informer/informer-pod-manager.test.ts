@@ -301,7 +301,7 @@ describe('pods are listed again when the resource version has expired', () => {
     await turn();
     expect(api.last(5)).toMatchObject({ isWatch: false, query: { resourceVersion: '' } });
     expect(logger.infos).toMatchObject([
-      { reason: 'the watch ended as soon as it began', next: 'watch' },
+      { reason: 'unexpected watch close: the watch ended within 5 s', next: 'watch' },
       {},
       { next: 'list' },
     ]);
@@ -437,7 +437,7 @@ describe('failures', () => {
       clock.advance(delayMs);
       await turn();
     }
-    const failing = 'The pods of the node cannot be listed or watched: all requests fail';
+    const failing = 'Failed to list and watch the pods of the node: all requests fail';
     expect(logger.messages).toEqual([]);
     api.last(call++).refuse(403, { reason: 'Forbidden' });
     await turn();
@@ -460,7 +460,7 @@ describe('failures', () => {
     clock.advance(4_999);
     expect(logger.messages).toEqual([failing]);
     clock.advance(1);
-    expect(logger.messages).toEqual([failing, 'The pods of the node can be watched again']);
+    expect(logger.messages).toEqual([failing, 'Watching the pods of the node again']);
     expect(logger.fields[1]).toEqual({ nodeName: 'node-a', failingSince: since, failures: 7, outageMs: 85_400 });
   });
 

@@ -206,7 +206,7 @@ describe('a drain that times out', () => {
     expect(h.logger.warnings).toEqual([
       {
         level: 'warn',
-        message: 'Stopping with pod statuses that could not be sent in time',
+        message: 'Stopping with unsent pod statuses',
         fields: { unsent: 25, pods: names.slice(0, 20).map((name) => `default/${name}`), drainMs: 5_000 },
       },
     ]);

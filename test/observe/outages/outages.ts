@@ -253,7 +253,7 @@ export const outages: readonly Outage[] = [
     },
     log: {
       message:
-        'Pod is not terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
+        'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
       fields: { pod: 'default/a', podUID: uidOf('a'), since },
     },
     metrics: [
@@ -271,7 +271,7 @@ export const outages: readonly Outage[] = [
       await node.pass(3_600);
     },
     log: {
-      message: 'Pod is still terminating: finalizers keep it',
+      message: 'Pod is stuck terminating: it has finalizers',
       fields: { pod: 'default/a', finalizers: ['example.com/backup'], since },
     },
     metrics: [
@@ -338,7 +338,8 @@ export const outages: readonly Outage[] = [
       await node.pass(50);
     },
     log: {
-      message: 'Requests wait long for their turn: the API server responds slowly, or too few may be in flight',
+      message:
+        'Requests are queued for long: the API server responds slowly, or the limit of requests in flight is too low',
       fields: { maxInFlight: 1 },
     },
     metrics: [
@@ -359,7 +360,7 @@ export const outages: readonly Outage[] = [
       await stopped;
     },
     log: {
-      message: 'Stopping with pod statuses that could not be sent in time',
+      message: 'Stopping with unsent pod statuses',
       fields: { unsent: 2, pods: ['default/a', 'default/b'], drainMs: 5_000 },
     },
     metrics: [/^kubelet_status_manager_unsent_at_stop_total 2$/m],
@@ -382,7 +383,7 @@ export const outages: readonly Outage[] = [
       void podManager.stop();
     },
     log: {
-      message: 'The pods of the node cannot be listed or watched: all requests fail',
+      message: 'Failed to list and watch the pods of the node: all requests fail',
       fields: { nodeName: 'node-1', next: 'list', kind: 'timeout', failingSince: since },
     },
     metrics: [/^kubelet_status_manager_informer_synced 0$/m, /^kubelet_status_manager_informer_restarts_total [1-9]/m],

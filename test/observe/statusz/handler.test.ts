@@ -530,10 +530,10 @@ describe('errors', () => {
       throw new Error('the pod manager of the caller broke');
     };
     const { status, body } = await get('/statusz/pods.json');
-    expect([status, body.toString()]).toEqual([500, 'The status page could not be rendered\n']);
+    expect([status, body.toString()]).toEqual([500, 'Failed to render the status page\n']);
     expect(node.logger.lines).toContainEqual({
       level: 'error',
-      message: 'The status page could not be rendered',
+      message: 'Failed to render the status page',
       fields: expect.objectContaining({ reason: 'the pod manager of the caller broke' }),
     });
   });

@@ -125,7 +125,7 @@ describe('the same body three times for the same version', () => {
     expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined, hotLoop: undefined });
     expect(h.metrics.statusGauges()).toMatchObject({ contestedPods: 0 });
     expect(h.logger.warnings.at(-1)).toMatchObject({
-      message: 'The API server keeps what is written into the pod status again',
+      message: 'The API server preserves written pod statuses again',
       fields: { pod: 'default/a', members: ['message'] },
     });
     const patches = h.count('patch');

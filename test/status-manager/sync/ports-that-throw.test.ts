@@ -177,7 +177,7 @@ describe('what is logged of a failure', () => {
     h.set('a', '1');
     await h.clock.advanceAsync(20_000);
     const messages = h.logger.lines.map(({ message }) => message);
-    expect(messages).toContain('Sync of a pod failed unexpectedly');
+    expect(messages).toContain('Unexpected error while syncing a pod');
     expect(messages).toContain('A listener threw');
     expect(messages).toContain('Failed to update status for pod');
     for (const { fields } of h.logger.lines) {

@@ -179,7 +179,7 @@ describe('ResendDetector', () => {
     expect(logger.warnings.slice(1)).toEqual([
       {
         level: 'warn',
-        message: 'The API server keeps what is written into the pod status again',
+        message: 'The API server preserves written pod statuses again',
         fields: { pod: 'default/web', podUID: 'a', statusVersion: 1, members: ['message'], managers: [] },
       },
     ]);
