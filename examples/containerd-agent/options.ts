@@ -35,6 +35,7 @@ export interface ContainerdAgentOptions {
   readonly tlsPrivateKeyFile?: string;
   /** Absent: `pki` in the root directory. */
   readonly certDir?: string;
+  readonly rotateServerCertificates: boolean;
   readonly clientCaFile?: string;
   readonly anonymousAuth: boolean;
   readonly authenticationTokenWebhook: boolean;
@@ -141,6 +142,14 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
     .option('--tls-cert-file <file>', 'certificate of the kubelet API (default: a self-signed one)')
     .option('--tls-private-key-file <file>', 'private key of --tls-cert-file')
     .option('--cert-dir <directory>', 'where the self-signed certificate is kept (default: pki in --root-dir)')
+    .addOption(
+      new Option(
+        '--rotate-server-certificates [boolean]',
+        'request the certificate of the kubelet API from the cluster',
+      )
+        .default(false)
+        .argParser(readBoolean),
+    )
     .option('--client-ca-file <file>', "certificates that sign the kubelet API's client certificates (default: none)")
     .addOption(
       new Option('--anonymous-auth [boolean]', 'accept requests without credentials at the kubelet API')

@@ -139,6 +139,7 @@ function kubeletAPIOptions(
   const { certDir = join(resolve(options.rootDir), 'pki'), authenticationTokenWebhook, authorizationMode } = options;
   return {
     ...{ runtime, register, logger, host: address, port, tlsCertFile, tlsPrivateKeyFile, certDirectory: certDir },
+    serverTLSBootstrap: options.rotateServerCertificates,
     authentication: {
       anonymous: anonymousAuth,
       webhook: authenticationTokenWebhook && kubeconfig !== undefined,

@@ -18,11 +18,20 @@ export interface KubeletAPIOptions {
   readonly host?: string | undefined;
   /** Port to listen on; 0 means any free port. Default 10250. kubelet: `port`. */
   readonly port?: number | undefined;
-  /** PEM file of the serving certificate and its chain. Default: a self-signed one. kubelet: `tlsCertFile`. */
+  /**
+   * PEM file of the serving certificate and its chain; read again each minute. Default: a self-signed one.
+   * kubelet: `tlsCertFile`.
+   */
   readonly tlsCertFile?: string | undefined;
   /** PEM file of its private key. kubelet: `tlsPrivateKeyFile`. */
   readonly tlsPrivateKeyFile?: string | undefined;
-  /** Where a self-signed certificate is kept. Default: `/var/lib/kubelet/pki`. kubelet: `--cert-dir`. */
+  /**
+   * True if the serving certificate is requested from the cluster, by a CertificateSigningRequest of
+   * `kubernetes.io/kubelet-serving`, and renewed before it expires. Somebody must approve the requests. Connections are
+   * refused until there is a certificate. Default: false. kubelet: `serverTLSBootstrap`.
+   */
+  readonly serverTLSBootstrap?: boolean | undefined;
+  /** Where such a certificate, or a self-signed one, is kept. Default: `/var/lib/kubelet/pki`. kubelet: `--cert-dir`. */
   readonly certDirectory?: string | undefined;
   /** Default: only bearer tokens that the API server knows. */
   readonly authentication?: KubeletAuthentication | undefined;
@@ -52,6 +61,7 @@ const optionNames: Readonly<Record<keyof KubeletAPIOptions, true>> = {
   port: true,
   register: true,
   runtime: true,
+  serverTLSBootstrap: true,
   tlsCertFile: true,
   tlsPrivateKeyFile: true,
 };
@@ -86,6 +96,11 @@ export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServe
     if (path !== undefined && (typeof path !== 'string' || path === '')) refuseOption(name, 'a path');
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     refuseOption('tlsPrivateKeyFile', 'given together with `tlsCertFile`');
+  requireBooleanOption('serverTLSBootstrap', options.serverTLSBootstrap);
+  if (options.serverTLSBootstrap === true && tlsCertFile !== undefined)
+    refuseOption('serverTLSBootstrap', 'false, or `tlsCertFile` absent');
+  if (options.serverTLSBootstrap === true && !hasAPIServer)
+    refuseOption('serverTLSBootstrap', 'false: the agent has no client');
   requireBooleanOption('authentication.anonymous', authentication.anonymous);
   requireBooleanOption('authentication.webhook', authentication.webhook);
   requireDurationOption('authentication.webhookCacheTTLMs', authentication.webhookCacheTTLMs);

@@ -1,6 +1,11 @@
 import { X509Certificate } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '../shared/clock.ts';
+import { FailureLog } from '../shared/failure-log.ts';
+import type { Logger } from '../shared/logger.ts';
+import { Ticker } from '../shared/ticker.ts';
 import { epochMsOf } from '../shared/time.ts';
 import { createSelfSignedCertificate } from './x509.ts';
 
@@ -20,7 +25,7 @@ export async function selfSignedCertificate(
   nowMs: number,
 ): Promise<ServingCertificate> {
   const [certFile, keyFile] = [join(directory, 'kubelet.crt'), join(directory, 'kubelet.key')];
-  const existing = await readCertificate(certFile, keyFile).catch(() => undefined);
+  const existing = existsSync(certFile) && existsSync(keyFile) ? readCertificate(certFile, keyFile) : undefined;
   if (existing !== undefined && validUntilMs(existing.cert) > nowMs) return existing;
   const created = createSelfSignedCertificate({ commonName: hosts[0] ?? '', hosts }, nowMs);
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -29,9 +34,60 @@ export async function selfSignedCertificate(
   return { cert: created.pem, key: created.key };
 }
 
-export async function readCertificate(certFile: string, keyFile: string): Promise<ServingCertificate> {
-  const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
-  return { cert, key };
+/** @throws Error if a file cannot be read */
+export function readCertificate(certFile: string, keyFile: string): ServingCertificate {
+  return { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
+}
+
+export interface CertificateFilesOptions {
+  readonly tlsCertFile: string;
+  readonly tlsPrivateKeyFile: string;
+  /** The certificate that is served. */
+  readonly served: ServingCertificate;
+  /** Called with another certificate. Throws if it cannot be served. */
+  readonly onChange: (certificate: ServingCertificate) => void;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** How often the files are read again. */
+const reloadMs = 60_000;
+
+/** Serves the certificate of files that somebody else renews. kubelet: `ReloadKubeletServerCertificateFile` */
+export class CertificateFiles {
+  readonly #options: CertificateFilesOptions;
+  readonly #failures: FailureLog;
+  readonly #ticker: Ticker;
+  #served: ServingCertificate;
+
+  constructor(options: CertificateFilesOptions) {
+    this.#options = options;
+    const { clock, logger, served } = options;
+    this.#served = served;
+    this.#failures = new FailureLog({ clock, logger, what: 'Reading the serving certificate' });
+    this.#ticker = new Ticker(clock, reloadMs, () => this.#reload());
+  }
+
+  start(): void {
+    this.#ticker.start();
+  }
+
+  stop(): void {
+    this.#ticker.stop();
+  }
+
+  #reload(): void {
+    const { tlsCertFile, tlsPrivateKeyFile, onChange } = this.#options;
+    try {
+      const certificate = readCertificate(tlsCertFile, tlsPrivateKeyFile);
+      const { cert, key } = certificate;
+      if (cert !== this.#served.cert || key !== this.#served.key) onChange(certificate);
+      this.#served = certificate;
+      this.#failures.succeeded();
+    } catch (error) {
+      this.#failures.failed(error, { file: tlsCertFile });
+    }
+  }
 }
 
 /** 0 if it is not a certificate. */

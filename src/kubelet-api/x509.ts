@@ -1,4 +1,4 @@
-import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 import { timeFromEpochMs } from '../shared/time.ts';
 import {
@@ -41,6 +41,7 @@ const oids = {
   keyUsage: '2.5.29.15',
   extendedKeyUsage: '2.5.29.37',
   serverAuth: '1.3.6.1.5.5.7.3.1',
+  extensionRequest: '1.2.840.113549.1.9.14',
 } as const;
 
 /** A self-signed serving certificate, valid for a year. Source: client-go `GenerateSelfSignedCertKey`. */
@@ -61,6 +62,21 @@ export function createSelfSignedCertificate(names: CertificateNames, nowMs: numb
     derTagged(3, derSequence(...servingExtensions(names), extension(oids.basicConstraints, derSequence(), true))),
   );
   return { key: pemOf(privateKey), pem: toPEM('CERTIFICATE', signed(certificate, privateKey)) };
+}
+
+/** Source: client-go `MakeCSR`. */
+export function createSigningRequest(names: CertificateNames): KeyAndPEM {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const request = derSequence(
+    derInteger(Buffer.from([0])),
+    distinguishedName(names),
+    createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
+    derTagged(
+      0,
+      derSequence(derOID(oids.extensionRequest), derSet(derSequence(extension(oids.subjectAltName, altNames(names))))),
+    ),
+  );
+  return { key: pemOf(privateKey), pem: toPEM('CERTIFICATE REQUEST', signed(request, privateKey)) };
 }
 
 function servingExtensions(names: CertificateNames): Buffer[] {

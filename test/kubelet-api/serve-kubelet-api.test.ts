@@ -146,7 +146,7 @@ describe('containerLogs', () => {
       if (text === 'one\n') {
         appendFileSync(file, '2026-01-02T03:04:05Z stdout F two\n');
         isRunning = false;
-        await server.clock.advance(1000);
+        server.clock.advance(1000);
       }
     }
     expect(text).toBe('one\ntwo\n');

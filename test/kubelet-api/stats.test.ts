@@ -26,16 +26,16 @@ it('/stats/summary has the average CPU usage since the sample before, at least 1
   const usageNanoCores = async (): Promise<number | undefined> =>
     JSON.parse((await server.get('/stats/summary')).text).pods[0].containers[0].cpu.usageNanoCores;
   expect(await usageNanoCores()).toBeUndefined();
-  await server.clock.advance(10_000);
+  server.clock.advance(10_000);
   nanoseconds = 3e9;
   expect(await usageNanoCores()).toBe(2e8);
-  await server.clock.advance(1000);
+  server.clock.advance(1000);
   nanoseconds = 4e9;
   expect(await usageNanoCores()).toBe(2e8);
-  await server.clock.advance(9000);
+  server.clock.advance(9000);
   expect(await usageNanoCores()).toBe(1e8);
   // Another run of the container.
-  await server.clock.advance(10_000);
+  server.clock.advance(10_000);
   startTime = '2026-01-02T03:04:35Z';
   expect(await usageNanoCores()).toBeUndefined();
 });

@@ -6,7 +6,8 @@ export type AccessPart =
   | 'node'
   | 'events'
   | 'runtime-helper'
-  | 'kubelet-api';
+  | 'kubelet-api'
+  | 'serving-certificate';
 
 /** One permission of a user. */
 export interface Permission {
@@ -31,6 +32,8 @@ export interface Permission {
 type Row = Pick<Permission, 'verb' | 'resource' | 'purpose'> & Partial<Permission>;
 
 const leases = { group: 'coordination.k8s.io', resource: 'leases', namespace: 'kube-node-lease' } as const;
+
+const signingRequests = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests' } as const;
 
 const readPod = { verb: 'get', resource: 'pods', purpose: 'a pod is read before its status is written' } as const;
 const deletePod = { verb: 'delete', resource: 'pods', purpose: 'a pod is removed when it has terminated' } as const;
@@ -108,6 +111,10 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
         purpose: 'the permissions of the clients of the kubelet API are checked',
       },
     ],
+    'serving-certificate': [
+      { verb: 'create', ...signingRequests, purpose: 'the serving certificate of the kubelet API is requested' },
+      { verb: 'get', ...signingRequests, purpose: 'the serving certificate of the kubelet API is received' },
+    ],
   };
 }
 
@@ -115,9 +122,9 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
 export const allAccessParts = Object.keys(rowsOf('')) as readonly AccessPart[];
 
 /**
- * What a complete node agent needs: every `AccessPart` but `runtime-helper`, which reads ConfigMaps and Secrets, and
- * `kubelet-api`. Add the first one for `createRuntimeHelper`, unless the user is the node's: the Node authorizer grants it
- * for each object. Add the other one for `serveKubeletAPI`.
+ * What a complete node agent needs: every `AccessPart` but `runtime-helper`, which reads ConfigMaps and Secrets,
+ * `kubelet-api` and `serving-certificate`. Add the first one for `createRuntimeHelper`, unless the user is the node's: the Node authorizer grants it
+ * for each object. Add `kubelet-api` for `serveKubeletAPI`, and `serving-certificate` for its `serverTLSBootstrap`.
  *
  * @example
  * ```ts

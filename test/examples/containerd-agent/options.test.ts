@@ -27,6 +27,7 @@ describe('parseOptions of containerd-agent', () => {
       anonymousAuth: false,
       authenticationTokenWebhook: true,
       authorizationMode: 'Webhook',
+      rotateServerCertificates: false,
       healthzPort: 10_248,
       healthzBindAddress: '127.0.0.1',
       logLevel: 'info',
