@@ -1,8 +1,13 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { afterEach, describe, expect, it } from 'vitest';
-import { selfSignedCertificate } from '../../src/kubelet-api/serving-certificate.ts';
+import {
+  CertificateFiles,
+  selfSignedCertificate,
+  type ServingCertificate,
+} from '../../src/kubelet-api/serving-certificate.ts';
 import { createSelfSignedCertificate } from '../../src/kubelet-api/x509.ts';
 import { TestDirectories } from '../support/directories.ts';
 
@@ -32,6 +37,38 @@ describe('createSelfSignedCertificate', () => {
     const { pem } = createSelfSignedCertificate({ commonName: 'a', hosts: ['a'] }, Date.parse('2049-06-01T00:00:00Z'));
     expect(Date.parse(new X509Certificate(pem).validTo)).toBe(Date.parse('2050-06-01T00:00:00Z'));
   });
+});
+
+it('CertificateFiles: files are read again each minute; while they are damaged, the old certificate is served', () => {
+  const folder = directories.create();
+  const clock = new FakeClock(nowMs);
+  const logger = recordingLogger();
+  const [tlsCertFile, tlsPrivateKeyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
+  const changes: ServingCertificate[] = [];
+  const files = new CertificateFiles({
+    ...{ tlsCertFile, tlsPrivateKeyFile, clock, logger, served: { cert: 'a', key: 'k' } },
+    onChange: (certificate) => {
+      if (certificate.key !== 'k') throw new Error('key values mismatch');
+      changes.push(certificate);
+    },
+  });
+  const writeAndWait = (cert: string, key: string): void => {
+    writeFileSync(tlsCertFile, cert);
+    writeFileSync(tlsPrivateKeyFile, key);
+    clock.advance(60_000);
+  };
+  files.start();
+  writeAndWait('a', 'k');
+  expect(changes).toEqual([]);
+  writeAndWait('b', 'k');
+  writeAndWait('b', 'other');
+  expect(logger.warnings).toMatchObject([
+    { message: 'Reading the serving certificate failed', fields: { reason: 'key values mismatch', file: tlsCertFile } },
+  ]);
+  writeAndWait('c', 'k');
+  expect(changes.map(({ cert }) => cert)).toEqual(['b', 'c']);
+  files.stop();
+  expect(clock.pendingTimers).toBe(0);
 });
 
 describe('selfSignedCertificate', () => {
