@@ -24,7 +24,7 @@ manager.syncBatch(false).then(({ written }) => console.log(written === 1 ? 'writ
 /** @param subpaths of the exports of package.json: `.`, `./http`, … */
 export function emptyProjects(subpaths: readonly string[], versionOf: (name: string) => string): EmptyProject[] {
   const modules = subpaths.map((subpath) => ({
-    name: subpath === '.' ? 'index' : subpath.slice('./'.length),
+    name: subpath === '.' ? 'index' : subpath.slice('./'.length).replaceAll('-', '_'),
     specifier: `kubelet-status-manager${subpath.slice('.'.length)}`,
   }));
   const names = modules.map(({ name }) => name).join(', ');
