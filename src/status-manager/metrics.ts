@@ -40,7 +40,7 @@ export const waitReasons = [
   ...failureClasses.filter((failureClass) => failureClass !== 'aborted'),
   'hot-loop',
 ] as const;
-/** What terminating pods wait for. */
+/** Values of the label `waiting_for`: what terminating pods wait for. */
 export const terminatingWaits = ['containers', 'pod-deletion-safety', 'finalizers', 'delete'] as const;
 export { requestVerbs };
 

@@ -180,7 +180,7 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
   };
 }
 
-/** A test that passes its `FakeClock` only to the fakes would wait for ever. */
+/** A test that passes its `FakeClock` only to the fakes would wait forever. */
 function warnOfOtherClock({ client, podManager }: StatusManagerOptions, clock: Clock, logger: Logger): void {
   const clocks = [client, podManager].map((port) => (port as { readonly clock?: Partial<Clock> } | undefined)?.clock);
   const isOther = (other: Partial<Clock> | undefined): boolean => other?.afterFunc !== undefined && other !== clock;

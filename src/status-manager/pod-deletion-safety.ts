@@ -8,10 +8,9 @@ import type { Pod } from '../kube/types.ts';
  */
 export interface PodDeletionSafety {
   /**
-   * True while a container of `pod` runs or may start. While it is true, a pod's phase is not
-   * moved from non-terminal to terminal. Must be cheap, synchronous and not throw: when it throws,
-   * or returns a promise or anything else that is no boolean, an error is logged and the result
-   * counts as true.
+   * True while a container of `pod` runs or may start. While it is true, a pod's phase is not moved
+   * from non-terminal to terminal. Must be cheap, synchronous and not throw: when it throws, or returns
+   * anything but a boolean, an error is logged and the result counts as true.
    */
   podCouldHaveRunningContainers(pod: Pod): boolean;
   /**
@@ -37,7 +36,7 @@ export function terminationsOf(provider: PodDeletionSafety): ReadonlyMap<string,
   return new Map(provider.terminations?.().map((termination) => [termination.podUID, termination]));
 }
 
-/** A safety provider that never throws: containers could be running unless the given one says that they cannot. */
+/** A safety provider that never throws; the result is true unless the given provider returns false. */
 export function guardedPodDeletionSafety(provider: PodDeletionSafety, logger: Logger): PodDeletionSafety {
   return {
     podCouldHaveRunningContainers(pod) {
@@ -45,7 +44,7 @@ export function guardedPodDeletionSafety(provider: PodDeletionSafety, logger: Lo
       try {
         const result: unknown = provider.podCouldHaveRunningContainers(pod);
         if (typeof result === 'boolean') return result;
-        // Nobody waits for a promise, and its rejection must not end the process.
+        // A promise is not awaited, and its rejection must not end the process.
         if (isThenable(result)) Promise.resolve(result).catch(() => {});
         failure = { reason: `Expected a boolean, got ${kindOf(result)}` };
       } catch (thrown) {

@@ -3,8 +3,8 @@ import { reasonOf } from '../../shared/logger.ts';
 import type { NodeReporterOptions } from './node-reporter-options.ts';
 
 /**
- * Divergence: not ephemeral-storage, which the kubelet demands, too, if it isolates local storage: an
- * agent does not measure its disks, and `nodeStatus` may leave it out.
+ * Divergence: the kubelet also requires ephemeral-storage if it isolates local storage. An agent does
+ * not measure its disks, and `nodeStatus` may omit it.
  */
 const requiredCapacities = ['cpu', 'memory', 'pods'];
 

@@ -23,8 +23,8 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * time may use the directory.
  *
  * Rejects with a StatusManagerError that names the file: `CHECKPOINT_READ_FAILED` when it cannot be
- * read or is not a regular file; `CORRUPT_CHECKPOINT` when it is corrupt or has the format of a
- * kubelet before v1.33, with the way out; `CHECKPOINT_WRITE_FAILED` when the folder cannot be created.
+ * read or is not a regular file; `CORRUPT_CHECKPOINT` when it is corrupt or has the format of a kubelet
+ * before v1.33, with what to do; `CHECKPOINT_WRITE_FAILED` when the folder cannot be created.
  * Source: kubelet `state.NewStateCheckpoint`.
  *
  * @example

@@ -8,14 +8,14 @@ import { canonicalQuantity } from '../../kube/quantity.ts';
 const maxDepth = 64;
 
 /**
- * The position in the input, and how it is read. Strict, for what a caller sets: an invalid value throws
- * a StatusManagerError that names the path. Lenient, for what a server or a pod manager holds: an invalid
- * scalar is kept unchanged; a value that is not the object or list it should be counts as absent.
- * One context moves through the complete input: do not use it again after it has thrown.
+ * The position in the input, and how strictly it is read. Strict, for a caller's status: an invalid
+ * value throws a StatusManagerError that names its path. Lenient, for an object of the API server or a
+ * pod manager: an invalid scalar is kept unchanged, and anything else in place of an object or a list
+ * counts as absent. One context moves through the complete input: do not reuse it after it has thrown.
  */
 export class DecodeContext {
   readonly strict: boolean;
-  /** Of list entries with the same key only the last one is kept. */
+  /** Keep only the last of several list entries with the same key. */
   readonly unique: boolean;
   readonly times: TimeFormatter;
   readonly #path: (string | number)[];
@@ -35,7 +35,7 @@ export class DecodeContext {
     this.#path.pop();
   }
 
-  /** Throws: the value at `member`, below where we are, is not what it should be. */
+  /** Throws an error that says what was expected at `member`, relative to the current position. */
   refuse(member: string, expected: string, value: unknown): never {
     const path = [...this.#path, ...(member === '' ? [] : [member])].reduce<string>(join, '');
     refuseArgument(path, expected, value);
@@ -69,7 +69,7 @@ export function stringAt(value: unknown, member: string, context: DecodeContext)
   return context.strict ? context.refuse(member, 'a string', value) : (oddValue(value, context, member) as string);
 }
 
-/** As `stringAt`, for members without which an entry has no identity. */
+/** Like `stringAt`, for members that identify an entry. */
 export function requiredStringAt(value: unknown, member: string, context: DecodeContext): string {
   const text = stringAt(value, member, context);
   if (text === '' && context.strict) context.refuse(member, 'a non-empty string', value);
@@ -141,7 +141,7 @@ export function listAt<T>(
   const length = value.length;
   if (length === 0) return undefined;
   context.enter(member);
-  // A copy to overwrite: a list that grows by push is cached with space for 17 elements.
+  // Overwrites a copy, because a list that grows by `push` keeps space for 17 elements.
   const list = [...value] as T[];
   let kept = 0;
   for (let i = 0; i < length; i++) {
@@ -178,8 +178,8 @@ export function scalarListAt<T extends string | number>(
 }
 
 /**
- * Of the entries with the same key only the last one is kept, in the position of the first. Divergence:
- * the kubelet keeps all, and goes by the first in some places and by the last in others.
+ * Keeps the last of several entries with the same key, at the position of the first. Divergence: the
+ * kubelet keeps all of them, and uses the first in some places and the last in others.
  */
 export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, context: DecodeContext): T[] | undefined {
   if (list === undefined || list.length === 1 || !context.unique || !hasDuplicate(list, key)) return list;
@@ -190,16 +190,16 @@ export function lastOfEachKey<T>(list: T[] | undefined, key: keyof T, context: D
 
 function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
   const keys = list.map((entry) => entry[key]);
-  // For a list as short as that of conditions a Set costs more than it saves.
+  // For short lists such as conditions, a Set is slower.
   if (keys.length > 16) return new Set(keys).size < keys.length;
   for (let i = 1; i < keys.length; i++) if (keys.indexOf(keys[i]!) < i) return true;
   return false;
 }
 
 /**
- * Copies the members that `known` does not name into `target`, unchanged. A null one is absent, as in
- * Go, at any depth; in a list it keeps its position. Divergence: the kubelet's structs have no place
- * for a member that is newer than they are, and lose it.
+ * Copies the members that are not in `known` to `target`, unchanged. Null members are omitted at any
+ * depth, as in Go; null list elements keep their position. Divergence: the kubelet's structs lose
+ * members that are newer than they are.
  */
 export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, context: DecodeContext): void {
   for (const member in raw) {
@@ -210,7 +210,10 @@ export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<
   }
 }
 
-/** What a server has where a scalar belongs, unchanged; a copy, because it may be an object that others change. */
+/**
+ * A server's value in place of a scalar, unchanged. Copied, because it may be an object that others
+ * modify.
+ */
 function oddValue(value: unknown, context: DecodeContext, member: string): unknown {
   return cloneJSON(value, context, member, 0) ?? null;
 }

@@ -10,18 +10,18 @@ import { healthConditions, podStatusMembers } from './status-members.ts';
 export interface CanonicalOptions {
   /** Throw for an invalid value (a caller's input) instead of keeping it (a server's object). Default true. */
   readonly strict?: boolean;
-  /** What the value is called in an error; default `status`. */
+  /** Name of the value in errors; default `status`. */
   readonly name?: string;
-  /** Of list entries with the same key keep only the last one. Default: as `strict`. */
+  /** Keep only the last of several list entries with the same key. Default: as `strict`. */
   readonly unique?: boolean;
 }
 
 const readPodStatus = createObjectReader(podStatusMembers);
 
 /**
- * A new status in canonical form: the format that Go's typed structs give, so that two statuses
- * that mean the same compare and patch the same. Shares nothing mutable with `input`. With `times`
- * from one call to the next, the times of many statuses are one string.
+ * A copy of the status in canonical form, the format of Go's typed structs: equivalent statuses are
+ * equal and result in the same patch. Shares nothing mutable with `input`. If the same `times` is
+ * passed to each call, equal times share one string.
  * @throws StatusManagerError INVALID_ARGUMENT with the member's path, when strict
  */
 export function canonicalPodStatus(

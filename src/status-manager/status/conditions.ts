@@ -8,7 +8,10 @@ export function getPodCondition<Condition extends { readonly type?: string | nul
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** Puts `condition` into the place of the first of its type, or at the end. Source: kubelet `ReplaceOrAppendPodCondition`. */
+/**
+ * Replaces the first condition of the same type, or appends `condition`. Source: kubelet
+ * `ReplaceOrAppendPodCondition`.
+ */
 export function replaceOrAppendPodCondition<Condition extends { readonly type?: string | null | undefined }>(
   conditions: Condition[],
   condition: Condition,

@@ -2,8 +2,8 @@ import { requireObject } from '../../shared/errors.ts';
 import type { Container, ContainerRestartRule, PodSpec } from '../../kube/types.ts';
 
 /**
- * True when a container that ended with `exitCode` is to run again, by its own restart rules and
- * policy if it has them, else by the pod's policy; a missing or unknown policy means `Always`.
+ * True when a container that exited with `exitCode` must be restarted: by its own restart rules and
+ * policy if it has them, otherwise by the pod's policy. A missing or unknown policy means `Always`.
  * Source: kubelet `ContainerShouldRestart`.
  */
 export function containerShouldRestart(container: Container, podSpec: PodSpec, exitCode: number): boolean {
@@ -18,7 +18,10 @@ export function containerShouldRestart(container: Container, podSpec: PodSpec, e
   return policyRestarts(podSpec.restartPolicy, exitCode) ?? true;
 }
 
-/** The first restart rule of the container that covers `exitCode`. Source: kubelet `FindMatchingContainerRestartRule`. */
+/**
+ * The container's first restart rule that matches `exitCode`. Source: kubelet
+ * `FindMatchingContainerRestartRule`.
+ */
 export function matchingRestartRule(container: Container, exitCode: number): ContainerRestartRule | undefined {
   return container.restartPolicyRules?.find(({ exitCodes }) => {
     if (exitCodes == null) return false;

@@ -8,8 +8,8 @@ export function isBeingDeleted(pod: Pod): boolean {
 }
 
 /**
- * True when the API object may be deleted for good: its deletion was requested, its own phase is
- * terminal, and its containers have stopped. Source: kubelet `canBeDeleted`.
+ * True when the API object may be removed: its deletion was requested, its own phase is terminal, and
+ * its containers have stopped. Source: kubelet `canBeDeleted`.
  */
 export function canBeDeleted(pod: Pod, podIsFinished: boolean): boolean {
   return podIsFinished && isBeingDeleted(pod) && !isMirrorPod(pod) && isPodPhaseTerminal(pod.status?.phase);

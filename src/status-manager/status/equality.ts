@@ -11,9 +11,9 @@ const notCompared: ReadonlySet<string> = new Set(['conditions', ...foreignStatus
 const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limits', 'requests']);
 
 /**
- * True when two normalised statuses are equal in everything that the kubelet writes: conditions
- * that are owned or shared (their times and observedGeneration aside), and all other members but
- * those of the resource claims. Quantities compare by value; list order counts.
+ * True when two normalised statuses are equal in everything that the kubelet writes: owned and shared
+ * conditions, without their times and observedGeneration, and all other members except those of the
+ * resource claims. Quantities are compared by value; list order matters.
  * Source: kubelet `isPodStatusByKubeletEqual`.
  */
 export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatus): boolean {
@@ -62,7 +62,7 @@ function equalMembers(a: JSONObject, b: JSONObject, except: ReadonlySet<string> 
     membersOfA++;
     const x = a[member];
     const y = b[member];
-    // What `b` inherits, under a name like `__proto__`, is never a scalar of JSON.
+    // A value that `b` inherits, under a name like `__proto__`, is never a JSON scalar.
     if (x === y && x !== undefined) continue;
     if (!Object.hasOwn(b, member)) return false;
     if (!equalJSON(x, y) && !(resourceLists.has(member) && equalResourceLists(x, y))) return false;
@@ -92,7 +92,7 @@ function equalConditions(
 ): boolean {
   for (const condition of conditions) {
     if (!isWrittenByKubelet(condition.type)) continue;
-    // Of several of one type the last counts: the kubelet makes a map of them.
+    // The last of several conditions of one type counts, because the kubelet puts them into a map.
     const old = oldConditions.findLast(({ type }) => type === condition.type);
     if (old === undefined) return false;
     if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message)

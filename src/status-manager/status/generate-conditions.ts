@@ -21,8 +21,8 @@ interface Outcome {
 
 /**
  * ContainersReady: True when every regular container and every sidecar of the spec is ready.
- * `containerStatuses` are the init and the regular ones together; an absent list is not an empty list.
- * The condition has no times: setting the status gives it its transition time. Changes nothing.
+ * `containerStatuses` has the init and the regular ones; an absent list differs from an empty one. The
+ * condition has no times: `setPodStatus` sets its transition time.
  * Source: kubelet `GenerateContainersReadyCondition`.
  */
 export function generateContainersReadyCondition(
@@ -35,7 +35,7 @@ export function generateContainersReadyCondition(
 }
 
 /**
- * Ready: True when ContainersReady is and every readiness gate's condition in `conditions` is True.
+ * Ready: True when ContainersReady is True, and in `conditions` the condition of every readiness gate.
  * Arguments as for `generateContainersReadyCondition`. Source: kubelet `GeneratePodReadyCondition`.
  */
 export function generatePodReadyCondition(
@@ -51,8 +51,8 @@ export function generatePodReadyCondition(
 }
 
 /**
- * Initialized: True when the init containers have completed. Once True it stays so, also when
- * a sidecar stops later. Arguments as for `generateContainersReadyCondition`.
+ * Initialized: True when the init containers have completed. It stays True, even if a sidecar stops
+ * later. Arguments as for `generateContainersReadyCondition`.
  * Source: kubelet `GeneratePodInitializedCondition`.
  */
 export function generatePodInitializedCondition(
@@ -66,8 +66,8 @@ export function generatePodInitializedCondition(
 }
 
 /**
- * True when the pod has readiness gates and its Ready condition is not what its conditions and
- * *regular* container statuses give. Source: kubelet `NeedToReconcilePodReadiness`.
+ * True when the pod has readiness gates and its Ready condition does not match its conditions and
+ * *regular* container statuses. Source: kubelet `NeedToReconcilePodReadiness`.
  */
 export function needToReconcilePodReadiness(pod: Pod): boolean {
   const status = pod.status;
@@ -83,7 +83,7 @@ export function needToReconcilePodReadiness(pod: Pod): boolean {
   return generated.status !== ready.status || (generated.message ?? '') !== (ready.message ?? '');
 }
 
-/** A condition as Go writes it; for those that the kubelet's generators make. */
+/** A condition in Go's format, for those that the kubelet generates. */
 export function newCondition(
   type: string,
   pod: Pod,
@@ -187,7 +187,7 @@ function findByName(statuses: readonly ContainerStatusInput[], name: string): Co
   return statuses.find((status) => status.name === name);
 }
 
-/** Empty when all containers are as they should be. */
+/** Empty when no container is unknown or failing. */
 function describeContainers(unknown: readonly string[], failing: readonly string[], failure: string): string {
   const parts: string[] = [];
   if (unknown.length > 0) parts.push(`containers with unknown status: [${unknown.join(' ')}]`);

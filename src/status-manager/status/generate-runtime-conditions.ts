@@ -21,8 +21,8 @@ export interface RuntimeContainer {
 }
 
 /**
- * PodReadyToStartContainers: True when the newest sandbox is the only ready one, fits the spec and
- * has an IP. `sandboxes` are newest first; none at all is False.
+ * PodReadyToStartContainers: True when the newest sandbox is the only ready one, fits the spec and has
+ * an IP. `sandboxes` are newest first; without any, the condition is False.
  * Source: kubelet `GeneratePodReadyToStartContainersCondition`.
  */
 export function generatePodReadyToStartContainersCondition(
@@ -37,8 +37,8 @@ export function generatePodReadyToStartContainersCondition(
 }
 
 /**
- * AllContainersRestarting: True from the exit that calls for a restart of all containers until the
- * runtime has none of them left. `oldPodStatus` says whether a restart is under way and holds the
+ * AllContainersRestarting: True from the exit that triggers a restart of all containers until the
+ * runtime has removed all of them. `oldPodStatus` says whether a restart is in progress, and has the
  * exit codes that the API server knows. Never has an observedGeneration.
  * Source: kubelet `GenerateAllContainersRestartingCondition`.
  */
@@ -53,8 +53,8 @@ export function generateAllContainersRestartingCondition(
 }
 
 /**
- * True while all containers of the pod are to be restarted: `oldPodStatus` says that a restart is
- * under way, or a container has exited with a code for which it has a RestartAllContainers rule.
+ * True while all containers of the pod must be restarted: `oldPodStatus` says that a restart is in
+ * progress, or a container has exited with a code for which it has a RestartAllContainers rule.
  * `runtimeContainers` are newest first. Source: kubelet `ShouldAllContainersRestart`.
  */
 export function shouldAllContainersRestart(

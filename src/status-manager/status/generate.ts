@@ -22,7 +22,7 @@ import { computePodQOS } from './qos.ts';
 
 /** What a node agent observes of a pod. Lists may be readonly; nothing is modified. */
 export interface ObservedPod {
-  /** One entry per container of the spec that the agent knows; they go into the status unchanged. */
+  /** One entry for each container of the spec that the agent knows; copied to the status unchanged. */
   readonly containerStatuses: readonly ContainerStatusInput[];
   /** As `containerStatuses`, for the init containers. Default: none. */
   readonly initContainerStatuses?: readonly ContainerStatusInput[] | undefined;
@@ -30,9 +30,9 @@ export interface ObservedPod {
   readonly ephemeralContainerStatuses?: readonly ContainerStatusInput[] | undefined;
   /** The pod's sandboxes, newest first. Default: none, so that PodReadyToStartContainers is False. */
   readonly sandboxes?: readonly PodSandbox[] | undefined;
-  /** The pod's addresses as the network has given them. Default: those last reported stay. */
+  /** The pod's addresses, as assigned by the network. Default: the last reported ones. */
   readonly podIPs?: readonly string[] | undefined;
-  /** The node's addresses, primary first; the first two are taken. Default: those last reported stay. */
+  /** The node's addresses, primary first; only the first two are used. Default: the last reported ones. */
   readonly hostIPs?: readonly string[] | undefined;
   /**
    * True when no container of the pod runs or will ever run again. Default: false. The status then has
@@ -40,9 +40,9 @@ export interface ObservedPod {
    */
   readonly podIsTerminal?: boolean | undefined;
   /**
-   * True when the runtime has a regular container in the pod's newest sandbox, in whatever state.
-   * Default: when the status of a regular container shows that it runs or ran; give it if sandboxes
-   * are recreated.
+   * True when the runtime has a regular container in the pod's newest sandbox, in any state. Default:
+   * true if the status of a regular container shows that it runs or ran. Set it if sandboxes are
+   * recreated.
    */
   readonly podHasInitialized?: boolean | undefined;
   /** The status last set: `manager.getPodStatus(uid)`. Default: `pod.status`. */
@@ -53,41 +53,43 @@ export interface ObservedPod {
    */
   readonly runtimeContainers?: readonly RuntimeContainer[] | undefined;
   /**
-   * The phase, when it does not follow from the container statuses above: the kubelet computes it
-   * with `getPhase` before probe results go into them. Default: `getPhase` of the statuses.
+   * The phase, if it does not follow from the container statuses above: the kubelet computes it with
+   * `getPhase` before it adds probe results to them. Default: `getPhase` of the statuses.
    */
   readonly phase?: PodPhase | undefined;
   /** `manager.determinePodResizeStatus(uid, podIsTerminal)`. Default: none. */
   readonly resizeConditions?: readonly PodConditionInput[] | null | undefined;
-  /** The status's own reason, `''` for none. Default: the last one while the phase stays the same. */
+  /** The reason of the status, `''` for none. Default: the last one, as long as the phase is the same. */
   readonly reason?: string | undefined;
   /** As `reason`. */
   readonly message?: string | undefined;
   /**
    * Set when the agent evicts the pod: the phase becomes Failed, with this reason and message, which
-   * replace `reason` and `message`. Default: no eviction. Controllers look for `disruption`, too.
+   * replace `reason` and `message`. Default: no eviction. Set `disruption`, too, because controllers
+   * look for it.
    */
   readonly eviction?: { readonly reason: string; readonly message: string } | undefined;
   /**
-   * Set when the agent itself ends the pod to make room or to shut down: a DisruptionTarget condition
-   * with this reason (the kubelet's is `TerminationByKubelet`) and message. Give it again with each
-   * status, or pass `previous`, which carries it over. Default: only one that is there already.
+   * Set when the agent ends the pod to free resources or to shut down: adds a DisruptionTarget
+   * condition with this reason (the kubelet's is `TerminationByKubelet`) and message. Pass it with each
+   * further status, or pass `previous`, which keeps it. Default: an existing condition is kept.
    * kubelet: the `PodStatusFunc` of the eviction manager, `UpdatePodCondition`.
    */
   readonly disruption?: { readonly reason: string; readonly message: string } | undefined;
 }
 
 /**
- * A complete pod status from what an agent sees, for `setPodStatus`: phase, conditions, addresses,
- * QoS class and resources as the kubelet derives them. A terminal phase that was reported is never left.
- * Conditions have no times and there is no startTime: setting the status gives it those. qosClass
- * is always there, and so are the pod's addresses once they are known: a status without them
- * would always differ from the API server's. Source: kubelet `generateAPIPodStatus`.
+ * Generates a complete pod status for `setPodStatus` from an agent's observations: phase, conditions,
+ * addresses, QoS class and resources, as the kubelet derives them. Never leaves a terminal phase that
+ * was reported. Conditions have no times and there is no startTime: `setPodStatus` adds them. Always
+ * includes qosClass, and the pod's addresses once they are known: a status without them would always
+ * differ from the API server's. Source: kubelet `generateAPIPodStatus`.
  *
- * `resources` and `allocatedResources` follow from the spec of the pod that is given. API servers
- * before v1.37 do not store them; the manager notices that and leaves them out (`sync/dropped-members.ts`).
+ * `resources` and `allocatedResources` follow from the spec of the given pod. API servers before v1.37
+ * do not store them; the manager notices that and omits them (`sync/dropped-members.ts`).
  *
- * Divergence: of a running pod the kubelet reads `resources` from its cgroup, which this library does not know.
+ * Divergence: the kubelet reads `resources` of a running pod from its cgroup, which this library does
+ * not know.
  * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a member of `observed` has the wrong type;
  * setPodStatus checks the rest
  *
@@ -229,7 +231,7 @@ function resizeConditions(pod: Pod, conditions: readonly PodConditionInput[]): r
   return conditions.map((condition) => ({ ...condition, observedGeneration: 0 }));
 }
 
-/** No list at all when nothing is known: the generators tell that from an empty list. */
+/** Undefined when nothing is known: the generators distinguish that from an empty list. */
 function allStatuses(observed: ObservedPod): readonly ContainerStatusInput[] | undefined {
   const statuses = [...(observed.initContainerStatuses ?? []), ...observed.containerStatuses];
   return statuses.length > 0 ? statuses : undefined;

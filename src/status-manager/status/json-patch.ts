@@ -61,7 +61,7 @@ function patchMembers(
   }
 }
 
-/** Element by element when the keys are those of the server in its order, else the complete list. */
+/** Element by element if the keys are the server's, in its order; otherwise the complete list. */
 function patchList(
   changes: JSONPatchOperation[],
   path: string,
@@ -89,7 +89,7 @@ function hasSameKeys(server: readonly unknown[], target: readonly unknown[], key
   );
 }
 
-/** The target with the members that only the server knows, found by the element's key in lists. */
+/** Adds the members that only the server has; list elements are matched by key. */
 function withUnknownMembers(server: unknown, target: unknown, schema: PatchSchema): unknown {
   if (Array.isArray(target) && Array.isArray(server)) {
     const key = schema.mergeKey ?? schema.key;

@@ -2,9 +2,9 @@ import type { Pod } from '../../kube/types.ts';
 import { isObject } from '../../shared/json.ts';
 
 /**
- * The field managers that, by the object's managedFields, own a part of the status that `changes`
- * touches. `changes` is a strategic merge patch; an undefined member stands for its whole subtree.
- * Each name once.
+ * The field managers that own a part of the status that `changes` touches, according to the object's
+ * managedFields; without duplicates. `changes` is a strategic merge patch; an undefined member means
+ * its complete subtree.
  */
 export function managersOf(pod: Pod, changes: object): string[] {
   const managedFields = pod.metadata?.managedFields;

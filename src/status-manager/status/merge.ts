@@ -8,7 +8,7 @@ import { refreshLastTransitionTime } from './transition-times.ts';
 export interface MergedPodStatus {
   readonly status: PodStatus;
   /**
-   * The DisruptionTarget condition with the transition time it was given here, when it was merged.
+   * The merged DisruptionTarget condition with its new transition time; undefined unless it was merged.
    * kubelet: `mergePodStatus` writes this time into the cached status, too.
    */
   readonly disruptionTarget: PodCondition | undefined;

@@ -2,17 +2,20 @@ import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '.
 import { containerStatusesMembers } from './container-statuses.ts';
 import { compareUTF8, cutUTF8 } from './utf8.ts';
 
-/** Bytes that all termination messages of a pod may take together. kubelet: `MaxPodTerminationMessageLogLength`. */
+/**
+ * Maximum size of all termination messages of a pod together. kubelet:
+ * `MaxPodTerminationMessageLogLength`.
+ */
 const maxPodTerminationMessageBytes = 12 * 1024;
 
 /**
- * The status as it is compared and stored: termination messages cut to the pod's share, container
- * lists in a fixed order. Times need no cutting here: in a canonical status they have no fraction.
- * Returns `status` itself, or a copy that shares what is unchanged; idempotent for one spec.
+ * The status as it is compared and stored: termination messages truncated to the pod's limit, container
+ * lists in a fixed order. Times are not truncated, because canonical times have no fraction. Returns
+ * `status` itself, or a copy that shares its unchanged parts. Idempotent for one spec.
  * Source: kubelet `normalizeStatus`.
  *
- * Divergence: volumeHealth times have no fraction either (canonical form); the kubelet leaves their
- * fractions and then reads such a pod at every full batch.
+ * Divergence: volumeHealth times have no fraction either (canonical form); the kubelet keeps their
+ * fractions, and therefore reads such a pod in every full batch.
  */
 export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {
   const maxBytes = terminationMessageBytes(pod);
@@ -36,7 +39,7 @@ function terminationMessageBytes(pod: Pod): number {
   return containers === 0 ? maxPodTerminationMessageBytes : Math.floor(maxPodTerminationMessageBytes / containers);
 }
 
-/** Divergence: the cut is at a code-point edge; the kubelet may leave half a character. */
+/** Divergence: truncates between code points; the kubelet may leave half a character. */
 function cutTerminationMessages(statuses: readonly ContainerStatus[], maxBytes: number): readonly ContainerStatus[] {
   let cut: ContainerStatus[] | undefined;
   for (let i = 0; i < statuses.length; i++) {
@@ -67,8 +70,8 @@ function sortByName(statuses: readonly ContainerStatus[]): readonly ContainerSta
 }
 
 /**
- * Spec order by swapping each into place, so that names the spec does not know end up behind, in
- * the order the swaps leave. Source: kubelet `SortInitContainerStatuses`.
+ * Sorts into spec order by swapping each status into its place. Names that are not in the spec end up
+ * last, in the order that the swaps leave. Source: kubelet `SortInitContainerStatuses`.
  */
 function sortInitContainerStatuses(pod: Pod, statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
   const sorted = [...statuses];

@@ -12,8 +12,8 @@ export type ReadMember<T> = (value: unknown, member: string, context: DecodeCont
 export interface StatusMember<T> extends PatchSchema {
   readonly read: ReadMember<T>;
   /**
-   * When the canonical object has the member: `always`, also when the input has not; `when-set`: when the
-   * input has it and it is not null; `not-empty`: when `read` gives something other than `empty`.
+   * When the canonical object has the member. `always`: even if the input lacks it. `when-set`: if the
+   * input has it and it is not null. `not-empty`: if `read` returns something other than `empty`.
    */
   readonly presence: 'always' | 'when-set' | 'not-empty';
   readonly empty?: T | undefined;
@@ -29,12 +29,12 @@ export type MembersOf<T> = {
 /** A table of members: as many rows as members, in their order. */
 export type Rows = readonly (readonly [name: string, row: StatusMember<unknown>])[];
 
-/** Makes the reader for tables of one shape; see `shapeOf`. */
+/** Creates the reader for tables of one shape; see `shapeOf`. */
 export type BindReader = (rows: Rows, known: ReadonlySet<string>) => ReadObject<object>;
 
 const presenceMarks = { always: '!', 'when-set': '?', 'not-empty': '' } as const;
 
-/** All that the code of a reader depends on: names, presences, and which members have members. */
+/** Everything that the code of a reader depends on: names, presences, and which members have members. */
 export function shapeOf(rows: Rows): string {
   return rows
     .map(([name, { presence, members }]) => `${name}${members ? '{}' : ''}${presenceMarks[presence]}`)

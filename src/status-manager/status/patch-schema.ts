@@ -1,7 +1,7 @@
 /**
  * How one member of a Kubernetes object is compared and patched, by its JSON name. A list without
- * `mergeKey` and `mergeScalars` is replaced completely; members that no table names are unknown,
- * and so are replaced lists or merged objects.
+ * `mergeKey` and `mergeScalars` is replaced completely. Members that are in no table are unknown: lists
+ * are replaced, objects merged.
  * Source: the `patchStrategy` and `patchMergeKey` tags of `k8s.io/api/core/v1`, v1.37.
  */
 export interface PatchSchema {
@@ -9,15 +9,15 @@ export interface PatchSchema {
   readonly members?: PatchMembers;
   /** An object with free keys, all of them known: a map of quantities. */
   readonly map?: true;
-  /** A list of objects that is merged element by element: its elements are told apart by this member. */
+  /** A list of objects that is merged element by element: this member identifies an element. */
   readonly mergeKey?: string;
-  /** A list that is replaced completely although its elements are told apart by this member. */
+  /** A list that is replaced completely although this member identifies its elements. */
   readonly key?: string;
   /** A list of scalars that is merged as a set. */
   readonly mergeScalars?: true;
   /** A changed element of the merged list names all its members in `$retainKeys`. */
   readonly retainKeys?: true;
-  /** Written as `null` when it has no value, not left out. */
+  /** Written as `null` instead of being omitted when it has no value. */
   readonly nullable?: true;
 }
 
@@ -33,7 +33,7 @@ export function schemaOfMember(schema: PatchSchema, member: string): PatchSchema
   return members !== undefined && Object.hasOwn(members, member) ? members[member]! : plain;
 }
 
-/** Whether an object may be stripped of the member: it is not one that only the server knows. */
+/** Whether a patch may remove the member: false if only the server knows it. */
 export function isKnownMember(schema: PatchSchema, member: string): boolean {
   return schema.map === true || (schema.members !== undefined && Object.hasOwn(schema.members, member));
 }

@@ -36,9 +36,9 @@ interface Tally {
 }
 
 /**
- * The phase of a pod by its containers. `statuses` are the init and the regular ones together;
- * `podIsTerminal` says that none of them will run again, `podHasInitialized` that a regular
- * container has run in the pod's present sandbox. The pod's own status is not looked at.
+ * The phase of a pod, computed from its containers. `statuses` has the init and the regular ones;
+ * `podIsTerminal` says that none of them will run again, `podHasInitialized` that a regular container
+ * has run in the pod's current sandbox. Ignores the pod's own status.
  * Source: kubelet `getPhase`.
  */
 export function getPhase(

@@ -1,16 +1,16 @@
 import type { Pod, PodStatusInput } from '../../kube/types.ts';
 import { canonicalIP, isIPv6 } from '../../kube/ip-address.ts';
 
-/** What is known of the addresses of a pod and its node. */
+/** The known addresses of a pod and its node. */
 interface KnownIPs {
   readonly pod: Pod;
-  /** Where addresses that are not seen now are taken from, best first. */
+  /** Sources of addresses that are not observed now, best first. */
   readonly earlier: readonly PodStatusInput[];
   readonly podIPs: readonly string[];
   readonly hostIPs: readonly string[];
 }
 
-/** The members of a pod status that hold addresses; one that would be empty is absent. */
+/** The address members of a pod status; empty ones are absent. */
 interface PodStatusIPs {
   readonly hostIP?: string;
   readonly hostIPs?: readonly { readonly ip: string }[];
@@ -19,13 +19,13 @@ interface PodStatusIPs {
 }
 
 /**
- * The addresses of a pod status: of the node and of the pod at most one per family each, the pod's
- * in the order of the node's families. A pod in the node's network has the addresses that the
- * runtime reports for it, else the node's, and gains the node's second family. Text that is not an
- * IP address is ignored: a sandbox may not have one yet, and the API server would refuse the status.
+ * The addresses of a pod status: at most one of each family for the node and for the pod, the pod's in
+ * the order of the node's families. A pod in the node's network has the addresses that the runtime
+ * reports for it, otherwise the node's, plus the node's second family. Text that is not an IP address
+ * is ignored: a sandbox may not have one yet, and the API server would refuse the status.
  *
- * Divergence: addresses once reported stay while nothing is seen in their place. The API server does
- * not let a status update take them away, so the kubelet tries to drop them at every full batch.
+ * Divergence: reported addresses stay until others are observed. The API server does not let a status
+ * update remove them, so the kubelet tries to remove them in every full batch.
  * Source: kubelet `generateAPIPodStatus`, `sortPodIPs`.
  */
 export function statusIPs({ pod, earlier, ...seen }: KnownIPs): PodStatusIPs {

@@ -21,9 +21,9 @@ interface PodStatusResources {
 }
 
 /**
- * The resources of the complete pod: the sum over its containers and sidecars, or what its init containers
- * take if that is more; the pod's own cpu, memory and huge pages instead where the spec has them;
- * and the overhead. What is not a quantity is left out.
+ * The resources of the complete pod: the sum over its containers and sidecars, or what its init
+ * containers need if that is more; pod-level cpu, memory and huge pages take precedence; plus the
+ * overhead. Invalid quantities are omitted.
  * Source: kubelet `generateAPIPodStatus`, component-helpers `PodRequests`, `PodLimits`.
  */
 export function podStatusResources(spec: PodSpec): PodStatusResources {
@@ -36,8 +36,8 @@ export function podStatusResources(spec: PodSpec): PodStatusResources {
 }
 
 /**
- * What the pod requests of the node, by the names of the resources: see `podStatusResources`. Empty when
- * it requests nothing; the texts are canonical. Source: component-helpers `PodRequests`.
+ * The pod's requests by resource name, in canonical format; empty if there are none. See
+ * `podStatusResources`. Source: component-helpers `PodRequests`.
  * @throws StatusManagerError INVALID_ARGUMENT when `pod` is not an object
  */
 export function podRequests(pod: Pod): ResourceList {
@@ -45,7 +45,10 @@ export function podRequests(pod: Pod): ResourceList {
   return toResourceList(aggregateRequests(pod.spec ?? {})) ?? {};
 }
 
-/** True for a resource that may stand at the level of the pod. Source: component-helpers `IsSupportedPodLevelResource`. */
+/**
+ * True for a resource that may be requested at pod level. Source: component-helpers
+ * `IsSupportedPodLevelResource`.
+ */
 export function isSupportedPodLevelResource(name: string): boolean {
   return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
 }

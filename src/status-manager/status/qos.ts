@@ -6,15 +6,15 @@ import { quantityNanos } from '../../kube/quantity.ts';
 /** The QoS class of a pod. Source: `v1.PodQOSClass`. */
 export type PodQOSClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
-/** Amounts above zero, in billionths, by the names of the resources that count for QoS. */
+/** Amounts above zero, in billionths, by the name of a resource that counts for QoS. */
 type Amounts = Map<string, bigint>;
 
 const qosResources: readonly string[] = ['cpu', 'memory'];
 
 /**
- * The QoS class that the API server gives a pod with this spec: by the pod's own resources if it
- * has any, else by the sums over its containers and init containers. Only `cpu` and `memory`
- * above zero count; what is not a quantity counts as zero. Source: kubelet `ComputePodQOS`.
+ * The QoS class that the API server gives a pod with this spec: from the pod-level resources if it has
+ * any, otherwise from the sums over its containers and init containers. Only `cpu` and `memory` above
+ * zero count; an invalid quantity counts as zero. Source: kubelet `ComputePodQOS`.
  */
 export function computePodQOS(pod: Pod): PodQOSClass {
   requireObject('pod', pod);
@@ -39,13 +39,13 @@ export function computePodQOS(pod: Pod): PodQOSClass {
   return isGuaranteed ? 'Guaranteed' : 'Burstable';
 }
 
-/** Present but empty is not set. Source: component-helpers `IsPodLevelResourcesSet`. */
+/** An empty object counts as not set. Source: component-helpers `IsPodLevelResourcesSet`. */
 function isPodLevelResourcesSet(resources: ResourceRequirementsInput | null | undefined): boolean {
   const names = [...Object.keys(resources?.requests ?? {}), ...Object.keys(resources?.limits ?? {})];
   return names.some(isSupportedPodLevelResource);
 }
 
-/** Adds the amounts that count to `sums`; how many there were. */
+/** Adds the amounts that count to `sums`. @returns their number */
 function add(sums: Amounts, resources: ResourceRequirementsInput['limits'] | null): number {
   let added = 0;
   for (const name of qosResources) {

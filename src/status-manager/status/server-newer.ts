@@ -4,12 +4,11 @@ import { containerStatusesMembers } from './container-statuses.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 
 /**
- * True when the API server shows something that happened after `status` was accepted: a terminal
- * phase it does not know, a later restart, or a time after `acceptedAt` (a canonical time). For a
- * status that was recorded before a restart of the agent and may not be the last one.
- * Times of conditions count only where neither the containers nor the phase tell: the node
- * controller sets Ready on every pod of an agent that is away, and a terminal pod becomes unready
- * on the way to the API server, after it was accepted.
+ * True when the API server shows something that happened after `status` was accepted: a terminal phase
+ * that `status` lacks, a later restart, or a time after `acceptedAt` (a canonical time). For a status
+ * that was recorded before a restart of the agent and may be outdated. Times of conditions count only
+ * if neither the containers nor the phase decide: while an agent is away, the node controller sets
+ * Ready on each of its pods, and the merge makes a terminal pod unready after its status was accepted.
  */
 export function isServerNewer(apiStatus: PodStatus, status: PodStatus, acceptedAt: string): boolean {
   const isTerminal = isPodPhaseTerminal(status.phase);
@@ -26,7 +25,7 @@ export function latestTime(status: PodStatus): string {
 
 type Comparison = (container: ContainerStatus, other: ContainerStatus) => boolean;
 
-/** True when a container of `status` compares like this with the one of its name in `other`. */
+/** True when `compares` holds for a container of `status` and the one of the same name in `other`. */
 function someContainer(status: PodStatus, other: PodStatus, compares: Comparison): boolean {
   return containerStatusesMembers.some((member) =>
     (status[member] ?? []).some((container) => {
@@ -40,7 +39,7 @@ function hasMoreRestarts({ restartCount }: ContainerStatus, other: ContainerStat
   return restartCount > other.restartCount;
 }
 
-/** The wall clock may have jumped back, so that times come last. */
+/** Times are compared last, because the wall clock may have jumped back. */
 function isAhead(container: ContainerStatus, other: ContainerStatus): boolean {
   if (container.restartCount !== other.restartCount) return hasMoreRestarts(container, other);
   const isTerminated = container.state.terminated !== undefined;

@@ -30,10 +30,9 @@ type WhenSet<T> = StatusMember<T> & { readonly presence: 'when-set' };
 type NotEmpty<T> = StatusMember<T> & { readonly presence: 'not-empty' };
 
 /**
- * The reader for the objects with these members, from `object-readers.ts`. Reading is the hot path, and
- * V8 cannot tell apart the objects that one loop over the rows reads and writes: `interpretRows`, which
- * does the same for a table whose reader has not been generated, takes more than twice the time and
- * more memory.
+ * The reader for the objects with these members, from `object-readers.ts`. Reading is the hot path.
+ * `interpretRows` does the same for a table without a generated reader, but takes more than twice the
+ * time and more memory, because V8 sees objects of all shapes in its one loop.
  */
 export function createObjectReader<T extends object>(members: MembersOf<T>): ReadObject<T> {
   const rows = Object.entries<StatusMember<unknown>>(members);
@@ -42,7 +41,7 @@ export function createObjectReader<T extends object>(members: MembersOf<T>): Rea
 }
 
 export const text: Always<string> = { read: stringAt, presence: 'always', empty: '' };
-/** A text without which an entry has no identity. */
+/** A string that identifies an entry. */
 export const requiredText: Always<string> = { read: requiredStringAt, presence: 'always', empty: '' };
 export const boolean: Always<boolean> = { read: booleanAt, presence: 'always', empty: false };
 export const int32: Always<number> = { read: int32At, presence: 'always', empty: 0 };
@@ -56,7 +55,7 @@ export const quantities: NotEmpty<ResourceList | undefined> = {
   map: true,
 };
 
-/** One of a few words, or empty; others are refused when strict. */
+/** One of these words, or empty; others are refused when strict. */
 export function oneOf(...words: readonly string[]): Always<string> {
   const known: ReadonlySet<string> = new Set(['', ...words]);
   const expected = `one of ${words.map((word) => `'${word}'`).join(', ')}`;
@@ -71,17 +70,17 @@ export function oneOf(...words: readonly string[]): Always<string> {
   };
 }
 
-/** Left out when empty, so that it is never null. Go: `omitempty`. */
+/** Omitted when empty, so it is never null. Go: `omitempty`. */
 export function omitEmpty<T>({ read, empty }: Always<T>): NotEmpty<NonNullable<T>> {
   return { read, presence: 'not-empty', empty } as NotEmpty<NonNullable<T>>;
 }
 
-/** Left out when not set; what is set and empty is a value. Go: a pointer. */
+/** Omitted when not set; an empty value is kept. Go: a pointer. */
 export function optional<T>({ read }: Always<T>): WhenSet<T> {
   return { read, presence: 'when-set' };
 }
 
-/** An object; left out when not set. Go: a pointer to a struct. */
+/** An object; omitted when not set. Go: a pointer to a struct. */
 export function object<T extends object>(members: MembersOf<T>): NotEmpty<T | undefined> {
   const readObject = createObjectReader(members);
   return {
@@ -91,11 +90,11 @@ export function object<T extends object>(members: MembersOf<T>): NotEmpty<T | un
   };
 }
 
-/** An object that is always there and has at most one of its members. */
+/** An object that is always present and has at most one of its members. */
 export function union<T extends object>(members: MembersOf<T>): Present<T> {
   const { read } = object(members);
   const names = Object.keys(members) as (keyof T & string)[];
-  /** What most of them are: one object for all. */
+  /** Most are empty and share this object. */
   const none: T = Object.freeze({} as T);
   return {
     members,
@@ -119,11 +118,11 @@ function hasSeveral<T extends object>(object: T, names: readonly (keyof T)[]): b
 interface ListRules<Key> extends Pick<PatchSchema, 'retainKeys'> {
   readonly mergeKey?: Key;
   readonly key?: Key;
-  /** Of entries with the same key only the last one counts. */
+  /** Only the last of several entries with the same key counts. */
   readonly unique?: true;
 }
 
-/** A list of objects; left out when empty. */
+/** A list of objects; omitted when empty. */
 export function list<T extends object>(
   members: MembersOf<T>,
   { unique, ...rules }: ListRules<keyof T & string> = {},
@@ -141,7 +140,7 @@ export function list<T extends object>(
   };
 }
 
-/** A list of objects that Go writes even when it is nil, and then as null. */
+/** A list of objects that Go writes as null when it is nil. */
 export function nullableList<T extends object>(members: MembersOf<T>): Present<T[] | null> {
   const { read } = list(members);
   return {
@@ -152,7 +151,7 @@ export function nullableList<T extends object>(members: MembersOf<T>): Present<T
   };
 }
 
-/** A list of texts or numbers; left out when empty. */
+/** A list of strings or numbers; omitted when empty. */
 export function listOf<T extends string | number>({ read }: Always<T>): NotEmpty<T[] | undefined> {
   return {
     read: (value, member, context) => scalarListAt(value, member, context, read),

@@ -74,7 +74,7 @@ const resourceRequirementsMembers: MembersOf<ResourceRequirements> = {
   claims: list(resourceClaimMembers),
 };
 
-/** Present but empty is a value. */
+/** An empty object is kept. */
 export const resourceRequirements = object(resourceRequirementsMembers);
 
 const waitingMembers: MembersOf<ContainerStateWaiting> = { reason: omitEmpty(text), message: omitEmpty(text) };

@@ -10,9 +10,9 @@ const setElementOrder = '$setElementOrder/';
 const deleteFromPrimitiveList = '$deleteFromPrimitiveList/';
 
 /**
- * The status that an API server has after the strategic merge patch `{status: patch}`: all
- * directives, merged and replaced lists, members deleted by null. Neither argument is changed, the
- * result shares structure with both. A server's defaulting and validation are not done here.
+ * The status that an API server has after the strategic merge patch `{status: patch}`: all directives,
+ * merged and replaced lists, members deleted by null. Modifies neither argument; the result shares
+ * structure with both. Does no defaulting or validation.
  * @throws StatusManagerError INVALID_ARGUMENT for a patch that a server would refuse as malformed
  * Source: `strategicpatch.StrategicMergePatch`.
  *
@@ -78,7 +78,7 @@ function retainedMembers(original: Raw, patch: Raw, path: string): JSONObject {
   return Object.fromEntries(Object.entries(original).filter(([member]) => names.has(member)));
 }
 
-/** The members that the patch names, also those that only a directive for a list names. */
+/** The members in the patch, including those that only a list directive names. */
 function patchedMembers(patch: Raw): Set<string> {
   const members = new Set<string>();
   for (const name of Object.keys(patch)) {
@@ -88,7 +88,7 @@ function patchedMembers(patch: Raw): Set<string> {
   return members;
 }
 
-/** The member after the patch; undefined when it has gone. */
+/** The member after the patch; undefined if it was removed. */
 function mergeMember(current: unknown, patch: Raw, member: string, schema: PatchSchema, path: string): unknown {
   const order = ownMember(patch, setElementOrder + member);
   if (order !== undefined && !Array.isArray(order)) throw malformed(path, 'ordered by a list');
@@ -124,7 +124,10 @@ function mergeValue(
   return change === undefined ? current : replacement(change, schema);
 }
 
-/** The elements of both lists: those that `order` (else `changes`) names in that order, the server's others among them. */
+/**
+ * The elements of both lists: those in `order` (or else in `changes`) in this order, with the server's
+ * others in between.
+ */
 function mergeList(
   original: readonly unknown[],
   changes: readonly unknown[],
@@ -141,7 +144,7 @@ function mergeList(
   const orderKeys = order?.map((element) => requiredKey(element, mergeKey, path)) ?? additionKeys;
   if (!isSubsequence(additionKeys, orderKeys)) throw malformed(path, 'in the order that $setElementOrder gives');
   const merged = mergeElements(original, changes, schema, mergeKey, path);
-  // With $setElementOrder, new elements count as standing in the places that deletions left free.
+  // With $setElementOrder, new elements take the positions that deletions left free.
   const serverOrder = order === undefined ? original : merged.slice(0, original.length);
   return inOrder(merged, orderKeys, serverOrder, (element) => elementKey(element, mergeKey));
 }
@@ -161,7 +164,7 @@ function mergeElements(
     else if (directive === 'replace') replaces = true;
     else if (directive !== undefined) throw malformed(`${path}.$patch`, '`replace` or `delete` in an element');
   }
-  // As they are, those with the same key too.
+  // Unchanged, including duplicate keys.
   if (replaces) {
     return changes.filter((one) => directiveOf(one) === undefined).map((one) => replacement(one, schema));
   }
@@ -183,8 +186,8 @@ function mergeElements(
 }
 
 /**
- * The elements named by `order` in that order. Each of the others, which only the server has,
- * comes before the first named one that it stands in front of in the server's order.
+ * The elements named by `order`, in this order. Each of the others, which only the server has, comes
+ * before the first named element that follows it in the server's order.
  */
 function inOrder(
   elements: readonly unknown[],
@@ -209,7 +212,7 @@ function inOrder(
   return [...result, ...others.slice(next)];
 }
 
-/** Where each value first stands. */
+/** The first position of each value. */
 function placesOf(values: readonly unknown[]): Map<unknown, number> {
   const places = new Map<unknown, number>();
   for (const [i, value] of values.entries()) if (value !== undefined && !places.has(value)) places.set(value, i);
@@ -222,7 +225,7 @@ function isSubsequence(part: readonly unknown[], list: readonly unknown[]): bool
   return found === part.length;
 }
 
-/** A value that takes another's place, as it is stored: without directives, and null only where null is written. */
+/** A replacement value as it is stored: without directives, and null only where null is written. */
 function replacement(value: unknown, schema: PatchSchema): unknown {
   if (Array.isArray(value)) {
     return value.filter((element) => directiveOf(element) === undefined).map((element) => replacement(element, schema));

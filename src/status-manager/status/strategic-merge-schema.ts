@@ -19,7 +19,7 @@ const containers: PatchSchema = {
   },
 };
 
-/** A pod: its status in full, of metadata and spec only what is not merged as an object or replaced as a list. */
+/** A pod: all of its status; of metadata and spec only the members that need a rule of their own. */
 export const podMembers: PatchMembers = {
   metadata: { members: objectMeta },
   spec: {
@@ -39,7 +39,7 @@ export const podMembers: PatchMembers = {
   status: { members: podStatusMembers },
 };
 
-/** A node, as `podMembers`. Its taints are replaced completely. */
+/** A node, like `podMembers`. Its taints are replaced completely. */
 export const nodeMembers: PatchMembers = {
   metadata: { members: objectMeta },
   spec: { members: { podCIDRs: { mergeScalars: true } } },

@@ -10,7 +10,7 @@ type Patch = Record<string, unknown>;
 const podStatusSchema: PatchSchema = { members: podStatusMembers };
 
 /**
- * The strategic merge patch that brings the pod with this UID from one status to the other, or
+ * The strategic merge patch that changes the status of the pod with this UID from `from` to `to`;
  * undefined when there is nothing to send.
  * Source: kubelet `PatchPodStatus`, `preparePatchBytesForPodStatus`.
  */
@@ -20,13 +20,13 @@ export function createStatusPatch(uid: string, from: PodStatus, to: PodStatus): 
 }
 
 /**
- * The changes that lead from a server's status to `to` by strategic merge; undefined for none.
- * Both are canonical, but `from` may hold anything a server sends: this never throws. Members that
- * are unknown stay as the server has them unless `to` has another value. The result shares
- * structure with `to`: do not change it.
+ * The strategic merge from a server's status to `to`; undefined when nothing changes. Both are
+ * canonical, but `from` may contain anything that a server sends: this never throws. Unknown members
+ * keep the server's value unless `to` has another one. The result shares structure with `to`: do not
+ * modify it.
  *
- * Divergence: what the server's list holds twice is deleted and written back completely, where upstream
- * writes it back without its unchanged members.
+ * Divergence: an element that the server's list has twice is deleted and written back completely;
+ * upstream writes it back without its unchanged members.
  * Source: `strategicpatch.CreateTwoWayMergePatch`.
  */
 export function diffPodStatus(from: PodStatus, to: PodStatus): PodStatusChanges | undefined {
@@ -59,7 +59,10 @@ function diffMembers(from: Raw, to: Raw, schema: PatchSchema): Patch | undefined
   return patch;
 }
 
-/** The entries of a merged list's patch, none when only the order differs, undefined when nothing does. */
+/**
+ * The entries of a merged list's patch; empty when only the order differs, undefined when nothing
+ * differs.
+ */
 function diffMergeList(
   from: readonly unknown[],
   to: readonly unknown[],
@@ -72,7 +75,7 @@ function diffMergeList(
   const removedKeys: string[] = [];
   for (const [key, element] of wanted) {
     const old = current.get(key);
-    // What others have there twice, and we have from them, is theirs.
+    // A duplicate of another writer, which our status inherited, is not patched.
     if (element === undefined) continue;
     if (old === undefined) {
       entries.push(element);
@@ -91,7 +94,7 @@ function diffMergeList(
   return entries.length === 0 && isSameOrder(current, wanted) ? undefined : entries;
 }
 
-/** In the list's order; undefined where the key occurs twice. */
+/** In the list's order; undefined for a duplicate key. */
 function elementsByKey(list: readonly unknown[], mergeKey: string): Map<string, Patch | undefined> {
   const byKey = new Map<string, Patch | undefined>();
   for (const element of list) {
@@ -105,7 +108,7 @@ function elementOrder(list: readonly unknown[], mergeKey: string): Patch[] {
   return list.map((element) => ({ [mergeKey]: keyOf(element, mergeKey) }));
 }
 
-/** All that the element has in the end: the server would drop what is not named. */
+/** All members of the resulting element: the server drops those that are not named. */
 function membersToRetain(from: Raw, to: Raw, schema: PatchSchema): string[] {
   const kept = Object.keys(to).filter((member) => to[member] !== null && to[member] !== undefined);
   const unknown = Object.keys(from).filter(
@@ -123,8 +126,8 @@ function isSameOrder(current: ReadonlyMap<string, unknown>, wanted: ReadonlyMap<
 }
 
 /**
- * Whether the server's value already equals `to`: absent and null are the same, and members
- * that only the server has and the schema does not name do not count.
+ * Whether the server's value already equals `to`. Absent and null are equal; unknown members that only
+ * the server has are ignored.
  */
 export function isSame(from: unknown, to: unknown, schema: PatchSchema): boolean {
   if (from === to) return true;

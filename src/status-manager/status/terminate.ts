@@ -40,8 +40,8 @@ export function terminatedPodStatus(pod: Pod, podStatus: PodStatus, status: PodS
 }
 
 /**
- * True when the pod has run its init containers, or shows a trace of a regular container having
- * been started. Source: kubelet `hasPodInitialized`.
+ * True when the pod has run its init containers, or shows that a regular container was started. Source:
+ * kubelet `hasPodInitialized`.
  */
 export function hasPodInitialized(pod: Pod, podStatus: PodStatus): boolean {
   const initContainers = pod.spec?.initContainers ?? [];

@@ -2,8 +2,8 @@ import type { PodCondition, PodStatus } from '../../kube/types.ts';
 import { timedConditionTypes } from './ownership.ts';
 
 /**
- * `condition` with the old condition's transition time, even none, when the status is unchanged,
- * else with `now`. Source: kubelet `updateLastTransitionTime`.
+ * `condition` with the old condition's transition time (possibly none) if its status is unchanged,
+ * otherwise with `now`. Source: kubelet `updateLastTransitionTime`.
  */
 export function refreshLastTransitionTime(oldStatus: PodStatus, condition: PodCondition, now: string): PodCondition {
   const old = oldStatus.conditions?.find(({ type }) => type === condition.type);

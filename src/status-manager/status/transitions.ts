@@ -7,14 +7,14 @@ import {
 
 /** Why an update of a container's state is refused. */
 export interface IllegalTransition {
-  /** The kubelet's words. */
+  /** The kubelet's message. */
   readonly reason: string;
   readonly container: string;
 }
 
 /**
- * The first container that `status` moves from terminated back to non-terminated although it may
- * not restart; undefined when there is none. Ephemeral containers are not checked.
+ * The first container that `status` changes from terminated to non-terminated although it may not
+ * restart; undefined if there is none. Ephemeral containers are not checked.
  * Source: kubelet `checkContainerStateTransition`.
  */
 export function checkContainerStateTransition(

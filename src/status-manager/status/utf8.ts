@@ -5,7 +5,7 @@ export function compareUTF8(a: string, b: string): number {
     const x = a.charCodeAt(i);
     const y = b.charCodeAt(i);
     if (x === y) continue;
-    // UTF-16 puts surrogates before U+E000…U+FFFF, UTF-8 puts what they stand for behind.
+    // UTF-16 sorts surrogates before U+E000…U+FFFF; UTF-8 sorts the characters they encode after them.
     return Number(isSurrogate(x)) - Number(isSurrogate(y)) || x - y;
   }
   return a.length - b.length;
@@ -15,7 +15,7 @@ function isSurrogate(codeUnit: number): boolean {
   return codeUnit >= 0xd800 && codeUnit <= 0xdfff;
 }
 
-/** The longest start of `text`, cut at a code-point edge, that takes at most `maxBytes` in UTF-8. */
+/** The longest prefix of `text` that ends between code points and has at most `maxBytes` in UTF-8. */
 export function cutUTF8(text: string, maxBytes: number): string {
   // No UTF-16 code unit takes more than three bytes.
   if (text.length * 3 <= maxBytes) return text;
