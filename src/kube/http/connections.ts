@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici/index.js';
+import { APIError } from '../client/api-error.ts';
 import { ConnectionQueue, type ConnectionQueueOptions } from './connection-queue.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { createDispatcher, type DestroyableDispatcher, type DispatcherOptions } from './dispatcher.ts';
@@ -10,17 +11,39 @@ export interface ConnectionsOptions
   readonly inactivityTimeoutMs: number;
 }
 
+/** Keep-alive connections with the same TLS options. */
 interface ConnectionSet extends DestroyableDispatcher {
-  /** The TLS options of its connections. */
   readonly tls: TlsMaterial;
 }
 
 /** The connection of one stream. */
 export interface StreamConnection {
+  /** @throws APIError `aborted` when it has been released or all connections are closed */
   dispatcherFor(tls: TlsMaterial): Dispatcher;
   /** Ends the stream, if it has not ended, and its connection. */
   release(): void;
 }
+
+/**
+ * - **unconnected**: There is no pool. Left by the next request.
+ * - **connected**: Requests use `pool`. A request with other TLS options replaces it; `closeIdle` leads
+ *   back to unconnected. In both cases the previous pool ends with its requests in flight.
+ * - **closed**: Everything has been ended, and requests are refused. Never left.
+ */
+type PoolState =
+  | { readonly kind: 'unconnected' }
+  | { readonly kind: 'connected'; readonly pool: ConnectionSet }
+  | { readonly kind: 'closed' };
+
+/**
+ * - **unconnected**: The credentials are being loaded.
+ * - **connected**: The request was sent; after a 401, another connection with other credentials replaces this one.
+ * - **released**: The stream has ended or was given up. Never left, so that nothing connects afterwards.
+ */
+type StreamState =
+  | { readonly kind: 'unconnected' }
+  | { readonly kind: 'connected'; readonly connection: ConnectionSet }
+  | { readonly kind: 'released' };
 
 /**
  * A pool of connections for requests, and one connection for each stream. Requests are queued only
@@ -32,8 +55,8 @@ export class Connections {
   /** The requests that wait for a connection of the pool; streams never wait. */
   readonly queue: ConnectionQueue;
   readonly #options: ConnectionsOptions;
-  #pool: ConnectionSet | undefined;
-  /** Dispatchers to close: those of streams, and replaced pools with requests in flight. */
+  #state: PoolState = { kind: 'unconnected' };
+  /** Connections of streams, and previous pools with requests in flight. */
   readonly #others = new Set<ConnectionSet>();
 
   constructor(options: ConnectionsOptions) {
@@ -41,40 +64,49 @@ export class Connections {
     this.queue = new ConnectionQueue(options);
   }
 
-  /** Does not open a connection. A new `tls` object replaces the pool and closes the connections of the previous one. */
+  get isClosed(): boolean {
+    return this.#state.kind === 'closed';
+  }
+
+  /** Connects when a request is sent. @throws APIError `aborted` when closed */
   dispatcherFor(tls: TlsMaterial): Dispatcher {
-    if (this.#pool?.tls === tls) return this.#pool.dispatcher;
+    if (this.#state.kind === 'connected' && this.#state.pool.tls === tls) return this.#state.pool.dispatcher;
     const { connections, inactivityTimeoutMs } = this.#options;
+    const pool = this.#connect(tls, connections, inactivityTimeoutMs);
     void this.closeIdle();
-    this.#pool = this.#connect(tls, connections, inactivityTimeoutMs);
-    return this.#pool.dispatcher;
+    this.#state = { kind: 'connected', pool };
+    return pool.dispatcher;
   }
 
   /** Uses no connection of the pool: a watch would occupy it, and undici reconnects after an abort. */
   forStream(): StreamConnection {
-    let current: ConnectionSet | undefined;
-    const release = (): void => {
-      if (current === undefined) return;
-      this.#others.delete(current);
-      current.destroy().catch(() => {});
-      current = undefined;
+    let state: StreamState = { kind: 'unconnected' };
+    const disconnect = (): void => {
+      if (state.kind !== 'connected') return;
+      this.#others.delete(state.connection);
+      state.connection.destroy().catch(() => {});
     };
     return {
       dispatcherFor: (tls) => {
-        release();
-        current = this.#connect(tls, 1, 0);
-        this.#others.add(current);
-        return current.dispatcher;
+        if (state.kind === 'released') throw new APIError('the stream has been given up', { kind: 'aborted' });
+        const connection = this.#connect(tls, 1, 0);
+        disconnect();
+        state = { kind: 'connected', connection };
+        this.#others.add(connection);
+        return connection.dispatcher;
       },
-      release,
+      release: () => {
+        disconnect();
+        state = { kind: 'released' };
+      },
     };
   }
 
   /** Resolves when the requests in flight have ended; streams are not affected. */
   async closeIdle(): Promise<void> {
-    const pool = this.#pool;
-    this.#pool = undefined;
-    if (pool === undefined) return;
+    if (this.#state.kind !== 'connected') return;
+    const { pool } = this.#state;
+    this.#state = { kind: 'unconnected' };
     this.#others.add(pool);
     try {
       await pool.dispatcher.close();
@@ -85,13 +117,15 @@ export class Connections {
     }
   }
 
-  /** Ends the requests in flight. */
-  async destroy(): Promise<void> {
+  /** Ends the requests in flight and the streams. */
+  async close(): Promise<void> {
     void this.closeIdle();
+    this.#state = { kind: 'closed' };
     await Promise.all([...this.#others].map((other) => other.destroy()));
   }
 
   #connect(tls: TlsMaterial, connections: number, bodyTimeoutMs: number): ConnectionSet {
+    if (this.isClosed) throw closedError();
     const dispatcher = createDispatcher({
       ...this.#options,
       tls,
@@ -101,4 +135,8 @@ export class Connections {
     });
     return { tls, ...dispatcher };
   }
+}
+
+export function closedError(): APIError {
+  return new APIError('the transport is closed', { kind: 'aborted' });
 }

@@ -16,7 +16,7 @@ import {
   maxErrorBytes,
   parseJSONBody,
 } from '../client/response-body.ts';
-import { Connections } from './connections.ts';
+import { closedError, Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
 import { invalid } from './kube-config-values.ts';
@@ -74,7 +74,6 @@ class UndiciTransport implements KubeTransport {
   readonly #heartbeatConnections: Connections;
   /** The headers of all requests with these credentials, built once. */
   #commonHeaders: { readonly credentials: Credentials; readonly headers: Credentials['headers'] } | undefined;
-  #closed = false;
 
   constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
     const config = resolveKubeConfig(kubeConfig, options.kubeConfigDir);
@@ -160,9 +159,8 @@ class UndiciTransport implements KubeTransport {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     this.#credentials.close();
-    await Promise.all([this.#connections.destroy(), this.#heartbeatConnections.destroy()]);
+    await Promise.all([this.#connections.close(), this.#heartbeatConnections.close()]);
   }
 
   #target(path: string, query: QueryParameters | undefined): string {
@@ -172,7 +170,7 @@ class UndiciTransport implements KubeTransport {
 
   /** After a 401, sends the request once more if there are other credentials. */
   async #send<Response extends BufferedResponse | Dispatcher.ResponseData>(call: Call<Response>): Promise<Response> {
-    if (this.#closed) throw closedError();
+    if (this.#connections.isClosed) throw closedError();
     const credentials =
       this.#credentials.fresh() ?? (await untilAborted(this.#credentials.load(), call.signal, describeAbort));
     try {
@@ -190,7 +188,6 @@ class UndiciTransport implements KubeTransport {
     credentials: Credentials,
     { method, path, headers, body, signal, connection, send }: Call<Response>,
   ): Promise<Response> {
-    if (this.#closed) throw closedError();
     let response: Response;
     try {
       response = await send(connection.dispatcherFor(credentials.tls), {
@@ -249,7 +246,7 @@ class UndiciTransport implements KubeTransport {
   #failure(error: unknown, signal: AbortSignalLike | undefined, credentials?: Credentials): APIError {
     if (error instanceof APIError) return error;
     if (signal?.aborted) return describeAbort(signal);
-    if (this.#closed) return closedError();
+    if (this.#connections.isClosed) return closedError();
     const { message, kind, statusCode } = describeAPIError(error, undefined, { host: this.#host });
     // A server that refuses the certificate itself ends the handshake with an alert.
     const isRefused =
@@ -290,8 +287,4 @@ function readServer(server: string): URL {
   const isUsable = url && /^https?:$/.test(url.protocol) && !(url.username || url.password || url.search || url.hash);
   if (isUsable) return url;
   throw invalid('clusters[].cluster.server', 'to be an http or https URL without user, query and fragment');
-}
-
-function closedError(): APIError {
-  return new APIError('the transport is closed', { kind: 'aborted' });
 }
