@@ -90,7 +90,7 @@ export class BasicPodManager implements PodManager {
     this.#staticPodUIDs.delete(uid);
   }
 
-  /** All pods but the mirrors. */
+  /** All pods except mirror pods. */
   getPods(): ValidPod[] {
     return [...this.#podByUID.values()];
   }

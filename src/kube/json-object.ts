@@ -1,4 +1,4 @@
-/** JSON as it comes from the wire. */
+/** Parsed JSON that has not been validated. */
 export interface JSONObject {
   [member: string]: unknown;
 }
@@ -13,7 +13,7 @@ export function objectOf(parent: JSONObject, member: string): JSONObject {
   return isJSONObject(value) ? value : {};
 }
 
-/** The objects of the list at `member`; none when it is no list. */
+/** The objects of the list at `member`; empty if it is not a list. */
 export function objectsOf(parent: JSONObject, member: string): JSONObject[] {
   const value = Object.hasOwn(parent, member) ? parent[member] : undefined;
   return Array.isArray(value) ? value.filter(isJSONObject) : [];

@@ -13,16 +13,19 @@ export class DecodeError extends Error {
 }
 
 export interface DecodedStruct {
-  /** The known members, in the values that Go would write back: canonical, without empty optional members. */
+  /**
+   * The known members with the values that Go would write back: canonical, without empty optional
+   * members.
+   */
   readonly value: JSONObject;
   /** Where the unknown members are: `spec.containers[0].imagee`. */
   readonly unknownFields: readonly string[];
 }
 
 /**
- * Reads JSON as kube-apiserver reads it into a struct, and writes it as kube-apiserver would.
- * Unknown members are dropped and reported, null is the same as absent.
- * @throws DecodeError for a value of the wrong type, with Go's words
+ * Reads JSON as kube-apiserver reads it into a struct, and writes it as kube-apiserver would. Unknown
+ * members are dropped and reported, null is the same as absent.
+ * @throws DecodeError for a value of the wrong type, with Go's message
  */
 export function decodeKubeType(type: KubeType, value: unknown): DecodedStruct {
   const decoding = new Decoding();
@@ -31,7 +34,7 @@ export function decodeKubeType(type: KubeType, value: unknown): DecodedStruct {
 
 /** How one Go type is read. Compiled once from its text in the table. */
 interface TypeReader {
-  /** As Go's `reflect.Type` calls it in errors. */
+  /** Its name in Go's errors (`reflect.Type`). */
   readonly goName: string;
   /** @param value not null */
   read(value: unknown, decoding: Decoding): unknown;
@@ -141,7 +144,7 @@ function readTime(value: unknown, decoding: Decoding): unknown {
   return time === undefined ? refuseTime(value, '2006-01-02T15:04:05Z07:00') : time;
 }
 
-/** A time with exactly six digits of fraction, the only format that Go's MicroTime reads. */
+/** A time with exactly six fractional digits, the only format that Go's MicroTime reads. */
 function readMicroTime(value: unknown, decoding: Decoding): unknown {
   if (typeof value !== 'string') return decoding.mismatch(value, 'string');
   const seconds = canonicalTime(value);
@@ -212,7 +215,7 @@ function mapOf(element: TypeReader): TypeReader {
 function structOf(type: KubeType): TypeReader {
   const goName = `v1.${type.replace(/^events\./, '')}`;
   let members: Map<string, Member> | undefined;
-  // On first use, because structs may hold themselves.
+  // On first use, because structs may be recursive.
   const membersOf = () => (members ??= new Map(parseMembers(kubeTypes[type]).map((one) => [one.name, one])));
   const read = (value: unknown, decoding: Decoding): unknown => {
     if (!isJSONObject(value)) return decoding.mismatch(value, goName);

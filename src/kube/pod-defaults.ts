@@ -38,12 +38,12 @@ export function withPodSpecDefaults(spec: JSONObject): JSONObject {
   };
 }
 
-/** `{member: list}` with each object of the list changed; nothing when there is no list. */
+/** `{member: list}` with `change` applied to each object of the list; empty if there is no list. */
 function mapped(parent: JSONObject, member: string, change: (object: JSONObject) => JSONObject): JSONObject {
   return Array.isArray(parent[member]) ? { [member]: objectsOf(parent, member).map(change) } : {};
 }
 
-/** `{member: object}` with the object changed; nothing when there is none. */
+/** `{member: object}` with `change` applied to the object; empty if there is none. */
 function changed(parent: JSONObject, member: string, change: (object: JSONObject) => JSONObject): JSONObject {
   const object = parent[member];
   return isJSONObject(object) ? { [member]: change(object) } : {};
@@ -110,7 +110,7 @@ function pullPolicyOf(image: string): string {
   return tag === 'latest' ? 'Always' : 'IfNotPresent';
 }
 
-/** Limits are the requests that are not given. */
+/** A missing request equals the limit. */
 function withDefaultRequests(resources: JSONObject): JSONObject {
   const { limits, requests } = resources;
   if (!isJSONObject(limits)) return resources;

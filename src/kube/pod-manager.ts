@@ -1,6 +1,6 @@
 import type { Pod } from './types.ts';
 
-/** Both directions between static pods and the API objects that mirror them. */
+/** The UIDs of static pods and of their mirror pods, in both directions. */
 export interface UIDTranslations {
   /** UID of a static pod → UID of its mirror; `''` when no mirror is known. */
   readonly podToMirror: ReadonlyMap<string, string>;
@@ -31,13 +31,13 @@ export interface PodManager {
   getMirrorPodByPod(pod: Pod): Pod | undefined;
   /** The UID of the static pod when `uid` is its mirror's; else `uid` itself; `''` stays `''`. */
   translatePodUID(uid: string): string;
-  /** Of all static pods and mirror pods that are known. */
+  /** The translations for all known static pods and mirror pods. */
   getUIDTranslations(): UIDTranslations;
   /**
-   * Calls `listener` with the UID of a static pod when its mirror pod becomes known, or is replaced
-   * by another. Its status cannot be sent before that. `listener` does not throw.
+   * Calls `listener` with the UID of a static pod when its mirror pod becomes known, or is replaced by
+   * another. Its status cannot be sent before that. `listener` does not throw.
    * Divergence: the kubelet sends the status at its next tick, as a manager does without this method.
-   * @returns ends the subscription
+   * @returns unsubscribes
    */
   onMirrorPodAdded?(listener: (podUID: string) => void): () => void;
   /** For metrics and `inspect()`. Absent: the pods do not come from an informer. */

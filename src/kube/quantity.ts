@@ -39,19 +39,18 @@ export interface Quantity {
   /** The value in billionths, rounded away from zero: the smallest step of a quantity. */
   readonly nanos: bigint;
   readonly format: Format;
-  /** Set when Go takes the text for canonical and writes it back unchanged. */
+  /** Set when Go considers the text canonical and writes it back unchanged. */
   readonly text?: string;
 }
 
 /**
- * The text in which Go's `resource.Quantity` writes `input` back (`1000m` → `1`, `1.5Gi` →
- * `1536Mi`), or undefined when it is not a quantity. Surrounding white space is ignored, as in
- * Go's JSON. Some texts that are not the shortest are kept, because Go keeps them (`1e0`,
- * `+100m`, `1.234`), and a decimal value of 10^21 or more without exponent loses its suffix
- * (`1000E` → `1`), because Go loses it.
+ * The text that Go's `resource.Quantity` writes for `input` (`1000m` → `1`, `1.5Gi` → `1536Mi`), or
+ * undefined when it is not a quantity. Surrounding white space is ignored, as in Go's JSON. Some texts
+ * that are not the shortest are kept, because Go keeps them (`1e0`, `+100m`, `1.234`), and a decimal
+ * value of 10^21 or more without exponent loses its suffix (`1000E` → `1`), because Go loses it.
  *
- * Divergence: texts above 256 characters and exponents beyond ±1000 are not quantities here, and
- * from 10^21 on two with the same canonical text are equal.
+ * Divergence: texts above 256 characters and exponents beyond ±1000 are not quantities here, and from
+ * 10^21 on two with the same canonical text are equal.
  */
 export function canonicalQuantity(input: string | number): string | undefined {
   if (typeof input === 'string' && isPlainCanonical(input)) {
@@ -127,8 +126,8 @@ export function addParsedQuantities(a: Quantity, b: Quantity): Quantity {
 }
 
 /**
- * Recognises the usual canonical texts without allocating: this runs for every quantity of
- * every status that is set. False means "look closer".
+ * Recognises the usual canonical texts without allocating: this runs for every quantity of every status
+ * that is set. False means that the text must be parsed.
  */
 function isPlainCanonical(text: string): boolean {
   const length = text.length;
@@ -255,7 +254,7 @@ function formatDecimal(nanos: bigint, format: Format): string {
   const digits = nanos.toString();
   const mantissa = digits.replace(/0+$/, '');
   const zeros = digits.length - mantissa.length;
-  // Suffixes go in steps of a thousand: the zeros of a broken step stay with the mantissa.
+  // Suffixes are powers of 1000: the remaining zeros stay in the mantissa.
   const keptZeros = zeros % 3;
   const exponent = zeros - keptZeros - NANO_DIGITS;
   return mantissa + '0'.repeat(keptZeros) + decimalSuffix(exponent, format);

@@ -4,8 +4,8 @@ import { requireIterable, requireText } from '../shared/validate.ts';
 import type { ValidPod } from './types.ts';
 
 /**
- * Checks what a pod must have for its status to be cached and sent. Its own status is not checked: it
- * is read leniently. @throws StatusManagerError INVALID_ARGUMENT
+ * Checks the members that a pod needs for its status to be cached and sent. Does not check the pod's
+ * own status, which is read leniently. @throws StatusManagerError INVALID_ARGUMENT
  */
 export function requirePod(pod: unknown, path = 'pod'): asserts pod is ValidPod {
   if (!isObject(pod)) refuseArgument(path, 'an object', pod);

@@ -11,14 +11,14 @@ function annotation(pod: Pod, name: string): string | undefined {
   return annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
 }
 
-/** A pod that does not come from the API server. kubelet: `kubetypes.IsStaticPod`. */
+/** True for a pod that does not come from the API server. kubelet: `kubetypes.IsStaticPod`. */
 export function isStaticPod(pod: Pod): boolean {
   const source = annotation(pod, configSourceAnnotation);
   return source !== undefined && source !== 'api';
 }
 
 /**
- * The API server's stand-in for a static pod. kubelet: `kubetypes.IsMirrorPod`.
+ * True for a mirror pod, the API server's object for a static pod. kubelet: `kubetypes.IsMirrorPod`.
  *
  * @example
  * ```ts

@@ -58,7 +58,7 @@ export interface ContainerStateTerminated {
   readonly containerID?: string;
 }
 
-/** At most one member is set; none set reads as "unknown". */
+/** At most one member is set; none means unknown. */
 export interface ContainerState {
   readonly waiting?: ContainerStateWaiting;
   readonly running?: ContainerStateRunning;
@@ -83,12 +83,12 @@ export interface ImageVolumeStatus {
   readonly imageRef?: string;
 }
 
-/** What a container status shows of a volume of a certain type. */
+/** The part of a volume mount's status that depends on the type of the volume. */
 export interface VolumeStatus {
   readonly image?: ImageVolumeStatus;
 }
 
-/** A volume mount of a container, as the runtime made it. */
+/** A volume mount of a container, as mounted by the runtime. */
 export interface VolumeMountStatus {
   readonly name: string;
   readonly mountPath: string;
@@ -116,7 +116,7 @@ export interface ResourceHealth {
   readonly message?: string;
 }
 
-/** The health of the devices that one resource of a container gave it. */
+/** The health of a container's devices of one resource. */
 export interface ResourceStatus {
   readonly name: string;
   readonly resources?: readonly ResourceHealth[];
@@ -173,7 +173,7 @@ export interface NodeAllocatableOverheadResources {
   readonly perContainer?: string;
 }
 
-/** What a ResourceClaim takes of the allocatable resources of the node. */
+/** The node's allocatable resources that a ResourceClaim uses. */
 export interface NodeAllocatableResourceClaimStatus {
   readonly resourceClaimName: string;
   readonly containers?: readonly string[];
@@ -196,10 +196,10 @@ export interface PodVolumeHealth {
 }
 
 /**
- * A pod status in canonical form: the format that Go's typed structs would write. Members
- * that Go leaves out when empty are absent, times are strings without a fraction, quantities are
- * in canonical format. Members that this library does not know are kept unchanged. Nothing changes
- * one in place, and what the manager hands out is frozen.
+ * A pod status in canonical form: the format that Go's typed structs would write. Members that Go omits
+ * when empty are absent, times are strings without a fraction, quantities are in canonical format.
+ * Members that this library does not know are kept unchanged. It is never modified, and the statuses
+ * that the manager returns are frozen.
  */
 export interface PodStatus {
   readonly observedGeneration?: number;
@@ -281,7 +281,7 @@ export interface ObjectMeta extends Unread<'generateName' | 'managedFields' | 's
   readonly deletionGracePeriodSeconds?: number | undefined;
 }
 
-/** Which exit codes a restart rule is about. */
+/** The exit codes to which a restart rule applies. */
 export interface ContainerRestartRuleOnExitCodes {
   readonly operator: string;
   readonly values?: readonly number[] | undefined;
@@ -481,10 +481,10 @@ export interface PodSpec extends Unread<UnreadPodSpecMembers> {
 }
 
 /**
- * A pod as callers, pod managers and clients hand it over. Every literal of client-node's `V1Pod` is
- * one; members that this library does not read are of type `unknown`. The object itself keeps all of
- * them: cast it back to your own type (`pod as V1Pod`), but note that an informer and
- * `createPodClient` have times as strings, where `V1Pod` says `Date`.
+ * A pod as callers, pod managers and clients pass it. Every literal of client-node's `V1Pod` is one;
+ * members that this library does not read are of type `unknown`. The object itself keeps all of them:
+ * cast it back to your own type (`pod as V1Pod`), but note that an informer and `createPodClient` have
+ * times as strings, where `V1Pod` says `Date`.
  */
 export interface Pod {
   readonly apiVersion?: string | undefined;

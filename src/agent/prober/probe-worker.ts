@@ -172,7 +172,8 @@ export class ProbeWorker {
     if (this.#containerID !== '') results.remove(this.#containerID);
     this.#containerID = containerID!;
     this.#onHold = false;
-    // A started sidecar is not probed for startup again, and without a result computePodActions would wait for ever.
+    // A started sidecar is not probed for startup again, and without a result computePodActions would wait
+    // forever.
     if (probeType === 'startup' && started === true && isRestartableInitContainer(container)) this.#set('success');
     // A container that an earlier agent probed keeps its readiness until the first probe.
     if (!isOlderThanAgent(state.running?.startedAt, agentStartedAtMs)) this.#set(probeTypes[probeType].initialResult);

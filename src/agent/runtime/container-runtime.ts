@@ -88,7 +88,7 @@ export interface CallOptions {
 }
 
 /**
- * The port to whatever runs the containers of an agent, in CRI's terms. Every method that changes
+ * The port to the container runtime of an agent, in the CRI's terms. Every method that changes
  * something must be idempotent: stopping or removing something that is already stopped or gone does
  * nothing. A call that rejects is retried later. The message of its error is shown in the pod's status,
  * so it must not contain secrets. A runtime without sandboxes, images, resizes or events omits the

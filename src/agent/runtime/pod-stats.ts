@@ -17,7 +17,7 @@ export interface MemoryStats {
   readonly time: string;
   readonly availableBytes?: number | undefined;
   readonly usageBytes?: number | undefined;
-  /** What counts towards the limit: without what can be reclaimed at once. */
+  /** Memory that counts towards the limit, without what can be reclaimed immediately. */
   readonly workingSetBytes?: number | undefined;
   readonly rssBytes?: number | undefined;
   readonly pageFaults?: number | undefined;

@@ -20,7 +20,7 @@ export interface InformerPodManagerOptions {
   readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
   /** The node whose pods these are. */
   readonly nodeName: string;
-  /** Longest wait for a list. Default 60,000. */
+  /** Maximum wait for a list. Default 60,000. */
   readonly listTimeoutMs?: number | undefined;
   /**
    * A watch without an event or bookmark for this long is closed and resumed. API servers send a
@@ -51,7 +51,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   #isSynced = false;
   #lastEventMs: number | undefined;
 
-  /** Made by `createInformerPodManager` and `informerPodManagerFrom`. */
+  /** Created by `createInformerPodManager` and `informerPodManagerFrom`. */
   constructor(source: InformerPodSource, clock: Pick<Clock, 'now' | 'monotonicMs'>, logger: Logger) {
     this.#source = source;
     this.#clock = clock;
@@ -59,7 +59,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     this.#synced = new Promise((resolve, reject) => {
       this.#settleSynced = (error) => (error === undefined ? resolve() : reject(error));
     });
-    // stop() rejects it, also when no caller waits for it.
+    // stop() rejects it, even if no caller awaits it.
     this.#synced.catch(() => {});
   }
 
@@ -118,11 +118,11 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   }
 
   /**
-   * Calls `listener` for every pod that is known now, as added, and for every later change. That is
-   * pods of the API server and static pods, but not mirror pods unless `includeMirrorPods` is set.
-   * It is called for the known pods before this method returns or, when a listener subscribes
-   * another, before the next change. What a listener throws is logged and affects nothing else.
-   * @returns ends the subscription
+   * Calls `listener` for every pod that is known now, as added, and for every later change. These are
+   * the API server's pods and static pods, without mirror pods unless `includeMirrorPods` is set. It is
+   * called for the known pods before this method returns or, when a listener subscribes another, before
+   * the next change. Errors that a listener throws are logged.
+   * @returns unsubscribes
    */
   subscribe(listener: PodListener, options: PodSubscribeOptions = {}): () => void {
     requireObject('listener', listener);
@@ -209,9 +209,9 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
 }
 
 /**
- * A pod manager that listens to an informer of the node's pods, for example client-node's
- * `ListWatch` with the field selector `spec.nodeName=NAME`. Whoever made it starts, restarts and
- * stops it: start the pod manager first, then `await informer.start()`.
+ * A pod manager that listens to an informer of the node's pods, for example client-node's `ListWatch`
+ * with the field selector `spec.nodeName=NAME`. Its owner starts, restarts and stops it: start the pod
+ * manager first, then `await informer.start()`.
  *
  * @example
  * ```ts
