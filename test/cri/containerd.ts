@@ -38,8 +38,14 @@ export async function startContainerd(
 async function removeContainers(folder: string): Promise<void> {
   const run = promisify(execFile);
   const ctr = (...args: string[]) => run('ctr', ['-a', join(folder, 'containerd.sock'), '-n', 'k8s.io', ...args]);
-  const tasks = (await ctr('tasks', 'ls', '-q')).stdout.split('\n').filter(Boolean);
-  for (const task of tasks) await ctr('tasks', 'rm', '--force', task);
+  const listTasks = async (): Promise<string[]> => (await ctr('tasks', 'ls', '-q')).stdout.split('\n').filter(Boolean);
+  for (const task of await listTasks())
+    try {
+      await ctr('tasks', 'rm', '--force', task);
+    } catch (error) {
+      // A container in the process namespace of another one ends with it.
+      if ((await listTasks()).includes(task)) throw error;
+    }
   const mounts = (await readFile('/proc/mounts', 'utf8')).split('\n').map((line) => line.split(' ')[1] ?? '');
   for (const path of mounts.filter((path) => path.startsWith(`${folder}/`)).toReversed()) await run('umount', [path]);
 }

@@ -28,6 +28,8 @@ export interface ControlPlaneOptions {
   readonly assets?: string;
   /** A user `system:node:NAME` is created for each, but no Node objects. Default `['node-a']`. */
   readonly nodeNames?: readonly string[];
+  /** More flags of kube-apiserver. Default: none. */
+  readonly apiServerFlags?: readonly string[];
   /** The folder for the temporary data folder, which `stop()` removes. Default: the system's. */
   readonly dir?: string;
 }
@@ -132,6 +134,7 @@ class EarlyExitError extends Error {}
 async function startOnce({
   assets = process.env['KUBEBUILDER_ASSETS'] ?? '',
   nodeNames = ['node-a'],
+  apiServerFlags = [],
   dir: parentDir = tmpdir(),
 }: ControlPlaneOptions): Promise<ControlPlane> {
   const dir = await mkdtemp(path.join(parentDir, 'control-plane-'));
@@ -160,6 +163,7 @@ async function startOnce({
       '--enable-admission-plugins=NodeRestriction',
       '--disable-admission-plugins=ServiceAccount',
       '--service-cluster-ip-range=10.0.0.0/24',
+      ...apiServerFlags,
     ]);
     caData = await waitUntilReady(url, path.join(dir, 'certs', 'apiserver.crt'), token('admin'), [etcd, apiServer]);
   }
