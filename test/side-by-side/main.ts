@@ -3,11 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compareAgents, measureAgents, recordKubelet } from './compare-agents.ts';
 import { renderFigures } from './figures/render.ts';
+import { handOver } from './hand-over/hand-over.ts';
 import { missingRequirements } from './node/scripts.ts';
 import { type Options, parseOptions } from './options.ts';
 import { Progress } from './progress.ts';
 import { RecordingsFolder } from './recordings-folder.ts';
-import { renderResults } from './report.ts';
+import { renderHandOver, renderResults } from './report.ts';
 import { Session } from './session.ts';
 import { allShapes } from './shapes/all-shapes.ts';
 
@@ -34,6 +35,13 @@ async function main(): Promise<number> {
   const stop = (): void => void session.stop().finally(() => process.exit(2));
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
+    if (options.handOver) {
+      progress.begin('kubelet → agent → kubelet');
+      const changes = await handOver(session);
+      const text = options.json ? JSON.stringify(changes, undefined, 2) : renderHandOver(changes).join('\n');
+      process.stdout.write(`${text}\n`);
+      return changes.length === 0 ? 0 : 1;
+    }
     const recordings = new RecordingsFolder(
       options.kubeletRecordings ?? mkdtempSync(join(tmpdir(), 'kubelet-recordings-')),
     );

@@ -12,6 +12,7 @@ export interface Options {
   readonly concurrency: number;
   readonly kubeletRecordings?: string;
   readonly record: boolean;
+  readonly handOver: boolean;
   readonly index: number;
   readonly folder: string;
 }
@@ -34,6 +35,11 @@ export function parseOptions(args: readonly string[]): Options {
     .option('--concurrency <n>', 'shapes that run at the same time', readInteger(1, 100), 4 * availableParallelism())
     .option('--kubelet-recordings <folder>', 'keep the recordings of the kubelet there, and use those that are there')
     .option('--record', 'run the kubelet only, and add to --kubelet-recordings', false)
+    .option(
+      '--hand-over',
+      'instead: the kubelet hands pods in every state over to the agent, and takes them back',
+      false,
+    )
     .option('--index <n>', 'of the bridges and ports, so that several runs can share a machine', readInteger(0, 100), 0)
     .option('--folder <folder>', 'for logs and files', join(tmpdir(), `side-by-side-${process.pid}`))
     .addHelpText(

@@ -1,5 +1,6 @@
 import { inspect, styleText } from 'node:util';
 import type { Difference } from './compare/compare.ts';
+import type { HandOverChange } from './hand-over/hand-over.ts';
 import type { Recording } from './recording.ts';
 
 /** One shape on both agents. */
@@ -64,6 +65,15 @@ export function renderResults(results: readonly ShapeResult[], useColours: boole
         : ['', style('bold', shape), ...errors.map((error) => `  ${error}`), ...differences.flatMap(renderDifference)],
     ),
   ];
+}
+
+/** What changed after each hand-over; one line if nothing did. */
+export function renderHandOver(changes: readonly HandOverChange[]): string[] {
+  if (changes.length === 0) return ['No status changed, and no container was started again.'];
+  return changes.flatMap(({ pod, to, paths }) => [
+    `${pod}: changed by the ${to}`,
+    ...paths.map(({ path, kubelet, agent }) => `    ${path}: ${show(kubelet)} → ${show(agent)}`),
+  ]);
 }
 
 const maxPaths = 12;

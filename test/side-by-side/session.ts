@@ -23,15 +23,19 @@ export class Session {
     this.#cluster = cluster;
   }
 
+  /** The node with an agent that does not run yet. `folder`: of the agent's files, by default its own. */
+  node(name: AgentName, folder?: string): NodeUnderTest {
+    return (this.#node = new NodeUnderTest(this.#machine, createAgent(name, this.#machine, folder), this.#cluster));
+  }
+
   /** Calls a function while the node is run by an agent. */
   async withAgent<T>(name: AgentName, use: (node: NodeUnderTest) => Promise<T>): Promise<T> {
-    this.#node = new NodeUnderTest(this.#machine, createAgent(name, this.#machine), this.#cluster);
+    const node = this.node(name);
     try {
-      await this.#node.startAgent();
-      return await use(this.#node);
+      await node.startAgent();
+      return await use(node);
     } finally {
-      await this.#node.stop();
-      this.#node = undefined;
+      await node.stop();
     }
   }
 

@@ -25,7 +25,13 @@ const masks: readonly Mask[] = [
   },
   { what: 'uid', reason: 'Random.', replaces: /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, numbered: true },
   { what: 'id', reason: 'containerd makes them at random.', replaces: /\b[0-9a-f]{64}\b/g, numbered: true },
-  { what: 'address', reason: 'The next free one of the bridge.', replaces: /\b10\.88\.\d+\.\d+\b/g, numbered: true },
+  {
+    what: 'address',
+    reason: 'The next free one of the bridge.',
+    replaces: /\b10\.(8[89]|9[0-8])\.\d+\.\d+\b/g,
+    numbered: true,
+  },
+  { what: 'node address', reason: 'It contains the --index.', replaces: /\b10\.99\.\d+\.1\b/g },
   { what: 'time', reason: 'The clock.', replaces: /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g },
   {
     what: 'token volume',

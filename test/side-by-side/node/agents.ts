@@ -20,8 +20,12 @@ export interface NodeAgentProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-export function createAgent(name: AgentName, machine: Machine): NodeAgentProcess {
-  return name === 'kubelet' ? new Kubelet(machine) : new ContainerdAgent(machine);
+/** @param folder of its files; agents that hand pods over to each other share one, and a cgroup */
+export function createAgent(name: AgentName, machine: Machine, folder?: string): NodeAgentProcess {
+  const path = join(machine.folder, folder ?? name);
+  if (name === 'kubelet') return new Kubelet(machine, path);
+  // The kubelet kills processes below /kubepods that are not its own.
+  return new ContainerdAgent(machine, path, folder === undefined ? `/side-by-side-${machine.index}` : '/kubepods');
 }
 
 class Kubelet implements NodeAgentProcess {
@@ -30,9 +34,9 @@ class Kubelet implements NodeAgentProcess {
   readonly #machine: Machine;
   pid: number | undefined;
 
-  constructor(machine: Machine) {
+  constructor(machine: Machine, folder: string) {
     this.#machine = machine;
-    this.folder = join(machine.folder, 'kubelet');
+    this.folder = folder;
   }
 
   get staticPods(): string {
@@ -58,11 +62,13 @@ class ContainerdAgent implements NodeAgentProcess {
   readonly name = 'agent';
   readonly folder: string;
   readonly #machine: Machine;
+  readonly #cgroupRoot: string;
   pid: number | undefined;
 
-  constructor(machine: Machine) {
+  constructor(machine: Machine, folder: string, cgroupRoot: string) {
     this.#machine = machine;
-    this.folder = join(machine.folder, 'agent');
+    this.folder = folder;
+    this.#cgroupRoot = cgroupRoot;
   }
 
   get staticPods(): string {
@@ -72,15 +78,15 @@ class ContainerdAgent implements NodeAgentProcess {
   start(): Promise<void> {
     mkdirSync(this.staticPods, { recursive: true });
     const log = openSync(join(this.folder, 'agent.log'), 'a');
-    const { endpoint, index, nodeIP } = this.#machine;
+    const { endpoint, nodeIP } = this.#machine;
     const options = {
       kubeconfig: this.#machine.kubeConfig('node-a'),
       'hostname-override': nodeName,
       'root-dir': join(this.folder, 'root'),
       'container-runtime-endpoint': endpoint,
-      // The kubelet kills processes below /kubepods that are not its own.
-      'cgroup-root': `/side-by-side-${index}`,
+      'cgroup-root': this.#cgroupRoot,
       'node-ip': nodeIP,
+      address: nodeIP,
       'pod-logs-dir': join(this.folder, 'podlogs'),
       'healthz-port': '0',
       'pod-manifest-path': this.staticPods,

@@ -1,0 +1,131 @@
+import type { Json } from '../../support/kube-http.ts';
+import { app, forever, stubborn } from '../shape.ts';
+
+/** A pod that stays in one state while one agent hands over to the other. */
+export interface HandOverPod {
+  readonly name: string;
+  readonly spec: Json;
+  /** True when a watcher sees the state. */
+  readonly isThere: (status: Json) => boolean;
+  /** It is deleted when it is ready; its containers end after the test. */
+  readonly deleted?: boolean;
+  /** Paths below status that change by themselves in this state. */
+  readonly changes?: RegExp;
+}
+
+const exec = (command: string, more: object = {}): Json => ({
+  exec: { command: ['sh', '-c', command] },
+  periodSeconds: 1,
+  ...more,
+});
+const phase = (phase: string) => (status: Json) => status?.phase === phase;
+const ready = (status: Json): boolean =>
+  status?.conditions?.some((condition: Json) => condition.type === 'Ready' && condition.status === 'True') ?? false;
+const state = (list: string, matches: (container: Json) => unknown) => (status: Json) =>
+  Boolean(matches(status?.[list]?.[0] ?? {}));
+const waiting = (reason: string) => state('containerStatuses', ({ state }) => state?.waiting?.reason === reason);
+const running = state('containerStatuses', ({ state }) => state?.running);
+const initRunning = state('initContainerStatuses', ({ state }) => state?.running);
+const sidecar = app(forever, { name: 'side', restartPolicy: 'Always' });
+const never = { restartPolicy: 'Never' };
+const volume = { name: 'v', mountPath: '/v' };
+
+/** Back-offs are in the memory of an agent, so the next one tries again sooner. */
+const backOff = /^(initContainerStatuses|containerStatuses)|^phase$|^conditions/;
+
+export const handOverPods: readonly HandOverPod[] = [
+  { name: 'runs', spec: { containers: [app(forever)] }, isThere: ready },
+  {
+    name: 'three-containers',
+    spec: { containers: [app(forever), app(forever, { name: 'b' }), app(forever, { name: 'c' })] },
+    isThere: ready,
+  },
+  {
+    name: 'one-of-two-ended',
+    spec: { restartPolicy: 'OnFailure', containers: [app('sleep 1'), app(forever, { name: 'b' })] },
+    isThere: state('containerStatuses', ({ state }) => state?.terminated),
+  },
+  { name: 'ready-by-exec', spec: { containers: [app(forever, { readinessProbe: exec('true') })] }, isThere: ready },
+  { name: 'unready', spec: { containers: [app(forever, { readinessProbe: exec('false') })] }, isThere: running },
+  {
+    name: 'live',
+    spec: { containers: [app(forever, { livenessProbe: exec('true'), startupProbe: exec('true') })] },
+    isThere: ready,
+  },
+  {
+    name: 'starting',
+    spec: { containers: [app(forever, { startupProbe: exec('false', { failureThreshold: 1000 }) })] },
+    isThere: running,
+  },
+  { name: 'sidecar', spec: { initContainers: [sidecar], containers: [app(forever)] }, isThere: ready },
+  {
+    name: 'initialising',
+    spec: { initContainers: [app(forever, { name: 'first' })], containers: [app(forever)] },
+    isThere: initRunning,
+  },
+  {
+    name: 'initialised',
+    spec: { initContainers: [app('sleep 1', { name: 'first' })], containers: [app(forever)] },
+    isThere: ready,
+  },
+  {
+    name: 'init-crash-loop',
+    spec: { initContainers: [app('exit 1', { name: 'first' })], containers: [app(forever)] },
+    isThere: state('initContainerStatuses', ({ restartCount }) => restartCount > 0),
+    changes: backOff,
+  },
+  {
+    name: 'crash-loop',
+    spec: { containers: [app('exit 1')] },
+    isThere: state('containerStatuses', ({ restartCount }) => restartCount > 0),
+    changes: backOff,
+  },
+  { name: 'succeeded', spec: { ...never, containers: [app('sleep 1')] }, isThere: phase('Succeeded') },
+  { name: 'failed', spec: { ...never, containers: [app('sleep 1; exit 3')] }, isThere: phase('Failed') },
+  {
+    name: 'past-deadline',
+    spec: { activeDeadlineSeconds: 1, containers: [app(forever)] },
+    isThere: phase('Failed'),
+  },
+  {
+    name: 'image-name-invalid',
+    spec: { containers: [app(forever, { image: 'BAD//name' })] },
+    isThere: waiting('InvalidImageName'),
+  },
+  {
+    name: 'image-never-pulled',
+    spec: { containers: [app(forever, { image: 'docker.io/library/none:1', imagePullPolicy: 'Never' })] },
+    isThere: waiting('ErrImageNeverPull'),
+  },
+  {
+    name: 'config-map-missing',
+    spec: { containers: [app(forever, { envFrom: [{ configMapRef: { name: 'none' } }] })] },
+    isThere: waiting('CreateContainerConfigError'),
+  },
+  {
+    name: 'out-of-cpu',
+    spec: { containers: [app(forever, { resources: { requests: { cpu: '64' } } })] },
+    isThere: phase('Failed'),
+  },
+  { name: 'host-network', spec: { hostNetwork: true, containers: [app(forever)] }, isThere: ready },
+  {
+    name: 'volumes',
+    spec: {
+      automountServiceAccountToken: true,
+      volumes: [{ name: 'v', configMap: { name: 'kube-root-ca.crt' } }],
+      containers: [app(forever, { volumeMounts: [volume] })],
+    },
+    isThere: ready,
+  },
+  {
+    name: 'guaranteed',
+    spec: { containers: [app(forever, { resources: { limits: { cpu: '50m', memory: '32Mi' } } })] },
+    isThere: ready,
+  },
+  {
+    name: 'terminating',
+    spec: { terminationGracePeriodSeconds: 600, containers: [app(stubborn)] },
+    isThere: ready,
+    deleted: true,
+  },
+];
