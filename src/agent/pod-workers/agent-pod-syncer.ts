@@ -249,9 +249,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { uid, generation } = pod.metadata;
     const status: PodStatusInput = statusManager.getPodStatus(uid) ?? pod.status ?? {};
     const type = 'PodReadyToStartContainers';
-    const others = (status.conditions ?? []).filter((condition) => condition.type !== type);
     const ready = { type, status: 'True', ...(generation && { observedGeneration: generation }) };
-    statusManager.setPodStatus(pod, { ...status, conditions: [...others, ready] });
+    const conditions = [...(status.conditions ?? [])];
+    const index = conditions.findIndex((condition) => condition.type === type);
+    conditions.splice(index === -1 ? conditions.length : index, 1, ready);
+    statusManager.setPodStatus(pod, { ...status, conditions });
   }
 
   /** Removes expired back-off entries; call it periodically. */

@@ -55,6 +55,17 @@ describe('the life of a plain pod', () => {
     expect(agent.eventReasons('app')).toEqual(['Pulling', 'Pulled', 'Created', 'Started']);
   });
 
+  it('the order of the conditions stays the same when the sandbox becomes ready', async () => {
+    const orders = new Set<string>();
+    agent.client.subscribe(({ pod }) => {
+      const { conditions } = (pod.status ?? {}) as { conditions?: { type: string }[] };
+      if (conditions !== undefined) orders.add(conditions.map(({ type }) => type).join(' '));
+    });
+    await agent.create(podOf());
+    await agent.advance(5_000);
+    expect([...orders]).toEqual(['PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled']);
+  });
+
   it('in a runtime without sandboxes, images and events', async () => {
     agent = new TestAgent({ runtimeOptions: { sandboxes: false, images: false, events: false } });
     agent.runtime.script('app', { exitAfterMs: 5000, exitCode: 3 });

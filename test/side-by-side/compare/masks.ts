@@ -6,6 +6,8 @@ export interface Mask {
   readonly reason: string;
   /** Removes the members with these paths. */
   readonly removes?: RegExp;
+  /** Removes only members with this value, and then objects that are empty because of it. */
+  readonly value?: string;
   /** Replaces what matches in each string. With `numbered`, equal texts get equal numbers, counted for each pod. */
   readonly replaces?: RegExp;
   readonly numbered?: boolean;
@@ -22,6 +24,12 @@ const masks: readonly Mask[] = [
     what: 'resource version',
     reason: 'The API server counts all writes to it.',
     removes: /^metadata\.resourceVersion$/,
+  },
+  {
+    what: 'no memory limit',
+    reason: 'The kubelet reads the resources of a pod from its cgroup, where cgroup v1 has a number for no limit.',
+    removes: /^status\.resources(\.limits(\.memory)?)?$/,
+    value: '9007199254740988Ki',
   },
   { what: 'uid', reason: 'Random.', replaces: /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g, numbered: true },
   { what: 'id', reason: 'containerd makes them at random.', replaces: /\b[0-9a-f]{64}\b/g, numbered: true },
@@ -52,6 +60,19 @@ const masks: readonly Mask[] = [
   { what: 'local port', reason: 'The next free one.', replaces: /(?<=->|read tcp |dial tcp )[\d.]+:\d{5}\b/g },
 ];
 
+function isRemoved(member: Json, path: string): boolean {
+  return masks.some(
+    ({ removes, value }) =>
+      removes?.test(path) === true && (value === undefined || member === value || hasOnly(member, value)),
+  );
+}
+
+/** True for an object whose only member has the value, at any depth; also for an empty one. */
+function hasOnly(object: Json, value: string): boolean {
+  if (object === null || typeof object !== 'object') return false;
+  return Object.values(object).every((member) => member === value || hasOnly(member, value));
+}
+
 /** Masks the objects of one pod: equal IDs get equal numbers throughout. */
 export function createMasker(): (object: Json) => Json {
   const numbers = new Map<string, Map<string, number>>();
@@ -73,7 +94,7 @@ export function createMasker(): (object: Json) => Json {
     return Object.fromEntries(
       Object.entries(value)
         .map(([name, member]) => [name, member, path === '' ? name : `${path}.${name}`] as const)
-        .filter(([, , path]) => !masks.some(({ removes }) => removes?.test(path)))
+        .filter(([, member, path]) => !isRemoved(member, path))
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([name, member, path]) => [name, mask(member, path)]),
     );
