@@ -12,6 +12,8 @@ export interface ShapeResult {
   readonly events: { readonly kubelet: number; readonly agent: number };
   readonly seconds: { readonly kubelet: number; readonly agent: number };
   readonly differences: readonly Difference[];
+  /** Shapes that differ are tried twice; this is the result of the last try. */
+  readonly tries: number;
   /** Why it could not be completed, by agent. */
   readonly errors: readonly string[];
 }
@@ -21,7 +23,7 @@ export function shapeResult(
   agent: Recording,
   differences: readonly Difference[],
 ): ShapeResult {
-  const first = kubelet[0]!;
+  const first = kubelet.find(({ error }) => error === undefined) ?? kubelet[0]!;
   const errors = [
     ...(first.error === undefined ? [] : [`kubelet: ${first.error}`]),
     ...(agent.error === undefined ? [] : [`agent: ${agent.error}`]),
@@ -35,6 +37,7 @@ export function shapeResult(
     events: { kubelet: count(first.events), agent: count(agent.events) },
     seconds: { kubelet: first.durationMs / 1000, agent: agent.durationMs / 1000 },
     differences,
+    tries: 1,
     errors,
   };
 }
@@ -49,14 +52,15 @@ export function renderResults(results: readonly ShapeResult[], useColours: boole
   const row = (shape: string, result: string, ...cells: string[]): string =>
     [shape.padEnd(width), result.padEnd(9), ...cells.map((cell) => cell.padStart(12))].join('  ');
   return [
-    style('bold', row('SHAPE', 'RESULT', 'WATCH EVENTS', 'EVENTS', 'SECONDS')),
-    ...results.map(({ shape, result, watchEvents, events, seconds }) =>
+    style('bold', row('SHAPE', 'RESULT', 'WATCH EVENTS', 'EVENTS', 'SECONDS', 'TRIES')),
+    ...results.map(({ shape, result, watchEvents, events, seconds, tries }) =>
       row(
         shape,
         result,
         `${watchEvents.kubelet}/${watchEvents.agent}`,
         `${events.kubelet}/${events.agent}`,
         `${seconds.kubelet.toFixed(1)}/${seconds.agent.toFixed(1)}`,
+        String(tries),
       ).replace(result, style(colours[result], result)),
     ),
     ...results.flatMap(({ shape, errors, differences }) =>

@@ -77,3 +77,25 @@ describe('compareWithAny', () => {
     expect(compareWithAny([one], other)).toHaveLength(1);
   });
 });
+
+describe('declared differences', () => {
+  const ready = (phase: string, isReady: string) => status(phase, { conditions: [{ type: 'Ready', status: isReady }] });
+  const [before, after] = [ready('Pending', 'False'), ready('Running', 'True')];
+
+  it('a step on the way to the next one may be missing', () => {
+    const step = ready('Running', 'False');
+    expect(compareRecordings(recording(before, step, after), recording(before, after))[0]?.declared).toBeDefined();
+  });
+
+  it('a step with a value of its own may not be missing', () => {
+    const step = ready('Failed', 'False');
+    expect(compareRecordings(recording(before, step, after), recording(before, after))).toMatchObject([{ step: 2 }]);
+    expect(compareRecordings(recording(before, step, after), recording(before, after))[0]?.declared).toBeUndefined();
+  });
+
+  it('a difference with a path that is not declared is not declared', () => {
+    const of = (podIP: string, phase: string) => recording(status(phase, { podIP }));
+    expect(compareRecordings(of('1.1.1.1', 'Running'), of('2.2.2.2', 'Running'))[0]?.declared).toBeDefined();
+    expect(compareRecordings(of('1.1.1.1', 'Running'), of('2.2.2.2', 'Failed'))[0]?.declared).toBeUndefined();
+  });
+});

@@ -55,7 +55,8 @@ function compareSequences(where: Where, kubelet: readonly Json[], agent: readonl
           ? differingPaths(kubelet[theirs!], kubelet[theirs! - 1])
           : differingPaths(agent[ours! - 1], agent[ours!]);
     const difference = { ...where, step: (ours ?? theirs!) + 1, shownBy, paths } as const;
-    const declared = declarationOf(difference);
+    const [sequence, index] = shownBy === 'kubelet' ? [kubelet, theirs!] : [agent, ours!];
+    const declared = declarationOf(difference, sequence[index], [sequence[index - 1], sequence[index + 1]]);
     return [{ ...difference, ...(declared && { declared }) }];
   });
 }

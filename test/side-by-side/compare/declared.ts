@@ -1,24 +1,87 @@
+import type { Json } from '../../support/kube-http.ts';
 import type { Difference } from './compare.ts';
+import { differingPaths } from './paths.ts';
 
 /** A difference that is deliberate, or that chance decides on both sides. */
 export interface Declaration {
   readonly reason: string;
   /** Default: of every shape. */
-  readonly shapes?: readonly string[];
+  readonly shapes?: RegExp;
   readonly in: Difference['in'];
-  readonly shownBy: Difference['shownBy'];
-  /** Each path of the difference matches it. */
-  readonly paths: RegExp;
+  /** Default: any. */
+  readonly shownBy?: Difference['shownBy'];
+  /** Default: every path. */
+  readonly paths?: RegExp;
 }
 
-export const declarations: readonly Declaration[] = [];
+const coalesced: Declaration = {
+  reason: 'Of two statuses in quick succession, the status manager may write only the second.',
+  in: 'statuses',
+};
 
-export function declarationOf(difference: Omit<Difference, 'declared'>): Declaration | undefined {
-  return declarations.find(
-    ({ shapes, in: where, shownBy, paths }) =>
-      (shapes === undefined || shapes.includes(difference.shape)) &&
-      where === difference.in &&
-      shownBy === difference.shownBy &&
-      difference.paths.every(({ path }) => paths.test(path)),
+export const declarations: readonly Declaration[] = [
+  {
+    reason:
+      'The kubelet reads the resources of a pod from its cgroup, the agent takes them from the spec (docs/parity.md).',
+    in: 'statuses',
+    paths: /^status\.resources\b/,
+  },
+  {
+    reason: 'Addresses stay when the sandbox has been removed (docs/parity.md).',
+    in: 'statuses',
+    paths: /^status\.podIPs?\b/,
+  },
+  {
+    reason:
+      'The kubelet drops the status of a static pod that no source has; the agent shows how it ended (docs/parity.md).',
+    shapes: /^static-pod/,
+    in: 'statuses',
+    shownBy: 'agent',
+  },
+  {
+    reason: 'The runtime decides whether a memory limit is below the usage (docs/parity.md).',
+    shapes: /^resize-below-usage$/,
+    in: 'statuses',
+    paths: /^status\.conditions\[PodResizeInProgress\]\.message$/,
+  },
+  {
+    reason: 'The runtime decides whether a memory limit is below the usage (docs/parity.md).',
+    shapes: /^resize-below-usage$/,
+    in: 'events',
+    shownBy: 'both',
+    paths: /^message$/,
+  },
+];
+
+/**
+ * Why a difference is no defect; undefined if one of its paths is not declared.
+ *
+ * @param between the steps before and after a step that only one side shows
+ */
+export function declarationOf(
+  difference: Omit<Difference, 'declared'>,
+  step: Json,
+  between: readonly [Json, Json],
+): Declaration | undefined {
+  const { shape, in: where, shownBy, paths } = difference;
+  const matching = declarations.filter(
+    (declaration) =>
+      declaration.shapes?.test(shape) !== false &&
+      declaration.in === where &&
+      (declaration.shownBy === undefined || declaration.shownBy === shownBy),
   );
+  const first = matching.find((declaration) => paths.some(({ path }) => covers(declaration, path)));
+  if (first !== undefined && paths.every(({ path }) => matching.some((one) => covers(one, path)))) return first;
+  return where === 'statuses' && shownBy !== 'both' && isOnTheWay(step, between) ? coalesced : undefined;
+}
+
+function covers({ paths }: Declaration, path: string): boolean {
+  return paths === undefined || paths.test(path);
+}
+
+/** True if each member of a step has the value of the step before or of the step after it. */
+function isOnTheWay(step: Json, [before, after]: readonly [Json, Json]): boolean {
+  if (before === undefined || after === undefined) return false;
+  const fromBefore = new Set(differingPaths(before, step).map(({ path }) => path));
+  return differingPaths(step, after).every(({ path }) => !fromBefore.has(path));
 }

@@ -57,6 +57,11 @@ const masks: readonly Mask[] = [
     reason: 'Measured.',
     replaces: /\b(\d+m)?\d+(\.\d+)?(ms|µs|s)\b(?= \(|\)| including)/g,
   },
+  {
+    what: 'memory of the node',
+    reason: 'It depends on the other pods, and on what an agent reserves for evictions.',
+    replaces: /\bused: \d+, capacity: \d+/g,
+  },
   { what: 'local port', reason: 'The next free one.', replaces: /(?<=->|read tcp |dial tcp )[\d.]+:\d{5}\b/g },
 ];
 

@@ -13,7 +13,9 @@ export interface PodSteps {
 export function stepsOf(recording: Recording, pod: string): PodSteps {
   const mask = createMasker();
   const statuses = (recording.pods[pod] ?? []).map(({ type, object }) => ({ type, ...mask(object) }));
-  const events = (recording.events[pod] ?? []).map((event) => mask(describeEvent(event)));
+  const events = sortParallel(
+    (recording.events[pod] ?? []).map((event) => mask(describeEvent(event))).filter((event) => !isMissedProbe(event)),
+  );
   return {
     statuses: statuses.filter((status, index) => index === 0 || !isSame(status, statuses[index - 1])),
     events: events.filter((event, index) => events.findIndex((other) => isSame(event, other)) === index),
@@ -23,6 +25,23 @@ export function stepsOf(recording: Recording, pod: string): PodSteps {
 /** How often an Event was repeated follows from when the pod was deleted. */
 function describeEvent({ type, reason, message, involvedObject, source, reportingComponent }: Json): Json {
   return { type, reason, message, fieldPath: involvedObject.fieldPath, source, reportingComponent };
+}
+
+/** A probe of a container that is ending: whether one comes at that moment, and how it fails, is chance. */
+function isMissedProbe({ reason, message }: Json): boolean {
+  return reason === 'Unhealthy' && /errored and resulted in unknown state/.test(message);
+}
+
+/**
+ * The containers of a pod are stopped at the same time, and probes run beside everything else, so the order of
+ * their Events is chance: those of probes come last here.
+ */
+function sortParallel(events: readonly Json[]): Json[] {
+  const isKilling = ({ reason }: Json): boolean => reason === 'Killing';
+  const isProbe = ({ reason }: Json): boolean => reason === 'Unhealthy';
+  const killing = events.filter(isKilling).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+  const others = events.filter((event) => !isProbe(event));
+  return [...others.map((event) => (isKilling(event) ? killing.shift() : event)), ...events.filter(isProbe)];
 }
 
 export function isSame(a: Json, b: Json): boolean {

@@ -32,7 +32,7 @@ export const deletion: readonly Shape[] = [
   {
     name: 'grace-period-shortened',
     run: async (run) => {
-      await run.create({ terminationGracePeriodSeconds: 60, containers: [app(stubborn)] });
+      await run.create({ terminationGracePeriodSeconds: 12, containers: [app(stubborn)] });
       await run.untilReady();
       await run.sleep(500);
       await run.api('DELETE', `pods/${run.name}`);

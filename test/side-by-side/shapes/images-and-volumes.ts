@@ -59,8 +59,10 @@ export const volumes: readonly Shape[] = [
       await remake(run, 'secrets', 's', { k: 'secret' });
       await remake(run, 'configmaps', 'c', { k: 'config', l: 'more' });
       const names = ['e', 'm', 'h', 'c', 's', 'd'];
-      const script =
-        'sleep 1; ls -lnL /c/sub /s /d > /dev/termination-log; cat /c/sub/k /s/k /d/labels /d/cpu /sub >> /dev/termination-log; touch /e/x /m/x && ls -ln /e/x >> /dev/termination-log';
+      const script = `sleep 1
+        stat -L -c '%a %u %g %n' /e /m /c /c/sub/k /s/k /d/labels > /dev/termination-log
+        cat /c/sub/k /s/k /d/labels /d/cpu /sub >> /dev/termination-log
+        touch /e/x /m/x && stat -c '%a %u %g %n' /e/x /m/x >> /dev/termination-log`;
       await run.create(
         {
           automountServiceAccountToken: true,

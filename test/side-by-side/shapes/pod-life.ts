@@ -60,7 +60,7 @@ export const podLife: readonly Shape[] = [
     name: 'one-of-two-fails',
     run: runUntilEnded({
       restartPolicy: 'Never',
-      containers: [app('sleep 1; exit 1'), app('sleep 3', { name: 'b' })],
+      containers: [app('sleep 3; exit 1'), app('sleep 5', { name: 'b' })],
     }),
   },
   {
@@ -176,6 +176,7 @@ export const podLife: readonly Shape[] = [
     run: async (run) => {
       await run.create({ containers: [app('sleep 12345; true')] });
       await run.untilReady();
+      await run.sleep(700);
       run.killContainer('sleep 12345');
       await run.until('restarted', (pod, type) => hasRestarted()(pod, type) && isReady(pod, type));
       await run.end();

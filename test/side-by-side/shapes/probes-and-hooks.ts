@@ -1,4 +1,15 @@
-import { agnhost, app, forever, hasRestarted, isReady, type Shape, type ShapeRun, sh, stubborn } from '../shape.ts';
+import {
+  agnhost,
+  app,
+  forever,
+  hasRestarted,
+  isReady,
+  isWaiting,
+  type Shape,
+  type ShapeRun,
+  sh,
+  stubborn,
+} from '../shape.ts';
 
 const exec = (command: string, more: object = {}) => ({ exec: { command: sh(command) }, periodSeconds: 1, ...more });
 const server = 'mkdir -p /www; echo ok > /www/healthz; httpd -p 8080 -h /www;';
@@ -35,7 +46,7 @@ export const probes: readonly Shape[] = [
     name: 'ready-by-tcp',
     run: runUntilReady(
       app(server + forever, {
-        readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1, initialDelaySeconds: 1 },
+        readinessProbe: { tcpSocket: { port: 8080 }, periodSeconds: 1, initialDelaySeconds: 3 },
       }),
     ),
   },
@@ -114,7 +125,9 @@ export const probes: readonly Shape[] = [
   { name: 'startup-fails', run: runUntilRestarted(app(forever, { startupProbe: exec('exit 3') })) },
   {
     name: 'probe-times-out',
-    run: runUntilRestarted(app(forever, { livenessProbe: exec('sleep 10', { failureThreshold: 1 }) })),
+    run: runUntilRestarted(
+      app(forever, { livenessProbe: exec('sleep 10', { failureThreshold: 1, initialDelaySeconds: 3 }) }),
+    ),
   },
 ];
 
@@ -133,9 +146,12 @@ export const hooks: readonly Shape[] = [
   },
   {
     name: 'post-start-fails',
-    run: runUntilRestarted(
-      app(forever, { lifecycle: { postStart: { exec: { command: sh('echo bad >&2; exit 9') } } } }),
-    ),
+    run: async (run) => {
+      const postStart = { exec: { command: sh('echo bad >&2; exit 9') } };
+      await run.create({ containers: [app(forever, { lifecycle: { postStart } })] });
+      await run.until('in back-off', isWaiting('CrashLoopBackOff'));
+      await run.end();
+    },
   },
   {
     name: 'pre-stop-fails',

@@ -47,19 +47,4 @@ export const staticPods: readonly Shape[] = [
       await run.until('gone', (pod, type) => isNew(pod) && type === 'DELETED', { pod: mirror(run.name) });
     },
   },
-  {
-    name: 'mirror-pod-deleted',
-    pods: [mirror('mirror-pod-deleted')],
-    run: async (run) => {
-      run.writeStaticPod(manifest(run, { containers: [app(forever)] }));
-      const { object } = await run.untilReady(mirror(run.name));
-      await run.sleep(700);
-      await run.api('DELETE', `pods/${mirror(run.name)}`, { gracePeriodSeconds: 0 });
-      const isNew = (pod: { metadata: { uid: string } }) => pod.metadata.uid !== object.metadata.uid;
-      await run.until('made again', (pod, type) => isNew(pod) && isReady(pod, type), { pod: mirror(run.name) });
-      await run.sleep(700);
-      run.removeStaticPod();
-      await run.until('gone', (pod, type) => isNew(pod) && type === 'DELETED', { pod: mirror(run.name) });
-    },
-  },
 ];
