@@ -11,6 +11,7 @@ import type { VolumeManager } from '../agent/pod-workers/agent-pod-syncer.ts';
 import { ContainerConfigError } from '../agent/runtime/container-runtime.ts';
 import { makeMounts } from '../agent/volumes/container-mounts.ts';
 import { PodVolumes } from '../agent/volumes/pod-volumes.ts';
+import { volumePath, volumesOf } from '../agent/volumes/volume-sources.ts';
 import type { KubeTransport } from '../kube/http/kube-transport.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
@@ -90,6 +91,7 @@ export function createRuntimeHelper(
   return {
     volumeManager: {
       waitForAttachAndMount: (pod, callOptions) => volumes.waitForAttachAndMount(pod, callOptions),
+      emptyDirUsage: (pod) => volumes.emptyDirUsage(pod),
       cleanupOrphanedPodDirs: (podUIDs, callOptions) => volumes.cleanupOrphanedPodDirs(podUIDs, callOptions),
       waitForUnmount: async (pod) => {
         objects?.forgetPod(pod);
@@ -98,7 +100,13 @@ export function createRuntimeHelper(
     },
     async generateRunContainerOptions(pod, container, podIPs) {
       try {
-        const envs = await makeEnvironmentVariables(pod, container, { objects, podIPs, hostIPs, allocatable });
+        const envs = await makeEnvironmentVariables(pod, container, {
+          ...{ objects, podIPs, hostIPs, allocatable },
+          volumePath: (name) => {
+            const volume = volumesOf(pod).find((each) => each.name === name);
+            return volume && volumePath(rootDirectory, pod, volume);
+          },
+        });
         const hostName = generatePodHostNameAndDomain(pod, clusterDomain);
         return { envs, mounts: await makeMounts(pod, container, { rootDirectory, podIPs, hostName, envs }) };
       } catch (cause) {

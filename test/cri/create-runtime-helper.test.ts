@@ -200,6 +200,20 @@ describe.skipIf(why !== undefined)(
       expect(await messageOf('waits')).toBe('here\n');
     });
 
+    it('evicts a pod that has more in an emptyDir than its sizeLimit', async () => {
+      createPod(
+        'fills',
+        'head -c 100000 /dev/zero > /disk/file; sleep 1000',
+        { volumeMounts: [{ name: 'disk', mountPath: '/disk' }] },
+        { volumes: [{ name: 'disk', emptyDir: { sizeLimit: '10Ki' } }] },
+      );
+      const pod = await podWhen('fills', (shown) => shown?.status?.phase === 'Failed');
+      expect(pod?.status).toMatchObject({
+        reason: 'Evicted',
+        message: 'Usage of EmptyDir volume "disk" exceeds the limit "10Ki". ',
+      });
+    });
+
     it('leaves no mount and no volume behind', async () => {
       const mounts = [
         { name: 'secret', mountPath: '/secret' },

@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
+import { readEnvFile } from './env-file.ts';
 import { expandReferences } from './expand-references.ts';
 import { type KnownAddresses, podFieldSelectorRuntimeValue } from './field-value.ts';
 import type { ObjectReader } from './object-reader.ts';
-import { type ContainerWithEnvironment, podSpecOf } from './pod-members.ts';
+import { type ContainerWithEnvironment, type FileKeySelector, podSpecOf } from './pod-members.ts';
 import { type Allocatable, resourceFieldValue } from './resource-field-value.ts';
 import type { EnvironmentVariable } from './run-container-options.ts';
 import { serviceEnvironment, servicesForPod } from './service-environment.ts';
@@ -15,6 +17,8 @@ export interface EnvironmentSources extends KnownAddresses {
   readonly objects: ObjectReader | undefined;
   /** Of the node. */
   readonly allocatable: Allocatable;
+  /** The folder of one of the pod's volumes; undefined for another name. */
+  readonly volumePath: (name: string) => string | undefined;
 }
 
 /**
@@ -52,12 +56,33 @@ export async function makeEnvironmentVariables(
         throw new ContainerConfigError(
           `couldn't find key ${reference.key} in ${kindNames[kind]} ${pod.metadata?.namespace}/${reference.name}`,
         );
+    } else if (valueFrom?.fileKeyRef) {
+      const found = await fileValue(valueFrom.fileKeyRef, sources.volumePath);
+      if (found !== '') values.set(name, found);
     } else if (valueFrom === undefined) values.set(name, '');
-    // Divergence: files of a volume (`fileKeyRef`, feature EnvFiles) are no source here.
     else throw new ContainerConfigError(`the source of the environment variable ${name} is not supported`);
   }
   for (const [name, value] of services) if (!values.has(name)) values.set(name, value);
   return [...values].map(([name, value]) => ({ name, value }));
+}
+
+/** Empty if an optional key is missing. */
+async function fileValue(
+  { volumeName, path, key, optional }: FileKeySelector,
+  volumePath: EnvironmentSources['volumePath'],
+): Promise<string> {
+  const volume = volumePath(volumeName);
+  if (volume === undefined)
+    throw new ContainerConfigError(`cannot find the volume ${JSON.stringify(volumeName)} referenced by FileKeyRef`);
+  const value = await readEnvFile(volume, path, key).catch((cause: unknown) => {
+    // The error has no details, because they could show parts of files.
+    throw new ContainerConfigError("couldn't parse env file", { cause });
+  });
+  if (value === '' && optional !== true)
+    throw new ContainerConfigError(
+      `environment variable key ${JSON.stringify(key)} not found in file ${JSON.stringify(join(volume, path))}`,
+    );
+  return value;
 }
 
 type ObjectKind = 'configMap' | 'secret';

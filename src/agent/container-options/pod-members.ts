@@ -25,12 +25,23 @@ interface KeySelector extends Optional {
   readonly key: string;
 }
 
+/** Source: `v1.FileKeySelector`. */
+export interface FileKeySelector {
+  readonly volumeName: string;
+  /** In the volume. */
+  readonly path: string;
+  readonly key: string;
+  /** Unless true, the file must have the key. */
+  readonly optional?: boolean | undefined;
+}
+
 /** Source: `v1.EnvVarSource`. */
 interface EnvVarSource {
   readonly fieldRef?: ObjectFieldSelector | undefined;
   readonly resourceFieldRef?: ResourceFieldSelector | undefined;
   readonly configMapKeyRef?: KeySelector | undefined;
   readonly secretKeyRef?: KeySelector | undefined;
+  readonly fileKeyRef?: FileKeySelector | undefined;
 }
 
 interface EnvFromSource {

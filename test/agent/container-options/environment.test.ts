@@ -1,6 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeEnvironmentVariables } from '../../../src/agent/container-options/environment.ts';
 import type { ConfigMap, ObjectReader, Secret, Service } from '../../../src/agent/container-options/object-reader.ts';
+import type { ContainerWithEnvironment } from '../../../src/agent/container-options/pod-members.ts';
+import type { EnvironmentVariable } from '../../../src/agent/container-options/run-container-options.ts';
 import { serviceEnvironment } from '../../../src/agent/container-options/service-environment.ts';
 import { ContainerConfigError } from '../../../src/agent/runtime/container-runtime.ts';
 import type { Pod } from '../../../src/kube/types.ts';
@@ -460,6 +465,7 @@ describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
         podIPs: one.podIPs ?? [],
         hostIPs: ['127.0.0.1', '::1'],
         allocatable: { cpu: '1500m', memory: '8Gi', 'ephemeral-storage': '10Gi' },
+        volumePath: () => undefined,
       },
     );
     if (one.error === undefined) {
@@ -470,12 +476,48 @@ describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
 
   it('has no ConfigMaps, Secrets and Services without an API server', async () => {
     const pod = { metadata: { namespace: 'test' }, spec: { enableServiceLinks: true } };
-    const sources = { objects: undefined, podIPs: [], hostIPs: [], allocatable: {} };
+    const sources = { objects: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath: () => undefined };
     expect(await makeEnvironmentVariables(pod, { name: 'app' }, sources)).toEqual([]);
     const container = { name: 'app', envFrom: [{ secretRef: { name: 'keys' } }] };
     await expect(makeEnvironmentVariables(pod, container, sources)).rejects.toThrow(
       new ContainerConfigError("couldn't get secret test/keys, no kubeClient defined"),
     );
+  });
+});
+
+describe('fileKeyRef', () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'environment-'));
+    await writeFile(join(folder, 'env'), "KEY='value'\n");
+    await writeFile(join(folder, 'broken'), 'KEY\n');
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const environment = (fileKeyRef: object): Promise<EnvironmentVariable[]> => {
+    const pod: Pod = { metadata: { namespace: 'test' }, spec: { enableServiceLinks: false } };
+    const container: ContainerWithEnvironment = {
+      name: 'app',
+      env: [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'data', path: 'env', key: 'KEY', ...fileKeyRef } } }],
+    };
+    const volumePath = (name: string) => (name === 'data' ? folder : undefined);
+    return makeEnvironmentVariables(pod, container, {
+      ...{ objects: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath },
+    });
+  };
+
+  it('a variable has the value of a key in a file of a volume; a missing one must be optional', async () => {
+    expect(await environment({})).toEqual([{ name: 'A', value: 'value' }]);
+    expect(await environment({ key: 'NONE', optional: true })).toEqual([]);
+  });
+
+  it.each<[object, () => string]>([
+    [{ volumeName: 'other' }, () => 'cannot find the volume "other" referenced by FileKeyRef'],
+    [{ path: 'none', optional: true }, () => "couldn't parse env file"],
+    [{ path: 'broken' }, () => "couldn't parse env file"],
+    [{ key: 'NONE' }, () => `environment variable key "NONE" not found in file "${folder}/env"`],
+  ])('%j is an error', async (fileKeyRef, message) => {
+    await expect(environment(fileKeyRef)).rejects.toThrow(new ContainerConfigError(message()));
   });
 });
 
