@@ -5,7 +5,7 @@
 /* oxlint-disable no-restricted-imports -- the documents show the plain form */
 import { createServer } from 'node:http';
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { BasicPodManager, generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
+import { BasicPodManager, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
 import { accessParts, rbacManifest } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent, serveAgent } from 'kubelet-status-manager/agent';
@@ -20,18 +20,13 @@ import { createStatusPage } from 'kubelet-status-manager/statusz';
 import type { Container } from 'kubelet-status-manager';
 import { checkContainerRuntime } from 'kubelet-status-manager/testing';
 import { Registry } from 'prom-client';
-import type { ContainerStatusInput, ObservedPod, Pod, PodClient, PodManager } from '../../src/status-manager/index.ts';
+import type { Pod, PodClient, PodManager } from '../../src/status-manager/index.ts';
 
-declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean; run(pod: Pod): void };
+declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean };
 declare const podsOfThisNode: Pod[];
-declare const pod: Pod;
-declare const uid: string;
-declare const containerStatuses: ContainerStatusInput[];
-declare const sandboxes: NonNullable<ObservedPod['sandboxes']>;
-declare const podIPs: string[];
 declare function podDeletionSafety(pod: Pod): boolean;
 
-export async function overClientNode(): Promise<void> {
+export function overClientNode(): void {
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromDefault();
   const podManager = new BasicPodManager();
@@ -43,16 +38,6 @@ export async function overClientNode(): Promise<void> {
     podDeletionSafety: (pod) => runtime.couldHaveRunningContainers(pod),
   });
   manager.start();
-
-  // Before a pod's containers are started:
-  if (manager.canPodRun(pod)) runtime.run(pod);
-  // Whenever a container changes:
-  const previous = manager.getPodStatus(uid);
-  manager.setPodStatus(pod, generateAPIPodStatus(pod, { containerStatuses, sandboxes, podIPs, previous }));
-  // When all containers of a pod have stopped for good:
-  manager.terminatePod(pod);
-
-  await manager.stop({ drain: true });
 }
 
 export async function withMetrics(client: PodClient, podManager: PodManager): Promise<unknown> {
