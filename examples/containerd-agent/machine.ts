@@ -1,5 +1,6 @@
 import { readdir, readFile, statfs } from 'node:fs/promises';
 import { cpus, networkInterfaces, release, totalmem } from 'node:os';
+import { quantityValue } from 'kubelet-status-manager';
 import type { NodeStatus } from 'kubelet-status-manager/agent';
 
 /** A version of the kubelet whose behaviour this agent has, which controllers compare; the suffix says that it is not one. */
@@ -14,6 +15,30 @@ export async function machineCapacity(rootDir: string, maxPods: number): Promise
     ...(await hugePages()),
     memory: `${Math.floor(totalmem() / 1024)}Ki`,
     pods: String(maxPods),
+  };
+}
+
+/**
+ * What pods may request: the capacity without what the thresholds of eviction keep free, and memory without huge pages.
+ * Source: kubelet `hardEvictionReservation`, `nodestatus.MachineInfo`.
+ */
+export function allocatable(
+  capacity: Readonly<Record<string, string>>,
+  evictionHard: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const bytesOf = (quantity = '0'): number => quantityValue(quantity) ?? 0;
+  const reserved = (resource: string, threshold = '0'): number =>
+    threshold.endsWith('%')
+      ? Math.trunc((bytesOf(capacity[resource]) * Number.parseFloat(threshold)) / 100)
+      : bytesOf(threshold);
+  const hugePages = Object.keys(capacity).filter((name) => name.startsWith('hugepages-'));
+  const hugeBytes = hugePages.reduce((sum, name) => sum + bytesOf(capacity[name]), 0);
+  const memory = bytesOf(capacity['memory']) - reserved('memory', evictionHard['memory.available']) - hugeBytes;
+  const disk = bytesOf(capacity['ephemeral-storage']);
+  return {
+    ...capacity,
+    memory: `${Math.max(0, Math.floor(memory / 1024))}Ki`,
+    'ephemeral-storage': String(Math.max(0, disk - reserved('ephemeral-storage', evictionHard['nodefs.available']))),
   };
 }
 

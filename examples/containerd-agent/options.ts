@@ -21,6 +21,8 @@ export interface ContainerdAgentOptions {
   readonly containerLogMaxFiles: number;
   readonly imageGcHighThreshold: number;
   readonly imageGcLowThreshold: number;
+  /** Thresholds by signal. */
+  readonly evictionHard: Readonly<Record<string, string>>;
   readonly cgroupRoot: string;
   readonly podManifestPath?: string;
   readonly clusterDns: readonly string[];
@@ -52,6 +54,9 @@ export interface TaintOption {
   readonly value?: string;
   readonly effect: string;
 }
+
+const defaultEvictionHard =
+  'memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%,imagefs.inodesFree<5%';
 
 const help = `
 Stopped with SIGTERM or SIGINT, the agent leaves the containers running; the next one, or a kubelet, adopts them.
@@ -116,6 +121,11 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
       new Option('--image-gc-low-threshold <percent>', 'disk usage at which the removal ends')
         .default(80)
         .argParser(readInteger(0, 100)),
+    )
+    .addOption(
+      new Option('--eviction-hard <signal<amount,…>', 'when pods are evicted; "" for never')
+        .default(readThresholds(defaultEvictionHard), defaultEvictionHard)
+        .argParser(readThresholds),
     )
     .option(
       '--cgroup-root <cgroup>',
@@ -226,6 +236,16 @@ function readLabels(text: string): Record<string, string> {
     labels[key] = value!;
   }
   return labels;
+}
+
+function readThresholds(text: string): Record<string, string> {
+  const thresholds: Record<string, string> = {};
+  for (const threshold of text.split(',').filter(Boolean)) {
+    const [, signal, amount] = /^([\w.]+)<(.+)$/.exec(threshold) ?? [];
+    if (signal === undefined) throw new InvalidArgumentError(`Expected signal<amount, got "${threshold}".`);
+    thresholds[signal] = amount!;
+  }
+  return thresholds;
 }
 
 function readTaints(text: string): TaintOption[] {

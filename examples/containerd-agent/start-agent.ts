@@ -18,7 +18,7 @@ import { parse } from 'yaml';
 import { AgentError } from '../node-agent/agent-error.ts';
 import type { CleanUps } from '../node-agent/clean-ups.ts';
 import { readKubeconfig } from '../node-agent/read-kubeconfig.ts';
-import { defaultNodeIP, machineCapacity, machineInfo } from './machine.ts';
+import { allocatable, defaultNodeIP, machineCapacity, machineInfo } from './machine.ts';
 import type { ContainerdAgentOptions } from './options.ts';
 
 export interface AgentSurroundings {
@@ -41,6 +41,7 @@ export async function startAgent(
   // Only one agent at a time can open the journal, so only one can use the directory.
   const journal = await inStep(`--root-dir ${rootDirectory}`, fileJournal(join(rootDirectory, 'journal')));
   const capacity = await machineCapacity(rootDirectory, options.maxPods);
+  const forPods = allocatable(capacity, options.evictionHard);
 
   const client = options.kubeconfig === undefined ? undefined : await openClient(options.kubeconfig, logger, cleanUps);
   const eventRecorder =
@@ -54,7 +55,7 @@ export async function startAgent(
     clusterDomain: options.clusterDomain,
     resolvConf: options.resolvConf,
     hostIPs: addresses,
-    allocatable: capacity,
+    allocatable: forPods,
     eventRecorder,
     logger,
   });
@@ -80,7 +81,7 @@ export async function startAgent(
     taints: options.registerWithTaints,
     nodeStatus: async () => {
       const { nodeInfo, ...status } = await runtime.nodeStatus();
-      return { ...status, capacity, nodeInfo: { ...info, ...nodeInfo } };
+      return { ...status, capacity, allocatable: forPods, nodeInfo: { ...info, ...nodeInfo } };
     },
   };
   const register = new Registry();
@@ -98,6 +99,7 @@ export async function startAgent(
       highThresholdPercent: options.imageGcHighThreshold,
       lowThresholdPercent: options.imageGcLowThreshold,
     },
+    eviction: { hard: options.evictionHard, rootDirectory },
     allowedUnsafeSysctls: options.allowedUnsafeSysctls,
     eventRecorder,
     journal,

@@ -1,5 +1,5 @@
 import type { CallOptions, PulledImage } from '../agent/runtime/container-runtime.ts';
-import { type FileSystemInfo, fileSystemInfo, type RuntimeImage } from '../agent/runtime/runtime-storage.ts';
+import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { type CRIClient, withGoMessage } from './cri-client.ts';
 import type { CRIRequest } from './cri-messages.ts';
@@ -45,13 +45,6 @@ export class CRIImages {
 
   async removeImage(imageID: string, { signal }: CallOptions = {}): Promise<void> {
     await this.#options.client.call('RemoveImage', { image: { image: imageID } }, { signal });
-  }
-
-  async imageFsInfo({ signal }: CallOptions = {}): Promise<FileSystemInfo> {
-    const { image_filesystems: fileSystems } = await this.#options.client.call('ImageFsInfo', {}, { signal });
-    const path = fileSystems[0]?.fs_id?.mountpoint;
-    if (!path) throw new Error('The runtime reports no image file system');
-    return fileSystemInfo(path);
   }
 
   /** The user that an image's containers run as. Source: kubelet `getImageUser`. */

@@ -17,7 +17,7 @@ import {
 import type { NodeStatus } from '../agent/node/node-types.ts';
 import type { ImageFsStats, PodStats } from '../agent/runtime/pod-stats.ts';
 import type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
-import type { FileSystemInfo, RuntimeImage } from '../agent/runtime/runtime-storage.ts';
+import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
 import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -295,10 +295,6 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   removeImage(imageID: string, options?: CallOptions): Promise<void> {
     return this.#images.removeImage(imageID, options);
-  }
-
-  imageFsInfo(options?: CallOptions): Promise<FileSystemInfo> {
-    return this.#images.imageFsInfo(options);
   }
 
   subscribe(listener: (event: RuntimeEvent) => void): () => void {

@@ -13,7 +13,7 @@ import type {
 } from '../agent/runtime/pod-stats.ts';
 import { fileSystemInfo } from '../agent/runtime/runtime-storage.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
-import { type CRIClient, hasCode } from './cri-client.ts';
+import { type CRIClient, CRIError, hasCode } from './cri-client.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { podUIDLabel } from './labels.ts';
 
@@ -33,12 +33,12 @@ type SandboxStats = CRIMessage<'LinuxPodSandboxStats'>;
  * no cAdvisor; volumes are not measured.
  */
 export async function listPodStats({ client, podLogsDirectory, signal }: ListPodStatsOptions): Promise<PodStats[]> {
-  const [{ items }, { containers }, { stats }, sandboxStats] = await Promise.all([
+  const [{ items }, { containers }, { stats }] = await Promise.all([
     client.call('ListPodSandbox', { filter: { state: { state: 'SANDBOX_READY' } } }, { signal }),
     client.call('ListContainers', {}, { signal }),
     client.call('ListContainerStats', {}, { signal }),
-    statsBySandbox(client, signal),
   ]);
+  const sandboxStats = await statsBySandbox(client, items, signal);
   const fileSystems = new FileSystems();
   const listed = new Map(containers.map((container) => [container.id, container]));
   const bySandbox = groupBy(stats, ({ attributes }) => listed.get(attributes?.id ?? '')?.pod_sandbox_id);
@@ -71,15 +71,36 @@ export async function imageFsStats(info: CRIMessage<'ImageFsInfoResponse'>): Pro
 
 async function statsBySandbox(
   client: Pick<CRIClient, 'call'>,
+  sandboxes: readonly Sandbox[],
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, SandboxStats>> {
+  const all = await listSandboxStats(client, sandboxes, signal);
+  return new Map(all.flatMap(({ attributes, linux }) => (attributes && linux ? [[attributes.id, linux]] : [])));
+}
+
+async function listSandboxStats(
+  client: Pick<CRIClient, 'call'>,
+  sandboxes: readonly Sandbox[],
+  signal: AbortSignal | undefined,
+): Promise<readonly CRIMessage<'PodSandboxStats'>[]> {
   try {
-    const { stats } = await client.call('ListPodSandboxStats', {}, { signal });
-    return new Map(stats.flatMap(({ attributes, linux }) => (attributes && linux ? [[attributes.id, linux]] : [])));
+    return (await client.call('ListPodSandboxStats', {}, { signal })).stats;
   } catch (error) {
-    if (hasCode(error, 'Unimplemented')) return new Map();
-    throw error;
+    if (hasCode(error, 'Unimplemented')) return [];
+    // containerd 1.6 lists none if one sandbox has been stopped.
+    if (!hasCode(error, 'Unknown')) throw error;
   }
+  const stats = sandboxes.map(async ({ id }) => {
+    try {
+      return (await client.call('PodSandboxStats', { pod_sandbox_id: id }, { signal })).stats ?? [];
+    } catch (error) {
+      signal?.throwIfAborted();
+      // It has just ended.
+      if (error instanceof CRIError) return [];
+      throw error;
+    }
+  });
+  return (await Promise.all(stats)).flat();
 }
 
 function podStats(sandbox: Sandbox, containers: readonly ContainerStats[], stats: SandboxStats | undefined): PodStats {

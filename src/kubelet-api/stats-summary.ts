@@ -2,7 +2,7 @@ import type { ContainerStats, CPUStats, ImageFsStats, PodStats } from '../agent/
 import type { CallOptions } from '../agent/runtime/container-runtime.ts';
 import { epochMsOf } from '../shared/time.ts';
 import type { KubeletAPIContext } from './kubelet-api-context.ts';
-import { type NodeStats, nodeStats } from './node-stats.ts';
+import { type NodeStats, nodeStats } from '../agent/node/node-stats.ts';
 
 /** Source: `stats/v1alpha1.Summary`. */
 export interface Summary {

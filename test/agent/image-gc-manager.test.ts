@@ -34,7 +34,7 @@ function managerWith(policy: ImageGCPolicy = {}): ImageGCManager {
       listImages: async () => images,
       listPods: async () => pods,
       removeImage: async (id) => removeImage(id),
-      imageFsInfo: async () => ({ capacityBytes: 1000, availableBytes }),
+      imageFsStats: async () => ({ imageFs: { time: '', capacityBytes: 1000, availableBytes } }),
     },
     policy,
     nodeName: 'node-a',

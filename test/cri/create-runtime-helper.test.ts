@@ -243,5 +243,23 @@ describe.skipIf(why !== undefined)(
       expect(existsSync(`${folder}/volumes`)).toBe(false);
       expect(await readdir(folder)).not.toContain('volume-subpaths');
     });
+
+    it('evicts pods that exceed their limits of local storage', async () => {
+      const volumes = [{ name: 'data', emptyDir: { sizeLimit: '1Mi' } }];
+      const volumeMounts = [{ name: 'data', mountPath: '/data' }];
+      const write = (path: string): string => `dd if=/dev/zero of=${path} bs=1M count=3 2>/dev/null; sleep 1000`;
+      createPod('fills-volume', write('/data/big'), { volumeMounts }, { volumes });
+      createPod('fills-layer', write('/big'), { resources: { limits: { 'ephemeral-storage': '2Mi' } } }, {});
+      const status = (name: string) => server.pods.get('default', name)?.status;
+      await expect.poll(() => status('fills-layer')?.phase, { timeout: 60_000 }).toBe('Failed');
+      expect(status('fills-layer')).toMatchObject({
+        reason: 'Evicted',
+        message: 'Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. ',
+      });
+      expect(status('fills-volume')).toMatchObject({
+        reason: 'Evicted',
+        message: 'Usage of EmptyDir volume "data" exceeds the limit "1Mi". ',
+      });
+    });
   },
 );

@@ -25,7 +25,9 @@ export function generalPredicates(
   if (wantedName && wantedName !== nodeName) fail('NodeName', "node(s) didn't match the requested node name");
   if (!areHostPortsFree(pod, otherPods))
     fail('NodePorts', "node(s) didn't have free ports for the requested pod ports");
-  if (!isStaticPod(pod) && !toleratesTaints(pod, node?.spec?.taints ?? []))
+  // A kubelet considers only these.
+  const taints = (node?.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
+  if (!isStaticPod(pod) && !toleratesTaints(pod, taints))
     fail('TaintToleration', "node(s) had taints that the pod didn't tolerate");
   return failures;
 }
@@ -53,12 +55,10 @@ function doPortsConflict(a: HostPort, b: HostPort): boolean {
   return addressA === addressB || addressA === anyAddress || addressB === anyAddress;
 }
 
-/** A kubelet considers only taints with the effect NoExecute. Source: component-helpers `FindMatchingUntoleratedTaint`. */
-function toleratesTaints(pod: Pod, taints: readonly Taint[]): boolean {
+/** Source: component-helpers `FindMatchingUntoleratedTaint`. */
+export function toleratesTaints(pod: Pod, taints: readonly Taint[]): boolean {
   const { tolerations = [] } = schedulingSpec(pod);
-  return taints
-    .filter(({ effect }) => effect === 'NoExecute')
-    .every((taint) => tolerations.some((toleration) => toleratesTaint(toleration, taint)));
+  return taints.every((taint) => tolerations.some((toleration) => toleratesTaint(toleration, taint)));
 }
 
 /** Source: `v1.Toleration.ToleratesTaint`. */

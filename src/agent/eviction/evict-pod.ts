@@ -20,6 +20,8 @@ export interface Eviction {
 }
 
 export interface EvictPodOptions extends Eviction {
+  /** False if the pod itself is to blame: it gets no DisruptionTarget condition. Default: true. */
+  readonly isDisruption?: boolean | undefined;
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
   readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
   readonly logger: Logger;
@@ -39,7 +41,7 @@ export interface EvictPodOptions extends Eviction {
  */
 export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise<boolean> {
   const { podWorkers, clock, logger, eventRecorder = noPodEvents } = options;
-  const { reason = 'Evicted', message, gracePeriodSeconds } = options;
+  const { reason = 'Evicted', message, gracePeriodSeconds, isDisruption = true } = options;
   if (typeof message !== 'string') refuseArgument('message', 'a string');
   if (gracePeriodSeconds !== undefined && !(gracePeriodSeconds >= 0))
     refuseArgument('gracePeriodSeconds', 'seconds >= 0');
@@ -52,7 +54,7 @@ export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise
   await killPodNow(pod, {
     ...{ podWorkers, clock, eventRecorder, evict: true },
     podStatusFn: (status) => ({
-      ...withDisruptionTarget(status, pod, message, clock.now()),
+      ...(isDisruption ? withDisruptionTarget(status, pod, message, clock.now()) : status),
       ...{ phase: 'Failed', reason, message },
     }),
     podTerminationGracePeriodSecondsOverride: gracePeriodSeconds,

@@ -19,7 +19,7 @@ export interface ImageGCPolicy {
 }
 
 export interface ImageGCManagerOptions {
-  readonly runtime: Required<Pick<ContainerRuntime, 'imageFsInfo' | 'listImages' | 'removeImage'>> &
+  readonly runtime: Required<Pick<ContainerRuntime, 'imageFsStats' | 'listImages' | 'removeImage'>> &
     Pick<ContainerRuntime, 'listPods'>;
   readonly policy: ImageGCPolicy;
   readonly nodeName: string;
@@ -76,7 +76,8 @@ export class ImageGCManager {
     const { highThresholdPercent = 85, lowThresholdPercent = 80 } = policy;
     const { signal } = this.#stop;
     const unused = await this.#detectImages();
-    const { capacityBytes, availableBytes } = await runtime.imageFsInfo({ signal });
+    const { imageFs } = await runtime.imageFsStats({ signal });
+    const { capacityBytes = 0, availableBytes = 0 } = imageFs ?? {};
     if (capacityBytes === 0) {
       const message = 'invalid capacity 0 on image filesystem';
       this.#record(eventReasons.invalidDiskCapacity, message);

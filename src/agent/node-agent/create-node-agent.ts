@@ -22,9 +22,8 @@ import { SourcesReady } from '../config/sources-ready.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import { evictPod } from '../eviction/evict-pod.ts';
-import { LocalStorageEviction } from '../eviction/local-storage-eviction.ts';
 import { ImageGCManager, type ImageGCManagerOptions } from '../image-gc/image-gc-manager.ts';
+import { createEvictionManager } from '../eviction/create-eviction-manager.ts';
 import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
@@ -194,7 +193,10 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
           clock,
           random,
           recorder: eventRecorder,
-          nodeStatus: () => nodeStatusOf(nodeName, node, nodeEndpoints),
+          nodeStatus: async () => {
+            const { conditions = [], ...status } = await nodeStatusOf(nodeName, node, nodeEndpoints);
+            return { ...status, conditions: [...(evictionManager?.conditions() ?? []), ...conditions] };
+          },
           readyErrors: () => [
             ...runtimeState.runtimeErrors(),
             ...runtimeState.networkErrors(),
@@ -214,6 +216,13 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { canAdmitPod, allowedUnsafeSysctls = [] } = options;
   const safeSysctls = platform() === 'linux' ? safeSysctlAllowlist(release()) : [];
   const sysctlAllowlist = new SysctlAllowlist(safeSysctls, allowedUnsafeSysctls);
+  const evictionManager = createEvictionManager({
+    ...{ nodeName, runtime, podWorkers, getActivePods, eventRecorder, clock, logger },
+    volumeManager: options.volumeManager,
+    eviction: options.eviction,
+    containerGC: () => containerGC,
+    imageGC: () => imageGC,
+  });
   const allocationManager = new AllocationManager({
     runtime,
     statusManager,
@@ -222,6 +231,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     logger,
     eventRecorder,
     admitHandlers: [
+      ...(evictionManager === undefined ? [] : [evictionManager]),
       sysctlAllowlist,
       new PredicateAdmitHandler({
         nodeName,
@@ -260,11 +270,6 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   // The sync loop and its handlers.
   const containerGC = new ContainerGC({ runtime, clock, logger, podStateProvider: podStateProvider(podWorkers) });
-  const localStorageEviction = new LocalStorageEviction({
-    ...{ runtime, getActivePods, clock, logger },
-    emptyDirUsage: options.volumeManager?.emptyDirUsage?.bind(options.volumeManager),
-    evict: (pod, eviction) => evictPod(pod, { ...eviction, podWorkers, clock, logger, eventRecorder }),
-  });
   const imageGC = createImageGC(runtime, options, { nodeName, eventRecorder, clock, logger });
   const cleanUpContainers = (podUID: string, exitedContainerID?: string): void => {
     const runtimeStatus = podCache.get(podUID);
@@ -340,7 +345,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     runtimeState,
     containerGC,
     imageGC,
-    localStorageEviction,
+    evictionManager,
     probeManager,
     getActivePods,
     syncLoop,
@@ -359,7 +364,7 @@ function createImageGC(
 }
 
 function hasImages(runtime: ContainerRuntime): runtime is ContainerRuntime & ImageGCManagerOptions['runtime'] {
-  return (['listImages', 'removeImage', 'imageFsInfo'] as const).every((method) => runtime[method] !== undefined);
+  return (['listImages', 'removeImage', 'imageFsStats'] as const).every((method) => runtime[method] !== undefined);
 }
 
 function isSaved(state: AllocationState | undefined): boolean {

@@ -14,6 +14,7 @@ import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admis
 import type { PodSource } from '../config/pod-source.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
+import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
 import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
@@ -75,9 +76,14 @@ export interface NodeAgentOptions {
   readonly volumeManager?: VolumeManager | undefined;
   /**
    * When unused images are removed; false: never. Only with a runtime that has `listImages`, `removeImage` and
-   * `imageFsInfo`. Default: the kubelet's thresholds.
+   * `imageFsStats`. Default: the kubelet's thresholds.
    */
   readonly imageGC?: ImageGCPolicy | false | undefined;
+  /**
+   * Eviction of pods while the machine runs out of a resource. Pods that exceed their limits of local storage are evicted
+   * in any case, as far as the runtime and the volume manager measure it. Default: none.
+   */
+  readonly eviction?: EvictionOptions | undefined;
   /** Runs postStart and preStop hooks. Default: `createHandlerRunner`. */
   readonly handlerRunner?: HandlerRunner | undefined;
   /** Runs probes. Default: `createProber`. */

@@ -18,8 +18,8 @@ import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../deadline.ts';
 import type { APIEventRecorder } from '../events/api-event-recorder.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
+import type { EvictionManager } from '../eviction/eviction-manager.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
-import type { LocalStorageEviction } from '../eviction/local-storage-eviction.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
@@ -78,7 +78,8 @@ export interface NodeAgentParts {
   readonly containerGC: ContainerGC;
   /** Undefined if images are not garbage-collected. */
   readonly imageGC: ImageGCManager | undefined;
-  readonly localStorageEviction: LocalStorageEviction;
+  /** Undefined if nothing is measured. */
+  readonly evictionManager: EvictionManager | undefined;
   readonly probeManager: ProberManager;
   readonly getActivePods: () => readonly ValidPod[];
   readonly syncLoop: AgentSyncLoop;
@@ -212,7 +213,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => this.#collectGarbage());
     this.#gcTicker.start();
     this.#parts.imageGC?.start();
-    this.#parts.localStorageEviction.start();
+    this.#parts.evictionManager?.start();
     for (const [source, sink] of sinks) if (source.name !== apiSourceName) this.#startSource(source, sink);
     const [apiSource, apiSink] = sinks.find(([{ name }]) => name === apiSourceName) ?? [];
     this.#starting = Promise.all([
@@ -394,7 +395,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#gcTicker?.stop();
     await containerGC.stop();
     await this.#parts.imageGC?.stop();
-    await this.#parts.localStorageEviction.stop();
+    await this.#parts.evictionManager?.stop();
     await podWorkers.stop();
     probeManager.cleanupPods([]);
     await pleg.stop();

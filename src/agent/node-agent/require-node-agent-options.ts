@@ -2,6 +2,8 @@ import { refuseOption } from '../../shared/errors.ts';
 import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
 import { requirePort } from '../../shared/ports.ts';
 import { isIP } from 'node:net';
+import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
+import { parseThresholds } from '../eviction/thresholds.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
@@ -15,6 +17,7 @@ const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   client: true,
   clock: true,
   eventRecorder: true,
+  eviction: true,
   handlerRunner: true,
   imageGC: true,
   journal: true,
@@ -75,7 +78,7 @@ const otherOptionalMethods = [
   'updatePodResources',
   'listImages',
   'removeImage',
-  'imageFsInfo',
+  'imageFsStats',
   'listPodStats',
   'evictPodLogsDirectories',
 ] as const;
@@ -97,7 +100,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
       'volumeManager',
       options.volumeManager,
       ['waitForAttachAndMount', 'waitForUnmount'],
-      ['cleanupOrphanedPodDirs'],
+      ['cleanupOrphanedPodDirs', 'emptyDirUsage'],
     );
   if (options.handlerRunner !== undefined) requirePort('handlerRunner', options.handlerRunner, ['run']);
   if (options.prober !== undefined) requirePort('prober', options.prober, ['probe']);
@@ -106,6 +109,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (options.statusManager !== undefined)
     requireMembers('statusManager', options.statusManager, Object.keys(statusManagerMembers));
   if (options.imageGC) requireImageGC(options.imageGC);
+  if (options.eviction !== undefined) requireEviction(options.eviction);
   requireSources(sources, client !== undefined);
   if (node !== false) requireNode(node);
 }
@@ -117,6 +121,16 @@ function requireImageGC(policy: ImageGCPolicy): void {
     if (!(percent >= 0 && percent <= 100)) refuseOption(`imageGC.${name}`, 'a number from 0 to 100', percent);
   if (low > high) refuseOption('imageGC.lowThresholdPercent', 'at most `imageGC.highThresholdPercent`', low);
   if (!(minimumAgeMs >= 0)) refuseOption('imageGC.minimumAgeMs', 'a number ≥ 0', minimumAgeMs);
+}
+
+function requireEviction(eviction: EvictionOptions): void {
+  requireMembers('eviction', eviction, ['hard', 'rootDirectory', 'pressureTransitionPeriodMs']);
+  const { hard = {}, rootDirectory = '/', pressureTransitionPeriodMs = 0 } = eviction;
+  parseThresholds(hard);
+  if (typeof rootDirectory !== 'string' || !rootDirectory.startsWith('/'))
+    refuseOption('eviction.rootDirectory', 'an absolute path', rootDirectory);
+  if (!(pressureTransitionPeriodMs >= 0))
+    refuseOption('eviction.pressureTransitionPeriodMs', 'a number ≥ 0', pressureTransitionPeriodMs);
 }
 
 function requireSources(sources: readonly PodSource[], hasClient: boolean): void {

@@ -3,7 +3,6 @@ import type { Clock } from '../../shared/clock.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import {
   requireExecResult,
-  requireFileSystemInfo,
   requireID,
   requireImageRef,
   requireImages,
@@ -133,9 +132,8 @@ export function boundedRuntime(
     ...(runtime.removeImage && {
       removeImage: (id, { signal } = {}) => bounded('removeImage', ms, signal, (o) => runtime.removeImage!(id, o)),
     }),
-    ...(runtime.imageFsInfo && {
-      imageFsInfo: ({ signal } = {}) =>
-        bounded('imageFsInfo', ms, signal, (o) => runtime.imageFsInfo!(o), requireFileSystemInfo),
+    ...(runtime.imageFsStats && {
+      imageFsStats: ({ signal } = {}) => bounded('imageFsStats', ms, signal, (o) => runtime.imageFsStats!(o)),
     }),
     ...(runtime.listPodStats && {
       listPodStats: ({ signal } = {}) =>

@@ -1,7 +1,7 @@
 import type { Container, EphemeralContainer, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
-import type { PodStats } from './pod-stats.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
-import type { FileSystemInfo, RuntimeImage } from './runtime-storage.ts';
+import type { ImageFsStats, PodStats } from './pod-stats.ts';
+import type { RuntimeImage } from './runtime-storage.ts';
 
 /** The sandboxes and containers of one pod in the runtime, in any order. */
 export interface RuntimePod {
@@ -181,11 +181,11 @@ export interface ContainerRuntime {
   listImages?(options?: CallOptions): Promise<readonly RuntimeImage[]>;
   /** Removes an image by its ID, with all its names. */
   removeImage?(imageID: string, options?: CallOptions): Promise<void>;
-  /** The file system of the images. */
-  imageFsInfo?(options?: CallOptions): Promise<FileSystemInfo>;
+  /** The usage of the file systems of images and of containers. Source: CRI `ImageFsInfo`. */
+  imageFsStats?(options?: CallOptions): Promise<ImageFsStats>;
   /**
-   * Statistics of the running pods, for the kubelet API and for evictions. Default: pods are not evicted for the local
-   * storage of their containers. Source: CRI `ListPodSandboxStats`, `ListContainerStats`.
+   * Statistics of the running pods. With it, pods are evicted when they exceed their limits of local storage. Source: CRI
+   * `ListPodSandboxStats`, `ListContainerStats`.
    */
   listPodStats?(options?: CallOptions): Promise<readonly PodStats[]>;
 

@@ -1,6 +1,6 @@
 import type { ExecResult, PulledImage, RuntimePod } from './container-runtime.ts';
 import type { PodStats } from './pod-stats.ts';
-import type { FileSystemInfo, RuntimeImage } from './runtime-storage.ts';
+import type { RuntimeImage } from './runtime-storage.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -48,13 +48,6 @@ export function requireImages(value: unknown): readonly RuntimeImage[] {
   };
   if (!Array.isArray(value) || !value.every(isImage)) refuse('listImages()', 'a list of { id, sizeBytes }', value);
   return value as RuntimeImage[];
-}
-
-export function requireFileSystemInfo(value: unknown): FileSystemInfo {
-  const { capacityBytes, availableBytes } = membersOf(value);
-  if (typeof capacityBytes !== 'number' || typeof availableBytes !== 'number')
-    refuse('imageFsInfo()', '{ capacityBytes, availableBytes }', value);
-  return value as FileSystemInfo;
 }
 
 export function requirePodStats(value: unknown): readonly PodStats[] {

@@ -1,5 +1,4 @@
 import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
-import type { ImageFsStats } from './pod-stats.ts';
 
 /** Which streams of a command the client wants. Source: cri-streaming `remotecommand.Options`. */
 export interface StreamOptions {
@@ -22,7 +21,7 @@ export interface ContainerLog {
  * What `serveKubeletAPI` needs of a runtime for `kubectl logs`, `exec`, `attach` and `port-forward`, and for statistics. A
  * request whose method is missing gets status 501; statistics are then without pods. Source: kubelet `StreamingRuntime`.
  */
-export interface StreamingRuntime extends Pick<ContainerRuntime, 'listPodStats'> {
+export interface StreamingRuntime extends Pick<ContainerRuntime, 'imageFsStats' | 'listPodStats'> {
   /** The log of a container; undefined if the runtime does not know the container. Source: CRI `ContainerStatus`. */
   getContainerLog?(containerID: string, options?: CallOptions): Promise<ContainerLog | undefined>;
   /** The URL of the runtime's streaming server that runs the command. Source: CRI `Exec`. */
@@ -39,6 +38,4 @@ export interface StreamingRuntime extends Pick<ContainerRuntime, 'listPodStats'>
    * Source: CRI `PortForward`.
    */
   getPortForward?(podUID: string, ports: readonly number[], options?: CallOptions): Promise<string>;
-  /** The usage of the file systems of images and of containers. Source: CRI `ImageFsInfo`. */
-  imageFsStats?(options?: CallOptions): Promise<ImageFsStats>;
 }

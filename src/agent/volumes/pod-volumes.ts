@@ -1,4 +1,4 @@
-import { access, chmod, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Container, Pod } from '../../kube/types.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
@@ -9,6 +9,7 @@ import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 import { writeAtomically } from './atomic-writer.ts';
+import { diskUsage } from './disk-usage.ts';
 import { checkHostPathType } from './host-path-type.ts';
 import { memoryVolumeSize } from './memory-size.ts';
 import { hasMounts, isMountPoint, mountTmpfs, unmountAll } from './mounts.ts';
@@ -157,16 +158,6 @@ async function namesIn(folder: string): Promise<string[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
-}
-
-/** The bytes that a folder takes on the disk; what is removed in the meantime takes none. */
-async function diskUsage(path: string): Promise<number> {
-  const stats = await lstat(path).catch(() => undefined);
-  if (stats === undefined) return 0;
-  let bytes = stats.blocks * 512;
-  if (!stats.isDirectory()) return bytes;
-  for (const name of await readdir(path).catch((): string[] => [])) bytes += await diskUsage(join(path, name));
-  return bytes;
 }
 
 async function makeFolder(path: string): Promise<void> {

@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { FakeClock } from 'kubelet-status-manager/testing';
-import type { Eviction } from '../../../src/agent/eviction/evict-pod.ts';
-import { LocalStorageEviction, localStorageExcess } from '../../../src/agent/eviction/local-storage-eviction.ts';
+import { hasLocalStorageLimit, localStorageExcess } from '../../../src/agent/eviction/local-storage-eviction.ts';
 import type { PodStats } from '../../../src/agent/runtime/pod-stats.ts';
 import type { Pod, ValidPod } from '../../../src/kube/types.ts';
-import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
 const Mi = 1024 * 1024;
 const limited = (name: string, limit: string): object => ({
@@ -80,80 +77,19 @@ describe('TestLocalStorageEviction', () => {
     ],
     ['a container without statistics', podWith({ containers: [limited('a', '1Mi')] }), undefined, new Map(), undefined],
   ])('%s', (_, pod, stats, volumeBytes, message) => {
-    expect(localStorageExcess(pod, stats, volumeBytes)).toBe(message);
+    expect(localStorageExcess(pod, { stats, volumeBytes }, false)).toBe(message);
   });
 });
 
-describe('eviction by local storage', () => {
-  function start(pods: readonly ValidPod[], evict: (pod: ValidPod, eviction: Eviction) => Promise<unknown>) {
-    const clock = new FakeClock('2026-01-02T03:04:05Z');
-    const logger = recordingLogger();
-    let fails = false;
-    let calls = 0;
-    const eviction = new LocalStorageEviction({
-      ...{ clock, logger, evict },
-      getActivePods: () => pods,
-      emptyDirUsage: undefined,
-      runtime: {
-        listPodStats: () => {
-          calls += 1;
-          return fails
-            ? Promise.reject(new Error('no runtime'))
-            : Promise.resolve([statsWith({ a: { rootfs: 2 * Mi } })]);
-        },
-      },
-    });
-    eviction.start();
-    return { clock, logger, eviction, calls: () => calls, fail: (value: boolean) => (fails = value) };
-  }
+it('the writable layer of a container on another file system does not count', () => {
+  const pod = podWith({ containers: [limited('a', '1Mi'), limited('b', '9Mi')] });
+  const usage = { stats: statsWith({ a: { rootfs: 2 * Mi } }), volumeBytes: new Map<string, number>() };
+  expect(localStorageExcess(pod, usage, true)).toBeUndefined();
+  expect(localStorageExcess(pod, usage, false)).toMatch(/^Container a/);
+});
 
-  it('a pod above its limit is evicted after 10 s with a grace period of 1 s, and once', async () => {
-    const evictions: unknown[] = [];
-    let hasEnded = (): void => {};
-    const { clock, eviction } = start([podWith({ containers: [limited('a', '1Mi')] })], ({ metadata }, how) => {
-      evictions.push([metadata.name, how]);
-      return new Promise<void>((resolve) => (hasEnded = resolve));
-    });
-    await clock.advanceAsync(9_999);
-    expect(evictions).toEqual([]);
-    await clock.advanceAsync(20_001);
-    const message = 'Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ';
-    expect(evictions).toEqual([['web', { message, gracePeriodSeconds: 1 }]]);
-    hasEnded();
-    await eviction.stop();
-    expect(clock.pendingTimers).toBe(0);
-  });
-
-  it('without a limit the runtime is not asked; its failures are logged once, and then its recovery', async () => {
-    const none = start([podWith({ containers: [{ name: 'a' }] })], () => Promise.resolve());
-    await none.clock.advanceAsync(60_000);
-    expect(none.calls()).toBe(0);
-    await none.eviction.stop();
-
-    const broken = start([podWith({ containers: [limited('a', '9Mi')] })], () => Promise.resolve());
-    broken.fail(true);
-    await broken.clock.advanceAsync(30_000);
-    broken.fail(false);
-    await broken.clock.advanceAsync(10_000);
-    await broken.eviction.stop();
-    expect(broken.logger.warnings).toMatchObject([
-      { message: 'Measuring the local storage of pods failed' },
-      { message: 'Measuring the local storage of pods succeeded again' },
-    ]);
-  });
-
-  it('an eviction that fails is logged and tried again', async () => {
-    let tries = 0;
-    const { clock, logger, eviction } = start([podWith({ containers: [limited('a', '1Mi')] })], () => {
-      tries += 1;
-      return Promise.reject(new Error('still running'));
-    });
-    await clock.advanceAsync(20_000);
-    await eviction.stop();
-    expect(tries).toBe(2);
-    expect(logger.lines).toMatchObject([
-      { level: 'error', message: 'Failed to evict a pod', fields: { reason: 'still running' } },
-      { level: 'error' },
-    ]);
-  });
+it('only pods that can exceed a limit are measured', () => {
+  expect(hasLocalStorageLimit(podWith({ containers: [{ name: 'a' }] }))).toBe(false);
+  expect(hasLocalStorageLimit(podWith({ containers: [limited('a', '1Mi')] }))).toBe(true);
+  expect(hasLocalStorageLimit(podWith({ volumes: [{ name: 'data', emptyDir: { sizeLimit: '1Mi' } }] }))).toBe(true);
 });

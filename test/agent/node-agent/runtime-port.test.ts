@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod, ValidPod } from 'kubelet-status-manager';
-import type { ContainerConfig, ContainerRuntime } from 'kubelet-status-manager/agent';
+import type { ContainerConfig, ContainerRuntime, Node } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
@@ -56,7 +56,7 @@ describe('what the agent tells a runtime', () => {
     Object.assign(cluster.runtime, {
       listImages: async () => [{ id: 'sha256:1', sizeBytes: 1 }],
       removeImage: async (id: string) => void removed.push(id),
-      imageFsInfo: async () => ({ capacityBytes: 100, availableBytes: 10 }),
+      imageFsStats: async () => ({ imageFs: { time: '', capacityBytes: 100, availableBytes: 10 } }),
     } satisfies Partial<ContainerRuntime>);
     const agent = await cluster.startAgent({ imageGC: false });
     await cluster.advance(310_000);
@@ -67,26 +67,29 @@ describe('what the agent tells a runtime', () => {
     expect(removed).toEqual(['sha256:1']);
   });
 
-  it('a pod whose containers use more local storage than their limits is evicted', async () => {
-    const time = '2026-01-02T03:04:05Z';
-    let uid = '';
+  it('a pod that exceeds its limit of local storage is evicted, and under pressure the Node says so', async () => {
+    const limits = { 'ephemeral-storage': '1Ki' };
+    const podOfLimit = podOf({ containers: [{ name: 'app', image: 'app:1', resources: { limits } }] });
     Object.assign(cluster.runtime, {
-      listPodStats: async () => [
-        {
-          podRef: { name: 'web', namespace: 'default', uid },
-          ...{ startTime: time, containers: [], 'ephemeral-storage': { time, usedBytes: 2000 } },
-        },
-      ],
+      listPodStats: async () =>
+        (await cluster.runtime.listPods()).map(({ uid, name, namespace }) => {
+          const logs = { time: '', usedBytes: 2000, inodesUsed: 1 };
+          const containers = [{ name: 'app', startTime: '', logs }];
+          return { podRef: { uid, name, namespace }, startTime: '', containers };
+        }),
     } satisfies Partial<ContainerRuntime>);
-    await cluster.startAgent();
-    const resources = { limits: { 'ephemeral-storage': '1k' } };
-    uid = await cluster.create(podOf({ containers: [{ name: 'app', image: 'app:1', resources }] }));
-    await cluster.advance(15_000);
+    // No machine has this much memory.
+    await cluster.startAgent({ eviction: { hard: { 'memory.available': '8Ei' }, rootDirectory: '/' } });
+    await cluster.create(podOfLimit);
+    await expect.poll(async () => [await cluster.advance(10_000), cluster.status('web')?.reason][1]).toBe('Evicted');
     expect(cluster.status('web')).toMatchObject({
       phase: 'Failed',
-      reason: 'Evicted',
-      message: 'Pod ephemeral local storage usage exceeds the total limit of containers 1k. ',
+      message: 'Pod ephemeral local storage usage exceeds the total limit of containers 1Ki. ',
     });
+    expect(cluster.status('web')!.conditions!.map(({ type }) => type)).not.toContain('DisruptionTarget');
+    await cluster.advance(10_000);
+    const { conditions } = (cluster.server.nodes.get('node-a') as Node).status!;
+    expect(conditions).toContainEqual(expect.objectContaining({ type: 'MemoryPressure', status: 'True' }));
   });
 
   it('preparePod is called before the sandbox is created; when it fails, an event says why, and it is tried again', async () => {

@@ -9,8 +9,8 @@ import type {
   MemoryStats,
   NetworkStats,
   SwapStats,
-} from '../agent/runtime/pod-stats.ts';
-import { timeFromEpochMs } from '../shared/time.ts';
+} from '../runtime/pod-stats.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 
 /** Source: `stats/v1alpha1.NodeStats`. */
 export interface NodeStats {

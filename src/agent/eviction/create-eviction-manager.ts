@@ -1,0 +1,132 @@
+import type { ValidPod } from '../../kube/types.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { ContainerGC } from '../container-gc/container-gc.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import type { ImageGCManager } from '../image-gc/image-gc-manager.ts';
+import { nodeStats } from '../node/node-stats.ts';
+import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { FsStats } from '../runtime/pod-stats.ts';
+import { fileSystemInfo } from '../runtime/runtime-storage.ts';
+import { evictPod } from './evict-pod.ts';
+import { EvictionManager } from './eviction-manager.ts';
+import type { PodUsage } from './pod-usage.ts';
+import { type EvictionSignal, type Observation, type Observations, parseThresholds } from './thresholds.ts';
+
+/** When pods are evicted because the machine runs out of a resource. */
+export interface EvictionOptions {
+  /**
+   * Thresholds, as a quantity or a percentage of the capacity: `{ 'memory.available': '100Mi', 'nodefs.available': '10%' }`.
+   * Default: none. kubelet: `--eviction-hard`.
+   */
+  readonly hard?: Readonly<Partial<Record<EvictionSignal, string>>> | undefined;
+  /** A path on the node's main file system, which `nodefs` signals are about. Default: `/var/lib/kubelet`. */
+  readonly rootDirectory?: string | undefined;
+  /**
+   * How long the Node reports pressure after a threshold was last met, in milliseconds. Default: 300,000. kubelet:
+   * `--eviction-pressure-transition-period`.
+   */
+  readonly pressureTransitionPeriodMs?: number | undefined;
+}
+
+export interface EvictionSources {
+  readonly nodeName: string;
+  /** A runtime whose calls have a time-out: see `boundedRuntime`. */
+  readonly runtime: Pick<ContainerRuntime, 'imageFsStats' | 'listPodStats'>;
+  readonly volumeManager: VolumeManager | undefined;
+  /** Undefined: only limits of local storage are enforced. */
+  readonly eviction: EvictionOptions | undefined;
+  readonly podWorkers: Pick<PodWorkers, 'isPodKnownTerminated' | 'shouldPodContentBeRemoved' | 'updatePod'>;
+  readonly getActivePods: () => readonly ValidPod[];
+  readonly containerGC: () => ContainerGC;
+  readonly imageGC: () => ImageGCManager | undefined;
+  readonly eventRecorder: EventRecorder;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * Undefined if there is nothing to measure.
+ * @throws StatusManagerError INVALID_OPTION
+ */
+export function createEvictionManager(sources: EvictionSources): EvictionManager | undefined {
+  const { nodeName, runtime, volumeManager, eviction, podWorkers, getActivePods, eventRecorder, clock, logger } =
+    sources;
+  const isMeasured = runtime.listPodStats !== undefined || volumeManager?.emptyDirUsage !== undefined;
+  if (!isMeasured && eviction?.hard === undefined) return undefined;
+  const { hard = {}, rootDirectory = '/var/lib/kubelet', pressureTransitionPeriodMs = 300_000 } = eviction ?? {};
+  return new EvictionManager({
+    ...{ nodeName, pressureTransitionPeriodMs, getActivePods, eventRecorder, clock, logger },
+    thresholds: parseThresholds(hard),
+    observe: (signal) => observe(sources, rootDirectory, signal),
+    hasDedicatedImageFs: async (signal) =>
+      eviction !== undefined &&
+      hasDedicatedImageFs(await fileSystemInfo(rootDirectory), await imageFs(runtime, signal)),
+    podUsage: (pods, signal) => podUsage(sources, pods, signal),
+    evict: (pod, options) => evictPod(pod, { ...options, podWorkers, clock, logger, eventRecorder }),
+    isTerminated: (uid) => podWorkers.isPodKnownTerminated(uid) || podWorkers.shouldPodContentBeRemoved(uid),
+    reclaimDisk: async () => {
+      await sources.containerGC().garbageCollect(true);
+      await sources.imageGC()?.deleteUnusedImages();
+    },
+  });
+}
+
+/** Source: kubelet `makeSignalObservations`. */
+async function observe(
+  { nodeName, runtime, clock }: EvictionSources,
+  rootDirectory: string,
+  signal: AbortSignal,
+): Promise<Observations> {
+  const [{ memory, rlimit }, nodefs, imagefs] = await Promise.all([
+    nodeStats(nodeName, clock.now()),
+    fileSystemInfo(rootDirectory),
+    imageFs(runtime, signal),
+  ]);
+  const observations = new Map<EvictionSignal, Observation>();
+  const set = (name: EvictionSignal, available: number | undefined, capacity: number | undefined): void => {
+    if (available !== undefined && capacity !== undefined) observations.set(name, { available, capacity });
+  };
+  set('memory.available', memory?.availableBytes, (memory?.availableBytes ?? 0) + (memory?.workingSetBytes ?? 0));
+  set('nodefs.available', nodefs.availableBytes, nodefs.capacityBytes);
+  set('nodefs.inodesFree', nodefs.inodesFree, nodefs.inodes);
+  set('imagefs.available', imagefs?.availableBytes, imagefs?.capacityBytes);
+  set('imagefs.inodesFree', imagefs?.inodesFree, imagefs?.inodes);
+  const { maxpid, curproc } = rlimit ?? {};
+  set('pid.available', maxpid === undefined || curproc === undefined ? undefined : maxpid - curproc, maxpid);
+  return observations;
+}
+
+async function imageFs(
+  { imageFsStats }: EvictionSources['runtime'],
+  signal: AbortSignal,
+): Promise<FsStats | undefined> {
+  return (await imageFsStats?.({ signal }))?.imageFs;
+}
+
+/** The port does not show devices; two file systems of one machine hardly have the same size and number of inodes. */
+function hasDedicatedImageFs(nodefs: Partial<FsStats>, imagefs: FsStats | undefined): boolean {
+  return imagefs?.capacityBytes !== undefined
+    ? imagefs.capacityBytes !== nodefs.capacityBytes || imagefs.inodes !== nodefs.inodes
+    : false;
+}
+
+/** Pods whose usage is not known are left out. */
+async function podUsage(
+  { runtime, volumeManager }: EvictionSources,
+  pods: readonly ValidPod[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, PodUsage>> {
+  const stats = new Map((await runtime.listPodStats?.({ signal }))?.map((one) => [one.podRef.uid, one]));
+  const usage = new Map<string, PodUsage>();
+  for (const pod of pods) {
+    const { uid } = pod.metadata;
+    const volumeBytes = await volumeManager?.emptyDirUsage?.(pod);
+    if (stats.has(uid) || volumeBytes !== undefined)
+      usage.set(uid, { stats: stats.get(uid), volumeBytes: volumeBytes ?? new Map() });
+    signal.throwIfAborted();
+  }
+  return usage;
+}
