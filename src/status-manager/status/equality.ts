@@ -90,15 +90,19 @@ function equalConditions(
   oldConditions: readonly PodCondition[] = [],
   conditions: readonly PodCondition[] = [],
 ): boolean {
-  for (const condition of conditions) {
-    if (!isWrittenByKubelet(condition.type)) continue;
-    // The last of several conditions of one type counts, because the kubelet puts them into a map.
-    const old = oldConditions.findLast(({ type }) => type === condition.type);
-    if (old === undefined) return false;
-    if (old.status !== condition.status || old.reason !== condition.reason || old.message !== condition.message)
-      return false;
+  for (const { type, status, reason, message } of conditions) {
+    if (!isWrittenByKubelet(type)) continue;
+    const old = lastOfType(oldConditions, type);
+    if (old === undefined || old.status !== status || old.reason !== reason || old.message !== message) return false;
   }
-  return oldConditions.every(
-    (old) => !isWrittenByKubelet(old.type) || conditions.some(({ type }) => type === old.type),
-  );
+  for (const { type } of oldConditions) {
+    if (lastOfType(conditions, type) === undefined && isWrittenByKubelet(type)) return false;
+  }
+  return true;
+}
+
+/** The last of several conditions of one type counts, because the kubelet puts them into a map. */
+function lastOfType(conditions: readonly PodCondition[], type: string): PodCondition | undefined {
+  for (let i = conditions.length - 1; i >= 0; i--) if (conditions[i]!.type === type) return conditions[i];
+  return undefined;
 }
