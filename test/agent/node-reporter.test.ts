@@ -109,7 +109,7 @@ describe('TestUpdateNewNodeStatus', () => {
 });
 
 describe('TestUpdateNodeStatusWithLease', () => {
-  it('a status that does not change is written every 5 minutes, at first after 2.5 to 7.5', async () => {
+  it('an unchanged status is written every 5 minutes, the first time after 2.5 to 7.5 minutes', async () => {
     await started({ random: () => 0 });
     const idle = await requestsDuring(149_000);
     expect(new Set(idle)).toEqual(new Set(['GET nodes/node-a?resourceVersion=0', 'PUT leases/node-a']));
@@ -121,7 +121,7 @@ describe('TestUpdateNodeStatusWithLease', () => {
     expect((await condition('Ready'))?.lastTransitionTime).toBe(start);
   });
 
-  it('a change is written at the next check; a quantity in another format is not a change', async () => {
+  it('a change is written at the next check; a quantity in another format does not count as one', async () => {
     await started();
     status = { ...status, capacity: { cpu: '2000m', memory: '4096Mi', pods: '110' } };
     expect(await requestsDuring(11_000)).not.toContain('PATCH nodes/node-a/status');
@@ -133,7 +133,7 @@ describe('TestUpdateNodeStatusWithLease', () => {
     expect((await readNode()).status).toMatchObject({ capacity, nodeInfo: { kubeletVersion: 'v1' }, images: [{}] });
   });
 
-  it('two addresses of one type', async () => {
+  it('two addresses of the same type are reported', async () => {
     await started();
     const addresses = [
       { type: 'InternalIP', address: 'fd00::1' },
@@ -144,7 +144,7 @@ describe('TestUpdateNodeStatusWithLease', () => {
     expect((await readNode()).status?.addresses).toEqual(addresses);
   });
 
-  it('conditions of the caller are written, and those of other writers stay', async () => {
+  it('conditions of the hook are written, and foreign conditions are preserved', async () => {
     await started();
     const foreign = { type: 'NetworkUnavailable', status: 'False' };
     await admin.request('PATCH', '/api/v1/nodes/node-a/status', {
@@ -174,13 +174,13 @@ describe('TestReadyCondition', () => {
       'readyErrors failed: no sensor',
     ],
     ['returns a text', () => 'disk is full', 'readyErrors failed: it did not return a list'],
-  ])('a hook readyErrors that %s makes the node not ready; it once stayed Ready', async (_, hook, message) => {
+  ])('a hook readyErrors that %s makes the node not ready', async (_, hook, message) => {
     await started({ readyErrors: hook as () => string[] });
     await requestsDuring(11_000);
     expect(await condition('Ready')).toMatchObject({ status: 'False', reason: 'KubeletNotReady', message });
   });
 
-  it('a node that is not ready says why, and since when; the change is an event', async () => {
+  it('a node that is not ready reports the reason and the time, and records an event', async () => {
     await started();
     readyErrors = ['the runtime is gone', 'no network'];
     await requestsDuring(11_000);
@@ -219,7 +219,7 @@ describe('events about the Node', () => {
   const patchNode = (body: object): Promise<unknown> =>
     admin.request('PATCH', '/api/v1/nodes/node-a', { body, contentType: 'application/merge-patch+json' });
 
-  it('the start, and the conditions of the first status', async () => {
+  it('Starting and the conditions of the first status are recorded', async () => {
     await started();
     expect(events[0]).toEqual({
       object: { kind: 'Node', apiVersion: 'v1', name: 'node-a', uid: undefined },
@@ -232,7 +232,7 @@ describe('events about the Node', () => {
     expect(reasons()).toEqual([]);
   });
 
-  it('pressure and its end', async () => {
+  it('pressure and its end are recorded', async () => {
     await started();
     reasons();
     const pressure = (type: string): NodeCondition => ({ type, status: 'True', reason: 'r', message: 'm' });
@@ -244,7 +244,7 @@ describe('events about the Node', () => {
     expect(reasons()).toEqual(['NodeHasSufficientMemory', 'NodeHasNoDiskPressure', 'NodeHasSufficientPID']);
   });
 
-  it('cordon and uncordon, once each', async () => {
+  it('cordon and uncordon are recorded once each', async () => {
     await started();
     reasons();
     await patchNode({ spec: { unschedulable: true } });
@@ -258,7 +258,7 @@ describe('events about the Node', () => {
     expect(reasons()).toEqual(['NodeSchedulable']);
   });
 
-  it('a reboot, once', async () => {
+  it('a reboot is recorded once', async () => {
     status = { ...status, nodeInfo: { bootID: 'first' } };
     await started();
     await reporter.stop();
@@ -274,7 +274,7 @@ describe('events about the Node', () => {
 });
 
 describe('TestUpdateNodeStatus', () => {
-  it('labels of the platform that somebody removes are restored at the next check', async () => {
+  it('default labels that another writer removes are restored at the next check', async () => {
     await started();
     const { labels } = (await readNode()).metadata;
     await admin.request('PATCH', '/api/v1/nodes/node-a', {
@@ -285,7 +285,7 @@ describe('TestUpdateNodeStatus', () => {
     expect((await readNode()).metadata.labels).toEqual(labels);
   });
 
-  it('declares the features of the agent and those of the hook', async () => {
+  it('the declared features are those of the agent and of the hook', async () => {
     status = { ...status, declaredFeatures: ['VolumeBindMountOptions', 'DRAOptionalNodeOperations'] };
     await started();
     expect((await readNode()).status?.declaredFeatures).toEqual([
@@ -310,7 +310,7 @@ describe('TestTryRegisterWithApiServer', () => {
       body: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a', labels }, spec: { taints: [] } },
     });
 
-  it('an existing Node is adopted: default labels are updated, taints and other labels stay', async () => {
+  it('an existing Node is adopted: its default labels are updated, its taints and other labels preserved', async () => {
     await existing({ 'kubernetes.io/hostname': 'old', other: 'x', 'node.kubernetes.io/instance-type': 'gone' });
     const labels = { mine: 'y', 'node.kubernetes.io/instance-type': '' };
     await started({ labels, taints: [{ key: 'mine', effect: 'NoSchedule' }] });
@@ -322,7 +322,7 @@ describe('TestTryRegisterWithApiServer', () => {
     expect(await condition('Ready')).toMatchObject({ status: 'True' });
   });
 
-  it('adoptNode changes it, or refuses it', async () => {
+  it('adoptNode can change or refuse an existing Node', async () => {
     await existing();
     reporter = newReporter({ adoptNode: () => ({ metadata: { annotations: { seen: 'yes' } } }) });
     await reporter.register();
@@ -337,7 +337,7 @@ describe('TestTryRegisterWithApiServer', () => {
 });
 
 describe('TestRegisterWithApiServer', () => {
-  it('retries until the API server responds, with a delay of 100 ms that doubles, and logs it once', async () => {
+  it('registration is retried with an exponential back-off from 100 ms, and its failure is logged once', async () => {
     let attempts = 0;
     let isDown = true;
     await started({
@@ -369,7 +369,7 @@ describe('TestRegisterWithApiServer', () => {
 });
 
 describe('TestUpdateNodeStatusError', () => {
-  it('five attempts in each period, connections closed from the second on; one warning', async () => {
+  it('a status is tried five times in each period, from the second time on a new connection, with one warning', async () => {
     let isBroken = false;
     let attempts = 0;
     let closed = 0;
@@ -391,7 +391,7 @@ describe('TestUpdateNodeStatusError', () => {
     expect(logger.warnings).toHaveLength(1);
   });
 
-  it('a hook that throws is logged once, and the previous status is reported', async () => {
+  it('a hook that throws is logged once, and the previous status is kept', async () => {
     let isBroken = false;
     await started({
       nodeStatus: () => {
@@ -407,7 +407,7 @@ describe('TestUpdateNodeStatusError', () => {
 });
 
 describe('TestNewNodeLease', () => {
-  it('belongs to the Node and is renewed every 10 s with microseconds', async () => {
+  it('the Lease belongs to the Node and is renewed every 10 s, with microseconds', async () => {
     await started();
     const { uid } = (await readNode()).metadata;
     expect(await read(leasePath)).toMatchObject({
@@ -422,14 +422,14 @@ describe('TestNewNodeLease', () => {
 });
 
 describe('TestUpdateUsingLatestLease', () => {
-  it('a changed duration reaches the existing Lease', async () => {
+  it('a changed duration is written to the existing Lease', async () => {
     await started();
     await reporter.stop();
     await started({ leaseDurationSeconds: 60 });
     expect(await read(leasePath)).toMatchObject({ spec: { leaseDurationSeconds: 60 } });
   });
 
-  it('a Lease that another writer has changed is read again, and a deleted one is created again', async () => {
+  it('a Lease that another writer changes is read again, and a deleted one is recreated', async () => {
     await started();
     await admin.request('PATCH', leasePath, {
       body: { metadata: { labels: { a: 'b' } } },
@@ -449,7 +449,7 @@ describe('TestUpdateUsingLatestLease', () => {
 });
 
 describe('stop', () => {
-  it('ends the heartbeats and reports the Node as not ready when asked', async () => {
+  it('stop ends the heartbeats, and with reportNotReady reports the Node as not ready', async () => {
     await started();
     await reporter.stop({ reportNotReady: true });
     expect(await condition('Ready')).toMatchObject({
@@ -460,7 +460,7 @@ describe('stop', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('does not wait for an API server that does not respond', async () => {
+  it('stop does not wait for an API server that does not respond', async () => {
     await started({ transport: { request: () => new Promise(() => {}) } });
     await reporter.stop({ reportNotReady: true });
     expect(clock.pendingTimers).toBe(0);
@@ -470,6 +470,6 @@ describe('stop', () => {
 it.each([
   ['nodeName', { nodeName: '' }],
   ['leaseDurationSeconds', { leaseDurationSeconds: 0 }],
-])('%s is checked', (path, overrides) => {
+])('an invalid %s is refused', (path, overrides) => {
   expect(() => newReporter(overrides)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
 });

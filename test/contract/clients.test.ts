@@ -107,7 +107,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
         expect((await client.getPod(ref, { signal })).metadata?.finalizers).toEqual(['example.com/hold']);
       });
 
-      describe('tells apart', () => {
+      describe('classifies a failure', () => {
         interface FailureCase {
           readonly what: string;
           readonly request: (target: { ref: { namespace: string; name: string }; uid: string }) => Promise<unknown>;

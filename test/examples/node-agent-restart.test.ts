@@ -40,7 +40,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     return file;
   }
 
-  it('that was killed: the next one finds its containers, and learns how they have ended', async () => {
+  it('the agent after one that was killed adopts its containers, and reports how they have ended', async () => {
     const runs = join(directory, 'runs');
     const go = join(directory, 'go');
     const manifests = [
@@ -81,7 +81,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(second.leftovers()).toEqual([]);
   });
 
-  it('that leaves its containers running leaves them to the next one', async () => {
+  it('containers that are left running are adopted by the next agent', async () => {
     const manifest = writeManifest('pods', 'server', 'exec sleep 3600');
     await using first = new RunningAgent([...args, '--leave-running', '--manifests', manifest], {}, home);
     await first.waitForRunning('default/server');
@@ -99,7 +99,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(livingGroups(pids)).toEqual([]);
   });
 
-  it('refuses the directory of another agent that runs', async () => {
+  it('the directory of a running agent is refused', async () => {
     await using first = new RunningAgent(args, {}, home);
     await first.waitFor(({ event }) => event === 'started');
     await using second = new RunningAgent(args, {}, home);
@@ -108,7 +108,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(existsSync(join(home, '.node-agent', 'n1', 'pods'))).toBe(true);
   });
 
-  it('follows the manifests of static pods, and their mirror pods follow it', async () => {
+  it('static pods and their mirror pods follow the manifests', async () => {
     const file = writeManifest('static', 'web', 'exec sleep 1111', { terminationGracePeriodSeconds: 1 });
     await using agent = new RunningAgent([...args, '--pod-manifest-path', join(directory, 'static')], {}, home);
     await expect.poll(() => status('web-n1')?.phase, { timeout: 15_000 }).toBe('Running');

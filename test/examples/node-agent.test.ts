@@ -78,7 +78,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(agent.stdout + agent.stderr).not.toContain(token);
   });
 
-  it('stops its API server on request, and suggests the command that does not build again', async () => {
+  it('stops its API server on request, and suggests the command without a build', async () => {
     await using agent = new RunningAgent(['--outage-after', '1s', '--outage-for', '2s']);
     await agent.waitFor(({ event, state }) => event === 'apiServer' && state === 'up');
     const outage = agent.events.filter(({ event }) => event === 'apiServer');
@@ -116,7 +116,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     expect(agent.leftovers()).toEqual([]);
   });
 
-  it('counts the signal that npm repeats for one Ctrl-C only once', async () => {
+  it('counts a Ctrl-C once, although npm repeats its signal', async () => {
     await using agent = new RunningAgent([], { npm_lifecycle_event: 'start' });
     await agent.waitForRunning('default/keeps-running');
     agent.signal('SIGINT');
@@ -162,7 +162,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
   });
 
   it.each([
-    { story: 'an empty manifest, which once exited with 0', text: '# nothing yet\n', message: 'no pod in this file' },
+    { story: 'an empty manifest', text: '# nothing yet\n', message: 'no pod in this file' },
     {
       story: 'a namespace that does not exist, with the command that creates it',
       text: '{ apiVersion: v1, kind: Pod, metadata: { name: a, namespace: missing }, spec: { containers: [] } }',

@@ -81,13 +81,13 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
     expect(pod.container()?.state.terminated).toMatchObject(terminated);
   });
 
-  it('restarts a container that has ended, and then delays the next restart', async ({ expect }) => {
+  it('a container that has ended is restarted, with a back-off from the second time on', async ({ expect }) => {
     const pod = create(['exit.mjs', '1']);
     await expect.poll(() => pod.container()?.state.waiting?.reason, { timeout: 15_000 }).toBe('CrashLoopBackOff');
     expect(pod.container()?.restartCount).toBe(1);
   });
 
-  it('asks a container to end when its pod is deleted', async ({ expect }) => {
+  it('a container is asked to end when its pod is deleted', async ({ expect }) => {
     const pod = create(['server.mjs'], {}, { env: [{ name: 'EXIT_CODE', value: '5' }] });
     await expect.poll(() => pod.container()?.ready, { timeout: 15_000 }).toBe(true);
     pod.delete();
@@ -95,7 +95,7 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
     expect(pod.exitCode()).toBe(5);
   });
 
-  it('terminates a container after its grace period', async ({ expect }) => {
+  it('a container is terminated after its grace period', async ({ expect }) => {
     const pod = create(['stubborn.mjs'], { terminationGracePeriodSeconds: 1 });
     await expect.poll(pod.phase, { timeout: 15_000 }).toBe('Running');
     pod.delete({ gracePeriodSeconds: 1 });
@@ -103,7 +103,7 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
     expect(pod.exitCode()).toBe(137);
   });
 
-  it('runs modules as the commands of probes', async ({ expect }) => {
+  it('the command of a probe is a module', async ({ expect }) => {
     const readinessProbe = { exec: { command: ['exit.mjs', '0'] }, periodSeconds: 1 };
     const pod = create(['server.mjs'], {}, { readinessProbe, env: [{ name: 'NAME', value: 'web' }] });
     await expect.poll(() => pod.container()?.ready, { timeout: 15_000 }).toBe(true);
@@ -113,7 +113,7 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
     await expect(runtime.execSync(containerID, ['stubborn.mjs'], 100)).rejects.toThrow('was stopped');
   });
 
-  it('says why a container without a command cannot be created', async ({ expect }) => {
+  it('a container without a command is a ContainerConfigError', async ({ expect }) => {
     const pod = { metadata: { uid: 'uid', name: 'web', namespace: 'default' } };
     const config = { pod, container: { name: 'c' }, attempt: 0, hash: '' };
     await expect(runtime.createContainer(config)).rejects.toMatchObject({ name: 'ContainerConfigError' });

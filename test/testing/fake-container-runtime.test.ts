@@ -31,7 +31,7 @@ async function run(name = 'app'): Promise<string> {
 }
 
 describe('containers', () => {
-  it('are created, run until stopped, and show their configuration', async () => {
+  it('containers are created, run until they are stopped, and show their configuration', async () => {
     const id = await create();
     expect(runtime.container('uid', 'app')).toMatchObject({ id, state: 'created', attempt: 0, hash: 'hash' });
     await runtime.startContainer(id);
@@ -39,7 +39,7 @@ describe('containers', () => {
     expect(runtime.container('uid', 'app')).toMatchObject({ state: 'running', createdAtMs: start, startedAtMs: start });
   });
 
-  it('follow their script, run by run', async () => {
+  it('containers follow their script, run by run', async () => {
     runtime.script('app', { exitAfterMs: 1000, exitCode: 1, message: 'no' }, { exitAfterMs: 2000 });
     await run();
     clock.advance(1000);
@@ -60,7 +60,7 @@ describe('containers', () => {
     ['that takes its time', { stopMs: 5000, stopExitCode: 0 }, 30, 5000, 0],
     ['that ignores the request', { stopMs: Infinity }, 30, 30_000, 137],
     ['without a grace period', { stopExitCode: 0 }, 0, 0, 137],
-  ])('stopping one %s', async (_, script, graceSeconds, tookMs, exitCode) => {
+  ])('stopping a container %s', async (_, script, graceSeconds, tookMs, exitCode) => {
     runtime.script('app', script);
     const id = await run();
     let isStopped = false;
@@ -95,7 +95,7 @@ describe('containers', () => {
     expect(() => runtime.exit(id)).toThrow('not found');
   });
 
-  it('commands have the scripted result, and time out', async () => {
+  it('commands return the scripted result, and time out', async () => {
     const id = await run();
     expect(await runtime.execSync(id, ['true'], 1000)).toEqual({ exitCode: 0, stdout: '', stderr: '' });
     runtime.onExec((command) => ({ exitCode: 1, stdout: command.join(' '), stderr: '' }));

@@ -28,41 +28,38 @@ afterEach(() => {
 
 const pod: Pod = { metadata: { namespace: 'ns', name: 'p', uid: 'u' }, spec: { containers: [{ name: 'c' }] } };
 
-describe.each(Object.keys(frameworks))(
-  'FakeClock hung, or no request was sent, under the fake timers of %s',
-  (name) => {
-    it('a status is written, a tick follows the FakeClock, and the manager stops', async () => {
-      const clock = new FakeClock();
-      const client = new FakePodClient([pod]);
-      const podManager = new BasicPodManager();
-      podManager.setPods([pod]);
-      frameworks[name]!();
-      const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
-      const outcomes: string[] = [];
-      manager.subscribe({ onOutcome: ({ outcome }) => void outcomes.push(outcome) });
-      manager.start();
-      manager.setPodStatus(pod, { phase: 'Running' });
-      await clock.advanceAsync(0);
-      expect(client.pod('ns', 'p')?.status?.phase).toBe('Running');
-      expect(outcomes).toEqual(['written']);
+describe.each(Object.keys(frameworks))('FakeClock under the fake timers of %s', (name) => {
+  it('a status is written, ticks follow the FakeClock, and the manager stops', async () => {
+    const clock = new FakeClock();
+    const client = new FakePodClient([pod]);
+    const podManager = new BasicPodManager();
+    podManager.setPods([pod]);
+    frameworks[name]!();
+    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+    const outcomes: string[] = [];
+    manager.subscribe({ onOutcome: ({ outcome }) => void outcomes.push(outcome) });
+    manager.start();
+    manager.setPodStatus(pod, { phase: 'Running' });
+    await clock.advanceAsync(0);
+    expect(client.pod('ns', 'p')?.status?.phase).toBe('Running');
+    expect(outcomes).toEqual(['written']);
 
-      client.actions.length = 0;
-      await clock.advanceAsync(10_000); // The pod manager still shows the old status, so a tick reads the pod.
-      expect(client.actions.map(({ verb }) => verb)).toEqual(['get']);
-      await manager.stop();
-      expect(clock.pendingTimers).toBe(0);
-    });
+    client.actions.length = 0;
+    await clock.advanceAsync(10_000); // The pod manager still shows the old status, so a tick reads the pod.
+    expect(client.actions.map(({ verb }) => verb)).toEqual(['get']);
+    await manager.stop();
+    expect(clock.pendingTimers).toBe(0);
+  });
 
-    it('the two are independent', async () => {
-      frameworks[name]!();
-      const clock = new FakeClock(0);
-      const wallMs = Date.now();
-      let hasFired = false;
-      setTimeout(() => (hasFired = true), 1_000);
-      await clock.advanceAsync(5_000);
-      expect([hasFired, Date.now()]).toEqual([false, wallMs]);
-      await clock.yieldToEventLoop();
-      expect(clock.now()).toBe(5_000);
-    });
-  },
-);
+  it('the FakeClock and the fake timers are independent', async () => {
+    frameworks[name]!();
+    const clock = new FakeClock(0);
+    const wallMs = Date.now();
+    let hasFired = false;
+    setTimeout(() => (hasFired = true), 1_000);
+    await clock.advanceAsync(5_000);
+    expect([hasFired, Date.now()]).toEqual([false, wallMs]);
+    await clock.yieldToEventLoop();
+    expect(clock.now()).toBe(5_000);
+  });
+});

@@ -65,7 +65,7 @@ describe('settle, with an APIServer', () => {
     expect(phases()).toEqual(['Running']);
   });
 
-  it('does not wait for requests that the test holds', async () => {
+  it('does not wait for held requests', async () => {
     await start(2);
     server.faults.next({ verb: 'get', name: 'p-0' }, fault.hang());
     server.faults.next({ verb: 'get', name: 'p-1' }, fault.delay(5_000));

@@ -84,7 +84,7 @@ describe('APIServer, without HTTP', () => {
   let server: APIServer;
   afterEach(() => server.close());
 
-  it('makes, changes and removes Nodes and Namespaces', async () => {
+  it('creates, changes and deletes Nodes and Namespaces', async () => {
     server = await APIServer.start({ tls: false });
     const node = server.nodes.create('node-a');
     expect(node).toMatchObject({ kind: 'Node', metadata: { name: 'node-a' } });
@@ -119,12 +119,12 @@ describe('a status manager on the system clock', () => {
     ['a FakePodClient', { client }],
     ['a SyncedPodManager', { podManager: podManagerOf(client) }],
     ['both', { client, podManager: podManagerOf(client) }],
-  ])('warns once of %s with a FakeClock', (_, options) => {
+  ])('a status manager on the system clock warns once about %s with a FakeClock', (_, options) => {
     expect(warningsOf(options)).toEqual([expect.stringContaining('pass it as `clock`')]);
     expect(warningsOf({ ...options, clock })).toEqual([]);
   });
 
-  it('does not warn of fakes on the system clock', () => {
+  it('a status manager does not warn about fakes on the system clock', () => {
     expect(warningsOf({ client: new FakePodClient(), podManager: podManagerOf(new FakePodClient()) })).toEqual([]);
   });
 

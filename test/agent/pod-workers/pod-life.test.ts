@@ -66,7 +66,7 @@ describe('the life of a plain pod', () => {
     expect([...orders]).toEqual(['PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled']);
   });
 
-  it('in a runtime without sandboxes, images and events', async () => {
+  it('runs to completion in a runtime without sandboxes, images and events', async () => {
     agent = new TestAgent({ runtimeOptions: { sandboxes: false, images: false, events: false } });
     agent.runtime.script('app', { exitAfterMs: 5000, exitCode: 3 });
     await agent.create(podOf({ restartPolicy: 'Never' }));
@@ -93,7 +93,7 @@ describe('a runtime that has lost its containers, as after a reboot', () => {
   const restartCount = () => agent.status('web')?.containerStatuses?.[0]?.restartCount;
   const attempt = () => agent.runtime.container('uid-1', 'app')?.attempt;
 
-  it('the restart count continues from the one in the status', async () => {
+  it('the restart count continues from the one in the pod status', async () => {
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 }, { exitAfterMs: 1000, exitCode: 1 }, {});
     await agent.create(podOf());
     await agent.advance(60_000);
@@ -108,7 +108,7 @@ describe('a runtime that has lost its containers, as after a reboot', () => {
     expect([restartCount(), attempt()]).toEqual([5, 5]);
   });
 
-  it('a run that the status has counted as lost is not counted twice, however often its image cannot be pulled', async () => {
+  it('a lost run is counted once, however often the pull of its image fails', async () => {
     await agent.create(podOf());
     agent.runtime.images.clear();
     agent.runtime.fail({ method: 'pullImage' }, 'no route to host', 3);
@@ -117,7 +117,7 @@ describe('a runtime that has lost its containers, as after a reboot', () => {
     expect([restartCount(), attempt()]).toEqual([1, 1]);
   });
 
-  it('a container that has never run is at 0', async () => {
+  it('the restart count of a container that has never run is 0', async () => {
     agent.runtime.fail({ method: 'pullImage' }, 'no route to host', 3);
     await agent.create(podOf());
     await agent.advance(600_000);
@@ -138,7 +138,7 @@ it('a pod with many containers is stopped without a warning about listeners of i
 });
 
 describe('init containers and sidecars', () => {
-  it('start one after the other, and the regular ones last; sidecars stop last, in the reverse order', async () => {
+  it('init containers start in order before the regular ones; sidecars stop last, in the reverse order', async () => {
     agent.runtime.script('init', { exitAfterMs: 3000 });
     for (const name of ['app', 'log', 'proxy']) agent.runtime.script(name, { stopMs: 4000, stopExitCode: 0 });
     await agent.create(
@@ -160,7 +160,7 @@ describe('init containers and sidecars', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
-  it('a sidecar that cannot be started again does not keep the regular containers from starting', async () => {
+  it('the regular containers start even if a sidecar cannot be restarted', async () => {
     agent.runtime.script('log', { exitAfterMs: 5000 }, {});
     agent.runtime.script('app', { exitAfterMs: 5000 }, {});
     await agent.create(podOf({ initContainers: [sidecar('log')] }));
@@ -170,7 +170,7 @@ describe('init containers and sidecars', () => {
     expect(agent.runtime.container('uid-1', 'log')).toMatchObject({ state: 'exited' });
   });
 
-  it('of an init container that is restarted only the last run is kept, and a new sandbox begins without any', async () => {
+  it('only the last run of a restarted init container is kept, and none of the previous sandbox', async () => {
     const crash = { exitAfterMs: 1000, exitCode: 1 };
     agent.runtime.script('init', crash, crash, crash, { exitAfterMs: 1000 });
     await agent.create(podOf({ initContainers: [{ name: 'init', image: 'init:1' }] }));
@@ -185,7 +185,7 @@ describe('init containers and sidecars', () => {
     expect(initRuns()).toMatchObject([{ state: 'running' }]);
   });
 
-  it('an init container that fails for good fails the pod', async () => {
+  it('an init container that fails with restartPolicy Never fails the pod', async () => {
     agent.runtime.script('init', { exitAfterMs: 1000, exitCode: 2 });
     await agent.create(podOf({ restartPolicy: 'Never', initContainers: [{ name: 'init', image: 'init:1' }] }));
     await agent.advance(5000);
@@ -211,7 +211,7 @@ describe('crash loop', () => {
     expect(agent.eventReasons('app')).toContain('BackOff');
   });
 
-  it('begins again after a run of more than ten minutes', async () => {
+  it('the delay starts over after a run of more than ten minutes', async () => {
     const crash = { exitAfterMs: 1000, exitCode: 1 };
     agent.runtime.script('app', crash, crash, crash, { exitAfterMs: 700_000, exitCode: 1 }, crash);
     await agent.create(podOf());
@@ -223,7 +223,7 @@ describe('crash loop', () => {
 });
 
 describe('a container whose spec cannot be met', () => {
-  it('waits with CreateContainerConfigError, and is created when the spec can be satisfied', async () => {
+  it('waits with CreateContainerConfigError until the spec can be satisfied', async () => {
     agent.runtime.fail({ method: 'createContainer' }, new ContainerConfigError('configmap "settings" not found'), 3);
     await agent.create(podOf());
     await agent.advance(60_000);
@@ -270,7 +270,7 @@ describe('images', () => {
 describe('events', () => {
   const messages = () => agent.events.map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
 
-  it('of a container that is pulled, created and started, and stopped', async () => {
+  it('Pulling, Pulled, Created, Started and Killing are recorded for a container', async () => {
     agent.runtime.delay({ method: 'pullImage' }, 65_350);
     await agent.create(podOf());
     await agent.advance(66_000);
@@ -284,7 +284,7 @@ describe('events', () => {
     ]);
   });
 
-  it('of failures: a container ID is replaced by the name, so that repeated events are aggregated', async () => {
+  it('the event of a failure names the container instead of its ID, so that repeated events are aggregated', async () => {
     agent.runtime.images.add('app:1');
     agent.runtime.fail({ method: 'createContainer' }, 'no space');
     agent.runtime.fail({ method: 'startContainer' }, 'failed to start container-2 for good');
@@ -301,7 +301,7 @@ describe('events', () => {
     ]);
   });
 
-  it('of a crash loop', async () => {
+  it('BackOff is recorded for a crash loop', async () => {
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 });
     await agent.create(podOf());
     await agent.advance(5000);
@@ -309,14 +309,14 @@ describe('events', () => {
   });
 });
 
-describe('a pod that cannot be synced', () => {
+describe('a pod whose sync fails', () => {
   const lines = () =>
     agent.logger.lines
       .filter(({ level }) => level !== 'debug' && level !== 'trace')
       .map(({ level, message, fields }) => `${level} ${message}: ${(fields as { reason?: string }).reason ?? ''}`);
   const failed = 'Failed to sync pod; it will be retried';
 
-  it('is logged once, again when the reason changes, every 10 minutes, and when a sync succeeds', async () => {
+  it('is logged once, when the reason changes, every 10 minutes, and when a sync succeeds', async () => {
     agent.runtime.images.add('app:1');
     agent.runtime.fail({ method: 'createContainer' }, 'no space', 70);
     agent.runtime.fail({ method: 'startContainer' }, 'no memory');
@@ -347,7 +347,7 @@ describe('hooks', () => {
     containers: [{ ...app, lifecycle }],
   });
 
-  it('preStop takes its time from the grace period', async () => {
+  it('the time of preStop counts towards the grace period', async () => {
     agent.runtime.script('app', { stopMs: Number.POSITIVE_INFINITY });
     await agent.create(podOf(withLifecycle({ preStop: { sleep: { seconds: 10 } } })));
     await agent.delete('web');
@@ -360,7 +360,7 @@ describe('hooks', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
-  it('preStop that hangs: the container is stopped after the grace period, with 2 s of its own', async () => {
+  it('after a preStop hook that hangs, the container gets 2 s to stop', async () => {
     agent.runtime.onExec(() => new Promise(() => {}));
     await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));
     await agent.delete('web');
@@ -370,7 +370,7 @@ describe('hooks', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
-  it('preStop that fails: an event, and the container is stopped', async () => {
+  it('a preStop hook that fails is recorded as an event, and the container is stopped', async () => {
     agent.runtime.onExec(() => ({ exitCode: 1, stdout: '', stderr: 'no' }));
     await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));
     await agent.delete('web');
@@ -379,7 +379,7 @@ describe('hooks', () => {
     expect(stops()).toEqual([['app', 30]]);
   });
 
-  it('postStart that fails kills the container, which is restarted with back-off', async () => {
+  it('a postStart hook that fails kills the container, which is restarted with back-off', async () => {
     agent.runtime.onExec(() => ({ exitCode: 1, stdout: 'out', stderr: 'no' }));
     await agent.create(podOf(withLifecycle({ postStart: { exec: { command: ['warm', 'up'] } } })));
     await agent.advance(25_000);
@@ -388,7 +388,7 @@ describe('hooks', () => {
     expect(agent.startTimes('app').length).toBeGreaterThan(1);
   });
 
-  it('an HTTP hook goes to the address of the pod and a port by its name', async () => {
+  it('an HTTP hook is sent to the address of the pod and to a named port', async () => {
     const urls: string[] = [];
     const { runtime, clock } = agent;
     const runner = createHandlerRunner({
@@ -413,7 +413,7 @@ describe('hooks', () => {
 });
 
 describe('deletion', () => {
-  it('graceful: the containers are asked to stop, the status shows how they ended, and the pod is deleted', async () => {
+  it('a graceful deletion stops the containers, reports how they ended, and deletes the pod', async () => {
     agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
     await agent.create(podOf());
     await agent.delete('web');
@@ -441,7 +441,7 @@ describe('deletion', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
-  it('forced: the pod is gone, and its containers are stopped with the grace period of the pod', async () => {
+  it('the containers of a force-deleted pod are stopped with the grace period of the pod', async () => {
     agent.runtime.script('app', { stopMs: 5000 });
     await agent.create(podOf());
     await agent.forceDelete('web');
@@ -451,7 +451,7 @@ describe('deletion', () => {
     expect(agent.workers.inspect()).toEqual([]);
   });
 
-  it('during an image pull that hangs: the pull is aborted, and nothing is started', async () => {
+  it('a deletion aborts an image pull that hangs, and nothing is started', async () => {
     agent.runtime.delay({ method: 'pullImage' }, 3_600_000);
     await agent.create(podOf());
     await agent.delete('web');
@@ -460,7 +460,7 @@ describe('deletion', () => {
     expect(agent.runtime.callsOf({ method: 'createContainer' })).toEqual([]);
   });
 
-  it('during a postStart hook that hangs', async () => {
+  it('a pod can be deleted while its postStart hook hangs', async () => {
     agent.runtime.onExec(() => new Promise(() => {}));
     await agent.create(podOf({ containers: [{ ...app, lifecycle: { postStart: { exec: { command: ['x'] } } } }] }));
     await agent.delete('web');
@@ -469,7 +469,7 @@ describe('deletion', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
-  it('recreation with the same name: both pods have their own lifecycle', async () => {
+  it('a pod that is recreated with the same name has its own lifecycle', async () => {
     agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
     await agent.create(podOf());
     await agent.forceDelete('web');
@@ -484,7 +484,7 @@ describe('deletion', () => {
 });
 
 describe('eviction', () => {
-  it('reports what the agent says of the pod, and resolves when its containers have ended', async () => {
+  it('the eviction is reported with its reason, and resolves when the containers have ended', async () => {
     agent.runtime.script('app', { stopMs: 3000 });
     await agent.create(podOf());
     const killed = killPodNow(agent.pod('ns', 'web'), {
@@ -504,7 +504,7 @@ describe('eviction', () => {
     expect(agent.client.pod('ns', 'web')).toBeDefined();
   });
 
-  it('reports the exit code of a container in CrashLoopBackOff, not 137', async () => {
+  it('an evicted container in CrashLoopBackOff keeps its exit code', async () => {
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 3 });
     await agent.create(podOf());
     await agent.advance(140_000);
@@ -524,7 +524,7 @@ describe('eviction', () => {
 });
 
 describe('volumes', () => {
-  it('a pod waits for its volumes, and they are unmounted before it is deleted', async () => {
+  it('a pod starts when its volumes are mounted, and is deleted when they are unmounted', async () => {
     const calls: string[] = [];
     let fails = true;
     agent = new TestAgent({
@@ -554,7 +554,7 @@ describe('volumes', () => {
 });
 
 describe('RestartAllContainers', () => {
-  it('requests a sync as soon as the containers are removed, so that they start before the next resync', async () => {
+  it('the containers start as soon as all are removed, without waiting for the next resync', async () => {
     const asked: string[] = [];
     const requestPodSync = (podUID: string) =>
       void asked.push(`${podUID}: ${agent.runtime.pod(podUID)!.containers.length}`);
@@ -566,7 +566,7 @@ describe('RestartAllContainers', () => {
     expect(asked).toEqual(['uid-1: 0']);
   });
 
-  it('removes all containers, and starts the pod again from its init containers', async () => {
+  it('all containers are removed, and the pod starts again with its init containers', async () => {
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
     agent.runtime.script('init', { exitAfterMs: 1000 });
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 88 }, {});
@@ -584,7 +584,7 @@ describe('RestartAllContainers', () => {
 });
 
 describe('activeDeadlineSeconds', () => {
-  it('fails the pod with DeadlineExceeded and stops its containers', async () => {
+  it('a pod past its deadline fails with DeadlineExceeded, and its containers are stopped', async () => {
     await agent.create(podOf({ activeDeadlineSeconds: 60 }));
     await agent.advance(59_000);
     expect(agent.status('web')?.phase).toBe('Running');
@@ -601,7 +601,7 @@ describe('activeDeadlineSeconds', () => {
 
 describe('a runtime that fails or hangs', () => {
   it.each(['getPod', 'runPodSandbox', 'createContainer', 'startContainer'] as const)(
-    '%s fails: the pod is tried again and runs',
+    'the pod runs although %s fails',
     async (method) => {
       agent.runtime.fail({ method, podUID: 'uid-1' }, 'runtime is down', 2);
       await agent.create(podOf());
@@ -615,15 +615,18 @@ describe('a runtime that fails or hangs', () => {
     ['runPodSandbox', 4],
     ['createContainer', 2],
     ['startContainer', 2],
-  ] as const)('%s hangs: it is given up after %i minutes, tried again, and the pod runs', async (method, minutes) => {
-    agent.runtime.delay({ method, podUID: 'uid-1' }, 86_400_000);
-    await agent.create(podOf());
-    await agent.advance(minutes * 60_000 + 80_000);
-    expect(agent.status('web')?.phase).toBe('Running');
-  });
+  ] as const)(
+    'a %s that hangs times out after %i minutes and is retried, and the pod runs',
+    async (method, minutes) => {
+      agent.runtime.delay({ method, podUID: 'uid-1' }, 86_400_000);
+      await agent.create(podOf());
+      await agent.advance(minutes * 60_000 + 80_000);
+      expect(agent.status('web')?.phase).toBe('Running');
+    },
+  );
 
   it.each(['getPod', 'stopContainer', 'stopPodSandbox'] as const)(
-    '%s fails while the pod is deleted',
+    'the pod is deleted although %s fails',
     async (method) => {
       await agent.create(podOf());
       agent.runtime.fail({ method, podUID: 'uid-1' }, 'runtime is down', 2);
@@ -634,7 +637,7 @@ describe('a runtime that fails or hangs', () => {
   );
 
   it.each(['getPod', 'stopContainer', 'stopPodSandbox'] as const)(
-    '%s hangs while the pod is deleted',
+    'the pod is deleted although %s hangs',
     async (method) => {
       await agent.create(podOf());
       agent.runtime.delay({ method, podUID: 'uid-1' }, 86_400_000);
@@ -644,7 +647,7 @@ describe('a runtime that fails or hangs', () => {
     },
   );
 
-  it('a sandbox that was lost is not replaced before it has been stopped', async () => {
+  it('a lost sandbox is stopped before it is replaced', async () => {
     await agent.create(podOf());
     const { id } = agent.runtime.pod('uid-1')!.sandboxes![0]!;
     agent.runtime.setSandbox(id, { ready: false });
@@ -709,7 +712,7 @@ describe('after a restart of the agent', () => {
   });
 });
 
-describe('probes that are made', () => {
+describe('probes', () => {
   const probe = { exec: { command: ['check'] }, periodSeconds: 10, failureThreshold: 3 };
   /** Which probes fail now, by the command's argument. */
   let failing: Set<string>;
@@ -797,7 +800,7 @@ describe('resize', () => {
     agent.status('web')?.conditions?.filter(({ type }) => type.startsWith('PodResize')) ?? [];
   const resizeEvents = () => agent.eventReasons().filter((reason) => reason.startsWith('Resize'));
 
-  it('accepted: the running container gets its new resources, and the pod status shows them', async () => {
+  it('an accepted resize is applied to the running container and shown in the pod status', async () => {
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
     const { id } = agent.runtime.container('uid-1', 'app')!;
     agent.runtime.delay({ method: 'updateContainerResources' }, 5000);
@@ -818,7 +821,7 @@ describe('resize', () => {
     expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeCompleted']);
   });
 
-  it('allocated while a sync of the old pod waits for the runtime: it is reported as completed once, when it is', async () => {
+  it('a resize that is allocated during a sync is reported as completed once, after it is applied', async () => {
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
     agent.runtime.delay({ method: 'getPod' }, 500);
     agent.workers.updatePod({ updateType: 'sync', pod: agent.pod('ns', 'web') });
@@ -833,7 +836,7 @@ describe('resize', () => {
     expect(agent.events.find(({ reason }) => reason === 'ResizeCompleted')?.message).toContain('2Gi');
   });
 
-  it('policy RestartContainer: the container is restarted with its new resources', async () => {
+  it('with the policy RestartContainer, the container is restarted with its new resources', async () => {
     const resizePolicy = [{ resourceName: 'memory', restartPolicy: 'RestartContainer' }];
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi'), resizePolicy }] }));
     await agent.resize('web', memory('2Gi'));
@@ -847,7 +850,7 @@ describe('resize', () => {
     );
   });
 
-  it('the runtime refuses: the condition has the reason, and a retry completes the resize', async () => {
+  it('a resize that the runtime refuses has a condition with the reason, and is retried', async () => {
     await agent.create(podOf({ containers: [{ ...app, resources: memory('2Gi') }] }));
     agent.runtime.fail({ method: 'updateContainerResources' }, 'in use', 2);
     await agent.resize('web', memory('1Gi'));
@@ -859,7 +862,7 @@ describe('resize', () => {
     expect(resizeEvents()).toEqual(['ResizeStarted', 'ResizeError', 'ResizeCompleted']);
   });
 
-  it('deferred: the pod keeps its resources until another pod frees resources', async () => {
+  it('a deferred resize is applied when another pod frees resources', async () => {
     const capacity = '3Gi';
     const admit: PodAdmitHandler['admit'] = ({ pod, otherPods, operation }) => {
       const wanted = [pod, ...otherPods].map((each) => podRequests(each)['memory'] ?? '0');
@@ -891,7 +894,7 @@ describe('resize', () => {
     expect(agent.status('web')?.containerStatuses?.[0]?.allocatedResources).toEqual({ memory: '3Gi' });
   });
 
-  it('a runtime that cannot resize: Infeasible', async () => {
+  it('a resize is Infeasible in a runtime without updateContainerResources', async () => {
     agent = new TestAgent({ runtimeOptions: { resizes: false } });
     await agent.create(podOf({ containers: [{ ...app, resources: memory('1Gi') }] }));
     await agent.resize('web', memory('2Gi'));

@@ -151,7 +151,7 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       expect(expectOk(await server().pods.delete(name, { gracePeriodSeconds: -1 }))).toEqual(first);
     });
 
-    it('removed after the grace period, the response contains the object as it was', async () => {
+    it('the response to the removal after the grace period contains the last state of the object', async () => {
       const { name } = await create({ metadata: { finalizers } });
       await server().pods.delete(name, { gracePeriodSeconds: 0 });
       const response = await server().pods.patch(name, { metadata: { finalizers: null } }, MERGE_PATCH);
@@ -159,7 +159,7 @@ export function describeDelete(server: () => ContractServer, { isAsNewest }: Con
       await expectGone(name);
     });
 
-    it('removed within the grace period, the object stays', async () => {
+    it('an object whose finalizers are removed within the grace period stays', async () => {
       const { name } = await create({ metadata: { finalizers } });
       await server().pods.delete(name);
       expectOk(await server().pods.patch(name, { metadata: { finalizers: null } }, MERGE_PATCH));

@@ -49,7 +49,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       events.close();
     });
 
-    it('from a resourceVersion sends each later change once, however late it is opened', async () => {
+    it('sends each change after its resourceVersion once, however late it is opened', async () => {
       const { name, pod } = await createPod();
       await server().pods.patchStatus(name, { phase: 'Running' });
       const events = await watch({ ...byRun(name), resourceVersion: pod.metadata.resourceVersion });
@@ -172,7 +172,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
   });
 
   describe.concurrent('the end of a watch', () => {
-    it('is clean after timeoutSeconds', async () => {
+    it('ends cleanly after timeoutSeconds', async () => {
       const { name } = await createPod();
       const events = await readToEnd(await watch({ ...byRun(name), resourceVersion: '0', timeoutSeconds: '1' }));
       expect(events.map(brief)).toEqual(['ADDED Pending']);

@@ -16,7 +16,7 @@ describeOnServers(
   () => ({}),
   (cluster) => {
     it(
-      'pods in every stage go on, and what they did in the meantime is written',
+      'pods in every stage continue during a restart of the API server, and their changes are written afterwards',
       async (context) => {
         const starting = await cluster().create(uniqueName('starting'), { initContainers: [init], containers: [app] });
         const job = await cluster().create(uniqueName('job'), { restartPolicy: 'Never', containers: [app] });
@@ -112,7 +112,7 @@ describeOnServers(
     );
 
     it(
-      'a pod that is deleted by force as soon as the API server is back is killed',
+      'a pod that is force-deleted as soon as the API server is back is killed',
       async (context) => {
         const pod = await cluster().create(uniqueName('forced'), { containers: [app] });
         const again = async (): Promise<void> => {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { TestCluster } from '../../agent/node-agent/test-cluster.ts';
 import { PodHistory } from './pod-history.ts';
 
-it('a crash loop: what the API server shows, and a start after 0, 10, 20, 40 and 80 s, each with the next tick of a second and the half second that its creation takes', async () => {
+it('a crash-looping container starts after 0, 10, 20, 40 and 80 s, and each state is shown', async () => {
   await using cluster = await TestCluster.start();
   const history = new PodHistory();
   cluster.server.pods.subscribe(({ pod }) => history.seen(pod));

@@ -17,7 +17,7 @@ describeOnServers(
   'the end of a pod',
   () => ({}),
   (cluster) => {
-    it.concurrent('preStop: the container runs until its hook has ended, and then has the rest of the time', async (context) => {
+    it.concurrent('a container runs until its preStop hook has ended, and then has the rest of the grace period', async (context) => {
       let endHook = (): void => {};
       const hook = new Promise<void>((resolve) => (endHook = resolve));
       let wasCalled = false;
@@ -50,7 +50,7 @@ describeOnServers(
       context.expect(pod.stops).toEqual([expect.stringMatching(/^app (29|30)$/)]);
     });
 
-    it.concurrent('a container that does not end is killed after the grace period', async (context) => {
+    it.concurrent('a container that does not stop is killed after the grace period', async (context) => {
       cluster().runtime.script('stubborn', { stopMs: Number.POSITIVE_INFINITY });
       const pod = await cluster().create(uniqueName('stubborn'), {
         containers: [stubborn],
@@ -86,7 +86,7 @@ describeOnServers(
       context.expect(pod.stops.at(-1)).toBe('patient 2');
     });
 
-    it.concurrent('forced: the object is gone, and the container is stopped', async (context) => {
+    it.concurrent('a force-deleted pod is gone immediately, and its container is stopped', async (context) => {
       const pod = await cluster().create(uniqueName('forced'), { containers: [app] });
       const life = [
         ...running,
@@ -99,7 +99,7 @@ describeOnServers(
       context.expect(pod.stops).toEqual([expect.stringMatching(/^app (2|30)$/)]);
     });
 
-    it.concurrent('forced and created again: the new pod does not wait for the old one, and inherits nothing from it', async (context) => {
+    it.concurrent('a pod that is recreated after a forced deletion does not wait for the old one, and inherits nothing', async (context) => {
       const name = uniqueName('again');
       cluster().runtime.script('leaver', { stopMs: Number.POSITIVE_INFINITY }, {});
       const spec = { containers: [{ name: 'leaver', image }], terminationGracePeriodSeconds: 3 };
@@ -133,7 +133,7 @@ describeOnServers(
       context.expect([first.starts, second.starts]).toEqual([{ leaver: 1 }, { leaver: 1 }]);
     });
 
-    it.concurrent('during an image pull: the pull is aborted, and nothing is started', async (context) => {
+    it.concurrent('a deletion during an image pull aborts the pull, and nothing is started', async (context) => {
       cluster().runtime.delay({ method: 'pullImage', image: 'large:1' }, 3_600_000);
       const pod = await cluster().create(uniqueName('pulling'), { containers: [{ name: 'app', image: 'large:1' }] });
       const life = [
@@ -148,7 +148,7 @@ describeOnServers(
       context.expect(pod.starts).toEqual({});
     });
 
-    it.concurrent('evicted: it fails with the reason and stays until a user deletes it', async (context) => {
+    it.concurrent('an evicted pod fails with the reason and stays until a user deletes it', async (context) => {
       const pod = await cluster().create(uniqueName('evicted'), { containers: [app] });
       const evict: Step = async () => {
         const wasEvicted = await cluster().agent.evict(pod.object, {

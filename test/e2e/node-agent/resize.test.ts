@@ -28,7 +28,7 @@ describeOnServers(
   'resizes',
   () => ({ canAdmitPod, node }),
   (cluster) => {
-    it.concurrent('that is deferred waits until another pod is gone, and is done without a restart', async (context) => {
+    it.concurrent('a deferred resize is applied without a restart when another pod is gone', async (context) => {
       const large = await cluster().create(uniqueName('large'), specOf('3'));
       await large.shows('Running Ready: app running cpu 3');
       const pod = await cluster().create(uniqueName('resized'), specOf('1'));
@@ -51,7 +51,7 @@ describeOnServers(
         .toHaveLength(1);
     });
 
-    it.concurrent('that is infeasible is refused, and a smaller one is completed', async (context) => {
+    it.concurrent('an infeasible resize is refused, and a smaller one is applied', async (context) => {
       const pod = await cluster().create(uniqueName('greedy'), specOf('1'));
       const life = [
         'Pending',

@@ -49,7 +49,7 @@ describeOnServers(
   'static pods',
   () => ({ sources: [fileSource({ path: directory })] }),
   (cluster) => {
-    it.concurrent('a manifest is added and removed: its mirror pod comes and goes', async (context) => {
+    it.concurrent('the mirror pod is created with the manifest and deleted with it', async (context) => {
       const name = uniqueName('static');
       const pod = await write(cluster(), name, { name: 'app', image: 'app:1' });
       const remove: Step = () => {
@@ -63,7 +63,7 @@ describeOnServers(
       context.expect(pod.starts).toEqual({ app: 1 });
     });
 
-    it.concurrent('a manifest is edited: the new pod starts when the old one has ended, with a new mirror pod', async (context) => {
+    it.concurrent('an edited manifest starts a new pod, with a new mirror pod, when the old one has ended', async (context) => {
       const name = uniqueName('edited');
       const first = await write(cluster(), name, { name: 'app', image: 'app:1' });
       await first.shows(running);

@@ -8,7 +8,7 @@ const nodeName = 'agent';
 const addresses = ['10.0.0.1'];
 const path = `/api/v1/nodes/${nodeName}`;
 
-it('taints the Node that it adopts, once, and keeps the taints of others', async () => {
+it('an adopted Node is tainted once, and keeps its other taints', async () => {
   await using server = await APIServer.start();
   const transport = createKubeTransport(server.kubeconfig());
   const run = async (isTainted: boolean): Promise<unknown> => {
@@ -26,7 +26,7 @@ it('taints the Node that it adopts, once, and keeps the taints of others', async
   await transport.close();
 });
 
-it('logs in one line, without a stack trace, that a node user may not delete its Node', async () => {
+it('a node user that may not delete its Node is logged in one line, without a stack trace', async () => {
   await using server = await APIServer.start({ nodeUsers: [nodeName] });
   const transport = createKubeTransport(server.kubeconfig(nodeName));
   const logger = recordingLogger();

@@ -14,7 +14,7 @@ function setUp() {
 }
 
 describe('an outage', () => {
-  it('stops the server for its duration, and reports how long', async () => {
+  it('stops the server for its duration, and reports it', async () => {
     const { clock, calls, outage } = setUp();
     expect(outage.describe()).toBe('The API server is up.');
     outage.begin();

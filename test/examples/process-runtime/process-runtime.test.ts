@@ -64,7 +64,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('stopContainer', () => {
-    it('asks the whole process group to end, and returns when it has', async () => {
+    it('signals the process group and resolves when it has ended', async () => {
       const id = await test.run(sh("trap 'exit 3' TERM; sleep 3600 & wait"));
       await test.runtime.stopContainer(id, 60);
       expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 3 });
@@ -88,7 +88,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toMatchObject({ exitCode: 137, reason: 'Error' });
     });
 
-    it('that is aborted leaves the container to the next call, which may have a shorter grace period', async () => {
+    it('an aborted stopContainer leaves the container to the next call, which may have a shorter grace period', async () => {
       const id = await test.run(sh("trap '' TERM; while true; do sleep 0.05; done"));
       const controller = new AbortController();
       const stopping = test.runtime.stopContainer(id, 3600, { signal: controller.signal });
@@ -101,7 +101,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('the next agent', () => {
-    it('finds a container that runs, and stops it', async () => {
+    it('finds a running container and stops it', async () => {
       const id = await test.run(sh('sleep 3600'));
       const before = await test.status(id);
       await test.restart();
@@ -110,7 +110,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toMatchObject({ exitCode: 143 });
     });
 
-    it('learns the true exit code of a container that ended without an agent', async () => {
+    it('reports the exit code of a container that ended without an agent', async () => {
       const id = await test.run(sh('while [ ! -e go ]; do sleep 0.05; done; exit 42'));
       test.runtime.close();
       writeFileSync(join(test.files(id), 'root', 'go'), '');
@@ -120,7 +120,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(existsSync(test.directory.socket(id.replace('process://', '')))).toBe(false);
     });
 
-    it('never starts a container whose start was requested but not begun', async () => {
+    it('does not start a container whose start was requested but did not begin', async () => {
       const id = await test.create(sh('echo ran'));
       writeFileSync(join(test.files(id), 'start'), '');
       await test.restart();
@@ -128,7 +128,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(existsSync(join(test.files(id), 'start'))).toBe(false);
     });
 
-    it('removes a container that was only half created', async () => {
+    it('removes a container that was only partly created', async () => {
       const id = await test.create(sh('echo ran'));
       const half = test.files(`${id}x`);
       mkdirSync(join(half, 'root'), { recursive: true });
@@ -137,7 +137,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toBeDefined();
     });
 
-    it('adopts the container of an agent that was killed before it knew that the container runs', async () => {
+    it('adopts a container whose start the killed agent did not observe', async () => {
       const id = await test.run(sh('sleep 3600'));
       const path = test.directory.socket(id.replace('process://', ''));
       const killed = new Socket().pause().connect(path);
@@ -168,7 +168,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(readdirSync(test.directory.sockets)).toEqual([]);
     });
 
-    it('removes the directory of a pod whose removal ended after that of its sandbox', async () => {
+    it('removes the directory of a pod whose sandbox is already removed', async () => {
       const id = await test.run(sh('exit 0'));
       await test.exited(id);
       await test.runtime.removeContainer(id);
@@ -194,7 +194,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('a shim that is killed', () => {
-    it('leaves no process of its container behind, and the container counts as killed', async () => {
+    it('a killed shim leaves no process of its container behind, and the container counts as killed', async () => {
       const id = await test.run(sh("trap '' TERM HUP; sleep 3600 & sleep 3600"));
       process.kill(shimPid(test.files(id))!, 'SIGKILL');
       const status = await test.exited(id);
@@ -204,7 +204,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toEqual(status);
     });
 
-    it('whose folder cannot be written to does not end the agent', async () => {
+    it('a killed shim whose folder cannot be written does not end the agent', async () => {
       const id = await test.run(sh('sleep 3600'));
       const pid = shimPid(test.files(id))!;
       rmSync(test.files(id), { recursive: true });
@@ -212,7 +212,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.exited(id)).toMatchObject({ exitCode: 137, reason: 'ContainerStatusUnknown' });
     });
 
-    it('while there is no agent: the next one reports it', async () => {
+    it('a shim that is killed while there is no agent is reported by the next one', async () => {
       const id = await test.run(sh('sleep 3600'));
       test.runtime.close();
       process.kill(shimPid(test.files(id))!, 'SIGKILL');
@@ -221,7 +221,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(await test.status(id)).toMatchObject({ state: 'exited', exitCode: 137, reason: 'ContainerStatusUnknown' });
     });
 
-    it('never leads to a signal to another process that reuses its PID', async () => {
+    it('no signal is sent to another process that reuses the PID of a killed shim', async () => {
       const id = await test.run(sh('exit 0'));
       await test.exited(id);
       const stranger = spawn('sleep', ['3600'], { detached: true, stdio: 'ignore' });
@@ -239,13 +239,13 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('execSync', () => {
-    it('has the environment and the working directory of the container', async () => {
+    it('a command has the environment and the working directory of the container', async () => {
       const id = await test.run(sh('sleep 3600', { env: [{ name: 'GREETING', value: 'hello' }] }));
       const result = await test.runtime.execSync(id, ['sh', '-c', 'echo $GREETING; pwd >&2; exit 5'], 10_000);
       expect(result).toEqual({ exitCode: 5, stdout: 'hello\n', stderr: `${join(test.files(id), 'root')}\n` });
     });
 
-    it('after a restart of the agent, too', async () => {
+    it('a command can be run after a restart of the agent', async () => {
       const id = await test.run(sh('sleep 3600', { env: [{ name: 'GREETING', value: 'hello' }] }));
       await test.restart();
       expect(await test.runtime.execSync(id, ['sh', '-c', 'echo $GREETING'], 10_000)).toMatchObject({
@@ -253,7 +253,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       });
     });
 
-    it('kills the command after the time-out', async () => {
+    it('a command is killed after its time-out', async () => {
       const id = await test.run(sh('sleep 3600'));
       const pidFile = join(test.files(id), 'root', 'pid');
       await expect(test.runtime.execSync(id, ['sh', '-c', 'echo $$ >pid; sleep 3600'], 200)).rejects.toThrow(
@@ -263,7 +263,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       await expect.poll(() => livingGroups([pid])).toEqual([]);
     });
 
-    it('ends with the container', async () => {
+    it('a command ends with its container', async () => {
       const id = await test.run(sh('sleep 3600'));
       const running = test.runtime.execSync(id, ['sleep', '3600'], 3_600_000);
       await Promise.all([
@@ -273,12 +273,12 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       await expect(test.runtime.execSync(id, ['true'], 1000)).rejects.toThrow('does not run');
     });
 
-    it('rejects when there is no such command', async () => {
+    it('a missing command is an error', async () => {
       const id = await test.run(sh('sleep 3600'));
       await expect(test.runtime.execSync(id, ['does-not-exist'], 10_000)).rejects.toThrow('ENOENT');
     });
 
-    it('ends when the agent is killed', async () => {
+    it('a command ends when the agent is killed', async () => {
       const id = await test.run(sh('sleep 3600'));
       const running = test.runtime.execSync(id, ['sh', '-c', 'echo $$ >pid; exec sleep 3600'], 3_600_000);
       running.catch(() => {});
@@ -294,7 +294,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('logs', () => {
-    it('are in the CRI format, in a file that only the user can read', async () => {
+    it('logs are in the CRI format, in a file that only the user can read', async () => {
       await test.exited(await test.run(sh('echo out; echo err >&2; printf "no newline"')));
       const lines = readFileSync(test.logFile(), 'utf8').trimEnd().split('\n');
       const time = '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d+Z';
@@ -305,7 +305,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(statSync(test.logFile()).mode & 0o777).toBe(0o600);
     });
 
-    it('are kept for each run until it is removed', async () => {
+    it('the log of a run is kept until the run is removed', async () => {
       const first = await test.run(sh('echo one'));
       await test.exited(first);
       await test.exited(await test.run(sh('echo two'), 1));
@@ -317,7 +317,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('the environment', () => {
-    it('inherits only PATH from the agent', async () => {
+    it('a container inherits only PATH from the agent', async () => {
       process.env['AGENT_SECRET'] = 'hush';
       await test.exited(await test.run({ name: 'c', command: ['env'], env: [{ name: 'A.B', value: 'x' }] }));
       delete process.env['AGENT_SECRET'];
@@ -329,14 +329,14 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(names.toSorted((a, b) => a.localeCompare(b, 'en'))).toEqual(['A.B', 'HOME', 'HOSTNAME', 'PATH']);
     });
 
-    it('is in a file that only the user can read', async () => {
+    it('the environment is in a file that only the user can read', async () => {
       const id = await test.create(sh('true', { env: [{ name: 'PASSWORD', value: 'hush' }] }));
       expect(statSync(join(test.files(id), 'env.json')).mode & 0o777).toBe(0o600);
       expect(readFileSync(join(test.files(id), 'config.json'), 'utf8')).not.toContain('hush');
     });
   });
 
-  it('a resize is shown, by the next agent, too', async () => {
+  it('a resize is shown, also by the next agent', async () => {
     const id = await test.run(sh('sleep 3600'));
     const resources = { requests: { cpu: '200m' } };
     await test.runtime.updateContainerResources(id, resources);
@@ -346,7 +346,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
   });
 
   describe('sandboxes', () => {
-    it('have the addresses of the machine, unless the pod uses hostNetwork', async () => {
+    it('a sandbox has the addresses of the machine, unless the pod uses hostNetwork', async () => {
       const network = { ip: '192.0.2.1', additionalIPs: ['2001:db8::1'] };
       expect((await test.runtime.getPod('uid-1'))?.sandboxes).toMatchObject([{ ready: true, attempt: 0, network }]);
       const host = { metadata: { namespace: 'default', name: 'host', uid: 'uid-2' }, spec: { hostNetwork: true } };
@@ -356,7 +356,7 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(sandbox).not.toHaveProperty('network');
     });
 
-    it('kill their processes when they are stopped, and leave no file when they are removed', async () => {
+    it('a stopped sandbox has no processes, and a removed one leaves no files', async () => {
       const id = await test.run(sh('sleep 3600'));
       const pid = test.pid(id);
       await test.runtime.stopPodSandbox(test.sandboxID);
