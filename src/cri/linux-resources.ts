@@ -122,7 +122,7 @@ export function resourcesFromStatus({
   memory_limit_in_bytes: memoryLimit,
 }: CRIMessage<'LinuxContainerResources'>): ResourceRequirementsInput {
   return {
-    requests: shares > minShares ? { cpu: `${Math.ceil((shares * milliCPUPerCPU) / sharesPerCPU)}m` } : {},
+    requests: shares > 0 ? { cpu: `${Math.ceil((shares * milliCPUPerCPU) / sharesPerCPU)}m` } : {},
     limits: {
       ...(quota > 0 && period > 0 && { cpu: `${Math.trunc((quota * milliCPUPerCPU) / period)}m` }),
       ...(memoryLimit > 0 && { memory: binarySI(memoryLimit) }),

@@ -116,8 +116,13 @@ describe('resourcesFromStatus', () => {
     });
   });
 
-  it('have no request for the least shares, and no limit that is not set', () => {
-    const none = { cpu_shares: 2, cpu_quota: 0, cpu_period: 100_000, memory_limit_in_bytes: 0 };
+  it('have the least request for the least shares, so that an earlier one is not kept', () => {
+    const least = { ...status, ...unused, cpu_shares: 2, memory_swap_limit_in_bytes: 0 };
+    expect(resourcesFromStatus(least)).toMatchObject({ requests: { cpu: '2m' } });
+  });
+
+  it('have no request and no limit that is not set', () => {
+    const none = { cpu_shares: 0, cpu_quota: 0, cpu_period: 100_000, memory_limit_in_bytes: 0 };
     expect(resourcesFromStatus({ ...none, ...unused, memory_swap_limit_in_bytes: 0 })).toEqual({
       requests: {},
       limits: {},

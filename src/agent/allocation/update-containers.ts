@@ -1,3 +1,4 @@
+import { quantityValue } from '../../kube/quantity.ts';
 import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { ContainerToUpdate } from '../actions/pod-actions.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
@@ -6,7 +7,7 @@ import { amountOf, compareAmounts, containerResources, resizableResources } from
 
 export interface UpdateContainersOptions {
   /** A runtime that has `updateContainerResources`. */
-  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources' | 'updatePodResources'>;
+  readonly runtime: Pick<ContainerRuntime, 'listPodStats' | 'updateContainerResources' | 'updatePodResources'>;
   readonly actuatedResources: ActuatedResources;
   readonly signal: AbortSignal;
 }
@@ -15,14 +16,13 @@ export interface UpdateContainersOptions {
  * Gives the running containers of a pod their allocated resources, one resource after the other, and
  * records what the runtime has applied. Rejects with the runtime's first error; the next sync does the
  * rest. Source: kubelet `updatePodContainerResources`.
- *
- * Divergence: the kubelet does not lower a memory limit below the usage. Here the runtime must check that.
  */
 export async function updateContainers(
   pod: ValidPod,
   containersToUpdate: readonly ContainerToUpdate[],
   { runtime, actuatedResources, signal }: UpdateContainersOptions,
 ): Promise<void> {
+  await requireLimitsAboveUsage(pod, containersToUpdate, { runtime, actuatedResources, signal });
   await runtime.updatePodResources?.(pod, 'before', { signal });
   for (const { containerID, container, resource } of containersToUpdate) {
     signal.throwIfAborted();
@@ -41,4 +41,42 @@ export async function updateContainers(
     actuatedResources.set(pod, container.name, resources);
   }
   await runtime.updatePodResources?.(pod, 'after', { signal });
+}
+
+/**
+ * Rejects if a memory limit would be lowered below the usage, where the runtime measures it. Source: kubelet
+ * `validateMemoryResizeAction`.
+ *
+ * Divergence: the kubelet compares the limit of the pod's cgroup, too.
+ */
+async function requireLimitsAboveUsage(
+  pod: ValidPod,
+  containersToUpdate: readonly ContainerToUpdate[],
+  { runtime, actuatedResources, signal }: UpdateContainersOptions,
+): Promise<void> {
+  const { uid } = pod.metadata;
+  const memoryLimits = new Map<string, string>();
+  for (const { container, resource } of containersToUpdate) {
+    if (resource !== 'memory') continue;
+    const desired = amountOf(containerResources(pod, container).limits, 'memory');
+    const current = amountOf(actuatedResources.get(uid, container.name)?.limits, 'memory');
+    const isUnlimited = compareAmounts(current, '0') === 0;
+    if (compareAmounts(desired, '0') !== 0 && (isUnlimited || compareAmounts(desired, current) < 0))
+      memoryLimits.set(container.name, desired);
+  }
+  if (memoryLimits.size === 0 || runtime.listPodStats === undefined) return;
+  const stats = (await runtime.listPodStats({ signal })).find(({ podRef }) => podRef.uid === uid);
+  const errors = (stats?.containers ?? []).flatMap(({ name, memory }) => {
+    const limit = memoryLimits.get(name);
+    if (limit === undefined) return [];
+    const usageBytes = memory?.usageBytes ?? memory?.workingSetBytes;
+    if (usageBytes === undefined) return [`missing container ${JSON.stringify(name)} memory usage`];
+    const limitBytes = quantityValue(limit) ?? 0;
+    if (usageBytes < limitBytes) return [];
+    return [
+      `attempting to set container ${JSON.stringify(name)} memory limit (${limitBytes}) below current usage (${usageBytes})`,
+    ];
+  });
+  if (errors.length > 0)
+    throw new Error(`cannot decrease memory limits: ${errors.length === 1 ? errors[0] : `[${errors.join(', ')}]`}`);
 }
