@@ -5,7 +5,7 @@ import type { TracedSync, Tracing } from '../tracing.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
-import type { Admission } from './client-limiter.ts';
+import { type Admission, unlimited } from './client-limiter.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { SyncResult } from './pod-syncer.ts';
 import type { StatusSyncer } from './when-stale.ts';
@@ -48,12 +48,6 @@ interface InFlightSync {
   phase: SyncPhase;
 }
 
-/** What limits a sync. */
-export interface SyncLimits {
-  readonly signal: AbortSignalLike;
-  readonly admission: Admission;
-}
-
 /** The syncs in flight, at most one per pod: GET, PATCH and DELETE. */
 export class InFlightSyncs {
   readonly #options: InFlightSyncsOptions;
@@ -86,21 +80,24 @@ export class InFlightSyncs {
     return undefined;
   }
 
-  /** Syncs these pods, at most `concurrency` at a time; a pod already in flight is synced afterwards. */
-  async syncAll(uids: readonly string[], concurrency: number, limits: SyncLimits): Promise<SyncBatchResult> {
+  /**
+   * Syncs these pods, at most `concurrency` at a time and without the client's limits; a pod already in
+   * flight is synced afterwards.
+   */
+  async syncAll(uids: readonly string[], concurrency: number, signal: AbortSignalLike): Promise<SyncBatchResult> {
     const kinds: SyncResult['kind'][] = [];
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
-      for (const uid of remaining) kinds.push(await this.#startInTurn(uid, limits));
+      for (const uid of remaining) kinds.push(await this.#startInTurn(uid, signal));
     };
     await Promise.all(Array.from({ length: Math.min(concurrency, uids.length) }, worker));
     const count = (kind: SyncResult['kind']): number => kinds.filter((each) => each === kind).length;
     return { tried: kinds.length, written: count('written'), unchanged: count('unchanged'), failed: count('failed') };
   }
 
-  async #startInTurn(uid: string, limits: SyncLimits): Promise<SyncResult['kind']> {
+  async #startInTurn(uid: string, signal: AbortSignalLike): Promise<SyncResult['kind']> {
     while (this.#syncs.has(uid)) await this.#syncs.get(uid)?.ended;
-    return this.start(uid, limits);
+    return this.start(uid, signal, unlimited);
   }
 
   /** Resolves when all syncs in flight have ended. */
@@ -112,7 +109,7 @@ export class InFlightSyncs {
    * Starts the sync of a pod that is not in flight. The pod is in flight immediately, before any other
    * code runs. Never rejects.
    */
-  start(uid: string, { signal, admission }: SyncLimits): Promise<SyncResult['kind']> {
+  start(uid: string, signal: AbortSignalLike, admission: Admission): Promise<SyncResult['kind']> {
     const { clock } = this.#options;
     const permits: SyncPermits = {
       signal,

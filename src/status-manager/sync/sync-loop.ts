@@ -9,9 +9,9 @@ import type { Metrics } from '../metrics.ts';
 import type { Tracing } from '../tracing.ts';
 import type { APIOutage } from './api-outage.ts';
 import type { BackOff } from './back-off.ts';
-import { type ClientLimiter, unlimited } from './client-limiter.ts';
+import type { ClientLimiter } from './client-limiter.ts';
 import type { FullBatch } from './full-batch.ts';
-import { InFlightSyncs, type SyncBatchResult, type SyncLimits } from './in-flight-syncs.ts';
+import { InFlightSyncs, type SyncBatchResult } from './in-flight-syncs.ts';
 import { LoopInspection, type ManagerState } from './loop-inspection.ts';
 import { IdleWaiters, WakeUp } from './loop-signals.ts';
 import type { Outcomes } from './outcomes.ts';
@@ -164,8 +164,7 @@ export class SyncLoop {
     const uids: string[] = [];
     if (all) await fullBatch.run((uid, needsSync) => needsSync && uids.push(uid), this.#signal);
     else uids.push(...cache.uidsOfUnsentVersions());
-    const limits: SyncLimits = { signal: this.#signal, admission: unlimited };
-    const result = await this.#inFlight.syncAll(uids, concurrency, limits);
+    const result = await this.#inFlight.syncAll(uids, concurrency, this.#signal);
     if (all) this.#endFullBatch();
     return result;
   }
@@ -308,7 +307,7 @@ export class SyncLoop {
       !this.#signal.aborted
     ) {
       const uid = this.#queue.take()!;
-      if (!inFlight.has(uid)) void inFlight.start(uid, { signal: this.#signal, admission: limiter.admission() });
+      if (!inFlight.has(uid)) void inFlight.start(uid, this.#signal, limiter.admission());
     }
   }
 
