@@ -14,7 +14,7 @@ export interface DecodedObject {
   readonly [member: string]: unknown;
 }
 
-/** What came of decoding: the object, and what strict validation refuses in it. */
+/** The result of decoding: the object, and what strict validation refuses. */
 interface Decoded {
   readonly object: DecodedObject;
   readonly strictErrors: readonly string[];
@@ -109,7 +109,7 @@ function treatStrictErrors(
   for (const error of errors) warn(error);
 }
 
-/** What a client left out of the metadata, or may not set there, from the stored object. */
+/** The metadata with members of the stored object that the client omitted or may not set. */
 export function withServerMetadata(sent: SentMetadata, old: StoredObject): SentMetadata {
   const { metadata } = old;
   return {

@@ -111,7 +111,7 @@ export function eventFromEventsAPI(event: JSONObject): JSONObject {
   };
 }
 
-/** A v1 event in the members of `events.k8s.io`, where these two are left out when they are empty. */
+/** A v1 event in the members of `events.k8s.io`, which omits these two when they are empty. */
 export function eventToEventsAPI(event: JSONObject): JSONObject {
   const result: JSONObject = { ...renamed(event, new Map(eventMembers)), apiVersion: 'events.k8s.io/v1' };
   for (const member of ['reportingController', 'reportingInstance']) if (result[member] === '') delete result[member];

@@ -107,8 +107,8 @@ interface Continue {
 }
 
 /**
- * One page of a list. Divergence: a later page shows the present objects, not those of the first
- * page's resourceVersion.
+ * One page of a list. Divergence: a later page shows the current objects, not those of the first page's
+ * resourceVersion.
  */
 export function listPage(
   store: ObjectStore,

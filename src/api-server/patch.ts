@@ -59,7 +59,10 @@ function sizeOf(document: unknown, pointer: unknown): number {
   return JSON.stringify(fastJSONPatch.getValueByPointer(document, String(pointer)) ?? null).length;
 }
 
-/** Applies one operation to the document, which is changed. Two readings differ from RFC 6902, as the real server's do. */
+/**
+ * Applies one operation to the document, which is changed. Deviates from RFC 6902 in two cases, as the
+ * real server does.
+ */
 function afterOperation(document: unknown, operation: Operation): unknown {
   const { op, path } = operation;
   if (op === 'test' && operation.value == null && fastJSONPatch.getValueByPointer(document, path) == null)

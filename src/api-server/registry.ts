@@ -324,7 +324,7 @@ function withTopologyLabels(store: ObjectStore, object: StoredObject): StoredObj
   return { ...object, metadata: { ...object.metadata, labels: merged } };
 }
 
-/** What a dry run creates has no resourceVersion. */
+/** An object created by a dry run has no resourceVersion. */
 function withoutEmptyRevision(object: StoredObject): StoredObject {
   if (object.metadata.resourceVersion !== '') return object;
   const { resourceVersion: _empty, ...metadata } = object.metadata;

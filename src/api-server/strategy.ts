@@ -13,19 +13,22 @@ export interface DeleteOptions {
   readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
 }
 
-/** What is particular to one kind. Source: `rest.RESTCreateStrategy`, `rest.RESTUpdateStrategy`. */
+/** The rules of one kind. Source: `rest.RESTCreateStrategy`, `rest.RESTUpdateStrategy`. */
 export interface Strategy {
   /** The decoded members beside `kind`, `apiVersion` and `metadata`, with the defaults of the API. */
   setDefaults(members: JSONObject): JSONObject;
-  /** Clears what a client may not set and fills what it did not. `now` is a canonical time. */
+  /**
+   * Clears members that a client may not set, and fills in those that it did not set. `now` is a
+   * canonical time.
+   */
   prepareForCreate(object: StoredObject, now: string): StoredObject;
-  /** Restores what this request may not change. */
+  /** Restores members that this request may not change. */
   prepareForUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StoredObject;
   validateCreate(object: StoredObject): FieldError[];
   validateUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): FieldError[];
   /** The grace period of a deletion; absent: objects of the kind are deleted immediately. */
   gracePeriodSeconds?(object: StoredObject, options: DeleteOptions): number;
-  /** A PUT of an object that is not there creates it. */
+  /** A PUT of a missing object creates it. */
   readonly createOnUpdate?: true;
   /** A PUT must name the resourceVersion. */
   readonly conditionalUpdateOnly?: true;

@@ -4,7 +4,7 @@ export interface AbortSignalLike {
   readonly reason: unknown;
   /** Calls `listener` when the signal is aborted. */
   addEventListener(type: 'abort', listener: () => void): void;
-  /** Ends what `addEventListener` began. */
+  /** Removes a listener. */
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 

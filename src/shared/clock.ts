@@ -59,7 +59,7 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   afterFunc(delayMs, callback) {
     const untilMs = performance.now() + delayMs;
-    // A longer delay would be taken for 1 ms: that of a grace period of more than 24 days, for example.
+    // A longer delay, such as a grace period of more than 24 days, would become 1 ms.
     const schedule = (ms: number): NodeJS.Timeout =>
       ms > maxTimerMs ? setTimeout(reschedule, maxTimerMs) : setTimeout(callback, ms);
     const reschedule = (): void => {

@@ -4,11 +4,11 @@ export type StatusManagerErrorCode =
   | 'INVALID_ARGUMENT'
   /** A constructor option is out of range; `path` names the option. */
   | 'INVALID_OPTION'
-  /** The call is not possible in the present state, for example `start()` after `stop()`. */
+  /** The call is not possible in the current state, for example `start()` after `stop()`. */
   | 'INVALID_STATE'
   /** The content of the allocation checkpoint is corrupt. */
   | 'CORRUPT_CHECKPOINT'
-  /** The allocation checkpoint cannot be read: no permission, not a regular file, a fault of the disk. */
+  /** The allocation checkpoint cannot be read: no permission, not a regular file, or a disk error. */
   | 'CHECKPOINT_READ_FAILED'
   /** The allocation checkpoint cannot be written. */
   | 'CHECKPOINT_WRITE_FAILED'
@@ -52,7 +52,10 @@ export function refuseArgument(path: string, expected: string, value: unknown): 
   throw refusal('INVALID_ARGUMENT', path, expected, value);
 }
 
-/** Throws INVALID_OPTION, as `refuseArgument`. The value is left out if it may be a secret or says nothing. */
+/**
+ * Throws INVALID_OPTION, like `refuseArgument`. Omit the value if it may be a secret or is not
+ * informative.
+ */
 export function refuseOption(name: string, expected: string, ...value: readonly [value?: unknown]): never {
   throw refusal('INVALID_OPTION', name, expected, ...value);
 }

@@ -12,7 +12,7 @@ export function ownMember(object: Raw, member: string): unknown {
   return Object.hasOwn(object, member) ? object[member] : undefined;
 }
 
-/** Assignment that makes an own member of any name, `__proto__` too. */
+/** Assigns an own member of any name, including `__proto__`. */
 export function setOwn(target: object, member: string, value: unknown): void {
   if (member === '__proto__')
     Object.defineProperty(target, member, { value, enumerable: true, configurable: true, writable: true });

@@ -5,9 +5,9 @@ import { defaultLogger, type Logger, thrownFields } from './logger.ts';
 
 /*
  * Checks and guards the ports: objects of the caller that this library calls. Every option that takes
- * one (of the manager, the informer, the transport, the limiter, the journal) is resolved here. What
- * its methods throw, or their promises reject with, is logged and has no other effect. Only a clock is
- * trusted: it is read several times for each update.
+ * one (of the manager, the informer, the transport, the limiter, the journal) is resolved here. Errors
+ * and rejections of its methods are logged and have no other effect. Only a clock is trusted: it is
+ * read several times for each update.
  *
  * A release may add methods to a port. An object that lacks one is accepted, and the method does
  * nothing.
@@ -53,7 +53,7 @@ export function resolveRandom(random: (() => number) | undefined, logger: Logger
   };
 }
 
-/** A port of which methods may be missing; at least one must be there. @throws StatusManagerError INVALID_OPTION */
+/** A port that may lack methods, but not all of them. @throws StatusManagerError INVALID_OPTION */
 export function resolvePartialPort<Port extends object>(
   name: string,
   port: Partial<Port> | undefined,
@@ -64,7 +64,7 @@ export function resolvePartialPort<Port extends object>(
   return checked && guarded(checked, methods, logThrown(logger, name));
 }
 
-/** A port of which all `methods` are required; not guarded. @throws StatusManagerError INVALID_OPTION */
+/** A port that must have all `methods`; not guarded. @throws StatusManagerError INVALID_OPTION */
 export function requirePort<Port extends object>(
   name: string,
   port: Port,
@@ -80,7 +80,7 @@ export function requirePort<Port extends object>(
   return port;
 }
 
-/** For `onThrow` of a guarded port: logs what was thrown, and by which method. */
+/** For `onThrow` of a guarded port: logs the error and the method that threw it. */
 export function logThrown(logger: Logger, port: string, fields?: object): (thrown: unknown, method: string) => void {
   return (thrown, method) =>
     logger.error({ ...thrownFields(thrown), method: `${port}.${method}`, ...fields }, 'User callback threw');

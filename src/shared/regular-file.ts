@@ -20,8 +20,8 @@ const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
  * Reads a regular file; follows symbolic links. Never blocks on a FIFO, and never reads a device or
- * more than `maxBytes`, even if the file grows meanwhile. Rejects with a `RegularFileError`, or with
- * the error of the file system, for example ENOENT.
+ * more than `maxBytes`, even if the file grows in the meantime. Rejects with a `RegularFileError`, or
+ * with the error of the file system, for example ENOENT.
  */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
   const handle = await open(path, openFlags);

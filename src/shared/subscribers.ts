@@ -19,7 +19,7 @@ export class Subscribers<Listener extends object> {
     return this.#subscriptions.size === 0;
   }
 
-  /** @returns ends the subscription; calling it again does nothing */
+  /** @returns unsubscribes; idempotent */
   add(listener: Listener): () => void {
     const subscription = { listener };
     this.#subscriptions.add(subscription);

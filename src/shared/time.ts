@@ -42,7 +42,7 @@ export class TimeFormatter {
     return this.#remember(canonicalTime(value), second);
   }
 
-  /** `timeFromEpochMs` with the same memory. */
+  /** `timeFromEpochMs` with the same cache. */
   formatEpochMs(epochMs: number): string {
     const second = Math.floor(epochMs / 1000);
     if (second === this.#second) return this.#text!;
@@ -65,9 +65,9 @@ export function timeFromEpochMs(epochMs: number): string {
   return fromEpochMs(epochMs) ?? zeroTime;
 }
 
-/** Readings of a monotonic clock in canonical format, by the wall clock at one moment. */
+/** Converts readings of a monotonic clock to canonical times, based on one reading of both clocks. */
 export class MonotonicTimes {
-  /** The moment, by the monotonic clock. */
+  /** The monotonic part of that reading. */
   readonly nowMs: number;
   readonly #offsetMs: number;
 

@@ -35,7 +35,7 @@ export class FakeClock implements Clock {
   /** In order of creation. */
   readonly #timers = new Set<PendingTimer>();
 
-  /** @param start where the wall clock stands; default 2000-01-01T00:00:00Z */
+  /** @param start the initial wall time; default 2000-01-01T00:00:00Z */
   constructor(start: number | string | Date = '2000-01-01T00:00:00Z') {
     this.#wallMs = epochMs('start', start);
   }
@@ -59,12 +59,15 @@ export class FakeClock implements Clock {
     return { stop: () => void this.#timers.delete(timer) };
   }
 
-  /** Lets everything that is already scheduled on the event loop run, fake timers or not; the time stays. */
+  /**
+   * Runs everything that is already scheduled on the event loop, even with fake timers; the time does
+   * not advance.
+   */
   yieldToEventLoop(): Promise<void> {
     return new Promise((resolve) => realSetImmediate(resolve));
   }
 
-  /** How many timers are due now, and fire at the next `advance(0)`. */
+  /** Number of timers that are due now and fire at the next `advance(0)`. */
   get dueTimers(): number {
     return [...this.#timers].filter(({ dueMs }) => dueMs <= this.#monotonicMs).length;
   }
@@ -74,7 +77,7 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Moves both clocks by `ms`, firing the timers that come due on the way, each at its own time. */
+  /** Advances both clocks by `ms`, and fires the timers that become due, each at its own time. */
   advance(ms: number): void {
     const targetMs = this.#monotonicMs + duration(ms);
     for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
@@ -103,7 +106,7 @@ export class FakeClock implements Clock {
     await turn();
   }
 
-  /** Sets the wall clock alone, as NTP or an operator does; timers and durations do not notice. */
+  /** Sets only the wall clock, as NTP or an operator does; timers and durations are not affected. */
   setWallTime(time: number | string | Date): void {
     this.#wallMs = epochMs('time', time);
   }

@@ -23,10 +23,10 @@ import { frozenCopy } from './frozen-copy.ts';
 import type { PodEvent, PodEvents } from '../api-server/pod-events.ts';
 import { type InFlight, RequestsInFlight } from '../api-server/requests-in-flight.ts';
 
-/** Which of the three requests of a `PodClient`. */
+/** One of the three requests of a `PodClient`. */
 export type FakeVerb = RequestVerb;
 
-/** A status patch as it came in; `body.status` and `body.metadata` are undefined for a JSON patch. */
+/** A status patch as it was received; `body.status` and `body.metadata` are undefined for a JSON patch. */
 export type FakePatch =
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
   | {
@@ -34,25 +34,25 @@ export type FakePatch =
       readonly body: readonly JSONPatchOperation[] & { readonly metadata?: undefined; readonly status?: undefined };
     };
 
-/** One request as it came in. */
+/** One request as it was received. */
 export interface FakeAction {
   readonly verb: FakeVerb;
   readonly namespace: string;
   readonly name: string;
-  /** Of a PATCH. */
+  /** Set for a PATCH. */
   readonly patch?: FakePatch;
-  /** Of a DELETE. */
+  /** Set for a DELETE. */
   readonly preconditions?: DeletePodOptions;
 }
 
-/** Which requests a script is about; a member that is left out fits all. */
+/** The requests that a script matches; an omitted member matches all. */
 export interface FakeMatch {
   readonly verb?: FakeVerb;
   readonly namespace?: string;
   readonly name?: string;
 }
 
-/** What a reaction makes of a request; see `FakeReaction`. */
+/** The result of a reaction; see `FakeReaction`. */
 export type FakeReactionResult = void | (() => void) | { readonly response: Pod };
 
 /**
@@ -98,9 +98,9 @@ interface Script {
  * ```
  */
 export class FakePodClient implements PodClient, PodEvents {
-  /** Every request, in order, those that failed included. */
+  /** All requests in order, including failed ones. */
   readonly actions: FakeAction[] = [];
-  /** What goes wrong on demand. The resource of each request is `pods`, the subresource of a PATCH `status`. */
+  /** Fault injection. The resource of each request is `pods`, the subresource of a PATCH `status`. */
   readonly faults: Faults;
   readonly #faults = new FaultPlan({ verb: requestVerbs, resource: ['pods'], subresource: ['', 'status'] });
   /** The option `clock`. A status manager with another clock logs a warning. */
@@ -116,7 +116,7 @@ export class FakePodClient implements PodClient, PodEvents {
     for (const pod of pods) this.put(pod);
   }
 
-  /** Puts a copy of the pod on the "server", as a write of another client. */
+  /** Stores a copy of the pod, like a write of another client. */
   put(pod: Pod): void {
     const key = keyOf(pod.metadata?.namespace ?? '', pod.metadata?.name ?? '');
     const stored = frozenCopy(pod);
@@ -127,14 +127,14 @@ export class FakePodClient implements PodClient, PodEvents {
     this.#notify({ type: old !== undefined && isSame ? 'MODIFIED' : 'ADDED', pod: stored });
   }
 
-  /** Takes the pod off the "server". */
+  /** Removes the pod, like a DELETE of another client. */
   remove(namespace: string, name: string): void {
     const pod = this.pod(namespace, name);
     if (!this.#pods.delete(keyOf(namespace, name)) || pod === undefined) return;
     this.#notify({ type: 'DELETED', pod });
   }
 
-  /** The pod as the "server" has it; frozen. */
+  /** The stored pod, frozen. */
   pod(namespace: string, name: string): Pod | undefined {
     return this.#pods.get(keyOf(namespace, name));
   }
@@ -144,7 +144,7 @@ export class FakePodClient implements PodClient, PodEvents {
     return this.#pods;
   }
 
-  /** All pods, in the order in which they were first put. */
+  /** All pods, in the order in which they were first stored. */
   list(): Pod[] {
     return [...this.#pods.values()];
   }
@@ -160,12 +160,12 @@ export class FakePodClient implements PodClient, PodEvents {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Recorded requests that fit. */
+  /** The matching recorded requests. */
   actionsOf(match: FakeMatch): FakeAction[] {
     return this.actions.filter((action) => fits(match, action));
   }
 
-  /** The next `times` requests that fit fail with this HTTP status and nothing else, or with this value. */
+  /** The next `times` matching requests fail with only this HTTP status, or with this error. */
   fail(match: FakeMatch, failure: number | Error, times = 1): void {
     this.react(
       match,
@@ -178,7 +178,7 @@ export class FakePodClient implements PodClient, PodEvents {
     );
   }
 
-  /** Requests that fit get no response until the returned function is called, or their signal aborts. */
+  /** Matching requests get no response until the returned function is called, or their signal aborts. */
   hold(match: FakeMatch, times = Number.POSITIVE_INFINITY): () => void {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {
@@ -188,7 +188,7 @@ export class FakePodClient implements PodClient, PodEvents {
     return release;
   }
 
-  /** Runs `reaction` for the next `times` requests that fit. */
+  /** Runs `reaction` for the next `times` matching requests. */
   react(match: FakeMatch, reaction: FakeReaction, times = 1): void {
     this.#scripts.push({ match, times, run: reaction });
   }
@@ -246,7 +246,7 @@ export class FakePodClient implements PodClient, PodEvents {
     }
   }
 
-  /** Waits as long as the fault says, and fails as it says. */
+  /** Applies the fault: its delay, then its failure. */
   async #meet(fault: Fault | undefined, request: FaultRequest, signal: AbortSignal, process: () => Pod): Promise<void> {
     if (fault === undefined) return;
     switch (fault.kind) {
@@ -266,7 +266,7 @@ export class FakePodClient implements PodClient, PodEvents {
     }
   }
 
-  /** Waits, but no longer than until `faults.now` cuts the request. */
+  /** Waits, at the latest until `faults.now` cuts the request. */
   async #interruptible(wait: Promise<void>, request: FaultRequest, signal: AbortSignal): Promise<void> {
     let untrack = (): void => {};
     const interrupted = new Promise<never>((_resolve, reject) => {

@@ -15,7 +15,7 @@ const quietMs = { ofHTTP: 5, ofMissingResponse: 1_000 };
 /** An `APIServer` or a `FakePodClient`. */
 export interface SettledServer {
   readonly inFlight: InFlight;
-  /** Bytes that came in and went out so far; absent where there is no HTTP. */
+  /** Bytes received and sent so far; absent without HTTP. */
   readonly bytesTransferred?: number;
 }
 
@@ -78,9 +78,9 @@ export async function settleWithin(deadlineMs: number, parts: readonly SettlePar
 }
 
 interface Observation {
-  /** Why it cannot be settled yet. */
+  /** What is not done yet. */
   readonly reasons: readonly string[];
-  /** Differs when something has happened. */
+  /** Changes when something happens. */
   readonly signature: string;
   readonly quietMs: number;
 }

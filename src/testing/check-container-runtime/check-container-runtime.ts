@@ -18,9 +18,9 @@ import {
 import { CheckedRuntime, type Outcome } from './checked-runtime.ts';
 import { RuleResults } from './runtime-rules.ts';
 
-/** Containers that the runtime can run, and what is known of them. Each is run in a pod of its own. */
+/** Containers that the runtime can run, and their expected results. Each runs in its own pod. */
 export interface CheckContainerRuntimeOptions {
-  /** Runs until it is asked to stop, and exits then, with another exit code than 137. */
+  /** Runs until it is asked to stop, then exits with an exit code other than 137. */
   readonly running: Container;
   /** Exits with 0 on its own. Writes to stdout if `podLogsDirectory` is set. */
   readonly completed: Container;
@@ -28,7 +28,7 @@ export interface CheckContainerRuntimeOptions {
   readonly failed: { readonly container: Container; readonly exitCode: number; readonly message?: string | undefined };
   /** Runs until it is killed. Default: not checked. */
   readonly stubborn?: Container | undefined;
-  /** Cannot be started, because of its command for example. Default: not checked. */
+  /** Cannot be started, for example because of its command. Default: not checked. */
   readonly unstartable?: Container | undefined;
   /**
    * A command for `running` and its result, and one that does not end on its own. Default: not checked, as in a runtime
@@ -59,9 +59,10 @@ export interface CheckContainerRuntimeOptions {
 }
 
 /**
- * The checklist for authors of a `ContainerRuntime`: runs a few pods, removes them again, and resolves with a result for
- * each rule that a runtime has to keep for a pod to look as under the kubelet. Rules about methods that the runtime
- * does not have, and about options that are not set, are not in the list. It takes some seconds.
+ * The checklist for authors of a `ContainerRuntime`: runs a few pods, removes them again, and resolves
+ * with a result for each rule. A pod on a runtime that follows all rules looks as it does under the
+ * kubelet. Rules about methods that the runtime does not have, and about options that are not set, are
+ * not in the list. It takes some seconds.
  *
  * @example
  * ```ts

@@ -17,7 +17,7 @@ import { fitsCall, type RuntimeCall, type RuntimeCallMatch } from './runtime-cal
 
 /** Options of a `FakeContainerRuntime`. */
 export interface FakeContainerRuntimeOptions {
-  /** Of all times and delays. Default: the real clock. */
+  /** The clock of all times and delays. Default: the real clock. */
   readonly clock?: Clock;
   /** False: a runtime without the methods for sandboxes. Default true. */
   readonly sandboxes?: boolean;
@@ -29,7 +29,7 @@ export interface FakeContainerRuntimeOptions {
   readonly events?: boolean;
 }
 
-/** What a command gives in the fake runtime. */
+/** The result of a command in the fake runtime. */
 export type FakeExec = (
   command: readonly string[],
   container: RuntimeContainerStatus,
@@ -68,11 +68,11 @@ interface FakePod {
  * ```
  */
 export class FakeContainerRuntime implements ContainerRuntime {
-  /** Every call, in order, those that failed included. */
+  /** All calls in order, including failed ones. */
   readonly calls: RuntimeCall[] = [];
-  /** The images that are there. */
+  /** The images that are present. */
   readonly images = new Set<string>();
-  /** What `status` gives of the network. */
+  /** Whether `status` reports the network as ready. */
   isNetworkReady = true;
   readonly runPodSandbox?: NonNullable<ContainerRuntime['runPodSandbox']>;
   readonly stopPodSandbox?: NonNullable<ContainerRuntime['stopPodSandbox']>;
@@ -118,12 +118,12 @@ export class FakeContainerRuntime implements ContainerRuntime {
     }
   }
 
-  /** How the next runs of containers of this name go, one after the other; the last one again and again. */
+  /** Scripts the next runs of containers with this name, one after the other; the last script repeats. */
   script(containerName: string, ...runs: FakeRun[]): void {
     this.#runs.set(containerName, runs);
   }
 
-  /** The next `times` calls that fit reject with `failure` and do nothing. */
+  /** The next `times` matching calls reject with `failure` and do nothing. */
   fail(match: RuntimeCallMatch, failure: Error | string, times = 1): void {
     const error = typeof failure === 'string' ? new Error(failure) : failure;
     this.#scripts.push({
@@ -135,22 +135,22 @@ export class FakeContainerRuntime implements ContainerRuntime {
     });
   }
 
-  /** The next `times` calls that fit begin `ms` later, or reject when their signal is aborted. */
+  /** The next `times` matching calls begin `ms` later, or reject when their signal is aborted. */
   delay(match: RuntimeCallMatch, ms: number, times = 1): void {
     this.#scripts.push({ match, times, run: (signal) => this.#sleep(ms, signal) });
   }
 
-  /** What commands give from now on. Default: exit code 0 and no output. */
+  /** Sets the result of commands. Default: exit code 0 and no output. */
   onExec(exec: FakeExec): void {
     this.#exec = exec;
   }
 
-  /** The calls that fit. */
+  /** The matching calls. */
   callsOf(match: RuntimeCallMatch): RuntimeCall[] {
     return this.calls.filter((call) => fitsCall(match, call));
   }
 
-  /** A pod that the runtime has from an earlier agent; replaces one with the same UID. */
+  /** Adds a pod of an earlier agent; replaces one with the same UID. */
   put({ uid, name, namespace, sandboxes = [], containers }: RuntimePod): void {
     this.#pods.set(uid, {
       uid,
@@ -161,7 +161,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
     });
   }
 
-  /** What `getPod` would resolve with; not recorded. */
+  /** The result of `getPod`, without recording a call. */
   pod(uid: string): RuntimePod | undefined {
     const pod = this.#pods.get(uid);
     if (pod === undefined) return undefined;
@@ -179,13 +179,13 @@ export class FakeContainerRuntime implements ContainerRuntime {
     this.#requireContainer(containerID).exit(exit);
   }
 
-  /** Changes what the runtime shows of a container, without an event: `{ state: 'unknown' }`. */
+  /** Changes the status of a container without an event: `{ state: 'unknown' }`. */
   setContainer(containerID: string, change: Partial<RuntimeContainerStatus>): void {
     const container = this.#requireContainer(containerID);
     container.status = { ...container.status, ...change };
   }
 
-  /** Changes what the runtime shows of a sandbox, without an event: `{ ready: false }`. */
+  /** Changes the status of a sandbox without an event: `{ ready: false }`. */
   setSandbox(sandboxID: string, change: Partial<RuntimeSandboxStatus>): void {
     const found = this.#findSandbox(sandboxID);
     if (found === undefined) throw new Error(`No sandbox ${sandboxID}`);
@@ -347,7 +347,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
     this.setContainer(containerID, { resources });
   }
 
-  /** Records the call, then does what the scripts say that fit it. */
+  /** Records the call, then applies the matching scripts. */
   async #begin(call: RuntimeCall, signal: AbortSignal | undefined): Promise<void> {
     this.calls.push(call);
     signal?.throwIfAborted();

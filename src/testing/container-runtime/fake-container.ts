@@ -1,19 +1,19 @@
 import type { RuntimeContainerStatus } from '../../agent/runtime/runtime-pod-status.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 
-/** How one run of a container goes. */
+/** The script of one run of a container. */
 export interface FakeRun {
-  /** When it exits on its own, counted from its start. Default: never. */
+  /** Time from its start until it exits on its own. Default: never. */
   readonly exitAfterMs?: number;
-  /** Of the exit on its own. Default 0. */
+  /** Exit code when it exits on its own. Default 0. */
   readonly exitCode?: number;
-  /** Of the exit on its own. Default `Completed` for exit code 0, else `Error`. */
+  /** Reason when it exits on its own. Default `Completed` for exit code 0, otherwise `Error`. */
   readonly reason?: string;
-  /** Of the exit on its own. Default: none. */
+  /** Termination message when it exits on its own. Default: none. */
   readonly message?: string;
-  /** How long it takes to end when it is asked to; Infinity: it has to be killed. Default 0. */
+  /** Time until it exits after it was asked to stop; Infinity: it must be killed. Default 0. */
   readonly stopMs?: number;
-  /** With which exit code it ends when it is asked to. Default 143; when it is killed, 137. */
+  /** Exit code after it was asked to stop. Default 143; 137 if it is killed. */
   readonly stopExitCode?: number;
 }
 
@@ -76,7 +76,7 @@ export class FakeContainer {
     if (this.status.state === 'running') this.exit({ exitCode: killedExitCode });
   }
 
-  /** Resolves when the container has exited, or is not running anyway. */
+  /** Resolves when the container has exited, or if it is not running. */
   stop(gracePeriodSeconds: number): Promise<void> {
     if (this.status.state !== 'running') return Promise.resolve();
     const { stopMs = 0, stopExitCode = terminatedExitCode } = this.#run;

@@ -1,6 +1,6 @@
 import type { ResourceRequirementsInput } from '../../kube/types.ts';
 
-/** A method of a `ContainerRuntime` that a test can script and finds in the record. */
+/** A method of a `ContainerRuntime` that is recorded and can be scripted. */
 export type RuntimeMethod =
   | 'listPods'
   | 'getPod'
@@ -17,7 +17,7 @@ export type RuntimeMethod =
   | 'imageRef'
   | 'status';
 
-/** One call as it came in; a member that the method has no value for is absent. */
+/** One recorded call; members without a value for the method are absent. */
 export interface RuntimeCall {
   readonly method: RuntimeMethod;
   readonly podUID?: string;
@@ -31,7 +31,7 @@ export interface RuntimeCall {
   readonly resources?: ResourceRequirementsInput;
 }
 
-/** Which calls a script is about; a member that is left out fits all. */
+/** The calls that a script matches; an omitted member matches all. */
 export type RuntimeCallMatch = Partial<Pick<RuntimeCall, 'method' | 'podUID' | 'container' | 'image'>>;
 
 export function fitsCall(match: RuntimeCallMatch, call: RuntimeCall): boolean {
