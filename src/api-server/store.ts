@@ -2,7 +2,7 @@ import { type StoredObject, withResourceVersion } from './objects.ts';
 
 export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
-/** One write, as the watch cache and the history remember it. */
+/** One write, as recorded in the watch cache and the history. */
 export interface WriteRecord {
   readonly revision: number;
   /** The key of the table: `pods`, `leases.coordination.k8s.io`. */

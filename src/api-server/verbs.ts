@@ -1,4 +1,4 @@
-/** What a method and a path ask for. Source: `RequestInfoFactory`. */
+/** The request attributes of a method and a path. Source: `RequestInfoFactory`. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection';
 
 /** The verb of each HTTP method that is allowed. */

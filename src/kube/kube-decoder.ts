@@ -38,7 +38,7 @@ interface TypeReader {
   readonly goName: string;
   /** @param value not null */
   read(value: unknown, decoding: Decoding): unknown;
-  /** What is written for an absent member that is not optional. */
+  /** The zero value of an absent member that is not optional. */
   zero(): unknown;
   isEmpty(value: unknown): boolean;
 }
@@ -49,14 +49,14 @@ interface Member {
   readonly reader: TypeReader;
 }
 
-/** Where the decoder is, and what it found. */
+/** The position of the decoder, and the unknown fields so far. */
 class Decoding {
   readonly unknownFields: string[] = [];
   /** Names of members, indexes of lists. */
   readonly path: (string | number)[] = [];
   struct = '';
 
-  noteUnknown(member: string): void {
+  recordUnknown(member: string): void {
     let text = '';
     for (const step of [...this.path, member]) {
       text += typeof step === 'number' ? `[${step}]` : text === '' ? step : `.${step}`;
@@ -225,7 +225,7 @@ function structOf(type: KubeType): TypeReader {
     for (const name of Object.keys(value)) {
       const member = known.get(name);
       if (member === undefined) {
-        decoding.noteUnknown(name);
+        decoding.recordUnknown(name);
         continue;
       }
       const raw = value[name];

@@ -19,7 +19,7 @@ function mockedAPI(pod: Pod) {
 }
 
 describe('a mock of CoreV1Api', () => {
-  it('works with toHaveBeenCalledWith and JSON: the call options once were circular', async () => {
+  it('works with toHaveBeenCalledWith and JSON: the call options are not circular', async () => {
     const pod = getTestPod();
     const { api, onServer } = mockedAPI(pod);
     const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });

@@ -54,11 +54,7 @@ describe('functions and classes other than StatusManager name the invalid argume
       () => generateAPIPodStatus(pod, { containerStatuses: [], podIPs: [nothing] }),
       'observed.podIPs[0]',
     ],
-    [
-      'canonicalPodStatus without options reads strictly: it once threw a TypeError',
-      () => canonicalPodStatus(nothing),
-      'status',
-    ],
+    ['canonicalPodStatus without options reads strictly', () => canonicalPodStatus(nothing), 'status'],
     ['canonicalPodStatus with options that are none', () => canonicalPodStatus({}, nothing), 'options'],
     ['getPhase', () => getPhase(wrong, [], false, false), 'pod'],
     ['computePodQOS', () => computePodQOS(nothing), 'pod'],

@@ -164,7 +164,7 @@ describe('journal', () => {
     await before.stop();
   });
 
-  it('logs what it has recovered: a terminal phase once stayed beside running processes and nothing was logged', async () => {
+  it('logs what it has recovered, such as a terminal phase of a pod whose processes still run', async () => {
     await crash('a', failed);
     const logger = recordingLogger();
     const manager = managerOn(new FakePodClient(), { journal: await nextJournal(), logger });

@@ -211,27 +211,24 @@ describe('the result of an update', () => {
     ];
   };
 
-  it.each(results())(
-    '%s: `status` is an own property: it was missing from JSON, spread and console.log, and toEqual threw “Cannot read private member”',
-    (_, result) => {
-      const { status, changed, rejected, ignored } = result;
-      expect(status.containerStatuses).toHaveLength(1);
-      const plain = {
-        status,
-        changed,
-        ...(rejected !== undefined && { rejected }),
-        ...(ignored !== undefined && { ignored }),
-      };
-      expect(result).toEqual(plain);
-      expect({ ...result }).toEqual(plain);
-      expect(structuredClone(result)).toEqual(plain);
-      expect(JSON.parse(JSON.stringify(result))).toEqual(JSON.parse(JSON.stringify(plain)));
-      expect(inspect(result)).toBe(inspect(plain));
-      // What a failed comparison prints.
-      expect(() => expect(result).toEqual({ status: {} })).toThrow('to deeply equal');
-      expect(Object.isFrozen(result.status.containerStatuses?.[0]?.state)).toBe(true);
-    },
-  );
+  it.each(results())('%s: `status` is an own property, shown by JSON, spread, console.log and toEqual', (_, result) => {
+    const { status, changed, rejected, ignored } = result;
+    expect(status.containerStatuses).toHaveLength(1);
+    const plain = {
+      status,
+      changed,
+      ...(rejected !== undefined && { rejected }),
+      ...(ignored !== undefined && { ignored }),
+    };
+    expect(result).toEqual(plain);
+    expect({ ...result }).toEqual(plain);
+    expect(structuredClone(result)).toEqual(plain);
+    expect(JSON.parse(JSON.stringify(result))).toEqual(JSON.parse(JSON.stringify(plain)));
+    expect(inspect(result)).toBe(inspect(plain));
+    // What a failed comparison prints.
+    expect(() => expect(result).toEqual({ status: {} })).toThrow('to deeply equal');
+    expect(Object.isFrozen(result.status.containerStatuses?.[0]?.state)).toBe(true);
+  });
 });
 
 describe('the log of updates', () => {

@@ -113,7 +113,7 @@ describe('subscribe', () => {
   });
 
   it.each(['setPodStatus', 'terminatePod'] as const)(
-    '%s: listeners get a frozen copy: the metadata once was the caller’s own object',
+    '%s: listeners get a frozen copy, whose metadata is not the caller’s object',
     (method) => {
       const t = new TestManager();
       const heard: Pod[] = [];

@@ -21,7 +21,7 @@ export interface APIPods {
   ): () => void;
 }
 
-/** What the agent gives to a source. */
+/** The context that the agent passes to a source. */
 export interface PodSourceContext {
   /** The node on which the pods run. */
   readonly nodeName: string;
@@ -62,7 +62,7 @@ export interface PodSource {
 export interface RefusedManifest {
   /** The path of the file, or the URL. */
   readonly source: string;
-  /** What is wrong, with the paths of the members, and without their values. */
+  /** The problem, with the paths of the members, without their values. */
   readonly reason: string;
   /** Since when it is refused for this reason. */
   readonly since: string;

@@ -37,7 +37,7 @@ export interface TokenRequest {
   readonly expirationSeconds?: number | undefined;
 }
 
-/** What the containers of a pod need from the API server. */
+/** Objects of the API server that the containers of a pod reference. */
 export interface ObjectReader {
   /** Undefined if it does not exist. */
   getConfigMap(namespace: string, name: string): Promise<ConfigMap | undefined>;

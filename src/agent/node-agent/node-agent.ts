@@ -61,7 +61,7 @@ export interface NodeAgentParts {
   readonly mirrorPods: MirrorPods | undefined;
   readonly nodeReporter: NodeReporter | undefined;
   readonly ownNode: OwnNode;
-  /** What the next status of the Node shows. */
+  /** Endpoints in the next status of the Node. */
   readonly nodeEndpoints: NodeEndpoints;
   /** Also undefined if the caller passed an event recorder. */
   readonly ownEventRecorder: APIEventRecorder | undefined;

@@ -3,7 +3,7 @@ import { quantitiesEqual } from '../../kube/quantity.ts';
 import { mergeNodeConditions, noPressureConditions, readyCondition } from './node-conditions.ts';
 import type { NodeCondition, NodeStatus } from './node-types.ts';
 
-/** What the agent reports about its node. */
+/** The Node status that the agent reports. */
 export interface ObservedNode {
   /** Its members replace the previous ones; its conditions replace those of the same type. */
   readonly status: NodeStatus;

@@ -43,7 +43,7 @@ interface HookRun {
   readonly request: HandlerRequest;
   readonly runner: { readonly [Name in keyof HandlerRunnerOptions]-?: NonNullable<HandlerRunnerOptions[Name]> };
   readonly signal: AbortSignal;
-  /** For the error: which container of which pod. */
+  /** For the error: the container and its pod. */
   readonly where: string;
 }
 

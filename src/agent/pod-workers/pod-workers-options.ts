@@ -55,7 +55,7 @@ export interface PodWorkerInspection extends Pick<
   readonly gracePeriodSeconds: number | undefined;
   readonly isFinished: boolean;
   readonly hasPendingUpdate: boolean;
-  /** When the sync in progress began; undefined if there is none. */
+  /** Start of the sync in progress; undefined if there is none. */
   readonly syncStartedAt: string | undefined;
   /** Since when syncs of the pod have been failing; undefined if the last one succeeded. */
   readonly failingSince: string | undefined;

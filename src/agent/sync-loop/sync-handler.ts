@@ -113,7 +113,7 @@ export class SyncHandler {
     allocationManager.retryPendingResizes();
   }
 
-  /** Handles pods of which only the status changed on the API server. Source: kubelet `HandlePodReconcile`. */
+  /** Handles pods whose status alone changed on the API server. Source: kubelet `HandlePodReconcile`. */
   handlePodReconcile(pods: readonly ValidPod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podReconciled(oldPod, pod);

@@ -25,7 +25,7 @@ export interface Permission {
   readonly name: string;
   /** `''` if there is none. */
   readonly fieldSelector: string;
-  /** What it is needed for. */
+  /** Its purpose. */
   readonly purpose: string;
 }
 

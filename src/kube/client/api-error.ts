@@ -146,7 +146,7 @@ export interface RequestFacts {
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
  * fetch, undici and node-fetch, strings, null. An `APIError` comes back unchanged. Decides by
  * members, never by the text of a message. `now` (ms since the epoch) is needed only for a
- * `Retry-After` that is a date. `request` is what is known of the request.
+ * `Retry-After` that is a date. `request` has facts about the request.
  */
 export function describeAPIError(error: unknown, now?: number, request: RequestFacts = {}): APIError {
   if (error instanceof APIError) return error;

@@ -16,7 +16,7 @@ const maxStderrBytes = 4 * 1024;
 /** Maximum time to read the output after the plugin has exited. */
 const OUTPUT_GRACE_MS = 500;
 
-/** What a plugin returned; `expiresAtMs` in milliseconds since the epoch, absent when it is valid until a 401. */
+/** The credential that a plugin returned; `expiresAtMs` in milliseconds since the epoch, absent when it is valid until a 401. */
 export interface ExecCredential {
   readonly token?: string | undefined;
   /** PEM, with `key`. */

@@ -19,7 +19,7 @@ const clauses = {
   'pod-deletion-safety': 'its terminal phase is held back while podCouldHaveRunningContainers returns true',
 } as const;
 
-/** What keeps the pod waiting, as a clause. */
+/** Why the pod waits, as a clause. */
 export function formatCause(cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up-to-date'>>, nowMs: number): string {
   switch (cause.kind) {
     case 'connection':

@@ -90,7 +90,7 @@ export class ResendDetector {
     return this.#lastPatches.get(uid)?.hotLoop;
   }
 
-  /** The API server has kept what was written. */
+  /** The API server has preserved the written status. */
   kept(uid: string, versioned: Parameters<typeof statusFields>[1]): void {
     const hotLoop = this.hotLoopOf(uid);
     this.forget(uid);

@@ -64,7 +64,7 @@ const minRetryIntervalMs = 100;
  * The loop sends while it is running, and during a flush in any state. Each pod is in one of these
  * states:
  *
- * - **idle**: as far as known, the API server has its status.
+ * - **idle**: the API server is known to have its status.
  * - **queued** (`SyncQueue`): it is synced once fewer than `concurrency` pods are in flight and none of
  *   them waits for the limiter or a connection. The most urgent pod is therefore chosen late, and
  *   managers that share a client get equal shares.
@@ -296,7 +296,7 @@ export class SyncLoop {
       this.#retryTimer.arm(waitMs);
   }
 
-  /** Starts queued pods as far as the limits permit. */
+  /** Starts queued pods within the limits. */
   #startNext(): void {
     const { limiter, concurrency } = this.#options;
     const inFlight = this.#inFlight;

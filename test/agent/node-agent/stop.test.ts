@@ -66,7 +66,7 @@ describe('stop', () => {
     expect(cluster.runtime.container(uid, 'app')).toMatchObject({ state: 'running' });
   });
 
-  it('with drain, what was not written yet is written', async () => {
+  it('with drain, unwritten statuses are written', async () => {
     await cluster.startAgent();
     const uid = await cluster.create(podOf({ restartPolicy: 'Never' }));
     await cluster.advance(3000);

@@ -209,7 +209,7 @@ describe('proxy-url', () => {
     await transport.close();
   });
 
-  it.skipIf(!hasIPv6)('socks5: a proxy by IPv6 address was not found', async () => {
+  it.skipIf(!hasIPv6)('socks5: a proxy can have an IPv6 address', async () => {
     await using proxy = await startSocksProxy('::1');
     const transport = createKubeTransport(kubeConfig(server.url, {}, { 'proxy-url': `socks5://[::1]:${proxy.port}` }), {
       env: {},

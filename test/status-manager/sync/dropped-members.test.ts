@@ -61,7 +61,7 @@ describe('a member that is missing in the response', () => {
   const conditions = [{ ...ready, observedGeneration: 1 }];
   const status = { phase: 'Running', observedGeneration: 1, conditions, resources: {} };
 
-  it('because an old client has removed it in the meantime, was never written to any pod again', async () => {
+  it('because an old client has removed it, is still written', async () => {
     const h = new SyncHarness().informed();
     const pods = h.addPods('a', 'b');
     for (const name of ['a', 'b']) h.set(name, '1');
