@@ -115,7 +115,8 @@ export class ContainerKiller {
         const handler = container.lifecycle!.preStop!;
         await handlerRunner.run({ pod, container, containerID, podIP, handler }, hookSignal);
       } catch (thrown) {
-        if (hookSignal.aborted) return;
+        // After its time, the hook ends with the container, and counts as failed.
+        if (signal?.aborted === true) return;
         const fields = { ...podFieldsOf(pod), container: container.name, reason: messageOf(thrown) };
         logger.warn(fields, 'preStop hook failed; stopping the container anyway');
         const message = 'PreStopHook failed';

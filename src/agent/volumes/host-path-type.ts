@@ -29,6 +29,15 @@ export async function checkHostPathType(path: string, type = ''): Promise<void> 
   const stats = await stat(path).catch(() => undefined);
   if (stats === undefined && type === 'DirectoryOrCreate') await mkdir(path, { recursive: true, mode: 0o755 });
   else if (stats === undefined && type === 'FileOrCreate') await writeFile(path, '', { mode: 0o644, flag: 'a' });
-  else if (stats === undefined || !kind.matches(stats))
-    throw new Error(`hostPath type check failed: ${path} is not a ${kind.what}`);
+  else if (stats === undefined)
+    throw new Error(
+      `hostPath type check failed, ${path} is not a ${kind.what}, unable to determine its type: path ${JSON.stringify(path)} does not exist`,
+    );
+  else if (!kind.matches(stats))
+    throw new Error(`hostPath type check failed: ${path} is not a ${kind.what}, it's a ${typeOf(stats)}`);
+}
+
+function typeOf(stats: Stats): string {
+  for (const [type, { matches }] of kinds) if (matches(stats)) return type;
+  return '';
 }

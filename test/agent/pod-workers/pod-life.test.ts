@@ -360,12 +360,13 @@ describe('hooks', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
-  it('after a preStop hook that hangs, the container gets 2 s to stop', async () => {
+  it('after a preStop hook that hangs, the container gets 2 s to stop, and the hook counts as failed', async () => {
     agent.runtime.onExec(() => new Promise(() => {}));
     await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));
     await agent.delete('web');
     await agent.advance(30_000);
     expect(stops()).toEqual([['app', 2]]);
+    expect(agent.eventReasons('app').slice(-2)).toEqual(['Killing', 'FailedPreStopHook']);
     await agent.advance(2000);
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });

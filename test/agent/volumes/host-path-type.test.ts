@@ -23,16 +23,22 @@ describe('checkHostPathType', () => {
   });
 
   it.each([
-    ['Directory', 'file', 'a directory'],
-    ['DirectoryOrCreate', 'file', 'a directory'],
-    ['File', '.', 'a file'],
-    ['File', 'missing', 'a file'],
-    ['Socket', 'file', 'a socket file'],
-    ['CharDevice', 'file', 'a character device'],
-    ['BlockDevice', 'file', 'a block device'],
+    ['Directory', 'file', "a directory, it's a File"],
+    ['DirectoryOrCreate', 'file', "a directory, it's a File"],
+    ['File', '.', "a file, it's a Directory"],
+    ['Socket', 'file', "a socket file, it's a File"],
+    ['CharDevice', 'file', "a character device, it's a File"],
+    ['BlockDevice', 'file', "a block device, it's a File"],
   ])('refuses for %s what is something else: %s', async (type, name, what) => {
     const path = join(newFolder(), name);
     await expect(checkHostPathType(path, type)).rejects.toThrow(`hostPath type check failed: ${path} is not ${what}`);
+  });
+
+  it('says that a path does not exist', async () => {
+    const path = join(newFolder(), 'missing');
+    await expect(checkHostPathType(path, 'File')).rejects.toThrow(
+      `hostPath type check failed, ${path} is not a file, unable to determine its type: path "${path}" does not exist`,
+    );
   });
 
   it('checks nothing without a type, and refuses an unknown one', async () => {

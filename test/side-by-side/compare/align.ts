@@ -12,9 +12,11 @@ export interface AlignedPair {
 export function align(kubelet: readonly Json[], agent: readonly Json[]): AlignedPair[] {
   const [rows, columns] = [kubelet.length, agent.length];
   const cost = Array.from({ length: rows + 1 }, () => Array.from<number>({ length: columns + 1 }).fill(0));
-  // Two steps that differ in a few paths are one step; otherwise each is a step of its own.
+  // A pair that differs costs less than two steps that only one side shows.
   const pairCost = (row: number, column: number): number =>
-    isSame(kubelet[row], agent[column]) ? 0 : 1 + differingPaths(kubelet[row], agent[column]).length / 10;
+    isSame(kubelet[row], agent[column])
+      ? 0
+      : Math.min(1.9, 1 + differingPaths(kubelet[row], agent[column]).length / 10);
   const costs = kubelet.map((_, row) => agent.map((_, column) => pairCost(row, column)));
   for (let row = rows; row >= 0; row--) {
     for (let column = columns; column >= 0; column--) {

@@ -56,7 +56,11 @@ function compareSequences(where: Where, kubelet: readonly Json[], agent: readonl
           : differingPaths(agent[ours! - 1], agent[ours!]);
     const difference = { ...where, step: (ours ?? theirs!) + 1, shownBy, paths } as const;
     const [sequence, index] = shownBy === 'kubelet' ? [kubelet, theirs!] : [agent, ours!];
-    const declared = declarationOf(difference, sequence[index], [sequence[index - 1], sequence[index + 1]]);
+    const declared = declarationOf(difference, {
+      step: sequence[index],
+      agent: ours === undefined ? undefined : agent[ours],
+      between: [sequence[index - 1], sequence[index + 1]],
+    });
     return [{ ...difference, ...(declared && { declared }) }];
   });
 }

@@ -12,6 +12,8 @@ export interface Declaration {
   readonly shownBy?: Difference['shownBy'];
   /** Default: every path. */
   readonly paths?: RegExp;
+  /** Further conditions on the agent's step. */
+  readonly agent?: (step: Json) => boolean;
 }
 
 const coalesced: Declaration = {
@@ -36,6 +38,19 @@ export const declarations: readonly Declaration[] = [
       'The kubelet drops the status of a static pod that no source has; the agent shows how it ended (docs/parity.md).',
     shapes: /^static-pod/,
     in: 'statuses',
+    agent: ({ status }) => status?.containerStatuses?.[0]?.state.terminated !== undefined,
+  },
+  {
+    reason: 'A mirror pod is made while the pod starts, so it may be there before the sandbox is (docs/parity.md).',
+    shapes: /^static-pod/,
+    in: 'statuses',
+    shownBy: 'agent',
+    agent: ({ status }) => status?.conditions?.[0]?.message === 'no pod sandbox exists',
+  },
+  {
+    reason: 'The agent may have begun to make the sandbox when the DELETE arrives.',
+    shapes: /^deleted-immediately$/,
+    in: 'statuses',
     shownBy: 'agent',
   },
   {
@@ -53,21 +68,26 @@ export const declarations: readonly Declaration[] = [
   },
 ];
 
-/**
- * Why a difference is no defect; undefined if one of its paths is not declared.
- *
- * @param between the steps before and after a step that only one side shows
- */
+export interface StepContext {
+  /** As the side has it that shows it; the agent's, if both do. */
+  readonly step: Json;
+  /** The agent's step; undefined if only the kubelet shows one. */
+  readonly agent: Json;
+  /** The steps before and after it on the same side. */
+  readonly between: readonly [Json, Json];
+}
+
+/** Why a difference is no defect; undefined if one of its paths is not declared. */
 export function declarationOf(
   difference: Omit<Difference, 'declared'>,
-  step: Json,
-  between: readonly [Json, Json],
+  { step, agent, between }: StepContext,
 ): Declaration | undefined {
   const { shape, in: where, shownBy, paths } = difference;
   const matching = declarations.filter(
     (declaration) =>
       declaration.shapes?.test(shape) !== false &&
       declaration.in === where &&
+      declaration.agent?.(agent ?? {}) !== false &&
       (declaration.shownBy === undefined || declaration.shownBy === shownBy),
   );
   const first = matching.find((declaration) => paths.some(({ path }) => covers(declaration, path)));

@@ -14,7 +14,9 @@ export function stepsOf(recording: Recording, pod: string): PodSteps {
   const mask = createMasker();
   const statuses = (recording.pods[pod] ?? []).map(({ type, object }) => ({ type, ...mask(object) }));
   const events = sortParallel(
-    (recording.events[pod] ?? []).map((event) => mask(describeEvent(event))).filter((event) => !isMissedProbe(event)),
+    (recording.events[pod] ?? [])
+      .map((event) => mask(describeEvent(event)))
+      .filter((event, index, all) => !isProbeOfEndingContainer(event, all.slice(0, index))),
   );
   return {
     statuses: statuses.filter((status, index) => index === 0 || !isSame(status, statuses[index - 1])),
@@ -27,9 +29,11 @@ function describeEvent({ type, reason, message, involvedObject, source, reportin
   return { type, reason, message, fieldPath: involvedObject.fieldPath, source, reportingComponent };
 }
 
-/** A probe of a container that is ending: whether one comes at that moment, and how it fails, is chance. */
-function isMissedProbe({ reason, message }: Json): boolean {
-  return reason === 'Unhealthy' && /errored and resulted in unknown state/.test(message);
+/** Whether a probe comes while its container ends, and how it fails then, is chance. */
+function isProbeOfEndingContainer({ reason, message, fieldPath }: Json, before: readonly Json[]): boolean {
+  if (reason !== 'Unhealthy') return false;
+  const isEnding = before.some((event) => event.reason === 'Killing' && event.fieldPath === fieldPath);
+  return message.includes('errored and resulted in unknown state') || (isEnding && message.startsWith('Readiness'));
 }
 
 /**
