@@ -38,6 +38,7 @@ import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
+import { removePodCgroups } from './pod-cgroups.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
@@ -315,15 +316,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return () => events.stop();
   }
 
-  async evictPodLogsDirectories(
+  async removePodContent(
     shouldPodContentBeRemoved: (podUID: string) => boolean,
     { signal }: CallOptions = {},
   ): Promise<void> {
-    const { podLogsDirectory, logger } = this.#settings;
+    const { podLogsDirectory, cgroupRoot, logger } = this.#settings;
     const isDead = async (id: string): Promise<boolean> =>
       ((await this.#containerStatus(id, signal))?.state ?? 'CONTAINER_EXITED') === 'CONTAINER_EXITED';
     const folders = { podLogsDirectory, containerLogsDirectory: this.#containerLogsDirectory, isDead, logger };
     await evictPodLogsDirectories(folders, shouldPodContentBeRemoved);
+    if (cgroupRoot !== undefined) await removePodCgroups(cgroupRoot, shouldPodContentBeRemoved);
   }
 
   /** Ends calls, events and the rotation of logs. */

@@ -321,10 +321,10 @@ describe('the containers of one pod', () => {
   });
 });
 
-it('removes the logs of pods whose content may be removed, once all sources are ready', async () => {
+it('removes what is left of pods whose content may be removed, once all sources are ready', async () => {
   const asked: boolean[] = [];
   const withLogs = Object.assign(runtime, {
-    evictPodLogsDirectories: async (shouldPodContentBeRemoved: (podUID: string) => boolean) => {
+    removePodContent: async (shouldPodContentBeRemoved: (podUID: string) => boolean) => {
       asked.push(shouldPodContentBeRemoved('deleted-1'), shouldPodContentBeRemoved('kept'));
     },
   });

@@ -119,7 +119,7 @@ describe.skipIf(why !== undefined)(
       ]);
     });
 
-    it('rotates logs, links to them, and removes those of removed pods', async () => {
+    it('rotates logs, links to them, and removes logs and cgroups of removed pods', async () => {
       const { agent, stop, runtime } = await startAgent({ containerLogMaxSizeBytes: 100, containerLogMaxFiles: 2 });
       onTestFinished(() => stop({ terminatePods: true }));
       createPod('talks', { command: ['sh', '-c', 'trap "exit 0" TERM; while :; do echo a line; sleep 0.1; done'] });
@@ -132,11 +132,18 @@ describe.skipIf(why !== undefined)(
       const [link] = (await readdir(links)).filter((name) => name.startsWith('talks_default_app-'));
       expect(await readlink(`${links}/${link}`)).toBe(`${folder}/0.log`);
 
+      const cgroups = ['/sys/fs/cgroup', '/sys/fs/cgroup/pids'].map(
+        (mountPoint) => `${mountPoint}/kubepods-test/besteffort/pod${metadata!.uid}`,
+      );
+      const hasCgroup = (): boolean => cgroups.some((path) => existsSync(path));
+      expect(hasCgroup()).toBe(true);
+
       server.pods.delete('default', 'talks');
       await podWhen('talks', (pod) => pod === undefined);
-      const evictLogs = () => runtime.evictPodLogsDirectories((podUID) => agent.shouldPodContentBeRemoved(podUID));
-      await expect.poll(async () => [await evictLogs(), existsSync(folder)][1]).toBe(false);
-      await expect.poll(async () => [await evictLogs(), await readdir(links)][1]).not.toContain(link);
+      const removeContent = () => runtime.removePodContent((podUID) => agent.shouldPodContentBeRemoved(podUID));
+      await expect.poll(async () => [await removeContent(), existsSync(folder)][1]).toBe(false);
+      await expect.poll(async () => [await removeContent(), await readdir(links)][1]).not.toContain(link);
+      await expect.poll(async () => [await removeContent(), hasCgroup()][1]).toBe(false);
     });
 
     it('lists images with their names and sizes, and removes one with all its names', async () => {

@@ -29,7 +29,7 @@ export interface ContainerGCOptions {
 const unknownGracePeriodSeconds = 2;
 
 /**
- * Removes exited containers, sandboxes without containers and logs of removed pods from the runtime. For pods whose content
+ * Removes exited containers, sandboxes without containers, and logs and cgroups of removed pods from the runtime. For pods whose content
  * may be removed it removes all of them, for other pods all but the newest ones. Failures are logged,
  * and the next call tries again. Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
  *
@@ -65,7 +65,7 @@ export class ContainerGC {
       for (const pod of await this.#runtime.listPods({ signal })) await this.#evictSandboxes(pod);
       const { podStateProvider } = this.#options;
       if (allSourcesReady)
-        await this.#runtime.evictPodLogsDirectories?.((uid) => podStateProvider.shouldPodContentBeRemoved(uid), {
+        await this.#runtime.removePodContent?.((uid) => podStateProvider.shouldPodContentBeRemoved(uid), {
           signal,
         });
     });

@@ -80,7 +80,7 @@ const otherOptionalMethods = [
   'removeImage',
   'imageFsStats',
   'listPodStats',
-  'evictPodLogsDirectories',
+  'removePodContent',
 ] as const;
 
 /** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */

@@ -139,11 +139,9 @@ export function boundedRuntime(
       listPodStats: ({ signal } = {}) =>
         bounded('listPodStats', ms, signal, (o) => runtime.listPodStats!(o), requirePodStats),
     }),
-    ...(runtime.evictPodLogsDirectories && {
-      evictPodLogsDirectories: (shouldPodContentBeRemoved, { signal } = {}) =>
-        bounded('evictPodLogsDirectories', ms, signal, (o) =>
-          runtime.evictPodLogsDirectories!(shouldPodContentBeRemoved, o),
-        ),
+    ...(runtime.removePodContent && {
+      removePodContent: (shouldPodContentBeRemoved, { signal } = {}) =>
+        bounded('removePodContent', ms, signal, (o) => runtime.removePodContent!(shouldPodContentBeRemoved, o)),
     }),
     ...(runtime.subscribe && { subscribe: (listener) => runtime.subscribe!(listener) }),
   };

@@ -190,13 +190,11 @@ export interface ContainerRuntime {
   listPodStats?(options?: CallOptions): Promise<readonly PodStats[]>;
 
   /**
-   * Removes the logs of the pods for which `shouldPodContentBeRemoved` is true. Called every minute when all sources
-   * have delivered their pods. Source: kubelet `evictPodLogsDirectories`.
+   * Removes what is left of the pods for which `shouldPodContentBeRemoved` is true, beside sandboxes and containers: logs,
+   * cgroups. Called every minute when all sources have delivered their pods. Source: kubelet `evictPodLogsDirectories`,
+   * `cleanupOrphanedPodCgroups`.
    */
-  evictPodLogsDirectories?(
-    shouldPodContentBeRemoved: (podUID: string) => boolean,
-    options?: CallOptions,
-  ): Promise<void>;
+  removePodContent?(shouldPodContentBeRemoved: (podUID: string) => boolean, options?: CallOptions): Promise<void>;
 
   /** Calls `listener` soon after each change, until the returned function is called. May miss changes. */
   subscribe?(listener: (event: RuntimeEvent) => void): () => void;
