@@ -23,6 +23,10 @@ export interface RunOptions {
   readonly outageAfterMs?: number;
   /** How long an outage lasts. */
   readonly outageForMs: number;
+  /** The port of the kubelet API, for `kubectl logs` and `exec`. Absent: none. */
+  readonly kubeletPort?: number;
+  /** The certificates that sign those of the API server's requests. Absent: only tokens are accepted. */
+  readonly clientCaFile?: string;
   /** Leaves the containers to the next agent. */
   readonly leaveRunning: boolean;
   readonly logLevel: string;
@@ -97,6 +101,15 @@ export function parseOptions(args: readonly string[]): Options {
         .argParser(readDuration)
         .default(defaultOutageMs, '20s'),
     )
+    .addOption(
+      new Option(
+        '--kubelet-port <port>',
+        'serve kubectl logs and exec of the cluster of --kubeconfig; 0 selects a port',
+      )
+        .argParser(readPort)
+        .conflicts('port'),
+    )
+    .option('--client-ca-file <file>', "certificates that sign the API server's certificate for --kubelet-port")
     .addOption(new Option('--leave-running', 'leave the containers running for the next agent').default(false))
     .addOption(
       new Option('--log-level <level>', 'how much to log')

@@ -5,6 +5,7 @@ import { APIError, isMirrorPod, type Logger, type Pod, systemClock } from 'kubel
 import { APIEventRecorder, createEventClient, serveAgent } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
+import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
 import { stringify } from 'yaml';
@@ -92,6 +93,16 @@ export async function runAgent(
 
   const server = await serveAgent(agent, { port: 0, register: metricsRegistry, logger });
   cleanUps.add('HTTP server', () => server.close());
+
+  const { kubeletPort, clientCaFile } = options;
+  // The agent's own API server cannot say who may use it.
+  if (kubeletPort !== undefined && !cluster.isOwn) {
+    const kubeletAPI = await serveKubeletAPI(agent, {
+      ...{ runtime, port: kubeletPort, certDirectory: join(root.path, 'pki'), register: metricsRegistry, logger },
+      authentication: { clientCAFile: clientCaFile },
+    });
+    cleanUps.add('kubelet API', () => kubeletAPI.close());
+  }
 
   // The pods of the node as the API server shows them to users.
   const history = new PodHistory(runsPod);

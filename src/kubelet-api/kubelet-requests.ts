@@ -5,8 +5,8 @@ import type { AccessControl } from './access-control.ts';
 import { HTTPError } from './http-error.ts';
 import { type KubeletAPIContext, type KubeletRequest, sendText } from './kubelet-api-context.ts';
 import { kubeletRoutes } from './kubelet-handlers.ts';
-import { proxyUpgrade, refuseUpgrade } from './streaming-proxy.ts';
-import { streamingURL } from './streaming.ts';
+import { refuseUpgrade } from './streaming-proxy.ts';
+import { serveStreaming } from './streaming.ts';
 
 /** Serves requests of a server. Never rejects. */
 export class KubeletRequests {
@@ -46,8 +46,7 @@ export class KubeletRequests {
     socket.on('error', () => socket.destroy());
     try {
       const { root, ...parsed } = await this.#authorized(request, socket);
-      const url = await streamingURL(this.#context, root, parsed);
-      await proxyUpgrade(url, { request, socket, head });
+      await serveStreaming(this.#context, root, parsed, { request, socket, head });
     } catch (error) {
       const { statusCode, message } = this.#failure(error, request);
       refuseUpgrade(socket, statusCode, message);

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
@@ -110,7 +111,10 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
       : undefined;
   files?.start();
   const address = server.address() as AddressInfo;
-  agent.setKubeletEndpoint(address.port);
+  // Streaming servers of runtimes have SPDY; the API server translates WebSockets for them.
+  const has = (method: keyof StreamingRuntime): boolean => runtime[method] !== undefined;
+  const hasWebSockets = (has('exec') || has('attach')) && !has('getExec');
+  agent.setKubeletEndpoint(address.port, hasWebSockets ? ['ExtendWebSocketsToKubelet'] : []);
   const url = `https://${isIPv6(address.address) ? `[${address.address}]` : address.address}:${address.port}`;
   logger.info({ url }, 'Serving the kubelet API');
   const close = async (): Promise<void> => {

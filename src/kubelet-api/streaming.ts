@@ -1,48 +1,76 @@
-import type { StreamOptions } from '../agent/runtime/streaming-runtime.ts';
+import type { ContainerIO, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
 import { isStaticPod } from '../kube/static-pods.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
+import { proxyUpgrade, type UpgradeRequest } from './streaming-proxy.ts';
+import { requireWebSocket, serveWebSocket } from './websocket-streams.ts';
 
-/** The URL of the runtime's streaming server for an exec, attach or portForward request. */
-export async function streamingURL(context: KubeletAPIContext, root: string, request: KubeletRequest): Promise<string> {
+/** Serves an exec, attach or portForward request. Rejects with an `HTTPError` if it is refused. */
+export async function serveStreaming(
+  context: KubeletAPIContext,
+  root: string,
+  request: KubeletRequest,
+  upgrade: UpgradeRequest,
+): Promise<void> {
   switch (root) {
     case 'exec':
-      return execURL(context, request);
+      return serveExec(context, request, upgrade);
     case 'attach':
-      return attachURL(context, request);
+      return serveAttach(context, request, upgrade);
     case 'portForward':
-      return portForwardURL(context, request);
+      return proxyUpgrade(await portForwardURL(context, request), upgrade);
     default:
       throw new HTTPError(404, '404: Page Not Found');
   }
 }
 
 /** `/exec/{namespace}/{pod}/[{uid}/]{container}`. Source: kubelet `getExec` */
-async function execURL(context: KubeletAPIContext, { segments, query, signal }: KubeletRequest): Promise<string> {
+async function serveExec(
+  context: KubeletAPIContext,
+  { request, segments, query, signal }: KubeletRequest,
+  upgrade: UpgradeRequest,
+): Promise<void> {
   const streams = streamOptions(query);
   const { containerName, pod } = containerOf(context, segments);
   const id = await runningContainerID(context, pod, containerName, signal);
   if (id === undefined) throw new HTTPError(500, `container not found ("${containerName}")`);
   const { runtime } = context;
-  if (runtime.getExec === undefined) throw new HTTPError(501, 'The runtime cannot run commands');
-  return fromRuntime(runtime.getExec(id, query.getAll('command'), streams, { signal }));
+  const command = query.getAll('command');
+  if (runtime.getExec !== undefined)
+    return proxyUpgrade(await fromRuntime(runtime.getExec(id, command, streams, { signal })), upgrade);
+  if (runtime.exec === undefined) throw new HTTPError(501, 'The runtime cannot run commands');
+  requireWebSocket(request);
+  const run = (io: ContainerIO, signal: AbortSignal): Promise<number> => runtime.exec!(id, command, io, { signal });
+  return serveWebSocket(upgrade, { streams, signal, run });
 }
 
 /** `/attach/{namespace}/{pod}/[{uid}/]{container}`. Source: kubelet `getAttach` */
-async function attachURL(context: KubeletAPIContext, { segments, query, signal }: KubeletRequest): Promise<string> {
-  const streams = streamOptions(query);
+async function serveAttach(
+  context: KubeletAPIContext,
+  { request, segments, query, signal }: KubeletRequest,
+  upgrade: UpgradeRequest,
+): Promise<void> {
+  const wanted = streamOptions(query);
   const { containerName, pod } = containerOf(context, segments);
   const id = await runningContainerID(context, pod, containerName, signal);
   const container = containersOf(pod).find(({ name }) => name === containerName);
   if (id === undefined || container === undefined)
     throw new HTTPError(500, `container ${containerName} not found in pod ${fullNameOf(pod)}`);
   const { runtime } = context;
-  if (runtime.getAttach === undefined) throw new HTTPError(501, 'The runtime cannot attach to containers');
   // Whether a process has a terminal is decided when it is started.
   const tty = container.tty === true;
-  return fromRuntime(runtime.getAttach(id, { ...streams, tty, stderr: streams.stderr && !tty }, { signal }));
+  const streams = { ...wanted, tty, stderr: wanted.stderr && !tty };
+  if (runtime.getAttach !== undefined)
+    return proxyUpgrade(await fromRuntime(runtime.getAttach(id, streams, { signal })), upgrade);
+  if (runtime.attach === undefined) throw new HTTPError(501, 'The runtime cannot attach to containers');
+  requireWebSocket(request);
+  const run = async (io: ContainerIO, signal: AbortSignal): Promise<number> => {
+    await runtime.attach!(id, io, { signal });
+    return 0;
+  };
+  return serveWebSocket(upgrade, { streams, signal, run });
 }
 
 /** `/portForward/{namespace}/{pod}[/{uid}]`. Source: kubelet `getPortForward` */

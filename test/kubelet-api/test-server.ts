@@ -74,6 +74,7 @@ export class TestServer implements AsyncDisposable {
   readonly reviews = new Reviews();
   readonly pods: ValidPod[] = [];
   readonly ports: number[] = [];
+  features: readonly string[] = [];
   #server: KubeletAPIServer | undefined;
 
   static async start(
@@ -86,7 +87,10 @@ export class TestServer implements AsyncDisposable {
       apiRequests: apiServer ? test.reviews : undefined,
       getPods: () => test.pods,
       inspect: () => ({ state: 'running', syncLoop: {} }) as NodeAgentInspection,
-      setKubeletEndpoint: (port: number) => test.ports.push(port),
+      setKubeletEndpoint: (port: number, features: readonly string[]) => {
+        test.ports.push(port);
+        test.features = features;
+      },
       statusManager: { getPodStatus: () => undefined },
     };
     test.#server = await serveKubeletAPI(agent as unknown as NodeAgent, {

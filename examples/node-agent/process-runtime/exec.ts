@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { Writable } from 'node:stream';
 import type { ExecResult } from 'kubelet-status-manager/agent';
+import type { ContainerIO } from 'kubelet-status-manager/kubelet-api';
 import type { Environment } from './container-files.ts';
 import { type ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
 
@@ -18,11 +20,24 @@ export interface ExecRequest {
 }
 
 /** Runs a command in a process group of its own, which is killed when the command has ended. */
-export function exec({ command, env, workingDir, signal, guard }: ExecRequest): Promise<ExecResult> {
+export async function exec(request: ExecRequest): Promise<ExecResult> {
+  const [stdout, stderr] = [new BoundedOutput(), new BoundedOutput()];
+  const exitCode = await execWithStreams(request, { stdout, stderr });
+  return { exitCode, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** The same with the streams of a client; there are no terminals. Resolves with the exit code. */
+export function execWithStreams(
+  { command, env, workingDir, signal, guard }: ExecRequest,
+  { stdin, stdout, stderr }: Pick<ContainerIO, 'stdin' | 'stdout' | 'stderr'>,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
     const [file = '', ...args] = command;
-    const child = spawn(file, args, { cwd: workingDir, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const child = spawn(file, args, {
+      ...{ cwd: workingDir, env, detached: true },
+      stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+    });
     const { pid } = child;
     child.once('error', reject);
     if (pid === undefined) return;
@@ -35,20 +50,36 @@ export function exec({ command, env, workingDir, signal, guard }: ExecRequest): 
       reject(signal.reason as Error);
     };
     signal.addEventListener('abort', onAbort);
-    const output = { stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
-    for (const stream of ['stdout', 'stderr'] as const) {
-      child[stream].on('data', (chunk: Buffer) => {
-        output[stream] = Buffer.concat([output[stream], chunk.subarray(0, maxOutputBytes - output[stream].length)]);
-      });
+    if (child.stdin !== null) {
+      child.stdin.on('error', () => {}); // the command need not read it
+      stdin?.pipe(child.stdin);
+    }
+    for (const [from, to] of [
+      [child.stdout, stdout],
+      [child.stderr, stderr],
+    ] as const) {
+      if (to === undefined) from?.resume();
+      else from?.pipe(to, { end: false });
     }
     child.once('exit', () => {
       signalProcessGroup(pid, 'SIGKILL'); // child processes that are still running, which would keep the pipes open
       guard.delete(pid);
       signal.removeEventListener('abort', onAbort);
     });
-    child.once('close', (code, killedBy) => {
-      const exitCode = code ?? 128 + constants.signals[killedBy!];
-      resolve({ exitCode, stdout: output.stdout.toString(), stderr: output.stderr.toString() });
-    });
+    child.once('close', (code, killedBy) => resolve(code ?? 128 + constants.signals[killedBy!]));
   });
+}
+
+/** Keeps the beginning of an output. */
+class BoundedOutput extends Writable {
+  #content = Buffer.alloc(0);
+
+  get text(): string {
+    return this.#content.toString();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.#content = Buffer.concat([this.#content, chunk.subarray(0, maxOutputBytes - this.#content.length)]);
+    done();
+  }
 }

@@ -22,10 +22,11 @@ import {
   type RuntimeEventType,
   type RuntimePod,
 } from 'kubelet-status-manager/agent';
+import type { ContainerIO, ContainerLog, StreamingRuntime } from 'kubelet-status-manager/kubelet-api';
 import type { ContainerCommand } from '../pod-config/container-command.ts';
 import { type ContainerConfigFile, ContainerFiles } from './container-files.ts';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';
-import { exec } from './exec.ts';
+import { exec, type ExecRequest, execWithStreams } from './exec.ts';
 import { linkVolumeMounts, pathInRoot } from './volume-mounts.ts';
 import type { NodeDirectory } from './node-directory.ts';
 import { ProcessContainer } from './process-container.ts';
@@ -59,7 +60,7 @@ interface Sandbox {
  * that have ended in the meantime. One runtime at a time may use a directory. A sandbox is the
  * pod's directory.
  */
-export class ProcessRuntime implements ContainerRuntime {
+export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #directory: NodeDirectory;
   readonly #options: ProcessRuntimeOptions;
   readonly #clock: Clock;
@@ -209,34 +210,60 @@ export class ProcessRuntime implements ContainerRuntime {
     timeoutMs: number,
     { signal }: CallOptions = {},
   ): Promise<ExecResult> {
-    const container = this.#container(containerID);
-    if (!container.isRunning) throw new Error(`the container ${containerID} does not run`);
-    const ended = new AbortController();
-    const onAbort = (): void => ended.abort(signal!.reason);
-    signal?.addEventListener('abort', onAbort);
-    const timer = this.#clock.afterFunc(timeoutMs, () =>
-      ended.abort(new Error(`command timed out after ${timeoutMs} ms`)),
-    );
-    container.execs.add(ended);
-    try {
-      signal?.throwIfAborted();
-      return await exec({
-        command,
-        env: container.files.readEnvironment(),
-        workingDir: container.config.workingDir,
-        signal: ended.signal,
-        guard: this.#guard,
-      });
-    } finally {
-      timer.stop();
-      container.execs.delete(ended);
-      signal?.removeEventListener('abort', onAbort);
-    }
+    return this.#exec(containerID, signal, async (request, ended) => {
+      const timer = this.#clock.afterFunc(timeoutMs, () =>
+        ended.abort(new Error(`command timed out after ${timeoutMs} ms`)),
+      );
+      try {
+        return await exec({ ...request, command });
+      } finally {
+        timer.stop();
+      }
+    });
+  }
+
+  /** For `kubectl exec`; a command has no terminal. */
+  async exec(
+    containerID: string,
+    command: readonly string[],
+    io: ContainerIO,
+    { signal }: CallOptions = {},
+  ): Promise<number> {
+    return this.#exec(containerID, signal, (request) => execWithStreams({ ...request, command }, io));
+  }
+
+  /** For `kubectl logs`. */
+  async getContainerLog(containerID: string): Promise<ContainerLog | undefined> {
+    const container = this.#containers.get(idOf(containerID));
+    return container && { path: container.config.logFile, isRunning: container.isRunning };
   }
 
   subscribe(listener: (event: RuntimeEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  /** Runs a command, which ends with the container. */
+  async #exec<T>(
+    containerID: string,
+    signal: AbortSignal | undefined,
+    run: (request: Omit<ExecRequest, 'command'>, ended: AbortController) => Promise<T>,
+  ): Promise<T> {
+    const container = this.#container(containerID);
+    if (!container.isRunning) throw new Error(`the container ${containerID} does not run`);
+    const ended = new AbortController();
+    const onAbort = (): void => ended.abort(signal!.reason);
+    signal?.addEventListener('abort', onAbort);
+    container.execs.add(ended);
+    try {
+      signal?.throwIfAborted();
+      const env = container.files.readEnvironment();
+      const { workingDir } = container.config;
+      return await run({ env, workingDir, signal: ended.signal, guard: this.#guard }, ended);
+    } finally {
+      container.execs.delete(ended);
+      signal?.removeEventListener('abort', onAbort);
+    }
   }
 
   async #recover(): Promise<void> {

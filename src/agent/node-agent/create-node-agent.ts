@@ -414,12 +414,18 @@ function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateP
 async function nodeStatusOf(
   nodeName: string,
   { addresses, nodeStatus }: NodeAgentNode,
-  { kubeletPort }: NodeEndpoints,
+  { kubeletPort, features = [] }: NodeEndpoints,
 ): Promise<NodeStatus> {
   const own = addresses && [
     ...addresses.map((address) => ({ type: 'InternalIP', address })),
     { type: 'Hostname', address: nodeName },
   ];
   const daemonEndpoints = kubeletPort !== undefined && { kubeletEndpoint: { Port: kubeletPort } };
-  return { ...(own && { addresses: own }), ...(daemonEndpoints && { daemonEndpoints }), ...(await nodeStatus?.()) };
+  const status = await nodeStatus?.();
+  return {
+    ...(own && { addresses: own }),
+    ...(daemonEndpoints && { daemonEndpoints }),
+    ...status,
+    ...(features.length > 0 && { declaredFeatures: [...(status?.declaredFeatures ?? []), ...features] }),
+  };
 }

@@ -46,6 +46,8 @@ import { terminateAllPods } from './terminate-all-pods.ts';
 export interface NodeEndpoints {
   /** Undefined if the agent does not serve the kubelet's API. */
   kubeletPort?: number | undefined;
+  /** Of the kubelet's API. */
+  features?: readonly string[] | undefined;
 }
 
 /** The components that `createNodeAgent` has created, which the agent starts and stops. */
@@ -154,9 +156,12 @@ export class NodeAgent implements AsyncDisposable {
   /**
    * Sets the port of the kubelet's API in the Node's status: `daemonEndpoints.kubeletEndpoint`. `serveKubeletAPI` calls
    * it. A `nodeStatus` with `daemonEndpoints` takes precedence.
+   *
+   * @param features declared by the Node, in addition to those of the agent and of `nodeStatus`
    */
-  setKubeletEndpoint(port: number): void {
+  setKubeletEndpoint(port: number, features: readonly string[] = []): void {
     this.#parts.nodeEndpoints.kubeletPort = port;
+    this.#parts.nodeEndpoints.features = features;
   }
 
   /** The pods of the node as last seen by the agent, without mirror pods. */

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream';
 import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
 
 /** Which streams of a command the client wants. Source: cri-streaming `remotecommand.Options`. */
@@ -7,6 +8,24 @@ export interface StreamOptions {
   /** False with `tty`: a terminal has one output. */
   readonly stderr: boolean;
   readonly tty: boolean;
+}
+
+/** The size of a terminal, in characters. */
+export interface TerminalSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The streams of a command; those that the client does not want are absent. */
+export interface ContainerIO {
+  /** True if the command is to have a terminal, whose output is `stdout`. */
+  readonly tty: boolean;
+  /** Ends when the client closes it, or is gone. */
+  readonly stdin?: Readable | undefined;
+  readonly stdout?: Writable | undefined;
+  readonly stderr?: Writable | undefined;
+  /** Calls `listener` when the client has resized its terminal, and once at the beginning. */
+  onResize(listener: (size: TerminalSize) => void): void;
 }
 
 /** Where the log of a container is. */
@@ -31,6 +50,16 @@ export interface StreamingRuntime extends Pick<ContainerRuntime, 'imageFsStats' 
     streams: StreamOptions,
     options?: CallOptions,
   ): Promise<string>;
+  /**
+   * Runs a command with the streams of the client, for a runtime without a streaming server; not used if there is
+   * `getExec`. Resolves with the exit code when all output is written. `signal` is aborted when the client is gone.
+   */
+  exec?(containerID: string, command: readonly string[], io: ContainerIO, options?: CallOptions): Promise<number>;
+  /**
+   * Connects the client to the main process, for a runtime without a streaming server. Resolves when the process has
+   * ended or `signal` is aborted.
+   */
+  attach?(containerID: string, io: ContainerIO, options?: CallOptions): Promise<void>;
   /** The URL of the runtime's streaming server for the container's main process. Source: CRI `Attach`. */
   getAttach?(containerID: string, streams: StreamOptions, options?: CallOptions): Promise<string>;
   /**

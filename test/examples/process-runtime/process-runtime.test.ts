@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { connect, Socket } from 'node:net';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
 import { livingGroups } from '../node-agent/run-agent.ts';
@@ -293,7 +295,38 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
     });
   });
 
+  describe('exec', () => {
+    it('has the streams of the client, and the environment of the container', async () => {
+      const id = await test.run(sh('sleep 3600', { env: [{ name: 'GREETING', value: 'hello' }] }));
+      const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+      const outputs = [text(stdout), text(stderr)];
+      stdin.end('from the client');
+      const command = ['sh', '-c', 'echo $GREETING; cat; echo error >&2; exit 7'];
+      const io = { tty: false, stdin, stdout, stderr, onResize: () => {} };
+      expect(await test.runtime.exec(id, command, io)).toBe(7);
+      stdout.end();
+      stderr.end();
+      expect(await Promise.all(outputs)).toEqual(['hello\nfrom the client', 'error\n']);
+    });
+
+    it('needs no streams, and ends when the client is gone', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const client = new AbortController();
+      const io = { tty: false, onResize: () => {} };
+      const running = test.runtime.exec(id, ['sh', '-c', 'echo ignored; exec sleep 3600'], io, client);
+      client.abort(new Error('the client is gone'));
+      await expect(running).rejects.toThrow('the client is gone');
+    });
+  });
+
   describe('logs', () => {
+    it('logs are found by the ID of the container', async () => {
+      const id = await test.run(sh('echo hello'));
+      await test.exited(id);
+      expect(await test.runtime.getContainerLog(id)).toEqual({ path: test.logFile(), isRunning: false });
+      expect(await test.runtime.getContainerLog('process://unknown')).toBeUndefined();
+    });
+
     it('logs are in the CRI format, in a file that only the user can read', async () => {
       await test.exited(await test.run(sh('echo out; echo err >&2; printf "no newline"')));
       const lines = readFileSync(test.logFile(), 'utf8').trimEnd().split('\n');

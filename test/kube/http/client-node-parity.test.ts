@@ -184,7 +184,7 @@ describe('the same user reaches the server as from client-node', () => {
     loaded.addAuthenticator({
       isAuthProvider: () => true,
       applyAuthentication: (_user, options) => {
-        options.headers = { ...options.headers, Authorization: 'Custom scheme' };
+        options.headers = { ...(options.headers as Record<string, string>), Authorization: 'Custom scheme' };
         return Promise.resolve();
       },
     });

@@ -1,0 +1,161 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough, Writable } from 'node:stream';
+import type { Duplex } from 'node:stream';
+import type { RawData, WebSocket } from 'ws';
+import type { ContainerIO, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
+import { reasonOf } from '../shared/logger.ts';
+import { HTTPError } from './http-error.ts';
+import type { UpgradeRequest } from './streaming-proxy.ts';
+import type { StreamOptions } from '../agent/runtime/streaming-runtime.ts';
+
+/** Newest first. Source: apimachinery `remotecommand` */
+const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
+/** The first byte of each message. Source: apimachinery `remotecommand.StreamStdIn` and the others */
+const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
+const maxMessageBytes = 1024 * 1024;
+
+export interface WebSocketCommand {
+  readonly streams: StreamOptions;
+  readonly signal: AbortSignal;
+  /** Resolves with the exit code of the command. */
+  readonly run: (io: ContainerIO, signal: AbortSignal) => Promise<number>;
+}
+
+/** @throws HTTPError 501 if the client does not offer a protocol over WebSockets */
+export function requireWebSocket({ headers }: IncomingMessage): void {
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+  if (headers.upgrade?.toLowerCase() === 'websocket' && offered.some((name) => protocols.includes(name))) return;
+  throw new HTTPError(501, `Only WebSockets with the protocol ${protocols.join(' or ')} are supported`);
+}
+
+/**
+ * Runs a command whose streams are channels of a WebSocket. Resolves when the connection has ended. Needs the package `ws`.
+ * Source: cri-streaming `createWebSocketStreams`.
+ *
+ * Divergence: there is no SPDY, which the streaming servers of runtimes have, too.
+ */
+export async function serveWebSocket(
+  { request, socket, head }: UpgradeRequest,
+  { streams, signal, run }: WebSocketCommand,
+): Promise<void> {
+  const { WebSocketServer } = await import('ws');
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxMessageBytes,
+    handleProtocols: (offered) => protocols.find((name) => offered.has(name)) ?? false,
+  });
+  const webSocket = await new Promise<WebSocket>((resolve, reject) => {
+    socket.once('close', () => reject(new Error('The client is gone')));
+    server.handleUpgrade(request, socket, head, resolve);
+  });
+  const channelsOfClient = new Channels(webSocket, socket, streams);
+  let status: object;
+  try {
+    status = statusOf(await run(channelsOfClient.io, signal));
+  } catch (error) {
+    status = failure(
+      'InternalError',
+      `Internal error occurred: ${reasonOf(error)}`,
+      [{ message: reasonOf(error) }],
+      500,
+    );
+  }
+  await channelsOfClient.end(status);
+}
+
+/** The streams of one connection. */
+class Channels {
+  readonly io: ContainerIO;
+  readonly #webSocket: WebSocket;
+  readonly #closed: Promise<void>;
+  readonly #outputs: Writable[] = [];
+
+  constructor(webSocket: WebSocket, socket: Duplex, { stdin, stdout, stderr, tty }: StreamOptions) {
+    this.#webSocket = webSocket;
+    this.#closed = new Promise((resolve) => webSocket.once('close', () => resolve()));
+    webSocket.on('error', () => webSocket.terminate());
+    const input = stdin ? new PassThrough() : undefined;
+    const resizeListeners: ((size: TerminalSize) => void)[] = [];
+    webSocket.on('message', (data: RawData) => {
+      const message = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
+      const content = message.subarray(1);
+      switch (message[0]) {
+        case channels.stdin:
+          if (input === undefined || input.destroyed || input.writableEnded || input.write(content)) return;
+          webSocket.pause();
+          input.once('drain', () => webSocket.resume());
+          return;
+        case channels.close:
+          if (content[0] === channels.stdin) input?.end();
+          return;
+        case channels.resize: {
+          const size = sizeOf(content);
+          if (size !== undefined) for (const listener of resizeListeners) listener(size);
+          return;
+        }
+        default:
+          // Other channels are for the client.
+          return;
+      }
+    });
+    void this.#closed.then(() => input?.end());
+    socket.once('close', () => input?.end());
+    this.io = {
+      tty,
+      stdin: input,
+      stdout: stdout ? this.#output(channels.stdout) : undefined,
+      stderr: stderr ? this.#output(channels.stderr) : undefined,
+      onResize: (listener) => void resizeListeners.push(listener),
+    };
+  }
+
+  /** Sends the outcome after all output, and closes the connection. */
+  async end(status: object): Promise<void> {
+    await Promise.all(this.#outputs.filter(({ destroyed }) => !destroyed).map(endOf));
+    // Input that the command has not read would keep the closing of the connection from being read.
+    this.io.stdin?.destroy();
+    this.#webSocket.resume();
+    this.#send(channels.error, Buffer.from(JSON.stringify(status)), () => this.#webSocket.close(1000));
+    await this.#closed;
+  }
+
+  #output(channel: number): Writable {
+    const output = new Writable({ write: (chunk: Buffer, _encoding, done) => this.#send(channel, chunk, done) });
+    // A client that is gone is no error of the command.
+    output.on('error', () => {});
+    this.#outputs.push(output);
+    return output;
+  }
+
+  #send(channel: number, content: Buffer, done: (error?: Error | null) => void): void {
+    this.#webSocket.send(Buffer.concat([Buffer.from([channel]), content]), { binary: true }, (error) => done(error));
+  }
+}
+
+function endOf(output: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    output.once('error', () => resolve());
+    output.end(() => resolve());
+  });
+}
+
+/** `{"Width":80,"Height":24}` */
+function sizeOf(content: Buffer): TerminalSize | undefined {
+  try {
+    const { Width: width, Height: height } = JSON.parse(content.toString()) as { Width?: unknown; Height?: unknown };
+    return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Source: cri-streaming `ServeExec`. */
+function statusOf(exitCode: number): object {
+  if (exitCode === 0) return { metadata: {}, status: 'Success' };
+  const causes = [{ reason: 'ExitCode', message: String(exitCode) }];
+  return failure('NonZeroExitCode', `command terminated with non-zero exit code: ${exitCode}`, causes);
+}
+
+function failure(reason: string, message: string, causes: readonly object[], code?: number): object {
+  return { metadata: {}, status: 'Failure', message, reason, details: { causes }, ...(code && { code }) };
+}
