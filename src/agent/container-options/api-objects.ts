@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { Pod } from '../../kube/types.ts';
@@ -106,6 +107,8 @@ export class APIObjects implements ObjectReader {
 
 function withTimeout(requests: APIRequests, clock: Clock): APIRequests {
   const { signal: never } = new AbortController();
+  // No listener limit: many pods start at once.
+  setMaxListeners(0, never);
   return {
     request: (method, path, options) =>
       withDeadline(clock, requestTimeoutMs, never, ({ signal }) =>

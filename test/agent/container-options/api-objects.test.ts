@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { APIObjects } from '../../../src/agent/container-options/api-objects.ts';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { settle } from '../../../src/testing/settle.ts';
 import { objectTransport } from '../../cri/object-transport.ts';
 
 const mapPath = '/api/v1/namespaces/ns/configmaps/map';
@@ -23,6 +24,17 @@ describe('APIObjects', () => {
     server.set(mapPath, { data: { a: '2' } });
     await clock.advance(1000);
     expect(await objects.getConfigMap('ns', 'map')).toEqual({ data: { a: '2' } });
+  });
+
+  it('reads the objects of many pods at once without a warning of Node.js', async () => {
+    const warnings: Error[] = [];
+    const listener = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', listener);
+    onTestFinished(() => void process.off('warning', listener));
+    const { objects } = start({});
+    await Promise.all(Array.from({ length: 20 }, (_, i) => objects.getConfigMap('ns', `map-${i}`)));
+    await settle();
+    expect(warnings).toEqual([]);
   });
 
   it('has the last version while the API server does not respond', async () => {
