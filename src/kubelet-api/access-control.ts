@@ -23,7 +23,12 @@ export interface AccessControlOptions {
 
 const reviewTimeoutMs = 10_000;
 
-/** Admits requests of known users with permission, and no others. Source: kubelet `InstallAuthFilter`. */
+/**
+ * Admits requests of known users with permission, and no others. Source: kubelet `InstallAuthFilter`.
+ *
+ * Divergence: a review that fails is not tried again for the same request, which the kubelet does for a few seconds. The
+ * UID in a client certificate is ignored.
+ */
 export class AccessControl {
   readonly #authenticator: Authenticator;
   readonly #authorizer: Authorizer;

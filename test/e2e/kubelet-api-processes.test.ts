@@ -1,0 +1,97 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { certificateFile } from '../kubelet-api/test-server.ts';
+import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
+import { TestDirectories } from '../support/directories.ts';
+import { KubeHTTP } from '../support/kube-http.ts';
+
+const mainFile = fileURLToPath(new URL('../../dist/examples/node-agent/main.js', import.meta.url));
+const why = !existsSync(mainFile)
+  ? 'run `npm run build` first'
+  : spawnSync('kubectl', ['version', '--client']).error !== undefined
+    ? 'kubectl is not installed'
+    : controlPlaneAvailable().reason;
+
+const directories = new TestDirectories();
+
+// The API server passes the WebSockets of kubectl through, because the Node declares that it has them.
+describe.skipIf(why !== '')(
+  `kubectl on node-agent, whose containers are processes${why && ` (skipped: ${why})`}`,
+  () => {
+    let controlPlane: ControlPlane;
+    let admin: KubeHTTP;
+    let agent: ChildProcess;
+    let folder: string;
+
+    beforeAll(async () => {
+      folder = directories.create();
+      controlPlane = await startControlPlane({
+        apiServerFlags: [
+          `--kubelet-client-certificate=${certificateFile('client-a')}`,
+          `--kubelet-client-key=${certificateFile('client-a.key')}`,
+          '--kubelet-preferred-address-types=InternalIP',
+        ],
+      });
+      admin = new KubeHTTP({ ...controlPlane, token: controlPlane.adminToken });
+      for (const user of ['admin', 'node-a'])
+        await writeFile(join(folder, `${user}.kubeconfig`), JSON.stringify(controlPlane.kubeConfig(user)));
+      agent = spawn(
+        process.execPath,
+        [
+          ...[mainFile, '--kubeconfig', join(folder, 'node-a.kubeconfig'), '--node-name', 'node-a'],
+          ...['--root-dir', join(folder, 'node'), '--kubelet-port', '0', '--client-ca-file', certificateFile('ca')],
+        ],
+        { stdio: ['ignore', 'ignore', 'inherit'] },
+      );
+    });
+    afterAll(async () => {
+      if (agent?.exitCode === null) {
+        agent.kill('SIGTERM');
+        await once(agent, 'exit');
+      }
+      await admin?.close();
+      await controlPlane?.stop();
+      directories.removeAll();
+    });
+
+    const environment = (): NodeJS.ProcessEnv => ({ ...process.env, KUBECONFIG: join(folder, 'admin.kubeconfig') });
+    async function kubectl(...args: string[]): Promise<string> {
+      const { stdout } = await promisify(execFile)('kubectl', args, { env: environment(), timeout: 60_000 });
+      return stdout;
+    }
+
+    it('logs and exec: output, input and exit code', async () => {
+      await kubectl('create', 'clusterrolebinding', 'a', '--clusterrole=system:kubelet-api-admin', '--user=client-a');
+      const pod = {
+        metadata: { name: 'web', annotations: { 'kubelet-status-manager.dev/run': 'process' } },
+        spec: {
+          nodeName: 'node-a',
+          terminationGracePeriodSeconds: 1,
+          automountServiceAccountToken: false,
+          containers: [{ name: 'app', image: 'none', command: ['sh', '-c', 'echo hello; exec sleep 3600'] }],
+        },
+      };
+      await admin.request('POST', '/api/v1/namespaces/default/pods', {
+        body: { apiVersion: 'v1', kind: 'Pod', ...pod },
+      });
+      await expect.poll(() => kubectl('logs', 'web').catch(() => '')).toBe('hello\n');
+      expect(await kubectl('exec', 'web', '--', 'echo', 'a b')).toBe('a b\n');
+      await expect(kubectl('exec', 'web', '--', 'sh', '-c', 'exit 7')).rejects.toMatchObject({ code: 7 });
+      const child = spawn('kubectl', ['exec', '-i', 'web', '--', 'cat'], {
+        env: environment(),
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      child.stdin.end('from the client');
+      let text = '';
+      for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk as string;
+      expect(text).toBe('from the client');
+      await kubectl('delete', 'pod', 'web');
+    });
+  },
+);
