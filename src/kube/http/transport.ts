@@ -1,21 +1,13 @@
-import { type Dispatcher, errors } from 'undici/index.js';
+import type { Dispatcher } from 'undici/index.js';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { APIError, describeAbort, describeAPIError } from '../client/api-error.ts';
-import { ChunkBuffer } from '../client/chunk-buffer.ts';
-import { secretsOf } from '../client/redact.ts';
+import { APIError, describeAbort } from '../client/api-error.ts';
 import type { QueryParameters } from './api-path.ts';
 import { checkPath, isHeartbeat, queryString } from './api-path.ts';
 import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
 import { type BufferedResponse, requestBuffered } from '../client/buffered-response.ts';
-import {
-  decodeBody,
-  defaultMaxResponseBytes,
-  isSuccess,
-  maxErrorBytes,
-  parseJSONBody,
-} from '../client/response-body.ts';
+import { decodeBody, defaultMaxResponseBytes, isSuccess, parseJSONBody } from '../client/response-body.ts';
 import { closedError, Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
@@ -28,7 +20,7 @@ import type {
   KubeTransport,
 } from './kube-transport.ts';
 import { proxyFor } from './proxy.ts';
-import { certificateProblem, explainRefusal } from './unauthorized.ts';
+import { errorOfResponse, errorOfConnection } from './transport-errors.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
 import { resolveTransportOptions } from './transport-options.ts';
 
@@ -201,7 +193,7 @@ class UndiciTransport implements KubeTransport {
       throw this.#failure(error, signal, credentials);
     }
     if (isSuccess(response.statusCode)) return response;
-    throw await this.#describe(response, credentials);
+    throw await errorOfResponse(response, credentials, this.#clock.now());
   }
 
   #headersFor(
@@ -225,61 +217,14 @@ class UndiciTransport implements KubeTransport {
     }
   }
 
-  async #describe(
-    { statusCode, headers, body }: BufferedResponse | Dispatcher.ResponseData,
-    credentials: Credentials,
-  ): Promise<APIError> {
-    // The status code counts, even if a proxy has damaged the body.
-    const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
-    const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
-    const { message, kind, reason, causes, retryAfterMs } = describeAPIError(
-      { statusCode, headers, body: text },
-      this.#clock.now(),
-      // Some gateways quote the request in their response.
-      { secrets: secretsOf(credentials.headers['authorization']) },
-    );
-    const why = statusCode === 401 ? explainRefusal(credentials, this.#clock.now(), headers['date']) : '';
-    // No `cause`: a complete response must not be logged.
-    return new APIError(withReason(message, why), { kind, statusCode, reason, causes, retryAfterMs });
-  }
-
   #failure(error: unknown, signal: AbortSignalLike | undefined, credentials?: Credentials): APIError {
     if (error instanceof APIError) return error;
     if (signal?.aborted) return describeAbort(signal);
     if (this.#connections.isClosed) return closedError();
-    const { message, kind, statusCode } = describeAPIError(error, undefined, { host: this.#host });
-    // A server that refuses the certificate itself ends the handshake with an alert.
-    const isRefused =
-      credentials !== undefined && /^ERR_SSL_.*ALERT/.test(String((error as Partial<NodeJS.ErrnoException>).code));
-    const why = isRefused ? certificateProblem(credentials, this.#clock.now()) : undefined;
-    const failure = new APIError(withReason(message, why), {
-      // The request was not aborted: undici reports a refused tunnel in the same way.
-      kind: kind === 'aborted' ? 'network' : kind,
-      statusCode,
-      // No `cause`: undici attaches the bytes that are not HTTP, which may quote the request.
-      cause: error instanceof errors.HTTPParserError ? undefined : error,
-    });
+    const failure = errorOfConnection(error, this.#host, credentials, this.#clock.now());
     if (failure.kind === 'network') this.#credentials.expireFiles();
     return failure;
   }
-}
-
-function withReason(message: string, why = ''): string {
-  return why === '' ? message : `${message} (${why})`;
-}
-
-/** Reads the beginning of an error's body, which may never end. */
-async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
-  const beginning = new ChunkBuffer();
-  try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
-      if (beginning.length + chunk.length > maxErrorBytes) break;
-      beginning.add(chunk);
-    }
-  } catch {
-    // Uses the chunks that arrived before the failure.
-  }
-  return beginning.take();
 }
 
 function readServer(server: string): URL {
