@@ -2,6 +2,7 @@ import { createServer as createHTTPServer, type IncomingMessage, type Server, ty
 import { createServer as createHTTPSServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { type Clock, systemClock } from '../shared/clock.ts';
+import { createSelfSignedCertificate } from '../shared/x509.ts';
 import type { Faults } from './faults/faults.ts';
 import { HTTPFaults } from './faults/http-faults.ts';
 import type { RequestMatch } from './faults/fault-match.ts';
@@ -20,7 +21,6 @@ import { PodAccess } from './pod-access.ts';
 import { directRequest, Registry } from './registry.ts';
 import { parseResourcePath, RecordedMessage } from './request.ts';
 import { resourceNamed } from './resources.ts';
-import { selfSignedCertificate } from './self-signed-certificate.ts';
 import { ObjectStore } from './store.ts';
 import { admin, Tokens, type User } from './users.ts';
 
@@ -167,7 +167,8 @@ export class APIServer implements AsyncDisposable {
       this.#server = createHTTPServer(messages, serve);
     } else {
       // Clients check the validity of the certificate against the real clock.
-      const { cert, key } = selfSignedCertificate(systemClock.now());
+      const names = { commonName: 'api-server', hosts: ['localhost', '127.0.0.1', '::1'] };
+      const { pem: cert, key } = createSelfSignedCertificate(names, systemClock.now(), { isAuthority: true });
       this.certificateAuthority = cert;
       this.#server = createHTTPSServer({ cert, key, ...messages }, serve);
     }

@@ -10,7 +10,7 @@ import { FailureLog } from '../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { epochMsOf } from '../shared/time.ts';
 import type { ServingCertificate } from './serving-certificate.ts';
-import { createSigningRequest } from './x509.ts';
+import { createSigningRequest } from '../shared/x509.ts';
 
 export interface CertificateManagerOptions {
   readonly nodeName: string;

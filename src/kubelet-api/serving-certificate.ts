@@ -7,7 +7,7 @@ import { FailureLog } from '../shared/failure-log.ts';
 import type { Logger } from '../shared/logger.ts';
 import { Ticker } from '../shared/ticker.ts';
 import { epochMsOf } from '../shared/time.ts';
-import { createSelfSignedCertificate } from './x509.ts';
+import { createSelfSignedCertificate } from '../shared/x509.ts';
 
 /** A serving certificate with its chain, and its private key, as PEM. */
 export interface ServingCertificate {

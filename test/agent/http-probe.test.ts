@@ -9,7 +9,7 @@ import { FakeClock } from 'kubelet-status-manager/testing';
 import { probeHTTP } from '../../src/agent/prober/http-probe.ts';
 import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';
 import type { ProbeOutcome } from '../../src/agent/prober/prober.ts';
-import { selfSignedCertificate } from '../../src/api-server/self-signed-certificate.ts';
+import { createSelfSignedCertificate } from '../../src/shared/x509.ts';
 
 const maxBodyLength = 10 * 1024;
 let clock: FakeClock;
@@ -210,7 +210,7 @@ describe('https', () => {
     ['HTTP/1.1 and HTTP/2', true],
     ['HTTP/2 alone', false],
   ])('a server with %s and a certificate that nobody knows', async (_, allowHTTP1) => {
-    const { cert, key } = selfSignedCertificate(Date.now());
+    const { pem: cert, key } = createSelfSignedCertificate({ commonName: 'a', hosts: ['localhost'] }, Date.now());
     const port = await listen(
       createSecureServer({ cert, key, allowHTTP1 }, ({ httpVersion, headers }, response) => {
         response.end(`${httpVersion} ${headers['user-agent']}`);
@@ -220,7 +220,7 @@ describe('https', () => {
   });
 
   it('the TLS server name is that of the URL, not of the Host header', async () => {
-    const { cert, key } = selfSignedCertificate(Date.now());
+    const { pem: cert, key } = createSelfSignedCertificate({ commonName: 'a', hosts: ['localhost'] }, Date.now());
     const names: unknown[] = [];
     const server = createSecureServer({ cert, key, allowHTTP1: true }, (_, response) => response.end());
     server.on('secureConnection', (socket: { servername: unknown }) => names.push(socket.servername));

@@ -1,6 +1,6 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
-import { timeFromEpochMs } from '../shared/time.ts';
+import { timeFromEpochMs } from './time.ts';
 import {
   der,
   derBits,
@@ -36,6 +36,7 @@ const dayMs = 86_400_000;
 const oids = {
   commonName: '2.5.4.3',
   organization: '2.5.4.10',
+  subjectKeyIdentifier: '2.5.29.14',
   subjectAltName: '2.5.29.17',
   basicConstraints: '2.5.29.19',
   keyUsage: '2.5.29.15',
@@ -44,10 +45,19 @@ const oids = {
   extensionRequest: '1.2.840.113549.1.9.14',
 } as const;
 
-/** A self-signed serving certificate, valid for a year. Source: client-go `GenerateSelfSignedCertKey`. */
-export function createSelfSignedCertificate(names: CertificateNames, nowMs: number): KeyAndPEM {
+/**
+ * A self-signed serving certificate, valid for a year; Node.js has no API that creates certificates. Source: RFC 5280,
+ * client-go `GenerateSelfSignedCertKey`.
+ * @param isAuthority whether it is a CA certificate, as strict clients require of a certificate that they trust directly
+ */
+export function createSelfSignedCertificate(
+  names: CertificateNames,
+  nowMs: number,
+  { isAuthority = false } = {},
+): KeyAndPEM {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const name = distinguishedName(names);
+  const publicKeyInfo = publicKey.export({ type: 'spki', format: 'der' });
   const serial = randomBytes(16);
   serial[0] = (serial[0]! & 0x7f) | 0x40;
   const certificate = derSequence(
@@ -58,8 +68,8 @@ export function createSelfSignedCertificate(names: CertificateNames, nowMs: numb
     // The clocks of clients may be behind.
     derSequence(derTime(timeFromEpochMs(nowMs - 3_600_000)), derTime(timeFromEpochMs(nowMs + 365 * dayMs))),
     name,
-    publicKey.export({ type: 'spki', format: 'der' }),
-    derTagged(3, derSequence(...servingExtensions(names), extension(oids.basicConstraints, derSequence(), true))),
+    publicKeyInfo,
+    derTagged(3, derSequence(...(isAuthority ? authorityExtensions(names, publicKeyInfo) : servingExtensions(names)))),
   );
   return { key: pemOf(privateKey), pem: toPEM('CERTIFICATE', signed(certificate, privateKey)) };
 }
@@ -84,6 +94,15 @@ function servingExtensions(names: CertificateNames): Buffer[] {
     // Digital signature.
     extension(oids.keyUsage, derBits(Buffer.from([0x80]), 7), true),
     extension(oids.extendedKeyUsage, derSequence(derOID(oids.serverAuth))),
+    extension(oids.subjectAltName, altNames(names)),
+    extension(oids.basicConstraints, derSequence(), true),
+  ];
+}
+
+function authorityExtensions(names: CertificateNames, publicKeyInfo: Buffer): Buffer[] {
+  return [
+    extension(oids.basicConstraints, derSequence(derBoolean(true)), true),
+    extension(oids.subjectKeyIdentifier, derOctets(createHash('sha1').update(publicKeyInfo).digest())),
     extension(oids.subjectAltName, altNames(names)),
   ];
 }
