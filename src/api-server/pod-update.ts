@@ -13,7 +13,7 @@ import { withKnownStatus } from './pod-status.ts';
 const mutableSpec =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 /** Members that an update cannot remove by omitting them: set at create, or unknown to older clients. */
-const keptMembers = ['resources', 'priority', 'preemptionPolicy'];
+const preservedMembers = ['resources', 'priority', 'preemptionPolicy'];
 const resizableResources = ['cpu', 'memory'];
 
 /** A request to `status` updates the status, labels, annotations and finalizers. */
@@ -43,7 +43,7 @@ function metadataForSubresource(next: StoredObject, old: StoredObject): StoredOb
 /** An update of the pod itself does not change the status. */
 export function onlySpecOf(next: StoredObject, old: StoredObject): StoredObject {
   const kept: JSONObject = {};
-  for (const member of keptMembers) if (specOf(old)[member] !== undefined) kept[member] = specOf(old)[member];
+  for (const member of preservedMembers) if (specOf(old)[member] !== undefined) kept[member] = specOf(old)[member];
   const spec = withDefaultTolerations({ ...kept, ...specOf(next) });
   return withGeneration({ ...next, spec, status: statusOf(old) }, old);
 }

@@ -28,8 +28,8 @@ const httpDate = (epochMs: number): string => new Date(epochMs).toUTCString();
 const loopback = '127.0.0.1';
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
-const maxRequestsKept = 1000;
-const maxBodyCharactersKept = 64 * 1024;
+const maxRecordedRequests = 1000;
+const maxRecordedBodyCharacters = 64 * 1024;
 const lingerMs = 500;
 
 /** Options of `APIServer.start`. */
@@ -195,7 +195,7 @@ export class APIServer implements AsyncDisposable {
 
   /** The last 1,000 requests, oldest first. */
   get requests(): readonly RequestRecord[] {
-    return this.#requests.slice(-maxRequestsKept);
+    return this.#requests.slice(-maxRecordedRequests);
   }
 
   /** Requests and watches that are being served now. */
@@ -330,7 +330,7 @@ export class APIServer implements AsyncDisposable {
         status,
         user: user?.name ?? '',
         contentType,
-        body: request.bodyText.slice(0, maxBodyCharactersKept),
+        body: request.bodyText.slice(0, maxRecordedBodyCharacters),
       });
     });
     response.on('error', () => {});
@@ -393,7 +393,7 @@ export class APIServer implements AsyncDisposable {
 
   #record(record: RequestRecord): void {
     this.#requests.push(record);
-    if (this.#requests.length >= 2 * maxRequestsKept) this.#requests = this.#requests.slice(-maxRequestsKept);
+    if (this.#requests.length >= 2 * maxRecordedRequests) this.#requests = this.#requests.slice(-maxRecordedRequests);
     try {
       this.#onRequest?.(record);
     } catch (error) {

@@ -255,9 +255,9 @@ function formatDecimal(nanos: bigint, format: Format): string {
   const mantissa = digits.replace(/0+$/, '');
   const zeros = digits.length - mantissa.length;
   // Suffixes are powers of 1000: the remaining zeros stay in the mantissa.
-  const keptZeros = zeros % 3;
-  const exponent = zeros - keptZeros - NANO_DIGITS;
-  return mantissa + '0'.repeat(keptZeros) + decimalSuffix(exponent, format);
+  const remainingZeros = zeros % 3;
+  const exponent = zeros - remainingZeros - NANO_DIGITS;
+  return mantissa + '0'.repeat(remainingZeros) + decimalSuffix(exponent, format);
 }
 
 function decimalSuffix(exponent: number, format: Format): string {

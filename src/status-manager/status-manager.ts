@@ -134,7 +134,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #podDeletionSafety: PodDeletionSafety;
-  readonly #leaveGauges: () => void;
+  readonly #unregisterGauges: () => void;
   readonly #stopWatchingMirrors: (() => void) | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -164,7 +164,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
       onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
-    this.#leaveGauges = registerGauges(metrics, () => this.#inspectionSources);
+    this.#unregisterGauges = registerGauges(metrics, () => this.#inspectionSources);
 
     this.recovered = recoverStatuses(resolved.journal?.recovered ?? [], this.#cache, clock, logger);
     if (resolved.client === undefined) return;
@@ -581,7 +581,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   async #stop(drainMs: number | undefined): Promise<void> {
     await this.#loop?.stop(drainMs);
-    for (const close of [this.#stopWatchingMirrors, this.#leaveGauges, this.#closeClient]) {
+    for (const close of [this.#stopWatchingMirrors, this.#unregisterGauges, this.#closeClient]) {
       await tryCall<void | Promise<void>>(
         () => close?.(),
         (thrown) => this.#logger.warn(thrownFields(thrown), 'Failed to clean up at stop'),

@@ -80,11 +80,11 @@ export class PodWorkerLoop {
       let error: unknown;
       try {
         isTerminal = await this.#sync(status, update, abortController.signal);
-        this.#noteSuccess(status, update);
+        this.#onSuccess(status, update);
       } catch (thrown) {
         error = thrown ?? new Error('rejected without a reason');
         // A sync that a newer request aborted is not a failure.
-        if (!abortController.signal.aborted) this.#noteFailure(status, update, error);
+        if (!abortController.signal.aborted) this.#onFailure(status, update, error);
       }
       status.abortController = undefined;
       status.syncStartedMs = undefined;
@@ -232,7 +232,7 @@ export class PodWorkerLoop {
     workQueue.enqueue(status.uid, nextSyncDelayMs(outcome, intervals));
   }
 
-  #noteFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {
+  #onFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {
     const { clock, logger } = this.#options;
     status.failures ??= new FailureLog({ logger, clock, what: syncMessages });
     // The key is not the message, because the message contains the back-off.
@@ -242,7 +242,7 @@ export class PodWorkerLoop {
     status.failures.failed(error, fields, { level, key: reasons || undefined });
   }
 
-  #noteSuccess(status: PodSyncStatus, { pod, runningPod }: PodUpdate): void {
+  #onSuccess(status: PodSyncStatus, { pod, runningPod }: PodUpdate): void {
     status.failures?.succeeded(podFieldsOf(pod ?? toAPIPod(runningPod!)));
     status.failures = undefined;
   }

@@ -155,8 +155,8 @@ export class CredentialSource {
 
   async #read(user: KubeUser, cluster: KubeCluster): Promise<{ credentials: Credentials; lifetimeMs: number }> {
     const ca = await readPem(cluster.caData, cluster.caFile);
-    const plugin = user.exec && user.token === undefined ? await this.#askPlugin(user.exec, cluster, ca) : undefined;
-    const delegated = user.delegate ? await askDelegate(user.delegate) : undefined;
+    const plugin = user.exec && user.token === undefined ? await this.#runPlugin(user.exec, cluster, ca) : undefined;
+    const delegated = user.delegate ? await readDelegate(user.delegate) : undefined;
     const [cert, key, fileToken] = await Promise.all([
       plugin?.cert ?? delegated?.cert?.toString() ?? readPem(user.certData, user.certFile),
       plugin?.key ?? delegated?.key?.toString() ?? readPem(user.keyData, user.keyFile),
@@ -195,7 +195,7 @@ export class CredentialSource {
     }
   }
 
-  async #askPlugin(exec: ExecConfig, cluster: KubeCluster, ca: string | undefined): Promise<FreshExecCredential> {
+  async #runPlugin(exec: ExecConfig, cluster: KubeCluster, ca: string | undefined): Promise<FreshExecCredential> {
     const { clock, env, execTimeoutMs: timeoutMs, logger } = this.#options;
     const nowMs = clock.monotonicMs();
     const last = this.#plugin;
@@ -217,7 +217,9 @@ export class CredentialSource {
   }
 }
 
-async function askDelegate(delegate: NonNullable<KubeUser['delegate']>): ReturnType<NonNullable<KubeUser['delegate']>> {
+async function readDelegate(
+  delegate: NonNullable<KubeUser['delegate']>,
+): ReturnType<NonNullable<KubeUser['delegate']>> {
   try {
     return await delegate();
   } catch (error) {

@@ -60,11 +60,16 @@ function readClientNodeUser(source: ClientNodeKubeConfig): KubeUser {
     keyFile: user.keyFile || undefined,
     exec: exec ? readExec(exec) : undefined,
     impersonate: user.impersonateUser ? { user: user.impersonateUser, groups: [], extra: {} } : undefined,
-    delegate: needsDelegate ? () => askClientNode(source, optionalText(provider?.['name']) ?? 'custom') : undefined,
+    delegate: needsDelegate
+      ? () => readClientNodeCredentials(source, optionalText(provider?.['name']) ?? 'custom')
+      : undefined,
   };
 }
 
-async function askClientNode(source: ClientNodeKubeConfig, provider: string): Promise<DelegatedCredentials> {
+async function readClientNodeCredentials(
+  source: ClientNodeKubeConfig,
+  provider: string,
+): Promise<DelegatedCredentials> {
   if (!source.applyToHTTPSOptions) throw unsupportedProvider(provider);
   const options: { headers: Record<string, unknown>; cert?: string | Buffer; key?: string | Buffer } = { headers: {} };
   await source.applyToHTTPSOptions(options);

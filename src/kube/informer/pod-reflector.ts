@@ -105,7 +105,7 @@ export class PodReflector implements InformerPodSource {
         isOpened = true;
         healthTimer = clock.afterFunc(HEALTHY_MS, () => {
           isHealthy = true;
-          this.#noteHealthy();
+          this.#onHealthy();
         });
       });
       if (!isHealthy)
@@ -136,7 +136,7 @@ export class PodReflector implements InformerPodSource {
     this.#logFailure(error, tookMs, delayMs);
     return delayMs;
   }
-  #noteHealthy(): void {
+  #onHealthy(): void {
     this.#delays.reset();
     this.#failureLog.succeeded({ nodeName: this.#options.nodeName });
   }

@@ -48,9 +48,9 @@ export class JournalLog {
     this.#warn({ incompleteBytes }, 'Removed an incomplete last line from the journal');
   }
 
-  isDamaged({ lines, bytes, dropped }: JournalDamage, keptAs: string): void {
+  isDamaged({ lines, bytes, dropped }: JournalDamage, savedAs: string): void {
     this.#error(
-      { keptAs, damagedLines: lines, damagedBytes: bytes, droppedPods: podNames(dropped) },
+      { savedAs, damagedLines: lines, damagedBytes: bytes, droppedPods: podNames(dropped) },
       'The journal is damaged: the statuses in damaged lines are lost, and older ones of the same pods are dropped',
     );
   }

@@ -125,9 +125,9 @@ export class JournalRecorder implements Journal {
     const { file } = this.#settings;
     if (incompleteBytes > 0) this.#log.lineWasIncomplete(incompleteBytes);
     if (damage === undefined) return;
-    const keptAs = `${file}.damaged`;
-    this.#log.isDamaged(damage, keptAs);
-    if (this.#try('keep the damaged file', () => keepAs(file, keptAs))) this.#mustReplace = true;
+    const savedAs = `${file}.damaged`;
+    this.#log.isDamaged(damage, savedAs);
+    if (this.#try('keep the damaged file', () => keepAs(file, savedAs))) this.#mustReplace = true;
   }
 
   /** False if closed. Stops using a file that was deleted; closes the journal if another file has replaced it. */
@@ -196,7 +196,7 @@ export class JournalRecorder implements Journal {
   #afterWriting(): void {
     if (this.#settings.fsync === 'interval') this.#arm();
     else this.#sync();
-    this.#noteRecovery();
+    this.#onRecovery();
   }
 
   /**
@@ -221,7 +221,7 @@ export class JournalRecorder implements Journal {
     }
   }
 
-  #noteRecovery(): void {
+  #onRecovery(): void {
     if (this.#live.unrecordedCount === 0 && this.#oldLines.areAllMarked) this.#log.recordsAll();
   }
 
@@ -233,7 +233,7 @@ export class JournalRecorder implements Journal {
       if (!this.#isUsable()) return;
       this.#retryFailed();
       this.#sync();
-      this.#noteRecovery();
+      this.#onRecovery();
     });
   }
 

@@ -19,7 +19,7 @@ export class StatusJournal {
     this.#clock = clock;
     for (const { podUID, acceptedAt } of journal?.recovered ?? []) {
       this.#recovered.set(podUID, acceptedAt);
-      this.#noteTimes(acceptedAt);
+      this.#observeTimes(acceptedAt);
     }
   }
 
@@ -32,7 +32,7 @@ export class StatusJournal {
     this.#recovered.delete(podUID);
     if (this.#journal === undefined) return;
     const { podNamespace, podName, podIsFinished, status } = accepted;
-    this.#noteTimes(timeFromEpochMs(this.#clock.now()), latestTime(oldStatus), latestTime(status));
+    this.#observeTimes(timeFromEpochMs(this.#clock.now()), latestTime(oldStatus), latestTime(status));
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt: this.#latestTime, status });
   }
 
@@ -61,7 +61,7 @@ export class StatusJournal {
     await this.#journal?.close();
   }
 
-  #noteTimes(...times: readonly string[]): void {
+  #observeTimes(...times: readonly string[]): void {
     for (const time of times) if (time > this.#latestTime) this.#latestTime = time;
   }
 }

@@ -170,16 +170,16 @@ function mergeElements(
   }
 
   const elements = original.filter((element) => !deletedKeys.has(elementKey(element, mergeKey)));
-  const places = placesOf(elements.map((element) => elementKey(element, mergeKey)));
+  const indexes = indexesOf(elements.map((element) => elementKey(element, mergeKey)));
   for (const change of changes) {
     if (directiveOf(change) !== undefined) continue;
     const key = elementKey(change, mergeKey);
-    const place = places.get(key);
-    if (place === undefined) {
-      places.set(key, elements.length);
+    const index = indexes.get(key);
+    if (index === undefined) {
+      indexes.set(key, elements.length);
       elements.push(replacement(change, schema));
     } else {
-      elements[place] = mergeObject(elements[place] as Raw, change as Raw, schema, path);
+      elements[index] = mergeObject(elements[index] as Raw, change as Raw, schema, path);
     }
   }
   return elements;
@@ -195,28 +195,28 @@ function inOrder(
   serverOrder: readonly unknown[],
   keyOf: (element: unknown) => unknown = (element) => element,
 ): unknown[] {
-  const wantedPlaces = placesOf(order);
-  const serverPlaces = placesOf(serverOrder.map(keyOf));
-  const wantedPlace = (element: unknown) => wantedPlaces.get(keyOf(element));
-  const serverPlace = (element: unknown) => serverPlaces.get(keyOf(element)) ?? NaN;
+  const wantedIndexes = indexesOf(order);
+  const serverIndexes = indexesOf(serverOrder.map(keyOf));
+  const wantedIndex = (element: unknown) => wantedIndexes.get(keyOf(element));
+  const serverIndex = (element: unknown) => serverIndexes.get(keyOf(element)) ?? NaN;
 
-  const named = elements.filter((element) => wantedPlace(element) !== undefined);
-  named.sort((a, b) => wantedPlace(a)! - wantedPlace(b)!);
-  const others = elements.filter((element) => wantedPlace(element) === undefined);
+  const named = elements.filter((element) => wantedIndex(element) !== undefined);
+  named.sort((a, b) => wantedIndex(a)! - wantedIndex(b)!);
+  const others = elements.filter((element) => wantedIndex(element) === undefined);
   const result: unknown[] = [];
   let next = 0;
   for (const element of named) {
-    while (next < others.length && serverPlace(others[next]) < serverPlace(element)) result.push(others[next++]);
+    while (next < others.length && serverIndex(others[next]) < serverIndex(element)) result.push(others[next++]);
     result.push(element);
   }
   return [...result, ...others.slice(next)];
 }
 
 /** The first position of each value. */
-function placesOf(values: readonly unknown[]): Map<unknown, number> {
-  const places = new Map<unknown, number>();
-  for (const [i, value] of values.entries()) if (value !== undefined && !places.has(value)) places.set(value, i);
-  return places;
+function indexesOf(values: readonly unknown[]): Map<unknown, number> {
+  const indexes = new Map<unknown, number>();
+  for (const [i, value] of values.entries()) if (value !== undefined && !indexes.has(value)) indexes.set(value, i);
+  return indexes;
 }
 
 function isSubsequence(part: readonly unknown[], list: readonly unknown[]): boolean {
@@ -268,7 +268,7 @@ function requiredKey(element: unknown, mergeKey: string, path: string): unknown 
   return key;
 }
 
-function malformed(path: string, expected: string): StatusManagerError {
-  const place = `patch${path}`;
-  return new StatusManagerError('INVALID_ARGUMENT', `Expected \`${place}\` to be ${expected}`, { path: place });
+function malformed(pathInPatch: string, expected: string): StatusManagerError {
+  const path = `patch${pathInPatch}`;
+  return new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
 }

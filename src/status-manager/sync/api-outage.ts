@@ -50,7 +50,7 @@ export class APIOutage {
   /** Pod UID → time of its first failed sync in a row, oldest first. */
   readonly #failingSinceMs = new Map<string, number>();
   /** The first failed GET since a request succeeded. Only GETs count: each PATCH or DELETE that fails is followed by one. */
-  #unansweredSinceMs: number | undefined;
+  #noResponseSinceMs: number | undefined;
   #last: FailedRequest | undefined;
   /** Start of the outage that was logged. */
   #loggedSinceMs: number | undefined;
@@ -98,13 +98,13 @@ export class APIOutage {
     this.#last = request;
     const sinceMs = this.#options.clock.monotonicMs() - tookMs;
     if (!this.#failingSinceMs.has(uid)) this.#failingSinceMs.set(uid, sinceMs);
-    if (verb === 'get') this.#unansweredSinceMs ??= sinceMs;
+    if (verb === 'get') this.#noResponseSinceMs ??= sinceMs;
     this.#update();
   }
 
   /** A request of any verb succeeded; how its sync ends is reported by the other methods. */
   requestSucceeded(): void {
-    this.#unansweredSinceMs = undefined;
+    this.#noResponseSinceMs = undefined;
   }
 
   /** The API server has processed a PATCH or DELETE. */
@@ -126,9 +126,9 @@ export class APIOutage {
   /** When the outage began; undefined without one. */
   #sinceMs(): number | undefined {
     const [first, second] = this.#failingSinceMs.values();
-    if (first === undefined) this.#unansweredSinceMs = undefined;
-    if (second === undefined) return this.#unansweredSinceMs;
-    return Math.min(Math.max(first!, second), this.#unansweredSinceMs ?? Infinity);
+    if (first === undefined) this.#noResponseSinceMs = undefined;
+    if (second === undefined) return this.#noResponseSinceMs;
+    return Math.min(Math.max(first!, second), this.#noResponseSinceMs ?? Infinity);
   }
 
   #update(endMessage = 'Pod statuses can be written again: the API server has recovered'): void {

@@ -98,7 +98,7 @@ export class ClientLimiter {
   }
 
   /** The API server refused a request of this pod with 429 or 503. */
-  noteThrottled(podUID: string, retryAfterMs = defaultPauseMs): void {
+  onThrottled(podUID: string, retryAfterMs = defaultPauseMs): void {
     this.#refusedUID ??= podUID;
     if (this.#refusedUID === podUID) return;
     const untilMs = this.#clock.monotonicMs() + Math.min(retryAfterMs, maxPauseMs);
@@ -106,7 +106,7 @@ export class ClientLimiter {
   }
 
   /** A status was written: the API server serves this client. */
-  noteWritten(): void {
+  onWritten(): void {
     this.#refusedUID = undefined;
   }
 }

@@ -37,7 +37,7 @@ export class DroppedMembers {
   }
 
   /** The status without the members that the API server drops. `shown` is the API object's current status. */
-  asKept(uid: string, status: PodStatus, shown: PodStatus): PodStatus {
+  withoutDropped(uid: string, status: PodStatus, shown: PodStatus): PodStatus {
     const dropped = this.#dropped.get(uid);
     if (dropped === undefined) return status;
     const kept: Mutable<PodStatus> = { ...status };

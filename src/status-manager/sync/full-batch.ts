@@ -108,7 +108,7 @@ export class FullBatch {
     if (compared !== undefined && compared.status === status && compared.resourceVersion === resourceVersion)
       return false;
     const podStatus = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
-    if (!reflectsStatus(podStatus, droppedMembers.asKept(uid, status, podStatus))) return true;
+    if (!reflectsStatus(podStatus, droppedMembers.withoutDropped(uid, status, podStatus))) return true;
     this.#compared.set(pod, { resourceVersion, status });
     return false;
   }

@@ -170,7 +170,7 @@ export class PodSyncer {
     const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return undefined;
-    const decision = decide(droppedMembers.asKept(uid, versioned.status, api.status), api, {
+    const decision = decide(droppedMembers.withoutDropped(uid, versioned.status, api.status), api, {
       uid,
       translatedUID: podManager.translatePodUID(api.uid),
       pod: podManager.getPodByUID(uid),

@@ -41,8 +41,8 @@ export class SyncQueue {
   take(): string | undefined {
     const [urgentUID, urgentSinceMs] = head(this.#urgent);
     const [routineUID, routineSinceMs] = head(this.#routine);
-    const isRoutinesTurn = this.#wasLastUrgent && routineSinceMs + ageingMs <= urgentSinceMs;
-    const isUrgentNext = urgentUID !== undefined && !isRoutinesTurn;
+    const isRoutineNext = this.#wasLastUrgent && routineSinceMs + ageingMs <= urgentSinceMs;
+    const isUrgentNext = urgentUID !== undefined && !isRoutineNext;
     const uid = isUrgentNext ? urgentUID : routineUID;
     this.#wasLastUrgent = isUrgentNext;
     if (uid !== undefined) this.remove(uid);

@@ -64,7 +64,7 @@ export class SyncResultHandler {
     else apiOutage.podSucceeded(uid);
     this.#forbiddenPods.permitted(uid);
     this.#options.statusEvents.ended(uid, 'FailedStatusUpdate');
-    if (result.kind === 'written') limiter.noteWritten();
+    if (result.kind === 'written') limiter.onWritten();
     terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
     // After a failed DELETE, the pod counts as failed until a DELETE succeeds.
     if (result.deletionDue !== undefined) return;
@@ -154,7 +154,7 @@ export class SyncResultHandler {
     const entry = this.#delay(uid, cause);
     const nextTryInMs = nextTryOf(entry);
     const row = failureClassTable[failure];
-    if (row.pausesClient) limiter.noteThrottled(uid, retryAfterMs);
+    if (row.pausesClient) limiter.onThrottled(uid, retryAfterMs);
 
     apiOutage.failed(uid, { verb, failure, statusCode, message, tookMs });
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };

@@ -13,7 +13,7 @@ import { untilAborted } from '../../shared/abort.ts';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import { FakeContainer, type FakeExit, type FakeRun } from './fake-container.ts';
-import { fitsCall, type RuntimeCall, type RuntimeCallMatch } from './runtime-call.ts';
+import { matchesCall, type RuntimeCall, type RuntimeCallMatch } from './runtime-call.ts';
 
 /** Options of a `FakeContainerRuntime`. */
 export interface FakeContainerRuntimeOptions {
@@ -147,7 +147,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
 
   /** The matching calls. */
   callsOf(match: RuntimeCallMatch): RuntimeCall[] {
-    return this.calls.filter((call) => fitsCall(match, call));
+    return this.calls.filter((call) => matchesCall(match, call));
   }
 
   /** Adds a pod of an earlier agent; replaces one with the same UID. */
@@ -351,7 +351,7 @@ export class FakeContainerRuntime implements ContainerRuntime {
   async #begin(call: RuntimeCall, signal: AbortSignal | undefined): Promise<void> {
     this.calls.push(call);
     signal?.throwIfAborted();
-    for (const script of this.#scripts.filter(({ match }) => fitsCall(match, call))) {
+    for (const script of this.#scripts.filter(({ match }) => matchesCall(match, call))) {
       if (--script.times === 0) this.#scripts.splice(this.#scripts.indexOf(script), 1);
       await script.run(signal);
     }

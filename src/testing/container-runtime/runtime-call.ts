@@ -34,7 +34,7 @@ export interface RuntimeCall {
 /** The calls that a script matches; an omitted member matches all. */
 export type RuntimeCallMatch = Partial<Pick<RuntimeCall, 'method' | 'podUID' | 'container' | 'image'>>;
 
-export function fitsCall(match: RuntimeCallMatch, call: RuntimeCall): boolean {
+export function matchesCall(match: RuntimeCallMatch, call: RuntimeCall): boolean {
   return (Object.keys(match) as (keyof RuntimeCallMatch)[]).every(
     (member) => match[member] === undefined || match[member] === call[member],
   );

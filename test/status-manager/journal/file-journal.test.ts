@@ -298,7 +298,7 @@ describe('damage', () => {
       {
         message:
           'The journal is damaged: the statuses in damaged lines are lost, and older ones of the same pods are dropped',
-        fields: { damagedLines: 1, keptAs: `${file()}.damaged`, droppedPods: ['default/a'] },
+        fields: { damagedLines: 1, savedAs: `${file()}.damaged`, droppedPods: ['default/a'] },
       },
     ]);
     expect(readFileSync(`${file()}.damaged`, 'utf8').replaceAll(/^past/gm, 'live')).toBe(content);

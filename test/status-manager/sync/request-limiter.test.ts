@@ -38,36 +38,36 @@ describe('RequestLimiter', () => {
   it('the Retry-After of one pod held up every pod of every manager: only a second pod that is refused pauses, and only its client', async () => {
     const { limiter, client } = setUp({});
     const other = limiter.forClient({});
-    client.noteThrottled('a', 30_000);
-    client.noteThrottled('a', 30_000);
+    client.onThrottled('a', 30_000);
+    client.onThrottled('a', 30_000);
     expect(client.pauseMs).toBe(0);
-    client.noteThrottled('b', 5_000);
+    client.onThrottled('b', 5_000);
     expect([client.pauseMs, other.pauseMs]).toEqual([5_000, 0]);
     await other.admission().acquire(never);
   });
 
   it('a write between two refusals shows that the API server serves this client', () => {
     const { client } = setUp();
-    client.noteThrottled('a', 30_000);
-    client.noteWritten();
-    client.noteThrottled('b', 30_000);
+    client.onThrottled('a', 30_000);
+    client.onWritten();
+    client.onThrottled('b', 30_000);
     expect(client.isPaused).toBe(false);
-    client.noteThrottled('c');
+    client.onThrottled('c');
     expect(client.pauseMs).toBe(1_000);
   });
 
   it('a longer pause stays, and none is longer than a minute', () => {
     const { client } = setUp();
-    client.noteThrottled('a');
-    client.noteThrottled('b', 300_000);
-    client.noteThrottled('c', 1_000);
+    client.onThrottled('a');
+    client.onThrottled('b', 300_000);
+    client.onThrottled('c', 1_000);
     expect(client.pauseMs).toBe(60_000);
   });
 
   it('waits until the pause is over, also when it becomes longer, and takes no token before', async () => {
     const { clock, limiter, client } = setUp({ qps: 1, burst: 1 });
-    client.noteThrottled('a');
-    client.noteThrottled('b', 5_000);
+    client.onThrottled('a');
+    client.onThrottled('b', 5_000);
     let passed = 0;
     for (let i = 0; i < 2; i++)
       void client
@@ -75,7 +75,7 @@ describe('RequestLimiter', () => {
         .acquire(never)
         .then(() => passed++);
     await clock.advanceAsync(4_000);
-    client.noteThrottled('b', 3_000);
+    client.onThrottled('b', 3_000);
     // The token is there for another client.
     await limiter.forClient({}).admission().acquire(never);
     await clock.advanceAsync(2_999);
@@ -92,8 +92,8 @@ describe('RequestLimiter', () => {
     const held = client.admission();
     await held.acquire(never);
     await held.acquire(never);
-    client.noteThrottled('a');
-    client.noteThrottled('b');
+    client.onThrottled('a');
+    client.onThrottled('b');
     const resumed = held.acquire(never);
     const other = limiter.forClient({}).admission();
     await other.acquire(never);
@@ -112,8 +112,8 @@ describe('RequestLimiter', () => {
 
   it('ends a wait for the pause when the signal aborts', async () => {
     const { clock, client } = setUp();
-    client.noteThrottled('a');
-    client.noteThrottled('b');
+    client.onThrottled('a');
+    client.onThrottled('b');
     const controller = new AbortController();
     const waiting = client.admission().acquire(controller.signal);
     controller.abort();
