@@ -27,7 +27,7 @@ const reviewTimeoutMs = 10_000;
  * Admits requests of known users with permission, and no others. Source: kubelet `InstallAuthFilter`.
  *
  * Divergence: a review that fails is not tried again for the same request, which the kubelet does for a few seconds. The
- * UID in a client certificate is ignored.
+ * UID in a client certificate is ignored, and the file of the client CA is read once.
  */
 export class AccessControl {
   readonly #authenticator: Authenticator;

@@ -14,7 +14,10 @@ export interface KubeletAuthentication {
   readonly webhook?: boolean | undefined;
   /** How long the result of a TokenReview is valid, in milliseconds. Default: 120,000. */
   readonly webhookCacheTTLMs?: number | undefined;
-  /** PEM file with the certificates that sign client certificates. Default: client certificates are not accepted. */
+  /**
+   * PEM file with the certificates that sign client certificates, read once. Default: client certificates are not
+   * accepted.
+   */
   readonly clientCAFile?: string | undefined;
 }
 

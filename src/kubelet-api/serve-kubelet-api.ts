@@ -70,6 +70,7 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
   const { certDirectory = defaultCertDirectory, serverTLSBootstrap = false, tlsCertFile, tlsPrivateKeyFile } = options;
   const tlsOptions = {
     minVersion: 'TLSv1.2' as const,
+    handshakeTimeout: handshakeTimeoutMs,
     ...(clientCAFile !== undefined && {
       ca: await readFile(clientCAFile),
       requestCert: true,
@@ -91,7 +92,8 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
         })
       : undefined;
   const sockets = new Set<Duplex>();
-  server.on('secureConnection', (socket) => {
+  // Those without a TLS handshake, too, which would keep the server from closing.
+  server.on('connection', (socket: Duplex) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
@@ -129,6 +131,8 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
 }
 
 const defaultCertDirectory = '/var/lib/kubelet/pki';
+/** As Go's HTTP client; a client that has not proved who it is must not hold a connection. */
+const handshakeTimeoutMs = 10_000;
 /** How long a client may take for a request. */
 const requestTimeoutMs = 60_000;
 /** kubelet: `IdleTimeout` */

@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect as connectTCP } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -316,6 +317,17 @@ describe('exec, attach and portForward', () => {
       expect.stringContaining("The runtime's streaming server does not respond: connect ECONNREFUSED"),
     ]);
   });
+});
+
+it('close() ends connections without a TLS handshake', async () => {
+  const server = await serverWith({});
+  const socket = connectTCP(server.port, '127.0.0.1');
+  await once(socket, 'connect');
+  // The server has accepted the connection before it handles a later one.
+  await server.get('/healthz');
+  const closed = once(socket, 'close');
+  await server.close();
+  await expect(closed).resolves.toBeDefined();
 });
 
 describe('options', () => {
