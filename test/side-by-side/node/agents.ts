@@ -94,6 +94,8 @@ class ContainerdAgent implements NodeAgentProcess {
     const child = spawn(
       process.execPath,
       [
+        // As in containerd-agent.service.
+        '--max-semi-space-size=2',
         join(repository, 'dist', 'examples', 'containerd-agent', 'main.js'),
         ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]),
         '--register-node',

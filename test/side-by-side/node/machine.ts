@@ -85,10 +85,12 @@ export class Machine {
     );
   }
 
-  /** Removes what an agent has stored; its logs stay. */
+  /** Removes what an agent has stored, the logs of containers too; its own log stays. */
   forget(agentFolder: string): void {
     unmountBelow(agentFolder);
-    rmSync(join(agentFolder, 'root'), { recursive: true, force: true, maxRetries: 10 });
+    for (const name of ['root', 'podlogs']) {
+      rmSync(join(agentFolder, name), { recursive: true, force: true, maxRetries: 10 });
+    }
   }
 
   async stop(): Promise<void> {

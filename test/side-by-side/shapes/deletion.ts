@@ -1,4 +1,4 @@
-import { app, containerOf, forever, isReady, isWaiting, type Shape, stubborn } from '../shape.ts';
+import { app, containerOf, forever, hasRestarted, isReady, isWaiting, type Shape, stubborn } from '../shape.ts';
 import { namespace } from '../node/cluster.ts';
 
 /** Every way in which a pod goes away, and the states in which it may be then. */
@@ -53,7 +53,8 @@ export const deletion: readonly Shape[] = [
     name: 'deleted-in-crash-loop',
     run: async (run) => {
       await run.create({ containers: [app('sleep 1; exit 1')] });
-      await run.until('in back-off', isWaiting('CrashLoopBackOff'));
+      // The next try is 20 s away.
+      await run.until('in back-off', (pod) => hasRestarted(2)(pod, 'MODIFIED') && containerOf(pod).state.terminated);
       await run.end();
     },
   },
