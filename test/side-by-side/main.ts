@@ -10,7 +10,7 @@ import { Progress } from './progress.ts';
 import { RecordingsFolder } from './recordings-folder.ts';
 import { renderHandOver, renderResults } from './report.ts';
 import { Session } from './session.ts';
-import { allShapes } from './shapes/all-shapes.ts';
+import { allShapes, quickShapes } from './shapes/all-shapes.ts';
 
 async function main(): Promise<number> {
   let options: Options;
@@ -19,7 +19,7 @@ async function main(): Promise<number> {
   } catch (error) {
     return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
   }
-  const shapes = options.shapes ?? allShapes;
+  const shapes = options.shapes ?? (options.quick ? quickShapes : allShapes);
   if (options.list) {
     process.stdout.write(shapes.map(({ name }) => `${name}\n`).join(''));
     return 0;
@@ -51,8 +51,7 @@ async function main(): Promise<number> {
       return 0;
     }
     const results = await compareAgents(session, compare);
-    const figures =
-      (options.figures ?? options.shapes === undefined) ? await measureAgents(session, progress) : undefined;
+    const figures = (options.figures ?? shapes === allShapes) ? await measureAgents(session, progress) : undefined;
     const lines = [
       ...renderResults(results, process.stdout.isTTY && process.stdout.hasColors()),
       ...(figures === undefined ? [] : ['', ...renderFigures(figures)]),

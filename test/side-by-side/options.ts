@@ -6,6 +6,7 @@ import { allShapes } from './shapes/all-shapes.ts';
 
 export interface Options {
   readonly shapes?: readonly Shape[];
+  readonly quick: boolean;
   readonly list: boolean;
   readonly json: boolean;
   readonly figures?: boolean;
@@ -28,6 +29,7 @@ export function parseOptions(args: readonly string[]): Options {
       'only these, separated by commas; without figures unless --figures is given',
       readShapes,
     )
+    .option('--quick', 'only the 20 shapes of .ci/run, without figures', false)
     .option('--list', 'print the names of the shapes', false)
     .option('--json', 'print the results as JSON', false)
     .option('--figures', 'measure latencies and cost; default: only when all shapes run')

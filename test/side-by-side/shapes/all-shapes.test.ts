@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { declarations } from '../compare/declared.ts';
-import { allShapes } from './all-shapes.ts';
+import { allShapes, quickShapes } from './all-shapes.ts';
 
 it('there are at least 60 shapes, and no two have a name or a pod in common', () => {
   const names = allShapes.map(({ name }) => name);
@@ -8,6 +8,7 @@ it('there are at least 60 shapes, and no two have a name or a pod in common', ()
   expect(names.length).toBeGreaterThanOrEqual(60);
   expect(new Set(names).size).toBe(names.length);
   expect(new Set(pods).size).toBe(pods.length);
+  expect(quickShapes).toHaveLength(20);
 });
 
 it('declared differences name shapes that exist', () => {

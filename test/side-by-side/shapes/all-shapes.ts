@@ -21,3 +21,12 @@ export const allShapes: readonly Shape[] = [
   ...staticPods,
   ...restarts,
 ];
+
+/** Of every kind one or two, without those that take long: for `.ci/run`. */
+const quick = [
+  ...['runs', 'three-containers', 'succeeds', 'fails', 'active-deadline', 'image-changed', 'host-network'],
+  ...['init-fails', 'sidecar-of-job', 'sidecars-terminate-in-order', 'ready-by-exec', 'liveness-by-exec'],
+  ...['hooks', 'image-never-pulled', 'environment', 'config-map-volume-missing', 'grace-period-ends'],
+  ...['resize-cpu', 'out-of-cpu', 'static-pod'],
+];
+export const quickShapes: readonly Shape[] = allShapes.filter(({ name }) => quick.includes(name));
