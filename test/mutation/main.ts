@@ -46,7 +46,8 @@ await new Stryker({
   tsconfigFile: 'none',
   disableTypeChecks: false,
   tempDirName: '.stryker/sandbox',
-  ignorePatterns: ['/dist', '/docs', '/api', '/bench'],
+  // Sandboxes of other runs, too.
+  ignorePatterns: ['/dist', '/docs', '/api', '/bench', '/.stryker'],
   reporters: ['progress-append-only', 'clear-text', 'html'],
   clearTextReporter: { allowColor: false, reportTests: false, logTests: false },
   htmlReporter: { fileName: '.stryker/report.html' },

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { PodTermination } from '../../../src/status-manager/pod-deletion-safety.ts';
 import { SyncHarness, uidOf } from './sync-harness.ts';
 
-const stuck = 'Pod is not terminating: its grace period is over, and its containers have not stopped';
+const stuck = 'Pod is stuck terminating: its containers still run after the grace period';
 
 /** The clock begins at 03:04:05; the grace period ends 10 s later. */
 const termination: PodTermination = {
