@@ -10,7 +10,7 @@ import { Progress } from './progress.ts';
 import { recordedFocus, recordedSkip, updateSpecList } from './record.ts';
 import { missingRequirements } from './requirements.ts';
 import { runGinkgo } from './run-ginkgo.ts';
-import { readSpecList, selectSpecs, type Spec, specListFile } from './spec-list.ts';
+import { readSpecList, selectSpecs, type Spec, type SpecList, specListFile } from './spec-list.ts';
 
 interface Options {
   readonly focus?: RegExp;
@@ -22,6 +22,14 @@ interface Options {
   readonly record?: boolean;
   readonly tools: string;
   readonly index: number;
+}
+
+/** A run whose machine has started. */
+interface Run {
+  readonly machine: Machine;
+  readonly folder: string;
+  readonly options: Options;
+  readonly signal: AbortSignal;
 }
 
 const program = new Command('npm run conformance --')
@@ -73,7 +81,9 @@ async function main(): Promise<number> {
     machine = await Machine.start(folder, options);
     say(options.record === true ? 'Starting the kubelet\n' : 'Starting the agent\n');
     await (options.record === true ? machine.startKubelet() : machine.startAgent());
-    isDone = await (options.record === true ? record : check)(machine, folder, specs, options, interruption.signal);
+    interruption.signal.throwIfAborted();
+    const run: Run = { machine, folder, options, signal: interruption.signal };
+    isDone = options.record === true ? await record(run) : await check(run, specs, list);
     return isDone ? 0 : 1;
   } catch (error) {
     say(`The run failed: ${(error as Error).stack}\n`);
@@ -86,19 +96,12 @@ async function main(): Promise<number> {
 }
 
 /** Runs the specs against the agent. Whether all have passed. */
-async function check(
-  machine: Machine,
-  folder: string,
-  specs: readonly Spec[],
-  options: Options,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const { reasons } = await readSpecList();
+async function check(run: Run, specs: readonly Spec[], { reasons }: SpecList): Promise<boolean> {
   // The name is at the end of what Ginkgo compares.
   const focus = specs.map(({ name }) => `${escapeRegExp(name)}$`);
-  const results = await runSpecs(machine, folder, { focus, count: specs.length }, options, signal);
+  const results = await runSpecs(run, { focus, count: specs.length });
   const outcomes = compare(specs, results, reasons);
-  if (options.json === true) print(outcomes);
+  if (run.options.json === true) print(outcomes);
   else {
     process.stdout.write(alignColumns(tableOf(outcomes)));
     for (const { outcome, name, message } of outcomes) {
@@ -108,27 +111,22 @@ async function check(
   return isConformant(outcomes);
 }
 
-/** Runs the kubelet, and writes what it passes. */
-async function record(
-  machine: Machine,
-  folder: string,
-  _: readonly Spec[],
-  options: Options,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const focus = options.focus === undefined ? recordedFocus : [options.focus.source];
-  const results = await runSpecs(machine, folder, { focus, skip: recordedSkip, count: undefined }, options, signal);
+/** Runs the specs against the kubelet, and writes the list. */
+async function record(run: Run): Promise<boolean> {
+  const { focus } = run.options;
+  const results = await runSpecs(run, {
+    focus: focus === undefined ? recordedFocus : [focus.source],
+    skip: recordedSkip,
+    count: undefined,
+  });
   await writeFile(specListFile, `${JSON.stringify(updateSpecList(await readSpecList(), results), undefined, 2)}\n`);
   say(`Written: ${specListFile}\n`);
   return true;
 }
 
 async function runSpecs(
-  machine: Machine,
-  folder: string,
+  { machine, folder, signal, options: { processes, timeout } }: Run,
   selection: { focus: readonly string[]; skip?: readonly string[]; count: number | undefined },
-  { processes, timeout }: Options,
-  signal: AbortSignal,
 ): ReturnType<typeof runGinkgo> {
   const progress = new Progress();
   const startedAtMs = Date.now();
