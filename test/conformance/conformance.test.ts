@@ -55,6 +55,7 @@ describe('the list', () => {
     const results = resultsOf(
       reported('[sig-node] Pods should be patched', 'failed', 'no patch'),
       reported('[sig-node] Probes should restart', 'passed'),
+      reported('[sig-node] Pods should be updated', 'interrupted', 'Interrupted by User'),
     );
     expect(updateSpecList(list, results)).toEqual({
       ...list,

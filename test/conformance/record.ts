@@ -24,8 +24,9 @@ export const recordedSkip = [
   'API operations|lease API|PodTemplates|Node Lifecycle|garbage collector|cap back-off',
 ];
 
-/** The list after a run of the kubelet: a spec of the run is listed if it passed; others keep their places. */
-export function updateSpecList(list: SpecList, results: readonly SpecResult[]): SpecList {
+/** The list after a run of the kubelet: a spec that has ended is listed if it passed; others keep their places. */
+export function updateSpecList(list: SpecList, allResults: readonly SpecResult[]): SpecList {
+  const results = allResults.filter(({ state }) => state !== 'interrupted');
   const ran = new Set(results.map(({ name }) => name));
   const passed = new Map<string, string[]>();
   const add = (group: string, name: string): void => {
