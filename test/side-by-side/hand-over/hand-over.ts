@@ -65,7 +65,8 @@ async function bring(node: NodeUnderTest, recorder: Recorder, pod: HandOverPod):
   if (pod.deleted === true) await node.cluster.request('DELETE', path(pod.name));
 }
 
+/** By force: the kubelet does not shorten the grace period of a container that it is stopping. */
 async function end(node: NodeUnderTest, recorder: Recorder, pod: string): Promise<void> {
-  await node.cluster.request('DELETE', path(pod), { gracePeriodSeconds: 1 });
+  await node.cluster.request('DELETE', path(pod), { gracePeriodSeconds: 0 });
   await recorder.until(pod, 'gone', (_, type) => type === 'DELETED');
 }
