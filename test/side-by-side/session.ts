@@ -44,5 +44,6 @@ export class Session {
     await this.#node?.agent.stop('SIGKILL');
     await this.#cluster.close();
     await this.#machine.stop();
+    if (this.#node !== undefined) this.#machine.forget(this.#node.agent.folder);
   }
 }
