@@ -26,8 +26,9 @@ export interface CRIRuntimeOptions {
   /** Log files of one run of a container, at least 2; older ones are compressed. Default: 5. kubelet: `containerLogMaxFiles`. */
   readonly containerLogMaxFiles?: number | undefined;
   /**
-   * The cgroup of all pods, with cgroupfs. A kubelet on the same machine kills what it does not know in its own,
-   * `/kubepods`. Default: the runtime decides.
+   * The cgroup of all pods, if the runtime uses cgroupfs; the cgroup of each pod in it has the limits of the pod. A
+   * kubelet on the same machine kills what it does not know in its own, `/kubepods`. Default, and with the systemd
+   * driver: the runtime decides, and only containers have limits.
    */
   readonly cgroupRoot?: string | undefined;
   /** Default: the system clock. */

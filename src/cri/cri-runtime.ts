@@ -38,7 +38,7 @@ import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
-import { removePodCgroups } from './pod-cgroups.ts';
+import { ensurePodCgroup, removePodCgroups, updatePodCgroup } from './pod-cgroups.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
@@ -134,6 +134,17 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async getPod(uid: string, { signal }: CallOptions = {}): Promise<RuntimePod | undefined> {
     const { pods } = await this.#list({ label_selector: { [podUIDLabel]: uid } }, signal);
     return pods[0];
+  }
+
+  /** Creates the pod's cgroup with the limits of the pod; without `cgroupRoot`, the runtime does, without limits. */
+  async preparePod(pod: ValidPod): Promise<void> {
+    const { cgroupRoot, logger } = this.#settings;
+    if (cgroupRoot !== undefined) await ensurePodCgroup(pod, { cgroupRoot, logger });
+  }
+
+  async updatePodResources(pod: ValidPod, step: 'before' | 'after'): Promise<void> {
+    const { cgroupRoot } = this.#settings;
+    if (cgroupRoot !== undefined) await updatePodCgroup(pod, step, { cgroupRoot });
   }
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {

@@ -15,7 +15,8 @@ const minShares = 2;
 const maxShares = 262_144;
 const sharesPerCPU = 1024;
 const milliCPUPerCPU = 1000;
-const quotaPeriod = 100_000;
+/** Microseconds. Source: kubelet `QuotaPeriod`. */
+export const quotaPeriod = 100_000;
 const minQuotaPeriod = 1000;
 
 const guaranteedOOMScoreAdj = -997;

@@ -1,6 +1,159 @@
 import { existsSync } from 'node:fs';
-import { readdir, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import type { ValidPod } from '../kube/types.ts';
+import { type Logger, reasonOf } from '../shared/logger.ts';
+import { quotaPeriod } from './linux-resources.ts';
+import { type ResourceConfig, resourceConfigForPod } from './resource-config.ts';
+import { podCgroupParent } from './sandbox-config.ts';
+
+const cgroupMountPoint = '/sys/fs/cgroup';
+
+interface Limit {
+  readonly controller: 'cpu' | 'memory';
+  readonly file: string;
+  readonly format: (value: number) => string;
+  /** The order of two contents; without a limit Infinity. */
+  readonly parse: (text: string) => number;
+}
+
+type Limits = Readonly<Record<keyof ResourceConfig, Limit>>;
+
+const limitOf = (text: string): number => (/^(max|-1)\b/.test(text) ? Number.POSITIVE_INFINITY : Number.parseInt(text));
+
+const cgroup1: Limits = {
+  memory: { controller: 'memory', file: 'memory.limit_in_bytes', format: String, parse: limitOf },
+  cpuQuota: { controller: 'cpu', file: 'cpu.cfs_quota_us', format: String, parse: limitOf },
+  cpuShares: { controller: 'cpu', file: 'cpu.shares', format: String, parse: Number },
+};
+
+const cgroup2: Limits = {
+  memory: { controller: 'memory', file: 'memory.max', format: String, parse: limitOf },
+  cpuQuota: { controller: 'cpu', file: 'cpu.max', format: (quota) => `${quota} ${quotaPeriod}`, parse: limitOf },
+  cpuShares: { controller: 'cpu', file: 'cpu.weight', format: cpuWeight, parse: Number },
+};
+
+/** Source: kubelet `getCPUWeight`. */
+function cpuWeight(shares: number): string {
+  return String(1 + Math.trunc(((shares - 2) * 9999) / 262_142));
+}
+
+/** The controllers that a pod's cgroup is created for; the runtime creates it for the others with the sandbox. */
+const controllers = ['cpu', 'memory', 'pids'];
+
+/**
+ * Creates the cgroup of a pod, with its limits, unless it exists. Rejects if it cannot be created; a limit that cannot
+ * be written is logged. Source: kubelet `PodContainerManager.EnsureExists`.
+ *
+ * Divergence: the cgroup of Burstable pods keeps the kernel's default share of cpu.
+ *
+ * @param cgroupRoot the cgroup of all pods
+ * @param mountPoint where cgroups are mounted
+ */
+export async function ensurePodCgroup(
+  pod: ValidPod,
+  { cgroupRoot, logger, mountPoint = cgroupMountPoint }: PodCgroupOptions & { readonly logger: Logger },
+): Promise<void> {
+  const cgroup = podCgroupParent(pod, cgroupRoot);
+  const folders = await controllerFolders(mountPoint);
+  if ([...folders.values()].every((folder) => existsSync(join(folder, cgroup)))) return;
+  for (const folder of new Set(folders.values())) {
+    if (isCgroup2(mountPoint)) await delegateControllers(mountPoint, dirname(cgroup));
+    await mkdir(join(folder, cgroup), { recursive: true });
+  }
+  const { namespace, name, uid: podUID } = pod.metadata;
+  try {
+    const besteffort = join(cgroupRoot, 'besteffort');
+    if (dirname(cgroup) === besteffort) await setLimits(besteffort, resourceConfigForPod(pod), mountPoint);
+    await setLimits(cgroup, resourceConfigForPod(pod), mountPoint);
+  } catch (error) {
+    logger.error({ pod: `${namespace}/${name}`, podUID, reason: reasonOf(error) }, 'Failed to limit the pod cgroup');
+  }
+}
+
+/**
+ * Raises the limits of a pod's cgroup before its containers are resized, and lowers them after. A limit that the pod no
+ * longer has stays. Rejects if the memory limit would be lowered below the usage. Source: kubelet `doPodResizeAction`.
+ *
+ * Divergence: for the kubelet, a limit of a cgroup without one is always raised; cgroup v1 refuses it if a container has
+ * more until it is resized.
+ */
+export async function updatePodCgroup(
+  pod: ValidPod,
+  step: 'before' | 'after',
+  { cgroupRoot, mountPoint = cgroupMountPoint }: PodCgroupOptions,
+): Promise<void> {
+  const cgroup = podCgroupParent(pod, cgroupRoot);
+  const limits = limitsOf(mountPoint);
+  const config = resourceConfigForPod(pod);
+  const names = ['memory', 'cpuQuota', 'cpuShares'] as const;
+  // Requests stay below limits at every moment.
+  for (const name of step === 'before' ? names : names.toReversed()) {
+    const value = config[name];
+    if (value === undefined) continue;
+    const { format, parse } = limits[name];
+    const current = parse(await readFile(fileOf(limits[name], cgroup, mountPoint), 'utf8'));
+    const desired = parse(format(value));
+    if (step === 'before' && name === 'memory' && desired < current) await requireAboveUsage(value, cgroup, mountPoint);
+    if (step === 'before' ? desired > current : desired < current)
+      await setLimits(cgroup, { [name]: value }, mountPoint);
+  }
+}
+
+interface PodCgroupOptions {
+  readonly cgroupRoot: string;
+  readonly mountPoint?: string | undefined;
+}
+
+/** Source: kubelet `validateMemoryResizeAction`. */
+async function requireAboveUsage(limitBytes: number, cgroup: string, mountPoint: string): Promise<void> {
+  const path = isCgroup2(mountPoint)
+    ? join(mountPoint, cgroup, 'memory.current')
+    : join(mountPoint, 'memory', cgroup, 'memory.usage_in_bytes');
+  const usageBytes = Number(await readFile(path, 'utf8'));
+  if (usageBytes >= limitBytes)
+    throw new Error(
+      `cannot decrease memory limits: attempting to set pod memory limit (${limitBytes}) below current usage (${usageBytes})`,
+    );
+}
+
+async function setLimits(cgroup: string, config: Partial<ResourceConfig>, mountPoint: string): Promise<void> {
+  for (const [name, limit] of Object.entries(limitsOf(mountPoint))) {
+    const value = config[name as keyof ResourceConfig];
+    if (value !== undefined) await writeFile(fileOf(limit, cgroup, mountPoint), limit.format(value));
+  }
+}
+
+function isCgroup2(mountPoint: string): boolean {
+  return existsSync(join(mountPoint, 'cgroup.controllers'));
+}
+
+function limitsOf(mountPoint: string): Limits {
+  return isCgroup2(mountPoint) ? cgroup2 : cgroup1;
+}
+
+function fileOf({ controller, file }: Limit, cgroup: string, mountPoint: string): string {
+  return join(mountPoint, isCgroup2(mountPoint) ? '' : controller, cgroup, file);
+}
+
+/** Where each controller that is mounted has its cgroups. */
+async function controllerFolders(mountPoint: string): Promise<ReadonlyMap<string, string>> {
+  if (isCgroup2(mountPoint)) return new Map(controllers.map((name) => [name, mountPoint]));
+  const mounted = await foldersIn(mountPoint);
+  return new Map(controllers.filter((name) => mounted.includes(name)).map((name) => [name, join(mountPoint, name)]));
+}
+
+/** Creates a cgroup of version 2, and gives it and those above it the controllers for their children. */
+async function delegateControllers(mountPoint: string, cgroup: string): Promise<void> {
+  let folder = mountPoint;
+  for (const name of ['', ...relative('/', cgroup).split('/')]) {
+    folder = join(folder, name);
+    await mkdir(folder, { recursive: true });
+    const available = (await readFile(join(folder, 'cgroup.controllers'), 'utf8')).split(/\s+/);
+    const added = controllers.filter((controller) => available.includes(controller)).map((it) => `+${it}`);
+    await writeFile(join(folder, 'cgroup.subtree_control'), added.join(' '));
+  }
+}
 
 /** The folders of pods in a cgroup hierarchy: guaranteed ones are in the root itself. */
 const qosFolders = ['', 'burstable', 'besteffort'];
@@ -15,7 +168,7 @@ const qosFolders = ['', 'burstable', 'besteffort'];
 export async function removePodCgroups(
   cgroupRoot: string,
   shouldPodContentBeRemoved: (podUID: string) => boolean,
-  mountPoint = '/sys/fs/cgroup',
+  mountPoint = cgroupMountPoint,
 ): Promise<void> {
   for (const hierarchy of await hierarchies(mountPoint))
     for (const qos of qosFolders) {
@@ -29,7 +182,7 @@ export async function removePodCgroups(
 
 /** One of cgroup 2, one for each controller of cgroup 1. */
 async function hierarchies(mountPoint: string): Promise<string[]> {
-  if (existsSync(join(mountPoint, 'cgroup.controllers'))) return [mountPoint];
+  if (isCgroup2(mountPoint)) return [mountPoint];
   return (await foldersIn(mountPoint)).map((name) => join(mountPoint, name));
 }
 

@@ -5,6 +5,7 @@ import { createNodeAgent } from '../../src/agent/node-agent/create-node-agent.ts
 import { APIServer } from '../../src/api-server/index.ts';
 import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-cri-runtime.ts';
 import type { RuntimeHelper } from '../../src/cri/runtime-helper.ts';
+import { createPodClient } from '../../src/kube/http/http-pod-client.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { startContainerd, whyNoContainerd } from './containerd.ts';
 
@@ -144,6 +145,41 @@ describe.skipIf(why !== undefined)(
       await expect.poll(async () => [await removeContent(), existsSync(folder)][1]).toBe(false);
       await expect.poll(async () => [await removeContent(), await readdir(links)][1]).not.toContain(link);
       await expect.poll(async () => [await removeContent(), hasCgroup()][1]).toBe(false);
+    });
+
+    it('the cgroup of a pod has the limits of the pod, also after a resize', async () => {
+      const { stop } = await startAgent();
+      onTestFinished(() => stop({ terminatePods: true }));
+      const resources = (cpu: string, memory: string) => ({ resources: { limits: { cpu, memory } } });
+      createPod('limited', { command: sleepForever, ...resources('200m', '64Mi') }, { restartPolicy: 'Always' });
+      const { metadata } = (await podWhen('limited', hasPhase('Running')))!;
+      const limits = async (): Promise<string[]> => {
+        const cgroup = `kubepods-test/pod${metadata!.uid}`;
+        const read = async (path: string) => (await readFile(`/sys/fs/cgroup/${path}`, 'utf8')).trim();
+        if (existsSync('/sys/fs/cgroup/cgroup.controllers'))
+          return [
+            await read(`${cgroup}/memory.max`),
+            (await read(`${cgroup}/cpu.max`)).split(' ')[0]!,
+            await read(`${cgroup}/cpu.weight`),
+          ];
+        return [
+          await read(`memory/${cgroup}/memory.limit_in_bytes`),
+          await read(`cpu/${cgroup}/cpu.cfs_quota_us`),
+          await read(`cpu/${cgroup}/cpu.shares`),
+        ];
+      };
+      const cpu = (shares: string, weight: string) =>
+        existsSync('/sys/fs/cgroup/cgroup.controllers') ? weight : shares;
+      expect(await limits()).toEqual([String(64 * 2 ** 20), '20000', cpu('204', '8')]);
+
+      const { transport } = createPodClient(server.kubeconfig());
+      onTestFinished(() => transport.close());
+      const { limits: list } = resources('400m', '48Mi').resources;
+      await transport.request('PATCH', '/api/v1/namespaces/default/pods/limited/resize', {
+        body: { spec: { containers: [{ name: 'app', resources: { limits: list, requests: list } }] } },
+        contentType: 'application/strategic-merge-patch+json',
+      });
+      await expect.poll(limits, { timeout: 15_000 }).toEqual([String(48 * 2 ** 20), '40000', cpu('409', '16')]);
     });
 
     it('lists images with their names and sizes, and removes one with all its names', async () => {

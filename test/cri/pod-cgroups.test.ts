@@ -1,8 +1,10 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { removePodCgroups } from '../../src/cri/pod-cgroups.ts';
+import { ensurePodCgroup, removePodCgroups, updatePodCgroup } from '../../src/cri/pod-cgroups.ts';
+import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
+import { podWith } from './pods.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -33,4 +35,102 @@ it('leaves a cgroup that cannot be removed', async () => {
   writeFileSync(join(pod, 'busy'), '');
   await removePodCgroups('/kubepods', () => true, mountPoint);
   expect(existsSync(pod)).toBe(true);
+});
+
+const limited = (cpu: string, memory: string) =>
+  podWith({}, { resources: { limits: { cpu, memory }, requests: { cpu: '100m' } } });
+const cgroup = 'kubepods/burstable/poduid-1';
+
+/** A folder that looks like cgroup v1, whose kernel does not act; `read` shows the limits of the pod. */
+function cgroup1() {
+  const mountPoint = directories.create();
+  for (const name of ['cpu', 'memory', 'pids', 'freezer']) mkdirSync(join(mountPoint, name));
+  const read = (file: string) => readFileSync(join(mountPoint, file.split('.')[0]!, cgroup, file), 'utf8');
+  return {
+    options: { cgroupRoot: '/kubepods', mountPoint, logger: silentLogger },
+    write: (file: string, text: string) => writeFileSync(join(mountPoint, file.split('.')[0]!, cgroup, file), text),
+    limits: () => ['memory.limit_in_bytes', 'cpu.cfs_quota_us', 'cpu.shares'].map((file) => Number(read(file))),
+    folders: () => ['cpu', 'memory', 'pids', 'freezer'].filter((name) => existsSync(join(mountPoint, name, cgroup))),
+  };
+}
+
+it('creates the cgroup of a pod with its limits, once: cgroup 1', async () => {
+  const { options, limits, folders } = cgroup1();
+  await ensurePodCgroup(limited('200m', '64Mi'), options);
+  expect(folders()).toEqual(['cpu', 'memory', 'pids']);
+  expect(limits()).toEqual([64 * 2 ** 20, 20_000, 102]);
+  await ensurePodCgroup(limited('300m', '64Mi'), options);
+  expect(limits()).toEqual([64 * 2 ** 20, 20_000, 102]);
+});
+
+it('creates the cgroup of a pod with its limits and gives it its controllers: cgroup 2', async () => {
+  const mountPoint = directories.create();
+  const parents = ['.', 'kubepods', 'kubepods/burstable'].map((path) => join(mountPoint, path));
+  for (const parent of parents) {
+    mkdirSync(parent, { recursive: true });
+    writeFileSync(join(parent, 'cgroup.controllers'), 'cpuset cpu io memory pids');
+  }
+  await ensurePodCgroup(limited('200m', '64Mi'), { cgroupRoot: '/kubepods', mountPoint, logger: silentLogger });
+  const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
+  expect(parents.map((parent) => read(parent, 'cgroup.subtree_control'))).toEqual(Array(3).fill('+cpu +memory +pids'));
+  const files = ['memory.max', 'cpu.max', 'cpu.weight'];
+  expect(files.map((file) => read(mountPoint, cgroup, file))).toEqual([String(64 * 2 ** 20), '20000 100000', '4']);
+});
+
+it('a besteffort pod has the least share of cpu, and so have all together', async () => {
+  const { options } = cgroup1();
+  await ensurePodCgroup(podWith(), options);
+  const shares = ['', 'poduid-1'].map((name) =>
+    readFileSync(join(options.mountPoint, 'cpu/kubepods/besteffort', name, 'cpu.shares'), 'utf8'),
+  );
+  expect(shares).toEqual(['2', '2']);
+});
+
+it('rejects with the path of a cgroup that cannot be created', async () => {
+  const { options } = cgroup1();
+  writeFileSync(join(options.mountPoint, 'cpu/kubepods'), '');
+  await expect(ensurePodCgroup(podWith(), options)).rejects.toThrow(/^ENOTDIR.*cpu\/kubepods/);
+});
+
+it('a limit that cannot be written is logged, and the pod starts', async () => {
+  const { options } = cgroup1();
+  mkdirSync(join(options.mountPoint, 'memory', cgroup, 'memory.limit_in_bytes'), { recursive: true });
+  const logged: unknown[] = [];
+  const logger = { ...silentLogger, error: (fields: unknown) => void logged.push(fields) };
+  await ensurePodCgroup(limited('200m', '64Mi'), { ...options, logger });
+  const reason = expect.stringMatching(/^EISDIR.*memory\.limit_in_bytes/) as string;
+  expect(logged).toEqual([{ pod: 'default/web', podUID: 'uid-1', reason }]);
+});
+
+it('limits are raised before the containers are resized, and lowered after', async () => {
+  const { options, write, limits } = cgroup1();
+  await ensurePodCgroup(limited('200m', '64Mi'), options);
+  write('memory.usage_in_bytes', '1000');
+  await updatePodCgroup(limited('400m', '32Mi'), 'before', options);
+  expect(limits()).toEqual([64 * 2 ** 20, 40_000, 102]);
+  await updatePodCgroup(limited('400m', '32Mi'), 'after', options);
+  expect(limits()).toEqual([32 * 2 ** 20, 40_000, 102]);
+});
+
+it('a first limit counts as lower, and a removed one stays', async () => {
+  const { options, write, limits } = cgroup1();
+  await ensurePodCgroup(limited('200m', '64Mi'), options);
+  write('cpu.cfs_quota_us', '-1');
+  await updatePodCgroup(limited('200m', '64Mi'), 'before', options);
+  expect(limits()[1]).toBe(-1);
+  await updatePodCgroup(limited('200m', '64Mi'), 'after', options);
+  expect(limits()[1]).toBe(20_000);
+  const unlimited = podWith({}, { resources: { requests: { cpu: '100m' } } });
+  for (const step of ['before', 'after'] as const) await updatePodCgroup(unlimited, step, options);
+  expect(limits()).toEqual([64 * 2 ** 20, 20_000, 102]);
+});
+
+it('a memory limit is not lowered below the usage', async () => {
+  const { options, write, limits } = cgroup1();
+  await ensurePodCgroup(limited('200m', '64Mi'), options);
+  write('memory.usage_in_bytes', String(32 * 2 ** 20));
+  await expect(updatePodCgroup(limited('400m', '32Mi'), 'before', options)).rejects.toThrow(
+    'cannot decrease memory limits: attempting to set pod memory limit (33554432) below current usage (33554432)',
+  );
+  expect(limits()).toEqual([64 * 2 ** 20, 20_000, 102]);
 });
