@@ -268,6 +268,13 @@ describe('checkContainerRuntime', () => {
     expect(results.find(({ rule }) => rule === 'log-path')?.passed).toBe(!isBroken);
   });
 
+  it('an end that the runtime dates a millisecond before the start keeps the rules', async () => {
+    const early = withStatus(({ state, startedAtMs = 0 }) =>
+      state === 'exited' && startedAtMs > 0 ? { finishedAtMs: startedAtMs - 1 } : {},
+    );
+    expect(await brokenRules(early)).toEqual([]);
+  });
+
   it('each rule is broken by a test, and each result has the reason', async () => {
     const rules = [...broken.map(([rule]) => rule), 'survives-restart', 'log-path'];
     expect(rules.toSorted()).toEqual(Object.keys(runtimeRules).toSorted());

@@ -42,7 +42,7 @@ export const runtimeRules = {
   'exit-code': 'exitCode of an exited container is an integer, and that of its process.',
   'exit-reason': 'reason is Completed for exit code 0, Error for others, or what the runtime knows better (OOMKilled).',
   'exit-times':
-    'finishedAtMs is in milliseconds since the epoch, not before startedAtMs: from both, the crash-loop back-off is counted.',
+    'finishedAtMs is in milliseconds since the epoch, at most a second before startedAtMs (containerd reads its clock for the start after a short run has ended): from both, the crash-loop back-off is counted.',
   'termination-message': 'message of an exited container is the content of its terminationMessagePath.',
   'start-failure':
     'A container that cannot be started makes startContainer reject, or createContainer with a ContainerConfigError, and is not shown as running.',

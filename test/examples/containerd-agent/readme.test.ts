@@ -22,8 +22,8 @@ const hereDocument = (contains: string): string =>
 
 describe('examples/containerd-agent', () => {
   it('has the options that its README and its unit name', () => {
-    // Those of other programs: npm, systemctl, kubectl.
-    const others = new Set(['--now', '--help', '--raw', '--minify', '--image', '--overrides']);
+    // Those of other programs: node, npm, systemctl, kubectl.
+    const others = new Set(['--max-semi-space-size', '--now', '--help', '--raw', '--minify', '--image', '--overrides']);
     const options = readFileSync(new URL('../../../examples/containerd-agent/options.ts', import.meta.url), 'utf8');
     const named = [...`${readme}${service}`.matchAll(/(?<![-\w])--[a-z][-a-z]+/g)].map(([flag]) => flag);
     const missing = named.filter((flag) => !others.has(flag) && !options.includes(`${flag} `));
@@ -32,9 +32,10 @@ describe('examples/containerd-agent', () => {
   });
 
   it('starts with the command line of its unit', () => {
-    const [node, main, ...args] = /^ExecStart=(.*?[^\\])$/ms.exec(service)![1]!.split(/[\s\\]+/);
-    expect([node, main]).toEqual([
+    const [node, semiSpace, main, ...args] = /^ExecStart=(.*?[^\\])$/ms.exec(service)![1]!.split(/[\s\\]+/);
+    expect([node, semiSpace, main]).toEqual([
       '/usr/bin/node',
+      '--max-semi-space-size=2',
       '/opt/kubelet-status-manager/dist/examples/containerd-agent/main.js',
     ]);
     const options = parseOptions(args.filter((arg) => arg !== '$AGENT_ARGS'));
