@@ -1,0 +1,99 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { ForbiddenPods } from '../../../src/status-manager/sync/forbidden-pods.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { recordingLogger, type RecordingLogger } from '../../../src/testing/recording-logger.ts';
+
+const failed = 'The API server forbids reading or updating the status of many pods: the node lacks a permission';
+const recovered = 'The API server permits reading and updating pod statuses again';
+
+let clock: FakeClock;
+let logger: RecordingLogger;
+let forbidden: ForbiddenPods;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  logger = recordingLogger();
+  forbidden = new ForbiddenPods({ clock, logger });
+});
+
+const add = (uid: string): boolean => forbidden.add(uid, 'patch', `pod "${uid}" is forbidden`);
+const messages = (): string[] => logger.lines.map(({ message }) => message);
+
+/** Forbids four pods for so long that it is logged. */
+function lackPermission(): void {
+  for (const uid of ['a', 'b', 'c', 'd']) add(uid);
+  clock.advance(30_000);
+  add('d');
+}
+
+describe('forbidden pods', () => {
+  it('are logged one by one up to three, however often each is tried', () => {
+    expect(['a', 'b', 'c', 'a', 'b', 'c'].map(add)).toEqual([true, true, true, true, true, true]);
+    expect(['d', 'a'].map(add)).toEqual([false, false]);
+  });
+
+  it('above three are logged together after 30 s, not before, with their number and the last reason', () => {
+    for (const uid of ['a', 'b', 'c', 'd']) add(uid);
+    clock.advance(29_999);
+    add('d');
+    expect(logger.lines).toEqual([]);
+    clock.advance(1);
+    add('d');
+    const fields = { forbiddenPods: 4, verb: 'patch', reason: 'pod "d" is forbidden', failures: 3 };
+    expect(logger.lines).toMatchObject([{ level: 'warn', message: failed, fields }]);
+  });
+
+  it('are logged together once, although each reason names another pod', () => {
+    lackPermission();
+    for (const uid of ['a', 'b', 'c']) add(uid);
+    expect(messages()).toEqual([failed]);
+  });
+
+  it('are logged as permitted again as soon as three are left', () => {
+    lackPermission();
+    add('e');
+    forbidden.permitted('a');
+    expect(messages()).toEqual([failed]);
+    forbidden.permitted('b');
+    expect(messages()).toEqual([failed, recovered]);
+  });
+
+  it('are not logged as permitted because of a pod that was never forbidden', () => {
+    lackPermission();
+    forbidden.permitted('z');
+    expect(messages()).toEqual([failed]);
+    expect(add('a')).toBe(false);
+  });
+
+  it('whose statuses were dropped are forgotten without a log entry', () => {
+    lackPermission();
+    forbidden.forget('a');
+    forbidden.permitted('b');
+    expect(messages()).toEqual([failed]);
+    expect(add('b')).toBe(true);
+  });
+
+  it('that come back after a forgotten pod have to last 30 s again', () => {
+    for (const uid of ['a', 'b', 'c', 'd']) add(uid);
+    clock.advance(20_000);
+    forbidden.forget('d');
+    clock.advance(10_000);
+    add('e');
+    expect(logger.lines).toEqual([]);
+  });
+
+  it('remain many when a pod that was never forbidden is forgotten', () => {
+    lackPermission();
+    forbidden.forget('z');
+    forbidden.permitted('a');
+    expect(messages()).toEqual([failed, recovered]);
+  });
+
+  it('remain many when one of five is forgotten', () => {
+    lackPermission();
+    add('e');
+    forbidden.forget('e');
+    forbidden.permitted('a');
+    expect(messages()).toEqual([failed, recovered]);
+  });
+});
