@@ -12,8 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fileJournal, type FileJournalOptions } from '../../../src/status-manager/journal/file-journal.ts';
+import { JournalFile } from '../../../src/status-manager/journal/journal-file.ts';
 import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
@@ -70,6 +71,7 @@ describe('fileJournal', () => {
     expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
       'warn: Removed an incomplete last line from the journal',
     ]);
+    expect(logger.lines[0]!.fields).toEqual({ file: file(), incompleteBytes: expect.any(Number) as number });
     next.accepted(entry('d'));
     const { journal: third, logger: quiet } = await afterCrash(dir);
     expect(recovered({ journal: third })).toEqual(['a', 'd']);
@@ -131,7 +133,7 @@ describe('fileJournal', () => {
     clock.advance(1_000);
     expect(manager.inspect().journalFailure).toBeUndefined();
     expect(logger.warnings).toMatchObject([
-      { message: 'The journal can be written again; all unsent statuses are recorded' },
+      { message: 'The journal can be written again; all unsent statuses are recorded', fields: { file: file() } },
     ]);
     const { journal: next } = await afterCrash(dir);
     expect(next.recovered.map(({ podUID }) => podUID).toSorted()).toEqual(['b', 'c', 'd']);
@@ -160,7 +162,9 @@ describe('fileJournal', () => {
     for (const uid of ['a', 'b', 'c']) journal.accepted(entry(uid));
     mkdirSync(path.join(dir, '.pod-status.journal.tmp', 'x'), { recursive: true });
     for (let i = 0; logger.errors.length === 0; i++) journal.accepted(entry('a', `${i}`.repeat(1_000)));
-    expect(logger.errors).toMatchObject([{ fields: { action: 'compact' } }]);
+    expect(logger.errors).toMatchObject([
+      { message: 'A journal file operation failed', fields: { action: 'compact', file: file() } },
+    ]);
     journal.settled('b');
     journal.accepted(entry('d'));
     const { journal: next } = await afterCrash(dir);
@@ -203,9 +207,14 @@ describe('fileJournal', () => {
     renameSync(other, file());
     journal.accepted(entry('b'));
     journal.settled('a');
+    const reason = 'another process has replaced the file';
+    expect(journal.failure?.()).toEqual({ failingSince: '2000-01-01T00:00:00Z', reason });
     await journal.close();
     expect(logger.errors).toMatchObject([
-      { message: 'Another process has replaced the journal file; nothing more is recorded' },
+      {
+        message: 'Another process has replaced the journal file; nothing more is recorded',
+        fields: { file: file() },
+      },
     ]);
     expect(readFileSync(file(), 'utf8')).toBe('precious');
   });
@@ -252,10 +261,64 @@ describe('fileJournal', () => {
   });
 
   it.each<[string, FileJournalOptions, string]>([
-    ['fsync', { fsync: 'sometimes' as 'always' }, 'fsync'],
-    ['maxBytes', { maxBytes: 10 }, 'maxBytes'],
-  ])('refuses a bad %s', async (_name, options, member) => {
-    await expect(fileJournal(dir, options)).rejects.toMatchObject({ code: 'INVALID_OPTION', path: member });
+    ['fsync', { fsync: 'sometimes' as 'always' }, "to be 'always', 'interval' or 'never'"],
+    ['maxBytes', { maxBytes: 64 * 1024 - 1 }, 'to be an integer ≥ 65536'],
+  ])('refuses a bad %s', async (member, options, expected) => {
+    await expect(fileJournal(dir, options)).rejects.toMatchObject({
+      ...{ code: 'INVALID_OPTION', path: member },
+      message: expect.stringContaining(expected) as string,
+    });
+  });
+
+  it.each(['', 7 as unknown as string])('refuses a directory that is no name: %j', async (name) => {
+    await expect(fileJournal(name)).rejects.toMatchObject({
+      ...{ code: 'INVALID_OPTION', path: 'dir' },
+      message: expect.stringContaining('a non-empty string') as string,
+    });
+  });
+
+  it('refuses options that are no object', async () => {
+    await expect(fileJournal(dir, 7 as FileJournalOptions)).rejects.toMatchObject({ path: 'options' });
+  });
+
+  it('works without a lock where none can be made, and warns of it', async () => {
+    dir = path.join(dir, 'x'.repeat(120));
+    // A long path needs a short name in the directory for temporary files.
+    vi.stubEnv('TMPDIR', path.join(dir, 'missing'));
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { journal, logger } = await openJournal(dir);
+    vi.unstubAllEnvs();
+    expect(logger.lines).toMatchObject([
+      {
+        level: 'warn',
+        message: 'The directory of the journal cannot be locked; make sure that no other process uses it',
+        fields: { dir, reason: expect.stringContaining('ENOENT') as string },
+      },
+    ]);
+    journal.accepted(entry('a'));
+    expect(recovered(await afterCrash(dir))).toEqual(['a']);
+    await journal.close();
+  });
+
+  it('says what is wrong with its file, and nothing of its own is left', async () => {
+    mkdirSync(file());
+    await expect(fileJournal(dir)).rejects.toMatchObject({
+      ...{ code: 'JOURNAL_UNUSABLE', path: 'dir', cause: expect.any(Error) as Error },
+      message: `Cannot use the journal ${file()}: ${file()} is a directory, not a regular file`,
+    });
+    expect(readdirSync(dir)).toEqual(['pod-status.journal']);
+  });
+
+  it('recovers a file that is larger than its maxBytes', async () => {
+    const { journal } = await openJournal(dir);
+    for (let i = 0; i < 20; i++) journal.accepted(entry(`pod-${i}`, 'x'.repeat(10_000)));
+    await journal.close();
+    const { journal: next } = await openJournal(dir, { maxBytes: 64 * 1024 });
+    expect(next.recovered).toHaveLength(20);
+  });
+
+  it.skipIf(process.platform === 'win32')('never writes to a device in the place of its file', () => {
+    expect(() => JournalFile.open('/dev/null', 0)).toThrow('/dev/null is not a regular file');
   });
 
   it('says which file cannot be used', async () => {

@@ -7,7 +7,14 @@ import { fileJournal } from '../../../src/status-manager/journal/file-journal.ts
 import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
 
 /** A disk on which all files of a directory together have `capacity` bytes, and which can be read-only. */
-const disk = vi.hoisted(() => ({ dir: '', capacity: Number.POSITIVE_INFINITY, isReadOnly: false }));
+const disk = vi.hoisted(() => ({
+  dir: '',
+  capacity: Number.POSITIVE_INFINITY,
+  isReadOnly: false,
+  /** What one call writes at most. */
+  maxWriteBytes: Number.POSITIVE_INFINITY,
+  hasHardLinks: true,
+}));
 vi.mock('node:fs', async (importOriginal) => {
   const original = await importOriginal<typeof fs>();
   // A second name of a file takes no space.
@@ -22,12 +29,16 @@ vi.mock('node:fs', async (importOriginal) => {
       if (disk.isReadOnly && file.startsWith(disk.dir)) throw failure('EROFS', 'read-only file system');
       return original.openSync(file, flags, mode);
     },
+    linkSync: (from: string, to: string): void => {
+      if (!disk.hasHardLinks) throw failure('EPERM', 'operation not permitted');
+      original.linkSync(from, to);
+    },
     writeSync: (fd: number, bytes: Buffer, offset: number, length: number, position: number): number => {
       if (disk.isReadOnly) throw failure('EROFS', 'read-only file system');
       // Space inside the file is already allocated.
       const free = original.fstatSync(fd).size - position + disk.capacity - used();
       if (free <= 0) throw failure('ENOSPC', 'no space left on device');
-      return original.writeSync(fd, bytes, offset, Math.min(length, free), position);
+      return original.writeSync(fd, bytes, offset, Math.min(length, free, disk.maxWriteBytes), position);
     },
   };
 });
@@ -38,6 +49,8 @@ beforeEach(() => {
   disk.dir = newDirectory();
   disk.capacity = Number.POSITIVE_INFINITY;
   disk.isReadOnly = false;
+  disk.maxWriteBytes = Number.POSITIVE_INFINITY;
+  disk.hasHardLinks = true;
 });
 
 function fill(): void {
@@ -223,4 +236,28 @@ it('keeps the old file when no new one can be created', async () => {
   journal.accepted(entry('a', 'a1'));
   rmSync(temporary, { recursive: true });
   expect(recovered(await crash())).toEqual(['a a1']);
+});
+
+it('a status is complete also when the system takes only some of its bytes at a time', async () => {
+  const { journal } = await openJournal(disk.dir);
+  disk.maxWriteBytes = 10;
+  journal.accepted(entry('a', 'a1'));
+  journal.accepted(entry('b', 'b1'));
+  const next = await crash();
+  expect(recovered(next)).toEqual(['a a1', 'b b1']);
+  expect(next.logger.lines).toEqual([]);
+});
+
+it('a damaged file is kept as a copy where the file system has no hard links', async () => {
+  const first = await openJournal(disk.dir);
+  for (const uid of ['a', 'b']) first.journal.accepted(entry(uid));
+  await first.journal.close();
+  const { writeFileSync } = await vi.importActual<typeof fs>('node:fs');
+  const damaged = readFileSync(file(), 'utf8').replace('"b"', '"B"');
+  writeFileSync(file(), damaged);
+  disk.hasHardLinks = false;
+  const { journal, logger } = await openJournal(disk.dir);
+  expect(recovered({ journal })).toEqual(['a']);
+  expect(readFileSync(`${file()}.damaged`, 'utf8')).toBe(damaged);
+  expect(logger.errors).toHaveLength(1);
 });

@@ -1,0 +1,100 @@
+import { beforeEach, expect, it } from 'vitest';
+import type { Journal, JournalEntry } from '../../../src/status-manager/journal/journal.ts';
+import { StatusJournal } from '../../../src/status-manager/journal/status-journal.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { entry } from './journals.ts';
+
+/** A journal in memory. */
+class MemoryJournal implements Journal {
+  readonly recovered: readonly JournalEntry[];
+  readonly entries: JournalEntry[] = [];
+  readonly settledUIDs: string[] = [];
+  isClosed = false;
+
+  constructor(...recovered: readonly JournalEntry[]) {
+    this.recovered = recovered;
+  }
+
+  accepted(accepted: JournalEntry): void {
+    this.entries.push(accepted);
+  }
+
+  settled(podUID: string): void {
+    this.settledUIDs.push(podUID);
+  }
+
+  failure() {
+    return { failingSince: '2000-01-01T00:00:00Z', reason: 'no space' };
+  }
+
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
+  }
+}
+
+let clock: FakeClock;
+beforeEach(() => {
+  clock = new FakeClock('2001-01-01T00:00:00Z');
+});
+
+const members = (message: string) => ({
+  podNamespace: 'default',
+  podName: 'a',
+  podIsFinished: true,
+  status: { phase: 'Running', message },
+});
+
+it('records a status with its pod, its end and the time', () => {
+  const journal = new MemoryJournal();
+  const statuses = new StatusJournal(journal, clock);
+  statuses.accepted('a', members('1'), {});
+  expect(journal.entries).toEqual([{ podUID: 'a', acceptedAt: '2001-01-01T00:00:00Z', ...members('1') }]);
+  expect(statuses.isRecording).toBe(true);
+});
+
+it('never records a time before one that it has seen: in a recovered entry, and in either status', () => {
+  const journal = new MemoryJournal({ ...entry('b'), acceptedAt: '2002-01-01T00:00:00Z' });
+  const statuses = new StatusJournal(journal, clock);
+  const ready = (lastTransitionTime: string) => ({
+    conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime }],
+  });
+  statuses.accepted('a', members('1'), {});
+  statuses.accepted('a', members('2'), ready('2003-01-01T00:00:00Z'));
+  statuses.accepted('a', { ...members('3'), status: ready('2004-01-01T00:00:00Z') }, {});
+  statuses.accepted('a', members('4'), {});
+  expect(journal.entries.map(({ acceptedAt }) => acceptedAt.slice(0, 4))).toEqual(['2002', '2003', '2004', '2004']);
+});
+
+it('a recovered status counts as such until this run has set it, sent it or dropped it', () => {
+  const journal = new MemoryJournal(entry('a'), entry('b'), entry('c'), entry('d'));
+  const statuses = new StatusJournal(journal, clock);
+  expect([...statuses.recovered.keys()]).toEqual(['a', 'b', 'c', 'd']);
+  expect(statuses.recovered.get('a')).toBe('2000-01-01T00:00:00Z');
+  statuses.accepted('a', members('1'), {});
+  statuses.confirmed('b');
+  statuses.settled('c');
+  expect([...statuses.recovered.keys()]).toEqual(['d']);
+  expect(journal.settledUIDs).toEqual(['c']);
+});
+
+it('passes on why nothing can be recorded, and the end', async () => {
+  const journal = new MemoryJournal();
+  const statuses = new StatusJournal(journal, clock);
+  expect(statuses.failure).toEqual({ failingSince: '2000-01-01T00:00:00Z', reason: 'no space' });
+  await statuses.close();
+  expect(journal.isClosed).toBe(true);
+});
+
+it('without a journal does nothing', async () => {
+  const statuses = new StatusJournal(undefined, clock);
+  statuses.accepted('a', members('1'), {});
+  statuses.settled('a');
+  expect([statuses.isRecording, statuses.failure, statuses.recovered.size]).toEqual([false, undefined, 0]);
+  await statuses.close();
+});
+
+it('accepts a journal that cannot say why it fails', () => {
+  const { recovered, accepted, settled, close } = new MemoryJournal();
+  expect(new StatusJournal({ recovered, accepted, settled, close }, clock).failure).toBeUndefined();
+});
