@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -108,6 +108,26 @@ describe('a compaction of many live statuses', () => {
     expect(await afterRestart()).toHaveLength(300);
   });
 
+  it('is given up when its file cannot take the place of the old one, which has all statuses', async () => {
+    const { journal, logger, turn } = await compacting();
+    rmSync(temporary());
+    while (logger.errors.length === 0) await turn();
+    expect(logger.errors).toMatchObject([{ fields: { action: 'compact' } }]);
+    journal.accepted(entry('new'));
+    expect(await afterRestart()).toHaveLength(301);
+  });
+
+  it('logs that its file cannot be removed', async () => {
+    const { journal, logger, turn } = await compacting();
+    rmSync(temporary());
+    mkdirSync(path.join(temporary(), 'x'), { recursive: true });
+    while (logger.errors.length < 2) await turn();
+    expect(logger.errors.map(({ fields }) => fields.action)).toEqual(['compact', 'discard the new file']);
+    journal.accepted(entry('new'));
+    rmSync(temporary(), { recursive: true });
+    expect(await afterRestart()).toHaveLength(301);
+  });
+
   it('syncs the new file before it replaces the old one, and can follow another compaction', async () => {
     const opened = await compacting('interval');
     while (existsSync(temporary())) await opened.turn();
@@ -133,4 +153,19 @@ it('lines that are marked past in slices are marked before the file is closed', 
   waiting[0]!();
   await closed;
   expect([marks('live'), marks('past')]).toEqual([300, 300]);
+});
+
+it('a compaction that failed is tried again after a minute, not before', async () => {
+  const { journal, logger, clock } = await openJournal(dir, { fsync: 'never' });
+  mkdirSync(path.join(temporary(), 'x'), { recursive: true });
+  while (logger.errors.length === 0) journal.accepted(entry('a', padding));
+  rmSync(temporary(), { recursive: true });
+  clock.advance(59_999);
+  journal.accepted(entry('a', padding));
+  expect(size()).toBeGreaterThan(1024 * 1024);
+  clock.advance(1);
+  journal.accepted(entry('a', 'new'));
+  expect(size()).toBeLessThan(10_000);
+  expect(logger.warnings).toMatchObject([{ fields: { action: 'compact', outageMs: 60_000 } }]);
+  expect(recovered(await afterCrash(dir))).toEqual(['a new']);
 });

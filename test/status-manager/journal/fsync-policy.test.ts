@@ -240,11 +240,12 @@ describe('an older status of a pod', () => {
   });
 
   it('stays live while the newer one cannot be synced', async () => {
-    const { journal } = await open('always');
+    const { journal, logger } = await open('always');
     journal.accepted(entry('a'));
     disk.isFailing = true;
     journal.accepted(entry('a'));
     expect(marks()).toEqual(['live', 'live']);
+    expect(logger.errors).toMatchObject([{ fields: { action: 'sync', reason: 'input/output error' } }]);
     disk.isFailing = false;
     journal.accepted(entry('b'));
     expect(marks()).toEqual(['past', 'live', 'live']);
@@ -290,7 +291,7 @@ it('a file that cannot be closed is logged: neither close() nor a compaction rej
   await clock.advanceAsync(0);
   await journal.close();
   disk.isFailing = false;
-  expect(logger.errors.map(({ fields }) => fields.action)).toContain('close');
+  expect(logger.errors.map(({ fields }) => fields.action)).toEqual(expect.arrayContaining(['close', 'sync']));
 });
 
 describe('a file that is created or replaced', () => {

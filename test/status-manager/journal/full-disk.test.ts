@@ -14,6 +14,8 @@ const disk = vi.hoisted(() => ({
   /** What one call writes at most. */
   maxWriteBytes: Number.POSITIVE_INFINITY,
   hasHardLinks: true,
+  /** The error of opening a file. */
+  openError: undefined as string | undefined,
 }));
 vi.mock('node:fs', async (importOriginal) => {
   const original = await importOriginal<typeof fs>();
@@ -27,6 +29,7 @@ vi.mock('node:fs', async (importOriginal) => {
     ...original,
     openSync: (file: string, flags: number, mode: number): number => {
       if (disk.isReadOnly && file.startsWith(disk.dir)) throw failure('EROFS', 'read-only file system');
+      if (disk.openError !== undefined && file.startsWith(disk.dir)) throw failure(disk.openError, 'cannot be opened');
       return original.openSync(file, flags, mode);
     },
     linkSync: (from: string, to: string): void => {
@@ -51,6 +54,7 @@ beforeEach(() => {
   disk.isReadOnly = false;
   disk.maxWriteBytes = Number.POSITIVE_INFINITY;
   disk.hasHardLinks = true;
+  disk.openError = undefined;
 });
 
 function fill(): void {
@@ -167,6 +171,14 @@ describe('a journal on a full disk', () => {
     expect(logger.errors).toHaveLength(1);
   });
 
+  it.each(['ENOSPC', 'EDQUOT'])('starts when its file cannot be created for want of space (%s)', async (code) => {
+    disk.openError = code;
+    const { journal, logger } = await openJournal(disk.dir);
+    expect(journal.recovered).toEqual([]);
+    expect(logger.errors[0]).toMatchObject({ fields: { reason: 'cannot be opened' } });
+    disk.openError = undefined;
+  });
+
   it('skips a damaged line also when the file cannot be replaced', async () => {
     const first = await openJournal(disk.dir);
     for (const uid of ['a', 'b', 'c']) first.journal.accepted(entry(uid));
@@ -195,7 +207,8 @@ describe('a journal on a read-only disk', () => {
     });
     journal.settled('a');
     expect(() => journal.accepted(entry('c'))).not.toThrow();
-    expect(logger.errors.at(-1)).toMatchObject({ fields: { pods: ['default/c'] } });
+    const reason = 'no journal file is writable';
+    expect(logger.errors.at(-1)).toMatchObject({ fields: { reason, pods: ['default/c'] } });
   });
 
   it('is written again when the disk can be', async () => {
@@ -222,6 +235,7 @@ describe('a journal on a read-only disk', () => {
     disk.isReadOnly = true;
     journal.accepted(entry('a', 'a2'));
     expect(logger.errors.map(({ fields }) => fields.reason)).toContain('read-only file system');
+    expect(logger.errors.map(({ fields }) => fields.action)).toContain('mark');
     journal.settled('a');
     disk.isReadOnly = false;
     clock.advance(1_000);
@@ -260,4 +274,30 @@ it('a damaged file is kept as a copy where the file system has no hard links', a
   expect(recovered({ journal })).toEqual(['a']);
   expect(readFileSync(`${file()}.damaged`, 'utf8')).toBe(damaged);
   expect(logger.errors).toHaveLength(1);
+});
+
+it('logs that a damaged file cannot be kept, and recovers its other lines', async () => {
+  const first = await openJournal(disk.dir);
+  for (const uid of ['a', 'b']) first.journal.accepted(entry(uid));
+  await first.journal.close();
+  const { writeFileSync } = await vi.importActual<typeof fs>('node:fs');
+  writeFileSync(file(), readFileSync(file(), 'utf8').replace('"b"', '"B"'));
+  mkdirSync(path.join(`${file()}.damaged`, 'x'), { recursive: true });
+  const inode = statSync(file()).ino;
+  const { journal, logger } = await openJournal(disk.dir);
+  expect(recovered({ journal })).toEqual(['a']);
+  expect(logger.errors.at(-1)).toMatchObject({ fields: { action: 'keep the damaged file' } });
+  // The only copy of what is damaged stays.
+  expect(statSync(file()).ino).toBe(inode);
+});
+
+it('logs that a free line cannot be overwritten', async () => {
+  const { journal, logger } = await openJournal(disk.dir);
+  for (const uid of ['a', 'b']) journal.accepted(entry(uid));
+  journal.settled('a');
+  journal.accepted(entry('b', 'new'));
+  journal.settled('b');
+  disk.isReadOnly = true;
+  journal.accepted(entry('c'));
+  expect(logger.errors.map(({ fields }) => fields.action)).toContain('overwrite');
 });
