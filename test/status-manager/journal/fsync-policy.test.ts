@@ -54,6 +54,7 @@ vi.mock('node:fs', async (importOriginal) => {
 
 beforeEach(() => {
   disk.dir = mkdtempSync(path.join(tmpdir(), 'journal-'));
+  disk.isFailing = false;
   disk.answerFdatasync = (done) => done(null);
 });
 afterEach(() => rmSync(disk.dir, { recursive: true }));

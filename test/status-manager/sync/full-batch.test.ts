@@ -62,6 +62,44 @@ describe('FullBatch', () => {
     expect(cache.uidsOfUnsentVersions()).toEqual([uidOf('a')]);
   });
 
+  it('compares a static pod with its mirror pod, and does not compare it while it has none', async () => {
+    const { put, send, podManager, full } = setup();
+    podManager.addPod(annotated('s', { 'kubernetes.io/config.source': 'file' }));
+    podManager.addPod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'));
+    put('s');
+    send('s', 'mirror-1');
+    expect(await full()).toEqual([uidOf('s')]);
+    send('s', 'mirror-1');
+    podManager.updatePod({
+      ...annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'),
+      status: { phase: 'Running' },
+    });
+    expect(await full()).toEqual([]);
+    podManager.removePod(annotated('s', { 'kubernetes.io/config.mirror': 'x' }, 'mirror-1'));
+    expect(await full()).toEqual([]);
+  });
+
+  it('compares a pod with an invalid status, too', async () => {
+    const { put, send, podManager, full, logger } = setup();
+    put('a');
+    send('a');
+    podManager.addPod({ ...podOf('a'), status: { phase: 'Running', startTime: 'yesterday' } });
+    await full();
+    expect(logger.errors).toEqual([]);
+  });
+
+  it('compares a pod again when its object was changed in place', async () => {
+    const { put, send, podManager, full } = setup();
+    const pod = { ...podOf('a', { resourceVersion: '1' }), status: { phase: 'Running' } };
+    podManager.addPod(pod);
+    put('a');
+    send('a');
+    expect(await full()).toEqual([]);
+    pod.metadata = { ...pod.metadata, resourceVersion: '2' };
+    pod.status = { phase: 'Pending' };
+    expect(await full()).toEqual([uidOf('a')]);
+  });
+
   it('takes a pod that can be deleted by what the pod manager shows', async () => {
     const { put, send, podManager, full } = setup();
     const status: PodStatus = { phase: 'Failed' };
@@ -128,7 +166,8 @@ describe('FullBatch', () => {
     );
     podManager.addPod(podOf('b'));
     expect(await full()).toEqual([uidOf('b')]);
-    expect(logger.errors.map(({ fields }) => [fields.podUID, fields.reason])).toEqual([[uidOf('a'), 'odd']]);
+    const message = 'Failed to compare a cached status with the pod manager';
+    expect(logger.errors).toMatchObject([{ message, fields: { podUID: uidOf('a'), reason: 'odd' } }]);
   });
 
   it('yields to the event loop every few milliseconds, reads the translations again after that, and ends with its signal', async () => {

@@ -404,6 +404,40 @@ describe('flush', () => {
   });
 });
 
+describe('the retry timer', () => {
+  it('fires for each pod when its own back-off ends', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 3_600_000 });
+    h.addPods('slow', 'quick', 'middle');
+    h.client.fail({ verb: 'get', name: 'slow' }, 400);
+    h.client.fail({ verb: 'get', name: 'quick' }, 500);
+    h.client.fail({ verb: 'get', name: 'middle' }, 403);
+    h.manager.start();
+    for (const name of ['slow', 'quick', 'middle']) h.set(name, '1');
+    await h.settle();
+    h.times.length = 0;
+    await h.clock.advanceAsync(10_000);
+    const gets = h.times.filter(({ action }) => action.verb === 'get');
+    expect(gets.map(({ action, ms }) => `${action.name} ${ms}`)).toEqual(['quick 500', 'middle 1000', 'slow 5000']);
+    expect(h.clock.pendingTimers).toBe(1);
+    await h.manager.stop();
+  });
+
+  it('does not fire again for a pod whose status was removed', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 3_600_000 });
+    h.addPods('a', 'b');
+    h.client.fail({ verb: 'get' }, 500, Number.POSITIVE_INFINITY);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    h.manager.removeOrphanedStatuses([]);
+    h.takeRequests();
+    await h.clock.advanceAsync(60_000);
+    expect(h.takeRequests()).toEqual([]);
+    expect(h.logger.errors).toEqual([]);
+    await h.manager.stop();
+  });
+});
+
 describe('a full batch', () => {
   it('sends what was set again below the version that was sent, of a pod that the pod manager does not know', async () => {
     const h = new SyncHarness();

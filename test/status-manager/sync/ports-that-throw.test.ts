@@ -121,6 +121,46 @@ describe('a port that throws affects nothing else', () => {
     await h.manager.stop();
   });
 
+  it('a pod manager, which is logged with what the loop was doing', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 1_000 });
+    h.addPods('a');
+    h.client.fail({ verb: 'get' }, 500);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    h.podManager.getUIDTranslations = fail;
+    h.set('a', '2');
+    await h.clock.advanceAsync(1_000);
+    await h.manager.stop({ drain: true });
+    expect(h.logger.errors.map(({ message }) => message)).toEqual([
+      'An incremental batch failed',
+      'Failed to re-examine pods waiting for a retry',
+      'A full batch failed',
+      'Failed to drain',
+    ]);
+    expect(h.logger.errors.map(({ fields }) => fields.reason)).toEqual(Array.from({ length: 4 }, () => 'out of order'));
+  });
+
+  it('a pod manager that throws when a sync ends; the tick sends what was set in the meantime', async () => {
+    const h = new SyncHarness({ syncPeriodMs: 1_000 });
+    h.addPods('a', 'b');
+    const release = h.client.hold({ verb: 'patch' }, 1);
+    h.manager.start();
+    h.set('a', '1');
+    await h.settle();
+    h.set('a', '2');
+    await h.settle();
+    const { getUIDTranslations } = h.podManager;
+    h.podManager.getUIDTranslations = fail;
+    release();
+    await h.settle();
+    expect(h.logger.errors.map(({ message }) => message)).toEqual(['Failed to examine a pod after its sync']);
+    h.podManager.getUIDTranslations = getUIDTranslations;
+    await h.clock.advanceAsync(1_000);
+    expect(h.written('a')).toBe('2');
+    await h.manager.stop();
+  });
+
   it('a pod manager that throws for one pod delays no other pod', async () => {
     const h = new SyncHarness({ syncPeriodMs: 1_000 });
     h.addPods('a', 'b');
