@@ -26,6 +26,9 @@ export interface ProbeState {
  * container had started before). It is ready if it has started and has no readiness probe, or if that
  * probe has succeeded. An init container that is not a sidecar is ready when it has completed. Does not
  * mutate its arguments. Source: kubelet `prober.UpdatePodStatus`.
+ *
+ * Divergence: a container whose probes have no result yet has neither started nor become ready because of
+ * a restart of the agent. The kubelet goes by whether the probes run, and after its restart none does yet.
  */
 export function updatePodStatus(pod: Pod, statuses: ProbedStatuses, probes: ProbeState): ProbedStatuses {
   const specOf = (containers: readonly Container[] | undefined, name: unknown): Container | undefined =>

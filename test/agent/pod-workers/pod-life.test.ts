@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Container, ValidPod, PodSpec } from 'kubelet-status-manager';
+import type { Container, PodSpec, PodStatus, ValidPod } from 'kubelet-status-manager';
 import { addQuantities, compareQuantities } from '../../../src/kube/quantity.ts';
 import { podRequests } from '../../../src/status-manager/status/pod-resources.ts';
 import { ContainerConfigError } from 'kubelet-status-manager/agent';
@@ -710,6 +710,48 @@ describe('after a restart of the agent', () => {
     await agent.advance(100_000);
     expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ id: 'fake://old', state: 'running' });
     expect(agent.runtime.callsOf({ method: 'createContainer' })).toEqual([]);
+  });
+
+  /** What the API server sees of `started`, `ready` and the pod's Ready condition when an agent takes the pod over. */
+  async function takeOver(flags: { started: boolean; ready: boolean }, probes: Partial<Container>): Promise<string[]> {
+    const startedAtMs = Date.parse('2026-01-02T03:04:05Z') - 11_000;
+    agent = new TestAgent({ withProbes: true, agentStartedAtMs: startedAtMs + 11_000 });
+    agent.runtime.onExec(([command]) => ({ exitCode: command === 'true' ? 0 : 1, stdout: '', stderr: '' }));
+    agent.runtime.put({
+      ...{ uid: 'uid-1', name: 'web', namespace: 'ns' },
+      sandboxes: [{ id: 's', ready: true, network: { ip: '10.0.0.9' } }],
+      containers: [{ id: 'fake://old', name: 'app', sandboxID: 's', state: 'running', createdAtMs: 0, startedAtMs }],
+    });
+    const seen = new Set<string>();
+    agent.client.subscribe(({ pod }) => {
+      const { containerStatuses, conditions } = pod.status as PodStatus;
+      const { started, ready } = containerStatuses![0]!;
+      seen.add(`${started} ${ready} ${conditions!.find(({ type }) => type === 'Ready')?.status}`);
+    });
+    const state = { running: { startedAt: '2026-01-02T03:03:54Z' } };
+    const status = {
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: flags.ready ? 'True' : 'False' }],
+      containerStatuses: [{ name: 'app', containerID: 'fake://old', state, ...flags }],
+    };
+    await agent.create({ ...podOf({ containers: [{ ...app, ...probes }] }), status } as ValidPod);
+    await agent.advance(30_000);
+    return [...seen];
+  }
+  const exec = (command: string) => ({ exec: { command: [command] }, periodSeconds: 10 });
+
+  it.each([
+    ['a readiness probe', { readinessProbe: exec('true') }],
+    ['startup and liveness probes', { startupProbe: exec('true'), livenessProbe: exec('true') }],
+    // Until enough probes have failed.
+    ['a readiness probe that fails now', { readinessProbe: { ...exec('false'), failureThreshold: 30 } }],
+  ])('a ready pod with %s stays ready', async (_, probes) => {
+    expect(await takeOver({ started: true, ready: true }, probes)).toEqual(['true true True']);
+  });
+
+  it('a container whose startup probe has not succeeded stays not started', async () => {
+    const startupProbe = { ...exec('false'), failureThreshold: 1000 };
+    expect(await takeOver({ started: false, ready: false }, { startupProbe })).toEqual(['false false False']);
   });
 });
 

@@ -79,7 +79,7 @@ export class TestAgent {
       logger: silentLogger,
       eventRecorder,
       probeManager: withProbes
-        ? this.#newProberManager(eventRecorder)
+        ? this.#newProberManager(eventRecorder, options.agentStartedAtMs)
         : { addPod: () => {}, removePod: () => {}, stopLivenessAndStartup: () => {}, results: this.probeResults },
       requestPodSync: (podUID) => this.#update('sync', podUID),
       ...options,
@@ -190,11 +190,11 @@ export class TestAgent {
   }
 
   /** Source: kubelet `syncLoopIteration`. */
-  #newProberManager(recorder: EventRecorder): ProberManager {
+  #newProberManager(recorder: EventRecorder, agentStartedAtMs = this.clock.now() - 3_600_000): ProberManager {
     const { clock, manager, runtime } = this;
     return new ProberManager({
       prober: createProber({ runtime, recorder, clock }),
-      ...{ clock, agentStartedAtMs: clock.now() - 3_600_000, random: () => 0 },
+      ...{ clock, agentStartedAtMs, random: () => 0 },
       getPodStatus: (uid) => manager.getPodStatus(uid),
       onUpdate: (probeType, { podUID, containerID, result }) => {
         const succeeded = result === 'success';

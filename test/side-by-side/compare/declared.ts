@@ -95,6 +95,14 @@ export function declarationOf(
   return where === 'statuses' && shownBy !== 'both' && isOnTheWay(step, between) ? coalesced : undefined;
 }
 
+/** True for a path that may differ in the statuses of every shape. */
+export function isDeclaredForEveryShape(path: string): boolean {
+  return declarations.some(
+    ({ shapes, in: where, shownBy, agent, paths }) =>
+      where === 'statuses' && (shapes ?? shownBy ?? agent) === undefined && paths?.test(path) === true,
+  );
+}
+
 function covers({ paths }: Declaration, path: string): boolean {
   return paths === undefined || paths.test(path);
 }

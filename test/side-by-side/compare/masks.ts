@@ -78,6 +78,17 @@ function hasOnly(object: Json, value: string): boolean {
   return Object.values(object).every((member) => member === value || hasOnly(member, value));
 }
 
+/** Only removes what is masked as a whole: IDs, addresses and times stay. */
+export function removeMasked(object: Json, path = ''): Json {
+  if (object === null || typeof object !== 'object' || Array.isArray(object)) return object;
+  return Object.fromEntries(
+    Object.entries(object)
+      .map(([name, member]) => [name, member, path === '' ? name : `${path}.${name}`] as const)
+      .filter(([, member, path]) => !isRemoved(member, path))
+      .map(([name, member, path]) => [name, removeMasked(member, path)]),
+  );
+}
+
 /** Masks the objects of one pod: equal IDs get equal numbers throughout. */
 export function createMasker(): (object: Json) => Json {
   const numbers = new Map<string, Map<string, number>>();

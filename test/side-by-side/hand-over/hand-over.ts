@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { differingPaths, type PathDifference } from '../compare/paths.ts';
+import type { PathDifference } from '../compare/paths.ts';
 import { namespace } from '../node/cluster.ts';
 import { nodeName } from '../node/machine.ts';
 import type { NodeUnderTest } from '../node/node-under-test.ts';
 import { Recorder } from '../node/recorder.ts';
 import type { Session } from '../session.ts';
+import { changedPaths } from './changed-paths.ts';
 import { type HandOverPod, handOverPods } from './pods.ts';
 
 /** What changed in the status of a pod after the next agent had taken over. */
@@ -18,6 +19,12 @@ export interface HandOverChange {
 /** How long each agent has to change something. */
 const watchedMs = 15_000;
 
+/**
+ * A container that started less than 10 s before an agent counts as started by it, and then its readiness
+ * begins anew (kubelet: `kubeletRestartGracePeriod`); all containers shall be older.
+ */
+const settledMs = 15_000;
+
 /** Pods in every state go from the kubelet to our agent and back, with the folders of one node. */
 export async function handOver(session: Session): Promise<HandOverChange[]> {
   const changes: HandOverChange[] = [];
@@ -28,8 +35,7 @@ export async function handOver(session: Session): Promise<HandOverChange[]> {
   try {
     await first.startAgent();
     await Promise.all(handOverPods.map((pod) => bring(first, recorder, pod)));
-    // What is still under way, such as a readiness condition, arrives.
-    await sleep(5_000);
+    await sleep(settledMs);
     let node = first;
     for (const to of ['agent', 'kubelet'] as const) {
       const before = handOverPods.map((pod) => recorder.podEventsOf(pod.name).at(-1)!);
@@ -39,10 +45,8 @@ export async function handOver(session: Session): Promise<HandOverChange[]> {
       await sleep(watchedMs);
       for (const [index, pod] of handOverPods.entries()) {
         const events = recorder.podEventsOf(pod.name);
-        const after = events.slice(events.indexOf(before[index]!) + 1);
-        const paths = after
-          .flatMap(({ object }) => differingPaths(before[index]!.object.status, object.status))
-          .filter(({ path }) => pod.changes?.test(path) !== true);
+        const after = events.slice(events.indexOf(before[index]!) + 1).map(({ object }) => object);
+        const paths = changedPaths(pod, to, before[index]!.object, after);
         if (paths.length > 0) changes.push({ pod: pod.name, to, paths });
       }
     }

@@ -9,8 +9,10 @@ export interface HandOverPod {
   readonly isThere: (status: Json) => boolean;
   /** It is deleted when it is ready; its containers end after the test. */
   readonly deleted?: boolean;
-  /** Paths below status that change by themselves in this state. */
+  /** Paths below status that change by themselves in this state, or that the kubelet changes after a restart of its own. */
   readonly changes?: RegExp;
+  /** Paths that only the kubelet changes, which docs/parity.md lists. */
+  readonly changesByKubelet?: RegExp;
 }
 
 const exec = (command: string, more: object = {}): Json => ({
@@ -32,6 +34,12 @@ const volume = { name: 'v', mountPath: '/v' };
 
 /** Back-offs are in the memory of an agent, so the next one tries again sooner. */
 const backOff = /^(initContainerStatuses|containerStatuses)|^phase$|^conditions/;
+
+/** So is the reason why a container did not start: until the next try it is the one of a container that was never tried. */
+const startFailure = /^containerStatuses\[app\]\.state\.waiting\./;
+
+/** The next agent completes the status: `SyncTerminatedPod` of the kubelet. Why the pod was rejected stays. */
+const rejected = /^(?!(phase|reason|message|qosClass|startTime)$)/;
 
 export const handOverPods: readonly HandOverPod[] = [
   { name: 'runs', spec: { containers: [app(forever)] }, isThere: ready },
@@ -56,6 +64,7 @@ export const handOverPods: readonly HandOverPod[] = [
     name: 'starting',
     spec: { containers: [app(forever, { startupProbe: exec('false', { failureThreshold: 1000 }) })] },
     isThere: running,
+    changesByKubelet: /^(containerStatuses\[app\]\.(started|ready)|conditions\[(Ready|ContainersReady)\]\..*)$/,
   },
   { name: 'sidecar', spec: { initContainers: [sidecar], containers: [app(forever)] }, isThere: ready },
   {
@@ -91,21 +100,25 @@ export const handOverPods: readonly HandOverPod[] = [
     name: 'image-name-invalid',
     spec: { containers: [app(forever, { image: 'BAD//name' })] },
     isThere: waiting('InvalidImageName'),
+    changes: startFailure,
   },
   {
     name: 'image-never-pulled',
     spec: { containers: [app(forever, { image: 'docker.io/library/none:1', imagePullPolicy: 'Never' })] },
     isThere: waiting('ErrImageNeverPull'),
+    changes: startFailure,
   },
   {
     name: 'config-map-missing',
     spec: { containers: [app(forever, { envFrom: [{ configMapRef: { name: 'none' } }] })] },
     isThere: waiting('CreateContainerConfigError'),
+    changes: startFailure,
   },
   {
     name: 'out-of-cpu',
     spec: { containers: [app(forever, { resources: { requests: { cpu: '64' } } })] },
     isThere: phase('Failed'),
+    changes: rejected,
   },
   { name: 'host-network', spec: { hostNetwork: true, containers: [app(forever)] }, isThere: ready },
   {
