@@ -73,7 +73,7 @@ export function renderResults(results: readonly ShapeResult[], useColours: boole
 
 /** What changed after each hand-over; one line if nothing did. */
 export function renderHandOver(changes: readonly HandOverChange[]): string[] {
-  if (changes.length === 0) return ['No status changed, and no container was started again.'];
+  if (changes.length === 0) return ['No status changed that should stay, and no container was started again.'];
   return changes.flatMap(({ pod, to, paths }) => [
     `${pod}: changed by the ${to}`,
     ...paths.map(({ path, kubelet, agent }) => `    ${path}: ${show(kubelet)} → ${show(agent)}`),
