@@ -734,7 +734,7 @@ describe('after a restart of the agent', () => {
       conditions: [{ type: 'Ready', status: flags.ready ? 'True' : 'False' }],
       containerStatuses: [{ name: 'app', containerID: 'fake://old', state, ...flags }],
     };
-    await agent.create({ ...podOf({ containers: [{ ...app, ...probes }] }), status } as ValidPod);
+    await agent.create({ ...podOf({ containers: [{ ...app, ...probes }] }), status });
     await agent.advance(30_000);
     return [...seen];
   }
