@@ -90,6 +90,20 @@ describe('the wake-up', () => {
   });
 });
 
+describe('a batch driven by hand', () => {
+  it('compares with the pod manager only if it is a full one', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.set('a', '1');
+    await h.manager.syncBatch(false);
+    h.takeRequests();
+    expect((await h.manager.syncBatch(false)).tried).toBe(0);
+    expect((await h.manager.syncBatch(true)).tried).toBe(1);
+    expect(h.takeRequests()).toEqual(['get a']);
+    await h.manager.stop();
+  });
+});
+
 describe('the tick', () => {
   it('is dropped while the scan of the last one is at work', async () => {
     const h = new SyncHarness({ syncPeriodMs: 1_000 });
