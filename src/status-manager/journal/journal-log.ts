@@ -88,8 +88,10 @@ export class JournalLog {
   }
 
   closedWithout(unrecorded: number, entries: Iterable<JournalEntry>): void {
-    if (unrecorded > 0)
-      this.#error({ reason: 'the journal is closed', unrecorded, pods: podNames(entries) }, cannotRecord);
+    if (unrecorded === 0) return;
+    const { reason: failure } = this.#recording;
+    const reason = `the journal is closed${failure === undefined ? '' : `: ${failure}`}`;
+    this.#error({ reason, unrecorded, pods: podNames(entries) }, cannotRecord);
   }
 
   #failureLog(failed: string, recovered: string): FailureLog {

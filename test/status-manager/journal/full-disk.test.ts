@@ -156,12 +156,13 @@ describe('a journal on a full disk', () => {
     expect(logger.errors[1]!.fields.pods).toHaveLength(10);
   });
 
-  it('logs the unrecorded statuses on close', async () => {
+  it('logs the unrecorded statuses on close, and why they are not recorded', async () => {
     const { journal, logger } = await openJournal(disk.dir);
     disk.capacity = 0;
     journal.accepted(entry('a'));
     await journal.close();
-    expect(logger.errors.at(-1)).toMatchObject({ fields: { reason: 'the journal is closed', pods: ['default/a'] } });
+    const reason = 'the journal is closed: no space left on device';
+    expect(logger.errors.at(-1)).toMatchObject({ fields: { reason, pods: ['default/a'] } });
   });
 
   it('starts without a file when none can be created, so that the agent can run', async () => {
