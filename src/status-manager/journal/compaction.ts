@@ -103,8 +103,11 @@ export class Compaction {
 
   /** Deletes the new file; the current file stays. */
   async discard(): Promise<void> {
-    JournalFile.removeTemporary(this.#file);
-    await this.#replacement.close();
+    try {
+      JournalFile.removeTemporary(this.#file);
+    } finally {
+      await this.#replacement.close();
+    }
   }
 
   #copyUpTo(limit: number): void {

@@ -1,8 +1,9 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Compaction, dueCompaction } from '../../../src/status-manager/journal/compaction.ts';
 import { decodeJournal, type Slot } from '../../../src/status-manager/journal/journal-lines.ts';
 import type { LiveEntry } from '../../../src/status-manager/journal/live-entries.ts';
-import { readFileSync } from 'node:fs';
 import { entry, journalFile, newDirectory } from './journals.ts';
 
 const kib = 1024;
@@ -81,6 +82,17 @@ describe('the new file', () => {
       { offset: 256, bytes: 256 },
     ];
     expect(await finish(filled)).toEqual({ pods: ['c', 'a'], copies: ['c', 'a'], past });
+  });
+});
+
+describe('a compaction that is given up', () => {
+  it('closes its file also if it cannot be removed', async () => {
+    const { compaction, file } = compactionOf(['a'], []);
+    const temporary = join(dirname(file), `.${basename(file)}.tmp`);
+    rmSync(temporary);
+    mkdirSync(temporary);
+    await expect(compaction.discard()).rejects.toThrow(temporary);
+    expect(() => compaction.copy()).toThrow('EBADF');
   });
 });
 
