@@ -12,8 +12,9 @@ import type { KubeletAuthorization } from './authorizer.ts';
 
 /** Options of `serveKubeletAPI`. */
 export interface KubeletAPIOptions {
-  /** The runtime of the agent. */
-  readonly runtime: Pick<ContainerRuntime, 'getPod' | 'listPods' | 'execSync'> & StreamingRuntime;
+  /** The runtime of the agent. Without `listPodStats` and `imageFsStats`, the statistics are those of the node only. */
+  readonly runtime: Pick<ContainerRuntime, 'getPod' | 'listPods' | 'execSync' | 'imageFsStats' | 'listPodStats'> &
+    StreamingRuntime;
   /** Address to listen on. Default `0.0.0.0`. kubelet: `address`. */
   readonly host?: string | undefined;
   /** Port to listen on; 0 means any free port. Default 10250. kubelet: `port`. */

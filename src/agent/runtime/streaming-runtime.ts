@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
+import type { CallOptions } from './container-runtime.ts';
 
 /** Which streams of a command the client wants. Source: cri-streaming `remotecommand.Options`. */
 export interface StreamOptions {
@@ -37,10 +37,10 @@ export interface ContainerLog {
 }
 
 /**
- * What `serveKubeletAPI` needs of a runtime for `kubectl logs`, `exec`, `attach` and `port-forward`, and for statistics. A
- * request whose method is missing gets status 501; statistics are then without pods. Source: kubelet `StreamingRuntime`.
+ * What `serveKubeletAPI` needs of a runtime for `kubectl logs`, `exec`, `attach` and `port-forward`. A request whose
+ * method is missing gets status 501. Source: kubelet `StreamingRuntime`.
  */
-export interface StreamingRuntime extends Pick<ContainerRuntime, 'imageFsStats' | 'listPodStats'> {
+export interface StreamingRuntime {
   /** The log of a container; undefined if the runtime does not know the container. Source: CRI `ContainerStatus`. */
   getContainerLog?(containerID: string, options?: CallOptions): Promise<ContainerLog | undefined>;
   /** The URL of the runtime's streaming server that runs the command. Source: CRI `Exec`. */
