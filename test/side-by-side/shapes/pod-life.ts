@@ -213,7 +213,8 @@ export const podLife: readonly Shape[] = [
     run: async (run) => {
       await run.create({ containers: [{ name: 'app', image: busybox, command: ['/no/such/file'] }] });
       await run.until('restarted', hasRestarted());
-      await run.sleep(3_000);
+      // The next try is 20 s away.
+      await run.sleep(8_000);
       await run.end();
     },
   },
