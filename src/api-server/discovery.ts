@@ -99,7 +99,8 @@ function resourceEntries(definition: ResourceDefinition): object[] {
   ];
 }
 
-function verbsOf({ deletesCollections }: ResourceDefinition): string[] {
+function verbsOf({ deletesCollections, isReadOnly }: ResourceDefinition): string[] {
+  if (isReadOnly) return ['get', 'list', 'watch'];
   return deletesCollections === false ? verbs.filter((verb) => verb !== 'deletecollection') : verbs;
 }
 

@@ -3,4 +3,5 @@
 export type { ClusterObject, ClusterObjectAccess } from './cluster-object-access.ts';
 export { APIStatusError } from './api-status.ts';
 export type { PodAccess, PodDeletion } from './pod-access.ts';
-export { APIServer, type APIServerOptions, type HistoryEntry, type RequestRecord } from './server.ts';
+export type { RequestRecord } from './request-log.ts';
+export { APIServer, type APIServerOptions, type HistoryEntry } from './server.ts';

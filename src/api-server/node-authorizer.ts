@@ -15,8 +15,8 @@ export interface Attributes extends Target {
 }
 
 /**
- * Authorizes the requests of a node's user: for its pods, Node and Lease, and for creating Events. All
- * other users may do everything.
+ * Authorizes the requests of a node's user: for its pods, Node and Lease, for
+ * reading Services, and for creating Events. All other users may do everything.
  * @throws APIStatusError 403
  * Source: `plugin/pkg/auth/authorizer/node`.
  */
@@ -41,6 +41,8 @@ function refusalFor(node: string, attributes: Attributes, store: ObjectStore): s
       return refusalForNodes(node, attributes);
     case 'leases':
       return refusalForLeases(node, attributes);
+    case 'services':
+      return ['get', 'list', 'watch'].includes(attributes.verb) ? undefined : '';
     case 'events':
       return ['create', 'update', 'patch'].includes(attributes.verb) ? undefined : '';
     default:

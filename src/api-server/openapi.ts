@@ -26,7 +26,9 @@ export function openAPIDocument(path: string): object | undefined {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: 'v1.37.1' },
     paths: Object.fromEntries(
-      resources.filter((one) => pathOf(one) === wanted).flatMap((definition) => pathItems(definition, wanted)),
+      resources
+        .filter((one) => pathOf(one) === wanted && !one.isReadOnly)
+        .flatMap((definition) => pathItems(definition, wanted)),
     ),
     components: { schemas: {} },
   };

@@ -38,6 +38,7 @@ export function parseResourcePath(method: string, path: string, isWatch: boolean
     throw unknownPath();
   }
   if (isUnservedSubresource(resource, subresource)) throw notServed(`${resource}/${subresource}`);
+  if (definition.isReadOnly && method !== 'GET') throw notServed(`writes of ${resource}`);
   if (more.length > 0) throw unknownPath();
   if (definition.namespaced !== isNamespaced && !(definition.namespaced && name === '')) throw unknownPath();
   const target = { definition, namespace, name };

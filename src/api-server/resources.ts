@@ -6,6 +6,7 @@ import { eventFromEventsAPI, eventStrategy, eventToEventsAPI, newEventStrategy }
 import { leaseStrategy } from './lease-strategy.ts';
 import { namespaceStrategy } from './namespace-strategy.ts';
 import { nodeStrategy } from './node-strategy.ts';
+import { plainStrategy } from './plain-strategy.ts';
 import { podStrategy } from './pod-strategy.ts';
 import type { SelectableFields } from './selectors.ts';
 import type { Strategy } from './strategy.ts';
@@ -23,6 +24,8 @@ export interface ResourceDefinition extends Subject {
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
   readonly subresources: readonly Subresource[];
+  /** True for a resource with the verbs get, list and watch only. */
+  readonly isReadOnly?: true;
   /** False for a resource without DELETE of a collection. */
   readonly deletesCollections?: false;
   readonly fields: SelectableFields;
@@ -47,6 +50,12 @@ const podFields: SelectableFields = {
   'status.phase': (pod) => stringOf(statusOf(pod), 'phase'),
   'status.podIP': (pod) => stringOf(statusOf(pod), 'podIP'),
   'status.nominatedNodeName': (pod) => stringOf(statusOf(pod), 'nominatedNodeName'),
+};
+
+const serviceFields: SelectableFields = {
+  ...metadataFields,
+  'spec.clusterIP': (service) => stringOf(specOf(service), 'clusterIP'),
+  'spec.type': (service) => stringOf(specOf(service), 'type'),
 };
 
 const eventFields: SelectableFields = {
@@ -104,6 +113,20 @@ export const resources: readonly ResourceDefinition[] = [
     ...{ namespaced: false, shortNames: ['ns'], subresources: [statusSubresource], deletesCollections: false },
     fields: { ...metadataFields, 'status.phase': (namespace) => stringOf(statusOf(namespace), 'phase') },
     strategy: namespaceStrategy,
+  },
+  {
+    ...{
+      group: '',
+      version: 'v1',
+      resource: 'services',
+      table: 'services',
+      singular: 'service',
+      kind: 'Service',
+      goType: 'Service',
+    },
+    ...{ namespaced: true, shortNames: ['svc'], categories: ['all'], subresources: [], isReadOnly: true },
+    fields: serviceFields,
+    strategy: plainStrategy,
   },
   { ...event, group: '', goType: 'Event', fields: eventFields },
   {

@@ -1,8 +1,5 @@
-import { createServer as createHTTPServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createHTTPSServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, systemClock } from '../shared/clock.ts';
-import { createSelfSignedCertificate } from '../shared/x509.ts';
 import type { Faults } from './faults/faults.ts';
 import { HTTPFaults } from './faults/http-faults.ts';
 import type { RequestMatch } from './faults/fault-match.ts';
@@ -16,21 +13,21 @@ import { discoveryDocument, version } from './discovery.ts';
 import { Handlers, type JSONResponse } from './handlers.ts';
 import { impersonated } from './impersonation.ts';
 import { isTrue } from './list.ts';
+import { closeAfterResponse, failure, send } from './http-response.ts';
+import { loopback, LoopbackListener } from './loopback-listener.ts';
 import { openAPIDocument } from './openapi.ts';
 import { PodAccess } from './pod-access.ts';
 import { directRequest, Registry } from './registry.ts';
-import { parseResourcePath, RecordedMessage } from './request.ts';
+import { parseResourcePath, type RecordedMessage } from './request.ts';
+import { RequestLog, type RequestRecord } from './request-log.ts';
 import { resourceNamed } from './resources.ts';
+import { kubernetesService } from './kubernetes-service.ts';
 import { ObjectStore } from './store.ts';
 import { admin, Tokens, type User } from './users.ts';
 
 const httpDate = (epochMs: number): string => new Date(epochMs).toUTCString();
-const loopback = '127.0.0.1';
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
-const maxRecordedRequests = 1000;
-const maxRecordedBodyCharacters = 64 * 1024;
-const lingerMs = 500;
 
 /** Options of `APIServer.start`. */
 export interface APIServerOptions {
@@ -50,21 +47,6 @@ export interface APIServerOptions {
   readonly historyLimit?: number | undefined;
   /** Called once per request, when its response is complete. If it throws, a process warning is emitted. */
   readonly onRequest?: ((request: RequestRecord) => void) | undefined;
-}
-
-/** One request that has been responded to. */
-export interface RequestRecord {
-  readonly method: string;
-  /** Including the query. */
-  readonly path: string;
-  /** 0 when no response was sent. */
-  readonly status: number;
-  /** `''` for a request without a valid token. */
-  readonly user: string;
-  /** The `Content-Type` header; `''` without one. */
-  readonly contentType: string;
-  /** The first 65,536 characters of the body; `''` if it is absent or was not read because of a rejection or fault. */
-  readonly body: string;
 }
 
 /** One write to an object. */
@@ -113,25 +95,21 @@ export class APIServer implements AsyncDisposable {
   readonly certificateAuthority: string;
   readonly #clock: Clock;
   readonly #latencyMs: number;
-  readonly #onRequest: ((request: RequestRecord) => void) | undefined;
+  readonly #requests: RequestLog;
   readonly #store: ObjectStore;
   readonly #handlers: Handlers;
   readonly #tokens = new Tokens();
   readonly #adminToken: string;
   readonly #nodeTokens = new Map<string, string>();
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  readonly #listener: LoopbackListener;
   readonly #faults: HTTPFaults;
   readonly #mutations = new Mutations();
-  #bytesOfClosed = 0;
-  #requests: RequestRecord[] = [];
-  #port = 0;
   #closed: Promise<void> | undefined;
 
   /** Resolves when the server listens. @throws RangeError for an option out of range; Error with code EADDRINUSE and others, as node:http does */
   static async start(options: APIServerOptions = {}): Promise<APIServer> {
     const server = new APIServer(options);
-    await server.#listen(options.port ?? 0);
+    await server.#listen(options.port);
     return server;
   }
 
@@ -144,7 +122,7 @@ export class APIServer implements AsyncDisposable {
     this.#faults = new HTTPFaults(clock);
     this.faults = this.#faults.plan;
     this.#latencyMs = latencyMs;
-    this.#onRequest = options.onRequest;
+    this.#requests = new RequestLog(options.onRequest);
     this.#store = new ObjectStore(historyLimit);
     const registry = new Registry(this.#store, this.#clock, this.#mutations);
     this.#handlers = new Handlers(this.#store, registry, this.#clock);
@@ -156,36 +134,17 @@ export class APIServer implements AsyncDisposable {
       this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));
     }
     createNamespaces(registry);
-    const serve = (request: RecordedMessage, response: ServerResponse): void => {
+    this.#listener = new LoopbackListener(options.tls !== false, (request, response) => {
       // From the injected clock, so that a client with the same clock sees no skew.
       response.setHeader('date', httpDate(this.#clock.now()));
       void this.#serve(request, response);
-    };
-    const messages = { IncomingMessage: RecordedMessage };
-    if (options.tls === false) {
-      this.certificateAuthority = '';
-      this.#server = createHTTPServer(messages, serve);
-    } else {
-      // Clients check the validity of the certificate against the real clock.
-      const names = { commonName: 'api-server', hosts: ['localhost', '127.0.0.1', '::1'] };
-      const { pem: cert, key } = createSelfSignedCertificate(names, systemClock.now(), { isAuthority: true });
-      this.certificateAuthority = cert;
-      this.#server = createHTTPSServer({ cert, key, ...messages }, serve);
-    }
-    // Idle connections stay open until the client or close() ends them.
-    this.#server.keepAliveTimeout = 0;
-    this.#server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => {
-        this.#sockets.delete(socket);
-        this.#bytesOfClosed += socket.bytesRead + socket.bytesWritten;
-      });
     });
+    this.certificateAuthority = this.#listener.certificateAuthority;
   }
 
   /** `https://127.0.0.1:PORT`, without a slash at the end. */
   get url(): string {
-    return `${this.certificateAuthority === '' ? 'http' : 'https'}://${loopback}:${this.#port}`;
+    return this.#listener.url;
   }
 
   /** The admin's bearer token. Not shown by `util.inspect`. */
@@ -195,7 +154,7 @@ export class APIServer implements AsyncDisposable {
 
   /** The last 1,000 requests, oldest first. */
   get requests(): readonly RequestRecord[] {
-    return this.#requests.slice(-maxRecordedRequests);
+    return this.#requests.newest;
   }
 
   /** Requests and watches that are being served now. */
@@ -205,9 +164,7 @@ export class APIServer implements AsyncDisposable {
 
   /** Bytes received and sent so far, over all connections. */
   get bytesTransferred(): number {
-    let bytes = this.#bytesOfClosed;
-    for (const socket of this.#sockets) bytes += socket.bytesRead + socket.bytesWritten;
-    return bytes;
+    return this.#listener.bytesTransferred;
   }
 
   /** The bearer token of a node's user. @throws RangeError if `nodeUsers` does not contain the node */
@@ -282,17 +239,13 @@ export class APIServer implements AsyncDisposable {
   kill(): Promise<void> {
     this.#handlers.close();
     this.#faults.abandonAll();
-    return new Promise((resolve) => {
-      this.#server.close(() => resolve());
-      // closeAllConnections() does not close connections that are still in the TLS handshake.
-      for (const socket of this.#sockets) socket.destroy();
-    });
+    return this.#listener.close();
   }
 
   /** Starts a killed server again on its port. Earlier writes are forgotten, as after a restart of the watch cache. */
   async startAgain(): Promise<void> {
     this.#store.compact();
-    await this.#listen(this.#port);
+    await this.#listen();
   }
 
   /** Ends watches and connections and stops listening. Idempotent; leaves no socket and no timer. */
@@ -306,33 +259,17 @@ export class APIServer implements AsyncDisposable {
     return this.close();
   }
 
-  #listen(port: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, loopback, () => {
-        this.#server.off('error', reject);
-        this.#port = (this.#server.address() as AddressInfo).port;
-        resolve();
-      });
-    });
+  async #listen(port?: number): Promise<void> {
+    await this.#listener.listen(port);
+    // As in kube-apiserver, it exists before the first request.
+    if (this.#store.get('services', 'default', 'kubernetes') !== undefined) return;
+    const service = kubernetesService(loopback, this.#listener.port, this.#clock.now());
+    this.#store.put('services', service, { verb: 'create', user: 'system:apiserver' });
   }
 
   async #serve(request: RecordedMessage, response: ServerResponse): Promise<void> {
-    const method = request.method ?? '';
-    const path = request.url ?? '';
     const user = this.#tokens.userOf(request.headers.authorization);
-    response.on('close', () => {
-      const status = response.headersSent ? response.statusCode : 0;
-      const contentType = request.headers['content-type'] ?? '';
-      this.#record({
-        method,
-        path,
-        status,
-        user: user?.name ?? '',
-        contentType,
-        body: request.bodyText.slice(0, maxRecordedBodyCharacters),
-      });
-    });
+    response.on('close', () => this.#requests.add(request, response, user));
     response.on('error', () => {});
     await this.#faults.serve(request, response, this.#latencyMs, () => this.#respond(request, response, user));
   }
@@ -385,52 +322,10 @@ export class APIServer implements AsyncDisposable {
 
   /** Rejects requests of web pages: their scripts can reach a loopback port but cannot set these headers. */
   #refuseBrowsers({ headers }: IncomingMessage): void {
-    const hosts = [loopback, 'localhost', '[::1]'].map((host) => `${host}:${this.#port}`);
-    if (headers.origin !== undefined || !hosts.includes(headers.host ?? '')) {
+    if (headers.origin !== undefined || !this.#listener.isOwnHost(headers.host ?? '')) {
       throw new APIStatusError(403, 'Forbidden', 'only requests to a loopback Host without an Origin are served');
     }
   }
-
-  #record(record: RequestRecord): void {
-    this.#requests.push(record);
-    if (this.#requests.length >= 2 * maxRecordedRequests) this.#requests = this.#requests.slice(-maxRecordedRequests);
-    try {
-      this.#onRequest?.(record);
-    } catch (error) {
-      // An exception in a socket event would end the process.
-      const { message = String(error), stack = '' } = error instanceof Error ? error : {};
-      process.emitWarning(`onRequest threw: ${message}`, { type: 'APIServerWarning', detail: stack });
-    }
-  }
-}
-
-function send(response: ServerResponse, code: number, type: string, text: string): undefined {
-  response.writeHead(code, {
-    'content-type': type,
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-cache, private',
-  });
-  response.end(text);
-  return undefined;
-}
-
-/**
- * Closes the connection of a request whose body is not read completely. Keeps discarding the body for
- * a while, because otherwise a reset may make the client lose the response.
- * Source: `closeWriteAndWait` of Go's `net/http`.
- */
-function closeAfterResponse({ socket }: IncomingMessage, response: ServerResponse): void {
-  response.setHeader('connection', 'close');
-  response.once('finish', () => {
-    const timer = systemClock.afterFunc(lingerMs, () => socket.destroy());
-    socket.once('close', () => timer.stop());
-  });
-}
-
-function failure(error: unknown): JSONResponse {
-  if (error instanceof APIStatusError) return { code: error.code, body: error.body() };
-  const message = `Internal error occurred: ${error instanceof Error ? error.message : 'unknown'}`;
-  return { code: 500, body: new APIStatusError(500, 'InternalError', message).body() };
 }
 
 function createNamespaces(registry: Registry): void {

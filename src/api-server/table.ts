@@ -1,4 +1,5 @@
 import { nodeColumns, nodeRow } from './node-table.ts';
+import { serviceColumns, serviceRow } from './kubernetes-service.ts';
 import { type JSONObject, numberOf, objectOf, stringOf } from '../kube/json-object.ts';
 import { specOf, type StoredObject } from './objects.ts';
 import { partialObject } from './partial-object.ts';
@@ -17,6 +18,7 @@ const age = column('Age', 'Time since the object was created.');
 const printers: { readonly [table: string]: Printer } = {
   pods: { columns: podColumns, row: podRow },
   nodes: { columns: nodeColumns, row: nodeRow },
+  services: { columns: serviceColumns, row: serviceRow },
   events: {
     columns: [
       ...[column('Last Seen'), column('Type'), column('Reason'), column('Object'), column('Subobject', '', 1)],

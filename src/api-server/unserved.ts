@@ -38,7 +38,6 @@ const builtInCoreResources = new Set([
   'resourcequotas',
   'secrets',
   'serviceaccounts',
-  'services',
 ]);
 
 const builtInSubresources = new Set([
@@ -49,6 +48,8 @@ const builtInSubresources = new Set([
   'pods/proxy',
   'nodes/proxy',
   'namespaces/finalize',
+  'services/proxy',
+  'services/status',
 ]);
 
 /** Whether kube-apiserver serves the resource and this server does not. */
@@ -62,6 +63,6 @@ export function isUnservedSubresource(resource: string, subresource: string): bo
 
 /** A request for an API of kube-apiserver that this server does not serve. */
 export function notServed(what: string): APIStatusError {
-  const message = `APIServer does not serve ${what}: it has pods, nodes, namespaces, events and leases, and runs nothing. Use a real kube-apiserver for this request`;
+  const message = `APIServer does not serve ${what}: it has pods, nodes, namespaces, events, leases and the Service kubernetes, and runs nothing. Use a real kube-apiserver for this request`;
   return new APIStatusError(501, 'NotImplemented', message);
 }

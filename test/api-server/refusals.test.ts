@@ -14,6 +14,20 @@ const refusals: readonly {
 }[] = [
   { title: 'config maps', path: '/api/v1/configmaps', code: 501, message: 'does not serve configmaps' },
   {
+    title: 'a Service of a user',
+    method: 'POST',
+    path: '/api/v1/namespaces/default/services',
+    body: { metadata: { name: 's' } },
+    code: 501,
+    message: 'does not serve writes of services',
+  },
+  {
+    title: 'the status of a Service',
+    path: '/api/v1/namespaces/default/services/kubernetes/status',
+    code: 501,
+    message: 'does not serve services/status',
+  },
+  {
     title: 'deployments',
     path: '/apis/apps/v1/namespaces/default/deployments',
     code: 501,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../support/kube-http.ts';
+import { type Json, KubeHTTP } from '../support/kube-http.ts';
 import { PODS, podOf, startServer } from './harness.ts';
 
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
@@ -212,6 +212,32 @@ describe('namespaces', () => {
     expect((await http.request('POST', pods, { body: podOf('p') })).status).toBe(201);
     expect((await http.request('DELETE', '/api/v1/namespaces/n')).body.status).toEqual({ phase: 'Terminating' });
     expect((await http.request('POST', pods, { body: podOf('q') })).body).toMatchObject({ code: 403 });
+  });
+});
+
+describe('services', () => {
+  it('the Service kubernetes leads to the server, for users and nodes', async () => {
+    const { server, http } = await startServer({ nodeUsers: ['node-a'] });
+    const path = '/api/v1/namespaces/default/services';
+    const url = new URL(server.url);
+    const { body } = await http.request('GET', `${path}/kubernetes`);
+    expect(body.spec).toMatchObject({ clusterIP: url.hostname, ports: [{ port: Number(url.port), protocol: 'TCP' }] });
+    const node = new KubeHTTP({ url: server.url, token: server.nodeToken('node-a') });
+    expect(namesOf((await node.request('GET', path)).body)).toEqual(['kubernetes']);
+    await node.close();
+    expect(namesOf((await http.request('GET', '/api/v1/namespaces/kube-system/services')).body)).toEqual([]);
+    expect(namesOf((await http.request('GET', '/api/v1/services?fieldSelector=spec.type=ClusterIP')).body)).toEqual([
+      'kubernetes',
+    ]);
+  });
+
+  it('it is still the same after a crash of the server', async () => {
+    const { server, http } = await startServer();
+    const path = '/api/v1/namespaces/default/services/kubernetes';
+    const { body: before } = await http.request('GET', path);
+    await server.kill();
+    await server.startAgain();
+    expect((await http.request('GET', path)).body).toEqual(before);
   });
 });
 

@@ -273,13 +273,14 @@ describe('Tables', () => {
       },
     };
     await http.request('POST', '/api/v1/nodes', { body: node });
-    const expected = ['n', 'NotReady,SchedulingDisabled', 'a,control-plane,z', '0s', 'v1', '1.2.3.4', '4.3.2.1'];
+    const age: unknown = expect.stringMatching(/^\d+s$/);
+    const expected = ['n', 'NotReady,SchedulingDisabled', 'a,control-plane,z', age, 'v1', '1.2.3.4', '4.3.2.1'];
     expect((await cellsOf(http, '/api/v1/nodes'))[0]).toEqual([...expected, 'os', 'k', 'r']);
   });
 
-  it('show events, leases and namespaces', async () => {
+  it('show events, leases, namespaces and Services', async () => {
     const clock = new FakeClock('2026-01-01T00:10:00Z');
-    const { http } = await startServer({ clock });
+    const { server, http } = await startServer({ clock });
     const event = {
       metadata: { name: 'e' },
       involvedObject: { kind: 'Pod', name: 'p', namespace: 'default', fieldPath: 'spec.containers{c}' },
@@ -294,6 +295,9 @@ describe('Tables', () => {
     await http.request('POST', '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', { body: lease });
     expect(await cellsOf(http, '/apis/coordination.k8s.io/v1/leases')).toEqual([['node-a', 'node-a', '0s']]);
     expect((await cellsOf(http, '/api/v1/namespaces'))[0]).toEqual(['default', 'Active', '0s']);
+    const { hostname, port } = new URL(server.url);
+    const service = ['kubernetes', 'ClusterIP', hostname, '<none>', `${port}/TCP`, '0s', '<none>'];
+    expect(await cellsOf(http, '/api/v1/services')).toEqual([service]);
   });
 
   it.for([

@@ -17,7 +17,7 @@ import (
 )
 
 var roots = []any{
-	core.Pod{}, core.Node{}, core.Namespace{}, core.Event{}, core.Binding{},
+	core.Pod{}, core.Node{}, core.Namespace{}, core.Event{}, core.Binding{}, core.Service{},
 	coordination.Lease{}, events.Event{}, policy.Eviction{}, authorization.SelfSubjectAccessReview{},
 	meta.DeleteOptions{},
 }

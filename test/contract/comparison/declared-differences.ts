@@ -19,7 +19,7 @@ export const declaredDifferences: readonly DeclaredDifference[] = [
   },
   {
     id: 'resources',
-    text: 'Only pods, nodes, namespaces, events, leases, SelfSubjectAccessReviews and SelfSubjectReviews are served.',
+    text: 'Only pods, nodes, namespaces, events, leases, SelfSubjectAccessReviews and SelfSubjectReviews are served. Of Services, the server has its own, kubernetes, with its real address, and takes no other.',
     refusal: 'Use a real kube-apiserver',
   },
   {

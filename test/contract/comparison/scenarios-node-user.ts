@@ -125,6 +125,7 @@ export const nodeUsers: readonly Scenario[] = [
       get('/api/v1/namespaces/NS/events', user),
       get('/api/v1/namespaces/NS', user),
       get('/api/v1/namespaces', user),
+      get('/api/v1/namespaces/NS/services', user),
     ],
   },
   {
@@ -137,6 +138,8 @@ export const nodeUsers: readonly Scenario[] = [
       review({ verb: 'delete', resource: 'nodes', name: 'node-a' }),
       review({ verb: 'create', resource: 'events', namespace: 'default' }),
       review({ verb: 'get', resource: 'namespaces', name: 'default' }),
+      review({ verb: 'list', resource: 'services' }),
+      review({ verb: 'create', resource: 'services', namespace: 'default' }),
       review({ verb: 'patch', resource: 'pods', subresource: 'status', namespace: 'default', name: 'x' }),
       review({ verb: 'update', resource: 'pods', namespace: 'default', name: 'x' }),
       review({
