@@ -19,8 +19,11 @@ export const kubeTypes = {
   CephFSVolumeSource:
     'monitors []string; path? string; user? string; secretFile? string; secretRef? *LocalObjectReference; readOnly? bool',
   CinderVolumeSource: 'volumeID string; fsType? string; readOnly? bool; secretRef? *LocalObjectReference',
+  ClientIPConfig: 'timeoutSeconds? *int32',
   ClusterTrustBundleProjection:
     'name? *string; signerName? *string; labelSelector? *LabelSelector; optional? *bool; path string; user? *int64',
+  Condition:
+    'type string; status string:ConditionStatus; observedGeneration? int64; lastTransitionTime Time; reason string; message string',
   ConfigMapEnvSource: 'name? string; optional? *bool',
   ConfigMapKeySelector: 'name? string; key string; optional? *bool',
   ConfigMapNodeConfigSource:
@@ -97,6 +100,8 @@ export const kubeTypes = {
   Lifecycle: 'postStart? *LifecycleHandler; preStop? *LifecycleHandler; stopSignal? *string:Signal',
   LifecycleHandler: 'exec? *ExecAction; httpGet? *HTTPGetAction; tcpSocket? *TCPSocketAction; sleep? *SleepAction',
   LinuxContainerUser: 'uid int64; gid int64; supplementalGroups? []int64',
+  LoadBalancerIngress: 'ip? string; hostname? string; ipMode? *string:LoadBalancerIPMode; ports? []PortStatus',
+  LoadBalancerStatus: 'ingress? []LoadBalancerIngress',
   LocalObjectReference: 'name? string',
   ManagedFieldsEntry:
     'manager? string; operation? string:ManagedFieldsOperationType; apiVersion? string; time? *Time; fieldsType? string; fieldsV1? *any; subresource? string',
@@ -175,6 +180,7 @@ export const kubeTypes = {
   PodStatus:
     'observedGeneration? int64; phase? string:PodPhase; conditions? []PodCondition; message? string; reason? string; nominatedNodeName? string; hostIP? string; hostIPs? []HostIP; podIP? string; podIPs? []PodIP; startTime? *Time; initContainerStatuses? []ContainerStatus; containerStatuses? []ContainerStatus; qosClass? string:PodQOSClass; ephemeralContainerStatuses? []ContainerStatus; resize? string:PodResizeStatus; resourceClaimStatuses? []PodResourceClaimStatus; extendedResourceClaimStatus? *PodExtendedResourceClaimStatus; allocatedResources? map[string]Quantity; resources? *ResourceRequirements; nodeAllocatableResourceClaimStatuses? []NodeAllocatableResourceClaimStatus; volumeHealth? []PodVolumeHealth',
   PodVolumeHealth: 'name string; healthConditions? []VolumeHealthCondition; lastTransitionTime Time',
+  PortStatus: 'port int32; protocol string:Protocol; error? *string',
   PortworxVolumeSource: 'volumeID string; fsType? string; readOnly? bool',
   Preconditions: 'uid? *string:UID; resourceVersion? *string',
   PreferredSchedulingTerm: 'weight int32; preference NodeSelectorTerm',
@@ -205,7 +211,14 @@ export const kubeTypes = {
   SelfSubjectAccessReview:
     'kind? string; apiVersion? string; metadata ObjectMeta; spec SelfSubjectAccessReviewSpec; status SubjectAccessReviewStatus',
   SelfSubjectAccessReviewSpec: 'resourceAttributes? *ResourceAttributes; nonResourceAttributes? *NonResourceAttributes',
+  Service: 'kind? string; apiVersion? string; metadata ObjectMeta; spec ServiceSpec; status ServiceStatus',
   ServiceAccountTokenProjection: 'audience? string; expirationSeconds? *int64; path string; user? *int64',
+  ServicePort:
+    'name? string; protocol? string:Protocol; appProtocol? *string; port int32; targetPort IntOrString; nodePort? int32',
+  ServiceSpec:
+    'ports? []ServicePort; selector? map[string]string; clusterIP? string; clusterIPs? []string; type? string:ServiceType; externalIPs? []string; sessionAffinity? string:ServiceAffinity; loadBalancerIP? string; loadBalancerSourceRanges? []string; externalName? string; externalTrafficPolicy? string:ServiceExternalTrafficPolicy; healthCheckNodePort? int32; publishNotReadyAddresses? bool; sessionAffinityConfig? *SessionAffinityConfig; ipFamilies? []string:IPFamily; ipFamilyPolicy? *string:IPFamilyPolicy; allocateLoadBalancerNodePorts? *bool; loadBalancerClass? *string; internalTrafficPolicy? *string:ServiceInternalTrafficPolicy; trafficDistribution? *string',
+  ServiceStatus: 'loadBalancer LoadBalancerStatus; conditions? []Condition',
+  SessionAffinityConfig: 'clientIP? *ClientIPConfig',
   SleepAction: 'seconds int64',
   StorageOSVolumeSource:
     'volumeName? string; volumeNamespace? string; fsType? string; readOnly? bool; secretRef? *LocalObjectReference',

@@ -21,4 +21,6 @@ export interface AgentMetrics {
    * @returns unregisters them; called when the agent stops
    */
   registerAgentGauges(read: () => AgentGauges): () => void;
+  /** A pod was evicted; `signal` is what it was evicted for: `memory.available`, `emptydirfs.limit`. */
+  incEvictions(signal: string): void;
 }

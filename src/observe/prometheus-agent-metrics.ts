@@ -1,3 +1,4 @@
+import { Counter } from 'prom-client';
 import type { AgentGauges, AgentMetrics } from './agent-metrics.ts';
 import {
   GreatestGauge,
@@ -41,7 +42,13 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
       ([name, help, read]) => [metricIn(register, Kind, { name: `kubelet_node_agent_${name}`, help }), read] as const,
     );
   const metrics = [...gaugesOf(GreatestGauge, ages), ...gaugesOf(SourcedGauge, counts)];
+  const evictions = metricIn(register, Counter<'eviction_signal'>, {
+    name: 'kubelet_evictions',
+    help: 'Pods that were evicted.',
+    labelNames: ['eviction_signal'],
+  });
   return {
+    incEvictions: (signal) => evictions.inc({ eviction_signal: signal }),
     registerAgentGauges(readGauges) {
       const gauges = oncePerTurn(readGauges);
       const removals = metrics.map(([metric, read]) => metric.addSource(() => valueIfDefined(read(gauges()))));

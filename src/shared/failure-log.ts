@@ -27,6 +27,12 @@ export interface FailureDetails {
   readonly tookMs?: number | undefined;
 }
 
+/** Why an operation fails, and since when. */
+export interface Failure {
+  readonly failingSince: string;
+  readonly reason: string;
+}
+
 /**
  * Logs an operation that keeps failing: when it has failed for `afterMs`, when the reason changes, and
  * every 10 minutes, with `failingSince` and `failures`. Its recovery is logged once, at the level of
@@ -53,6 +59,12 @@ export class FailureLog {
   /** The message of the last error; undefined after a success. */
   get reason(): string | undefined {
     return this.#reason;
+  }
+
+  /** `failingSince` and `reason`; undefined after a success. */
+  get failure(): Failure | undefined {
+    const { failingSince, reason = '' } = this;
+    return failingSince === undefined ? undefined : { failingSince, reason };
   }
 
   failed(error: unknown, fields: object = {}, { level = 'warn', key, tookMs = 0 }: FailureDetails = {}): void {

@@ -1,9 +1,12 @@
+import type { PodManager } from '../kube/pod-manager.ts';
+import type { ValidPod } from '../kube/types.ts';
 import type { PodStatusCache } from './cache/pod-status-cache.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { JournalEntry } from './journal/journal.ts';
 import { podFields } from '../shared/log-fields.ts';
 import type { Logger } from '../shared/logger.ts';
 import { canonicalPodStatus } from './status/canonical.ts';
+import { normalizeStatus } from './status/normalize.ts';
 import { isPodPhaseTerminal } from './status/phase.ts';
 
 /**
@@ -34,4 +37,28 @@ export function recoverStatuses(
     return Object.freeze({ podUID, podNamespace, podName, phase, podIsFinished, acceptedAt });
   });
   return Object.freeze(recovered);
+}
+
+/**
+ * After a restart: caches the API server's statuses of these pods as version 1, marked as sent. Skips
+ * pods that have a cached status or no phase.
+ * @returns number of adopted statuses
+ */
+export function adoptServerStatuses(
+  cache: PodStatusCache,
+  podManager: PodManager,
+  pods: Iterable<ValidPod>,
+  nowMs: number,
+): number {
+  let adopted = 0;
+  for (const pod of pods) {
+    const { uid: apiUID, namespace, name } = pod.metadata;
+    const uid = podManager.translatePodUID(apiUID);
+    if (cache.has(uid) || !pod.status?.phase) continue;
+    const status = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false, unique: true }));
+    const next = { podNamespace: namespace, podName: name, podIsFinished: false, status, urgent: false };
+    cache.markSent(uid, apiUID, cache.set(uid, next, nowMs), { readAtMs: nowMs, atMs: nowMs, as: 'adopted' });
+    adopted++;
+  }
+  return adopted;
 }

@@ -1,5 +1,4 @@
 import { type AllocationState, type PodResizeStatus, podResizeStatuses } from './allocation/allocation-state.ts';
-import { adoptServerStatuses } from './cache/adopt-statuses.ts';
 import { canPodRun } from './cache/can-pod-run.ts';
 import { PodStatusCache, type VersionedPodStatus } from './cache/pod-status-cache.ts';
 import { PodStatusUpdates } from './cache/pod-status-updates.ts';
@@ -20,7 +19,7 @@ import { StatusJournal } from './journal/status-journal.ts';
 import { type Logger, thrownFields } from '../shared/logger.ts';
 import { type ResizeResolution, resizeResolutions } from './metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
-import { recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
+import { adoptServerStatuses, recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
 import { BasicPodManager } from '../kube/basic-pod-manager.ts';
 import type { PodManager } from '../kube/pod-manager.ts';
 import { isObject } from '../shared/json.ts';

@@ -3,7 +3,7 @@ import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { RequestVerb } from '../kube/client/pod-client.ts';
 
 /**
- * Names of the channels of `node:diagnostics_channel`; docs/guides/production.md describes them.
+ * Names of the channels of `node:diagnostics_channel`; docs/guides/production.md lists them.
  *
  * @example
  * ```ts

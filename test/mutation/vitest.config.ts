@@ -8,6 +8,7 @@ export default defineConfig({
   ...base,
   test: {
     ...test,
+    isolate: false,
     include: JSON.parse(process.env['MUTATION_TESTS'] ?? '[]') as string[],
     // These start processes.
     exclude: [...slow, '**/directory-lock.test.ts'],

@@ -64,6 +64,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
     (name) => ({ name: `kubelet_node_agent_${name}`, type: 'gauge', labels: [] }),
   ),
   { name: 'kubelet_node_agent_refused_manifests', type: 'gauge', labels: [] },
+  { name: 'kubelet_evictions', type: 'counter', labels: ['eviction_signal'] },
   { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
   { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
   {
@@ -96,6 +97,7 @@ describe('createPrometheusMetrics', () => {
     adapter.incRefusedUpdates('illegal-container-transition');
     adapter.incOutcomes('written');
     adapter.observeRequestDuration('get', 0);
+    adapter.incEvictions('memory.available');
     adapter.registerAgentGauges(() => ({
       ...{ relistAgeSeconds: 1, leaseAgeSeconds: 1, leaseDurationSeconds: 40, isNodeRegistered: true },
       ...{ failingPods: 1, refusedManifests: 1 },

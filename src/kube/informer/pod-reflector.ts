@@ -71,8 +71,7 @@ export class PodReflector implements InformerPodSource {
   }
 
   get failure(): InformerState['failure'] {
-    const { failingSince, reason = '' } = this.#failureLog;
-    return failingSince === undefined ? undefined : { failingSince, reason };
+    return this.#failureLog.failure;
   }
 
   start(sink: InformerPodSink): void {

@@ -1,6 +1,7 @@
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { StatusManagerError } from '../../shared/errors.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { readRegularFile } from '../../shared/regular-file.ts';
 import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-format.ts';
 
@@ -56,7 +57,7 @@ export class CheckpointFile {
     } catch (cause) {
       throw new StatusManagerError(
         'CHECKPOINT_WRITE_FAILED',
-        `Cannot write the checkpoint ${this.#path}; the change is in memory only`,
+        `Cannot write the checkpoint ${this.#path}, the change is in memory only: ${reasonOf(cause)}`,
         { cause },
       );
     }

@@ -33,8 +33,7 @@ export class JournalLog {
 
   /** Why statuses cannot be recorded now. */
   get failure(): JournalFailure | undefined {
-    const { failingSince, reason = '' } = this.#recording;
-    return failingSince === undefined ? this.#permanentFailure : { failingSince, reason };
+    return this.#recording.failure ?? this.#permanentFailure;
   }
 
   canOnlyBeRead(error: unknown): void {

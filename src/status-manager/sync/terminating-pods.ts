@@ -51,8 +51,8 @@ export class TerminatingPods {
   readonly #options: TerminatingPodsOptions;
   readonly #heldBack = new Map<string, Entry>();
   readonly #requested = new Map<string, Entry>();
-  /** UIDs of pods whose containers do not stop, which have been logged. */
-  readonly #stuck = new Set<string>();
+  /** UIDs of pods whose containers do not stop, which have been logged → what names them in the log. */
+  readonly #stuck = new Map<string, object>();
 
   constructor(options: TerminatingPodsOptions) {
     this.#options = options;
@@ -133,17 +133,19 @@ export class TerminatingPods {
   #logStuckContainers(): void {
     const { clock, logger, podDeletionSafety, podManager } = this.#options;
     const terminations = terminationsOf(podDeletionSafety);
-    const fieldsOf = (uid: string): object => podFieldsOf(podManager.getPodByUID(uid) ?? { metadata: { uid } });
-    for (const uid of this.#stuck) {
+    for (const [uid, fields] of this.#stuck) {
       if (terminations.has(uid)) continue;
       this.#stuck.delete(uid);
-      logger.warn(fieldsOf(uid), 'The containers of the pod have stopped');
+      // The pod may be gone.
+      logger.warn(fields, 'The containers of the pod have stopped');
     }
     for (const [uid, { since, gracePeriodSeconds, gracePeriodEndsAt, lastError: reason }] of terminations) {
       if (this.#stuck.has(uid) || clock.now() - epochMsOf(gracePeriodEndsAt) < stuckContainersAfterMs) continue;
-      this.#stuck.add(uid);
+      const pod = podManager.getPodByUID(uid);
+      const fields = pod === undefined ? { podUID: uid } : podFieldsOf(pod);
+      this.#stuck.set(uid, fields);
       logger.warn(
-        { ...fieldsOf(uid), since, gracePeriodSeconds, reason },
+        { ...fields, since, gracePeriodSeconds, reason },
         'Pod is stuck terminating: its containers still run after the grace period',
       );
     }

@@ -93,12 +93,11 @@ describe('alerts and dashboard', () => {
     expect(selected.flatMap(([, values]) => values!.split('|')).filter((value) => !known.has(value))).toEqual([]);
   });
 
-  it.each(rules)('$alert has a runbook that names it, with what to check and what to do', (rule) => {
-    const runbook = runbookOf(rule);
-    expect(runbook).toContain(`Alert \`${rule.alert}\``);
-    const [header, ...rows] = rowsOf(runbook!);
+  it.each(rules)('$alert has a runbook with a row that names it, what to check and what to do', (rule) => {
+    const [header, ...rows] = rowsOf(runbookOf(rule)!);
     expect(header).toEqual(['Log or symptom', 'Check', 'Do']);
-    expect(rows[0]).toEqual([expect.stringMatching(/./), expect.stringMatching(/./), expect.stringMatching(/./)]);
+    const row = rows.find(([symptom]) => symptom!.includes(`Alert \`${rule.alert}\``));
+    expect(row).toEqual([expect.stringMatching(/./), expect.stringMatching(/./), expect.stringMatching(/./)]);
   });
 
   it('every log message in a runbook exists in the code', () => {
@@ -115,8 +114,8 @@ describe('alerts and dashboard', () => {
   });
 
   it('every runbook belongs to an alert', () => {
-    const named = [...read('docs/troubleshooting.md').matchAll(/^Alert `(\w+)`/gm)].map(([, name]) => name);
-    expect(named).toEqual(rules.map(({ alert }) => alert));
+    const named = [...read('docs/troubleshooting.md').matchAll(/Alert `(\w+)`/g)].map(([, name]) => name!);
+    expect(named.toSorted()).toEqual(rules.map(({ alert }) => alert).toSorted());
   });
 
   it('every alert has a case that fires in alerts.test.yaml', () => {

@@ -76,10 +76,11 @@ describe('an outage of the API server', () => {
     await h.manager.stop();
   });
 
-  it('is not reported for one pod whose PATCH gets 500 while its GETs succeed', async () => {
+  it.each([0, 1])('is not reported for one pod whose PATCH gets 500 while its GETs succeed, %i fail', async (fail) => {
     const h = new SyncHarness();
     h.addPods('a');
     h.manager.start();
+    h.client.fail({ verb: 'get' }, 500, fail);
     h.client.fail({ verb: 'patch' }, 500, always);
     h.set('a', 'unseen');
     for (let second = 0; second < 720; second++) {

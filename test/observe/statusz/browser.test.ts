@@ -248,6 +248,17 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       expect(complaints.splice(0).every((text) => text.includes('ERR_FAILED'))).toBe(true);
     });
 
+    it('has columns for what is wrong only while something is', async () => {
+      const page = await open();
+      const wrong = page.getByRole('columnheader', { name: /Unsent for|Waits for|Last error/ });
+      await wrong.first().waitFor({ state: 'hidden' });
+      expect(await wrong.count()).toBe(0);
+      node.client.faults.next({ verb: 'patch', name: 'c', count: 100 }, fault.status(503, { message: 'no leader' }));
+      await onNode(() => node.set(node.podManager.getPodByUID('uid-c')!, { isReady: false }));
+      await wrong.first().waitFor();
+      expect(await wrong.count()).toBeGreaterThan(0);
+    });
+
     it('stops polling while it is hidden', async () => {
       const page = await open();
       // What a browser does with a tab in the background.

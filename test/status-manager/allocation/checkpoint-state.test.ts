@@ -106,7 +106,11 @@ describe('openCheckpointState', () => {
     const state = await openCheckpointState(dir);
     await rm(dir, { recursive: true });
     const failed = state.setPodAllocation(podOf('u', { app: cpu('1') }));
-    await expect(failed).rejects.toMatchObject({ code: 'CHECKPOINT_WRITE_FAILED', cause: { code: 'ENOENT' } });
+    await expect(failed).rejects.toMatchObject({
+      code: 'CHECKPOINT_WRITE_FAILED',
+      message: expect.stringContaining('the change is in memory only: ENOENT'),
+      cause: { code: 'ENOENT' },
+    });
     await expect(failed).rejects.toThrow(file());
     expect(state.getContainerResourceAllocation('u', 'app')).toEqual(cpu('1'));
     await mkdir(dir);

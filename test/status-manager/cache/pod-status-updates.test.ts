@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { adoptServerStatuses } from '../../../src/status-manager/cache/adopt-statuses.ts';
+import { adoptServerStatuses } from '../../../src/status-manager/recovered-statuses.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../../../src/status-manager/cache/pod-status-cache.ts';
 import { PodStatusUpdates } from '../../../src/status-manager/cache/pod-status-updates.ts';
 import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';

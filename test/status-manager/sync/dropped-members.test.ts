@@ -82,6 +82,18 @@ describe('a member that is missing in the response', () => {
     }
   });
 
+  it('is written again after the status of the pod was removed', async () => {
+    const h = new SyncHarness();
+    const [pod] = h.addPods('a');
+    h.client.react({ verb: 'patch' }, () => ({ response: { ...pod!, status: { phase: 'Running', message: '1' } } }));
+    h.set('a', '1');
+    await h.manager.syncBatch(false);
+    h.manager.removeOrphanedStatuses([]);
+    h.set('a', '2');
+    await h.manager.syncBatch(true);
+    expect(h.client.pod('default', 'a')?.status).toMatchObject({ message: '2', observedGeneration: 1 });
+  });
+
   it('of one pod is left out of that pod alone: a feature gate that is off keeps what other pods have', () => {
     const members = new DroppedMembers(recordingLogger());
     members.learn('a', {}, status, { phase: 'Running', observedGeneration: 1 });

@@ -270,6 +270,20 @@ describe('throttling', () => {
     await h.manager.stop();
   });
 
+  it('pauses nothing if a status was written between the two refusals', async () => {
+    const h = new SyncHarness();
+    h.addPods('a', 'b', 'c', 'd');
+    h.client.fail({ name: 'a' }, 503);
+    h.client.fail({ name: 'c' }, 503);
+    h.manager.start();
+    for (const name of ['a', 'b', 'c', 'd']) {
+      h.set(name, '1');
+      await h.settle();
+    }
+    expect(h.takeRequests()).toEqual(['get a', 'get b', 'patch b', 'get c', 'get d', 'patch d']);
+    await h.manager.stop();
+  });
+
   it('a status that was dropped and set again while it waited is sent as it was set last', async () => {
     const h = new SyncHarness({ qps: 1, burst: 1 });
     h.addPods('a');
@@ -495,6 +509,22 @@ describe('the failure is shown', () => {
     ]);
     await h.manager.stop();
   });
+});
+
+it('a pod that is forbidden is logged at warn, and at debug if the pod manager no longer has it', async () => {
+  const h = new SyncHarness();
+  const [, b] = h.addPods('a', 'b');
+  h.client.fail({ verb: 'get' }, 403, 2);
+  h.set('a', '1');
+  h.set('b', '1');
+  h.podManager.removePod(b!);
+  await h.manager.syncBatch(false);
+  const message = 'The API server forbids reading or updating the status of a pod';
+  const lines = h.logger.lines.filter((line) => line.message === message);
+  expect(lines.map(({ level, fields }) => [level, fields['pod']])).toEqual([
+    ['warn', 'default/a'],
+    ['debug', 'default/b'],
+  ]);
 });
 
 describe('an unexpected non-HTTP error of the client', () => {

@@ -52,6 +52,9 @@ describe('the same body three times for the same version', () => {
       lastError: 'The API server does not keep what is written',
       hotLoop: { members: ['message'], managers: ['somebody'], timesSent: 6 },
     });
+    expect(h.outcomes.filter(({ outcome }) => outcome === 'hot-loop')).toMatchObject(
+      Array.from({ length: 4 }, () => ({ podUID: 'uid-a', version: 1, nextTryInMs: 15_000 })),
+    );
     await h.manager.stop();
   });
 

@@ -41,7 +41,7 @@ function change(h: SyncHarness, status: (old: NonNullable<Pod['status']>) => Pod
 
 const finalized = podOf('a', { deletionTimestamp, finalizers: ['example.com/keep'] });
 
-/** The numbers are in docs/parity.md. */
+/** Our requests are those of the table in docs/parity.md. */
 const scenarios: readonly Scenario[] = [
   {
     name: 'a pod at rest',

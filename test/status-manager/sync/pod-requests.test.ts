@@ -161,6 +161,21 @@ describe.each(verbs)('a %s', (verb, send) => {
     expect(metrics.requests).toEqual([`${verb} aborted`]);
   });
 
+  it.each<[string, (client: DeafClient) => void]>([
+    ['2xx', (client) => client.respond(pod)],
+    ['422', (client) => client.fail(new APIError('422 Invalid', { kind: 'http', statusCode: 422 }))],
+    ['<error>', (client) => client.fail(new APIError('ECONNRESET', { kind: 'network' }))],
+  ])('is counted with the code %s and its duration in seconds', async (code, end) => {
+    const { clock, client, metrics, controller, requests } = setUp();
+    clock.advance(60_000);
+    const sent = send(requests, controller.signal);
+    clock.advance(250);
+    end(client);
+    const [result] = await Promise.allSettled([sent]);
+    expect([metrics.requestCodes, metrics.requestDurations]).toEqual([[code], [0.25]]);
+    if (result.status === 'rejected') expect(result.reason).toMatchObject({ tookMs: 250 });
+  });
+
   it('is not sent when its signal was aborted before', async () => {
     const { requests, controller, client, metrics, leftOvers } = setUp();
     const reason = new Error('the manager stops');
@@ -170,6 +185,17 @@ describe.each(verbs)('a %s', (verb, send) => {
     expect(leftOvers()).toEqual(nothing);
     expect(metrics.requests).toEqual([]);
   });
+});
+
+it.each(verbs.slice(0, 2))('a response to a %s that is no pod is not taken for one', async (verb, send) => {
+  for (const response of [undefined, {}, { metadata: 'web' }]) {
+    const { client, controller, requests } = setUp();
+    const sent = send(requests, controller.signal);
+    client.respond(response as Pod);
+    await expect(sent).rejects.toMatchObject({
+      error: { kind: 'invalid-response', message: `The response to ${verb} is not a pod` },
+    });
+  }
 });
 
 it('requests that share a signal each take their own listener off it', async () => {

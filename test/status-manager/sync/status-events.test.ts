@@ -73,6 +73,11 @@ describe('Events about what a user of the pod must know', () => {
 
   it.each([
     ['one of these managers', [{ manager: 'kube-foo', fieldsV1: { 'f:status': { 'f:message': {} } } }], ' by kube-foo'],
+    [
+      'two of them',
+      ['kube-foo', 'webhook'].map((manager) => ({ manager, fieldsV1: { 'f:status': { 'f:message': {} } } })),
+      ' by kube-foo, webhook',
+    ],
     ['nobody that is known', undefined, ''],
   ])('a contested status, by %s: one for the pod, also for later versions', async (_who, managedFields, by) => {
     const { h, recorder } = setup();

@@ -5,6 +5,7 @@ it('the sync duration counts writes only: each sync that changed nothing once co
   const h = new SyncHarness().informed();
   h.addPods('a');
   h.manager.start();
+  await h.clock.advanceAsync(7_000);
   h.client.fail({ verb: 'get' }, 500);
   h.set('a', '1');
   await h.clock.advanceAsync(5_000);

@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { PodTermination } from '../../../src/status-manager/pod-deletion-safety.ts';
-import { SyncHarness, uidOf } from './sync-harness.ts';
+import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const stuck = 'Pod is stuck terminating: its containers still run after the grace period';
 
@@ -43,6 +43,17 @@ it('containers that run 30 s longer than their grace period are logged once, and
   await h.manager.stop();
 });
 
+it('a pod whose containers have stopped is named although the pod manager no longer has it', async () => {
+  const terminations = [termination];
+  const h = harnessWith(terminations);
+  await h.clock.advanceAsync(60_000);
+  terminations.pop();
+  h.podManager.removePod(h.podManager.getPodByUID(uidOf('a'))!);
+  await h.clock.advanceAsync(60_000);
+  expect(h.logger.warnings[1]!.fields).toEqual({ pod: 'default/a', podUID: uidOf('a') });
+  await h.manager.stop();
+});
+
 it('containers that stop within 30 s of their grace period are not logged', async () => {
   const terminations = [termination];
   const h = harnessWith(terminations);
@@ -57,5 +68,59 @@ it('containers of a pod that the pod manager no longer has are logged by their U
   const h = harnessWith([{ ...termination, podUID: 'gone' }]);
   await h.clock.advanceAsync(60_000);
   expect(h.logger.warnings).toMatchObject([{ message: stuck, fields: { podUID: 'gone' } }]);
+  expect(h.logger.warnings[0]!.fields).not.toHaveProperty('pod');
   await h.manager.stop();
+});
+
+describe('a pod that does not end', () => {
+  const deletionTimestamp = '2026-01-02T03:00:00Z';
+  const fields = { pod: 'default/a', podUID: uidOf('a'), since: '2026-01-02T03:04:15Z' };
+
+  /** Terminates the pod `a` ten seconds after the start. */
+  async function terminated(h: SyncHarness, finalizers: string[] = []): Promise<void> {
+    h.informed().manager.start();
+    await h.clock.advanceAsync(10_000);
+    h.manager.terminatePod(h.addPod(podOf('a', { deletionTimestamp, finalizers })));
+  }
+
+  it('because containers could be running is logged once, after a minute', async () => {
+    const h = new SyncHarness({ podDeletionSafety: () => true });
+    await terminated(h);
+    await h.clock.advanceAsync(59_999);
+    expect(h.logger.warnings).toEqual([]);
+    await h.clock.advanceAsync(1);
+    const message =
+      'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true';
+    expect(h.logger.warnings).toEqual([{ level: 'warn', message, fields }]);
+    await h.clock.advanceAsync(600_000);
+    expect(h.logger.warnings).toHaveLength(1);
+    await h.manager.stop();
+  });
+
+  it('because of finalizers is logged once, after a minute, and shown with those that remain', async () => {
+    const h = new SyncHarness();
+    await terminated(h, ['example.com/x', 'example.com/y']);
+    await h.clock.advanceAsync(120_000);
+    const finalizers = ['example.com/x', 'example.com/y'];
+    const message = 'Pod is stuck terminating: it has finalizers';
+    expect(h.logger.warnings).toEqual([{ level: 'warn', message, fields: { ...fields, finalizers } }]);
+    const pod = h.podManager.getPodByUID(uidOf('a'))!;
+    h.podManager.updatePod({ ...pod, metadata: { ...pod.metadata, finalizers: ['example.com/y'] } });
+    expect(h.manager.inspect().requestedDeletions).toEqual([
+      { podUID: uidOf('a'), podNamespace: 'default', podName: 'a', finalizers: ['example.com/y'], since: fields.since },
+    ]);
+    await h.manager.stop();
+  });
+
+  it('because of finalizers is not shown if the pod manager does not know the pod, because nothing would end it', async () => {
+    const h = new SyncHarness();
+    const pod = podOf('a', { deletionTimestamp, finalizers: ['example.com/x'] });
+    h.client.put(pod);
+    h.manager.start();
+    h.manager.terminatePod(pod);
+    await h.clock.advanceAsync(60_000);
+    expect(h.takeOutcomes()).toContainEqual(expect.stringMatching(/^deletion-requested/));
+    expect(h.manager.inspect().requestedDeletions).toEqual([]);
+    await h.manager.stop();
+  });
 });
