@@ -26,7 +26,7 @@ const reviewTimeoutMs = 10_000;
 /**
  * Admits requests of known users with permission, and no others. Source: kubelet `InstallAuthFilter`.
  *
- * Divergence: a review that fails is not tried again for the same request, which the kubelet does for a few seconds. The
+ * Divergence: a failed review is not retried for the same request; the kubelet retries for a few seconds. The
  * UID in a client certificate is ignored, and the file of the client CA is read once.
  */
 export class AccessControl {
@@ -49,7 +49,7 @@ export class AccessControl {
   }
 
   /**
-   * Rejects with an `HTTPError`: 401 for an unknown user, 403 without permission, 500 if the API server cannot say.
+   * Rejects with an `HTTPError`: 401 for an unknown user, 403 without permission, 500 if the review fails.
    *
    * @param path decoded
    */

@@ -8,9 +8,9 @@ import { ReviewCache } from './review-cache.ts';
 
 /** Options of `serveKubeletAPI`: who may connect. Source: `KubeletConfiguration.authentication`. */
 export interface KubeletAuthentication {
-  /** True if requests without credentials are those of `system:anonymous`. Default: false. */
+  /** Treats requests without credentials as those of `system:anonymous`. Default: false. */
   readonly anonymous?: boolean | undefined;
-  /** False if bearer tokens are not accepted. Default: true; they are verified by TokenReview. */
+  /** Accepts bearer tokens, which are verified by TokenReview. Default: true. */
   readonly webhook?: boolean | undefined;
   /** How long the result of a TokenReview is valid, in milliseconds. Default: 120,000. */
   readonly webhookCacheTTLMs?: number | undefined;
@@ -60,7 +60,7 @@ export class Authenticator {
       const user = await this.#tokens.get(createHash('sha256').update(token).digest('hex'), () => this.#review(token));
       if (user !== undefined) return withGroup(user);
     }
-    // Bad credentials are not those of an anonymous user.
+    // Invalid credentials are refused, not treated as anonymous.
     const isAnonymous = anonymous && token === undefined && !hasCertificate;
     return isAnonymous ? anonymousUser : undefined;
   }

@@ -37,7 +37,7 @@ export class Authorizer {
     );
   }
 
-  /** Rejects if the API server cannot be asked. */
+  /** Rejects if the review fails. */
   async isAllowed(user: UserInfo, { verb, subresources }: RequestAttributes): Promise<boolean> {
     if (this.#options.mode === 'AlwaysAllow') return true;
     for (const subresource of subresources) if (await this.#review(user, verb, subresource)) return true;

@@ -28,11 +28,11 @@ export interface CertificateManagerOptions {
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 const signerName = 'kubernetes.io/kubelet-serving';
-/** How often the age and the addresses of the certificate are checked, and a request that waits. */
+/** Interval between checks of the certificate's age and addresses, and of a pending request. */
 const checkMs = 10_000;
 /** Source: client-go `certificateWaitTimeout`. */
 const waitTimeoutMs = 15 * 60_000;
-/** A request that is not approved for so long is logged. */
+/** A request that stays unapproved for this long is logged. */
 const slowApprovalMs = 60_000;
 
 interface SigningRequest {
@@ -44,8 +44,8 @@ interface SigningRequest {
 }
 
 /**
- * Requests the serving certificate from the cluster, and again after 70 to 90 % of its life, or when the Node gets
- * another address. Somebody must approve the requests; until then, the old certificate is served. Source: kubelet
+ * Requests the serving certificate from the cluster, and renews it after 70 to 90 % of its lifetime, or when the Node
+ * gets another address. The requests must be approved; until then, the old certificate is served. Source: kubelet
  * `NewKubeletServerCertificateManager`.
  */
 export class CertificateManager {

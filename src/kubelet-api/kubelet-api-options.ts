@@ -27,8 +27,8 @@ export interface KubeletAPIOptions {
   /** PEM file of its private key. kubelet: `tlsPrivateKeyFile`. */
   readonly tlsPrivateKeyFile?: string | undefined;
   /**
-   * True if the serving certificate is requested from the cluster, by a CertificateSigningRequest of
-   * `kubernetes.io/kubelet-serving`, and renewed before it expires. Somebody must approve the requests. Connections are
+   * Requests the serving certificate from the cluster, by a CertificateSigningRequest of
+   * `kubernetes.io/kubelet-serving`, and renews it before it expires. The requests must be approved. Connections are
    * refused until there is a certificate. Default: false. kubelet: `serverTLSBootstrap`.
    */
   readonly serverTLSBootstrap?: boolean | undefined;

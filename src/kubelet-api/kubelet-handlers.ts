@@ -25,7 +25,7 @@ const prometheusContentType = 'text/plain; version=0.0.4; charset=utf-8';
  *
  * Divergence: there are no `/logs`, `/debug`, `/metrics/cadvisor`, `/metrics/probes`, `/allocatedPods`, `/statusz` and
  * `/flagz`, and containers cannot be checkpointed. Log files in Docker's JSON format are not read. `exec`, `attach` and
- * `portForward` without an upgrade get 400, where the kubelet answers 500. The server speaks HTTP/1.1 only.
+ * `portForward` without an upgrade get 400, where the kubelet returns 500. The server speaks HTTP/1.1 only.
  */
 export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<string, KubeletRoute>> {
   const { agent, clock, runtime, options } = context;

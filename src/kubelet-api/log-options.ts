@@ -4,7 +4,7 @@ import type { LogOptions } from './read-logs.ts';
 
 /** @throws HTTPError 400 for a query that cannot be parsed, 422 for an invalid one. Source: `ValidatePodLogOptions` */
 export function parseLogOptions(query: URLSearchParams, nowMs: number): LogOptions & { readonly previous: boolean } {
-  // An old name of it.
+  // Its deprecated name.
   const tail = query.get('tail');
   const tailLines = tail === 'all' ? undefined : integer(tail ?? query.get('tailLines'));
   const limitBytes = integer(query.get('limitBytes'));

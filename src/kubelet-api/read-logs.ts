@@ -24,7 +24,7 @@ export interface LogReaderOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** Receives the text in the order of the file; the reader waits for it. */
   readonly write: (chunk: Buffer) => Promise<void>;
-  /** Whether the container may still write; asked at each end of the file. */
+  /** Whether the container may still write; called at each end of the file. */
   readonly isRunning: () => Promise<boolean>;
   readonly signal: AbortSignal;
 }
@@ -49,7 +49,7 @@ export async function readLogs(path: string, options: LogOptions, reader: LogRea
   try {
     await file.seekToTail(tailLines);
     let linesLeft = follow ? Number.POSITIVE_INFINITY : (tailLines ?? Number.POSITIVE_INFINITY);
-    // Once false, the rest of the file is read, and that is the end.
+    // Once false, the rest of the file is read, and the log ends.
     let mayGrow = follow;
     while (!signal.aborted && linesLeft > 0 && !output.isFull) {
       const lines = await file.readLines();
@@ -63,7 +63,7 @@ export async function readLogs(path: string, options: LogOptions, reader: LogRea
         if (!follow) await output.write(file.incompleteLine());
         return;
       }
-      // Created before the container's state is asked, and the file is read again after it: nothing is missed.
+      // Created before the container's state is queried; the file is read again afterwards, so no write is missed.
       changes ??= new Changes(realPath, reader.clock);
       const isFirst = changes.isNew();
       const rotated = await file.reopenIfReplaced(realPath);
@@ -192,7 +192,7 @@ class LogOutput {
   }
 }
 
-/** Tells when a file has changed. */
+/** Waits for changes of a file. */
 class Changes {
   readonly #clock: Pick<Clock, 'afterFunc'>;
   readonly #watcher: FSWatcher | undefined;
@@ -211,7 +211,7 @@ class Changes {
       });
       this.#watcher.on('error', () => this.#watcher?.close());
     } catch {
-      // Without notifications, for example because the machine has too many of them, the file is read each second.
+      // Without notifications, for example at the machine's limit of watches, the file is read every second.
     }
   }
 

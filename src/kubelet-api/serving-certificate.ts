@@ -16,8 +16,8 @@ export interface ServingCertificate {
 }
 
 /**
- * The self-signed certificate in `directory`, which is created if it is missing or has expired. Only who reads these
- * files may act as this node. Source: kubelet `InitializeTLS`.
+ * The self-signed certificate in `directory`, which is created if it is missing or has expired. Whoever can read
+ * these files can impersonate this node. Source: kubelet `InitializeTLS`.
  */
 export async function selfSignedCertificate(
   directory: string,

@@ -67,7 +67,7 @@ export class SummaryProvider {
         containers: fillContainers(pod.podRef.uid, pod.containers),
       })),
     };
-    // What is no longer there is forgotten.
+    // Forget pods and containers that are gone.
     this.#samples = samples;
     return summary;
   }

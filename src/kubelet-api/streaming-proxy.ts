@@ -7,11 +7,11 @@ import { HTTPError } from './http-error.ts';
 export interface UpgradeRequest {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** What the client has already sent after the request. */
+  /** Bytes that the client has already sent after the request. */
   readonly head: Buffer;
 }
 
-/** Headers that are not for the runtime: they may have secrets, or are of the first connection. */
+/** Headers that are not forwarded to the runtime: credentials, and headers of the first connection only. */
 const ownHeaders = new Set(['authorization', 'host']);
 
 /**
@@ -38,7 +38,7 @@ export function proxyUpgrade(url: string, { request, socket, head }: UpgradeRequ
       resolve();
     });
     backendRequest.once('response', (response) => {
-      // The body is no longer in chunks, and ends with the connection.
+      // The body is no longer chunked; it ends with the connection.
       socket.write(responseHead(response, new Set(['connection', 'transfer-encoding']), 'Connection: close\r\n'));
       response.pipe(socket);
       resolve();

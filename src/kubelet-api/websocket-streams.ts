@@ -32,7 +32,7 @@ export function requireWebSocket({ headers }: IncomingMessage): void {
  * Runs a command whose streams are channels of a WebSocket. Resolves when the connection has ended. Needs the package `ws`.
  * Source: cri-streaming `createWebSocketStreams`.
  *
- * Divergence: there is no SPDY, which the streaming servers of runtimes have, too.
+ * Divergence: no SPDY, which the streaming servers of runtimes also support.
  */
 export async function serveWebSocket(
   { request, socket, head }: UpgradeRequest,
@@ -112,7 +112,7 @@ class Channels {
   /** Sends the outcome after all output, and closes the connection. */
   async end(status: object): Promise<void> {
     await Promise.all(this.#outputs.filter(({ destroyed }) => !destroyed).map(endOf));
-    // Input that the command has not read would keep the closing of the connection from being read.
+    // Unread input would keep the closing of the connection from being read.
     this.io.stdin?.destroy();
     this.#webSocket.resume();
     this.#send(channels.error, Buffer.from(JSON.stringify(status)), () => this.#webSocket.close(1000));
@@ -121,7 +121,7 @@ class Channels {
 
   #output(channel: number): Writable {
     const output = new Writable({ write: (chunk: Buffer, _encoding, done) => this.#send(channel, chunk, done) });
-    // A client that is gone is no error of the command.
+    // A disconnected client is not an error of the command.
     output.on('error', () => {});
     this.#outputs.push(output);
     return output;

@@ -95,7 +95,7 @@ it('while the API server does not respond, requests are refused, and the log say
   ]);
 });
 
-it('tokens are in no log entry', async () => {
+it('no log entry contains a token', async () => {
   await using server = await TestServer.start();
   server.reviews.tokens.set('secret-1', { username: 'other' });
   await server.get('/pods', { token: 'secret-1' });
@@ -121,14 +121,14 @@ describe('client certificates', () => {
     });
   });
 
-  it('another certificate is refused, also if anonymous requests are accepted', async () => {
+  it('a certificate of another CA is refused, even if anonymous requests are accepted', async () => {
     await using server = await TestServer.start({ authentication: { ...authentication, anonymous: true } });
     server.reviews.allows = () => true;
     expect((await server.get('/pods', { token: undefined as never, certificate: otherCertificate })).status).toBe(401);
     expect((await server.get('/pods', { token: undefined as never })).status).toBe(200);
   });
 
-  it('a client with another certificate may have a token', async () => {
+  it('a client with a certificate of another CA can authenticate with a token', async () => {
     await using server = await TestServer.start({ authentication });
     expect((await server.get('/pods', { certificate: otherCertificate })).status).toBe(200);
   });
@@ -142,7 +142,7 @@ describe('anonymous requests', () => {
     expect(server.reviews.of('SubjectAccessReview')[0]).toMatchObject({ groups: ['system:unauthenticated'] });
   });
 
-  it('a request with a wrong token is no anonymous one', async () => {
+  it('a request with a wrong token is refused, not treated as anonymous', async () => {
     await using server = await TestServer.start({
       authentication: { anonymous: true },
       authorization: { mode: 'AlwaysAllow' },

@@ -71,7 +71,7 @@ it('/metrics/resource has the metrics of the kubelet', async () => {
   );
 });
 
-it('while the runtime does not respond, summary fails, metrics say so, and so does the log, once', async () => {
+it('while the runtime does not respond, /stats/summary fails, /metrics/resource reports it, and the log says so once', async () => {
   await using server = await serverWith(async () => Promise.reject(new Error('connection refused')));
   expect(await server.get('/stats/summary')).toMatchObject({
     status: 500,

@@ -105,7 +105,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
     expect(await client.status()).toMatchObject({ status: 'Success' });
   });
 
-  it('an exit code and an error are in the status', async () => {
+  it('the status has the exit code or the error', async () => {
     let result: () => number = () => 7;
     await using server = await serverWith({ exec: async () => result() });
     expect(await (await new Client(server).open()).status()).toEqual({
@@ -124,7 +124,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
     });
   });
 
-  it('passes on the size of the terminal, and ignores what is no size', async () => {
+  it('passes on the size of the terminal, and ignores an invalid size', async () => {
     const sizes: unknown[] = [];
     const exec: StreamingRuntime['exec'] = (_id, _command, io) =>
       new Promise((resolve) => {

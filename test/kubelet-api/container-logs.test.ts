@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { containerIDForLogs } from '../../src/kubelet-api/container-log-status.ts';
+import { containerIDForLogs } from '../../src/kubelet-api/container-logs.ts';
 
 const ended = { terminated: { exitCode: 0, containerID: 'containerd://last' } };
 const unknownEnd = { terminated: { exitCode: 0 } };
