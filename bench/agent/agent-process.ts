@@ -1,4 +1,3 @@
-import type { Container } from 'kubelet-status-manager';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
 import { NodeDirectory } from '../../examples/node-agent/process-runtime/node-directory.ts';
@@ -13,9 +12,13 @@ export async function startAgent(directory: string, client: KubeConfigObject): P
   const runtime = await ProcessRuntime.open({
     directory: new NodeDirectory(directory),
     podIPs: addresses,
-    resolveCommand: async (_pod, { command }: Container) => {
-      const [file = '', ...args] = command ?? [];
-      return { file, args, env: { PATH: process.env['PATH'] ?? '' }, workingDir: undefined };
+    helper: {
+      generateRunContainerOptions: async (_pod, { command = [], args = [] }) => ({
+        command,
+        args,
+        envs: [],
+        mounts: [],
+      }),
     },
   });
   const agent = createNodeAgent({ nodeName, client, runtime, node: { addresses }, logger: quietLogger });

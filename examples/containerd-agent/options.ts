@@ -23,7 +23,17 @@ export interface ContainerdAgentOptions {
   readonly imageGcLowThreshold: number;
   /** Thresholds by signal. */
   readonly evictionHard: Readonly<Record<string, string>>;
+  readonly evictionSoft: Readonly<Record<string, string>>;
+  /** Milliseconds, by signal. */
+  readonly evictionSoftGracePeriod: Readonly<Record<string, number>>;
+  readonly evictionMaxPodGracePeriod: number;
+  /** Amounts by signal. */
+  readonly evictionMinimumReclaim: Readonly<Record<string, string>>;
+  /** Milliseconds. */
+  readonly evictionPressureTransitionPeriod: number;
   readonly cgroupRoot: string;
+  /** -1: no limit. */
+  readonly podMaxPids: number;
   readonly podManifestPath?: string;
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
@@ -127,10 +137,40 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
         .default(readThresholds(defaultEvictionHard), defaultEvictionHard)
         .argParser(readThresholds),
     )
+    .addOption(
+      new Option('--eviction-soft <signal<amount,…>', 'when pods are evicted after a grace period')
+        .default({}, 'never')
+        .argParser(readThresholds),
+    )
+    .addOption(
+      new Option('--eviction-soft-grace-period <signal=duration,…>', 'grace period of each soft threshold, like 1m30s')
+        .default({}, 'none')
+        .argParser((text) => readBySignal(text, readDuration)),
+    )
+    .addOption(
+      new Option('--eviction-max-pod-grace-period <seconds>', 'longest grace period of pods at a soft threshold')
+        .default(0)
+        .argParser(readInteger(0, 86_400)),
+    )
+    .addOption(
+      new Option('--eviction-minimum-reclaim <signal=amount,…>', 'how much more than a threshold must become available')
+        .default({}, 'nothing')
+        .argParser((text) => readBySignal(text, String)),
+    )
+    .addOption(
+      new Option('--eviction-pressure-transition-period <duration>', 'how long the Node reports pressure after its end')
+        .default(300_000, '5m')
+        .argParser(readDuration),
+    )
     .option(
       '--cgroup-root <cgroup>',
       'the cgroup of all pods, with cgroupfs; "" leaves cgroups to the runtime',
       '/kubepods',
+    )
+    .addOption(
+      new Option('--pod-max-pids <number>', 'how many processes a pod may have; -1 for no limit')
+        .default(-1)
+        .argParser((text) => (text === '-1' ? -1 : readInteger(1, 4_194_304)(text))),
     )
     .option('--pod-manifest-path <directory>', 'manifests of static pods')
     .addOption(
@@ -246,6 +286,28 @@ function readThresholds(text: string): Record<string, string> {
     thresholds[signal] = amount!;
   }
   return thresholds;
+}
+
+function readBySignal<Value>(text: string, readValue: (text: string) => Value): Record<string, Value> {
+  const values: Record<string, Value> = {};
+  for (const entry of text.split(',').filter(Boolean)) {
+    const [, signal, value] = /^([\w.]+)=(.+)$/.exec(entry) ?? [];
+    if (signal === undefined) throw new InvalidArgumentError(`Expected signal=value, got "${entry}".`);
+    values[signal] = readValue(value!);
+  }
+  return values;
+}
+
+/** Milliseconds. Source: Go `time.ParseDuration`, without units below milliseconds. */
+function readDuration(text: string): number {
+  const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+  if (text === '0') return 0;
+  if (!/^(\d+(\.\d+)?(h|ms|m|s))+$/.test(text))
+    throw new InvalidArgumentError(`Expected a duration like 1m30s, got "${text}".`);
+  return [...text.matchAll(/([\d.]+)(h|ms|m|s)/g)].reduce(
+    (ms, [, amount, unit]) => ms + Number(amount) * unitMs[unit!]!,
+    0,
+  );
 }
 
 function readTaints(text: string): TaintOption[] {

@@ -5,11 +5,12 @@ import {
   APIEventRecorder,
   createEventClient,
   createNodeAgent,
+  createRuntimeHelper,
   fileSource,
   type NodeAgentNode,
   serveAgent,
 } from 'kubelet-status-manager/agent';
-import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
+import { createCRIRuntime } from 'kubelet-status-manager/cri';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { type KubeletAPIOptions, serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
@@ -39,7 +40,7 @@ export async function startAgent(
   const addresses = options.nodeIp ?? (nodeIP === undefined ? [] : [nodeIP]);
   for (const folder of [rootDirectory, podLogsDirectory]) await inStep(folder, mkdir(folder, { recursive: true }));
   // Only one agent at a time can open the journal, so only one can use the directory.
-  const journal = await inStep(`--root-dir ${rootDirectory}`, fileJournal(join(rootDirectory, 'journal')));
+  const journal = await inStep(`--root-dir ${rootDirectory}`, fileJournal(join(rootDirectory, 'journal'), { logger }));
   const capacity = await machineCapacity(rootDirectory, options.maxPods);
   const forPods = allocatable(capacity, options.evictionHard);
 
@@ -69,6 +70,7 @@ export async function startAgent(
       containerLogMaxSizeBytes: options.containerLogMaxSize,
       containerLogMaxFiles: options.containerLogMaxFiles,
       cgroupRoot: cgroupRoot || undefined,
+      podPidsLimit: options.podMaxPids === -1 ? undefined : options.podMaxPids,
       logger,
     }),
   );
@@ -99,7 +101,15 @@ export async function startAgent(
       highThresholdPercent: options.imageGcHighThreshold,
       lowThresholdPercent: options.imageGcLowThreshold,
     },
-    eviction: { hard: options.evictionHard, rootDirectory },
+    eviction: {
+      hard: options.evictionHard,
+      soft: options.evictionSoft,
+      softGracePeriodMs: options.evictionSoftGracePeriod,
+      maxPodGracePeriodSeconds: options.evictionMaxPodGracePeriod,
+      minimumReclaim: options.evictionMinimumReclaim,
+      pressureTransitionPeriodMs: options.evictionPressureTransitionPeriod,
+      rootDirectory,
+    },
     allowedUnsafeSysctls: options.allowedUnsafeSysctls,
     eventRecorder,
     journal,

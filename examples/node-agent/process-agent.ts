@@ -9,6 +9,7 @@ import {
 import {
   apiSource,
   createNodeAgent,
+  createRuntimeHelper,
   type EventRecorder,
   fileSource,
   type NodeAgent,
@@ -17,9 +18,6 @@ import {
 import type { HTTPPodClient } from 'kubelet-status-manager/http';
 import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
-import { createConfigObjects } from './pod-config/config-objects.ts';
-import { resolveContainerCommand } from './pod-config/container-command.ts';
-import { Volumes } from './pod-config/volumes.ts';
 import { ProcessRuntime } from './process-runtime/process-runtime.ts';
 import type { RootDirectory } from './root-directory.ts';
 
@@ -51,19 +49,16 @@ export interface ProcessAgent {
  * @throws AgentError when another agent uses the directory
  */
 export async function createProcessAgent(options: ProcessAgentOptions): Promise<ProcessAgent> {
-  const { nodeName, addresses, podClient, podManifestPath, root, clock, logger } = options;
-  const node = { nodeName, addresses };
+  const { nodeName, addresses, podClient, podManifestPath, root, eventRecorder, clock, logger } = options;
   // Only one agent at a time can open the journal, so only one can use the directory.
   const journal = await fileJournal(root.journalDirectory).catch((error: unknown) => {
     throw AgentError.from(error, `--root-dir ${root.path}`);
   });
-  const configObjects = createConfigObjects(podClient.transport);
-  const runtime = await ProcessRuntime.open({
-    directory: root.node,
-    resolveCommand: (pod, container) => resolveContainerCommand(pod, container, configObjects, node),
-    podIPs: addresses,
-    clock,
+  const helper = createRuntimeHelper({
+    ...{ client: podClient, rootDirectory: root.path, mounts: false, hostIPs: addresses },
+    ...{ eventRecorder, clock, logger },
   });
+  const runtime = await ProcessRuntime.open({ directory: root.node, helper, podIPs: addresses, clock });
   const agent = createNodeAgent({
     nodeName,
     client: podClient,
@@ -75,8 +70,8 @@ export async function createProcessAgent(options: ProcessAgentOptions): Promise<
         : [fileSource({ path: podManifestPath, parse: (text) => parse(text) as unknown })]),
     ],
     node: options.node,
-    volumeManager: new Volumes({ directory: root.node, configObjects, node, clock, logger }),
-    eventRecorder: options.eventRecorder,
+    volumeManager: helper.volumeManager,
+    eventRecorder,
     journal,
     allocationState: await openCheckpointState(root.allocatedDirectory),
     actuatedState: await openCheckpointState(root.actuatedDirectory),

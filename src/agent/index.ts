@@ -24,6 +24,10 @@ export type {
 export { ContainerConfigError, ImageError } from './runtime/container-runtime.ts';
 export type { RuntimeContainerStatus, RuntimeSandboxStatus } from './runtime/runtime-pod-status.ts';
 
+// Environment, volumes and DNS of pods, for any runtime
+export { createRuntimeHelper, type RuntimeHelperOptions } from './runtime-helper/create-runtime-helper.ts';
+export type { RuntimeHelper } from './runtime-helper/runtime-helper.ts';
+
 // Volumes, probes and hooks
 export type { VolumeManager } from './pod-workers/agent-pod-syncer.ts';
 export type { Prober, ProbeRequest } from './prober/prober.ts';

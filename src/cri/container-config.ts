@@ -1,4 +1,3 @@
-import { expandReferences } from '../agent/container-options/expand-references.ts';
 import type { RunContainerOptions } from '../agent/container-options/run-container-options.ts';
 import type { ContainerConfig } from '../agent/runtime/container-runtime.ts';
 import type { CRIRequest } from './cri-messages.ts';
@@ -25,16 +24,13 @@ export function generateContainerConfig(
 ): CRIRequest<'ContainerConfig'> {
   const container = specContainer as RunnableContainer;
   verifyRunAsNonRoot(pod, container, settings.imageUser);
-  const { envs, mounts } = settings.options;
-  const values = new Map(envs.map(({ name, value }) => [name, value]));
-  const expand = (texts: readonly string[] = []): string[] =>
-    texts.map((text) => expandReferences(text, (name) => values.get(name)));
+  const { command, args, envs, mounts } = settings.options;
   const stopSignal = container.lifecycle?.stopSignal;
   return {
     metadata: { name: container.name, attempt },
     image: { image: imageRef ?? container.image, user_specified_image: container.image },
-    command: expand(container.command),
-    args: expand(container.args),
+    command,
+    args,
     working_dir: container.workingDir,
     envs: envs.map(({ name, value }) => ({ key: name, value: Buffer.from(value) })),
     mounts: [...mounts.map(toCRIMount), ...settings.moreMounts],

@@ -82,7 +82,7 @@ export class ContainerLogManager {
   async #rotate(containerID: string, path: string): Promise<void> {
     const { maxFiles, clock, reopenContainerLog } = this.#options;
     const { inUse, unused } = await rotatedLogs(path);
-    // The log itself and the file that it becomes count, too. The oldest are removed first, so that readers keep up.
+    // The log itself and the file that it becomes count, too. The oldest files are removed first.
     const excess = inUse.slice(0, Math.max(0, inUse.length - (maxFiles - 2)));
     for (const file of [...unused, ...excess]) await rm(file);
     for (const file of inUse.slice(excess.length)) if (!file.endsWith('.gz')) await compress(file);

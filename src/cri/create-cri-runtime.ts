@@ -6,7 +6,7 @@ import type { Logger } from '../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { CRIClient } from './cri-client.ts';
 import { CRIRuntime } from './cri-runtime.ts';
-import type { RuntimeHelper } from './runtime-helper.ts';
+import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 
 /** Options of `createCRIRuntime`. */
 export interface CRIRuntimeOptions {
@@ -31,6 +31,8 @@ export interface CRIRuntimeOptions {
    * driver: the runtime decides, and only containers have limits.
    */
   readonly cgroupRoot?: string | undefined;
+  /** How many processes a pod may have. Needs `cgroupRoot`. Default: no limit. kubelet: `podPidsLimit`. */
+  readonly podPidsLimit?: number | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** Default: pino at level `warn`. */
@@ -66,6 +68,11 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
     refuseOption('containerLogMaxSizeBytes', 'a number above 0', containerLogMaxSizeBytes);
   if (!(Number.isInteger(containerLogMaxFiles) && containerLogMaxFiles >= 2))
     refuseOption('containerLogMaxFiles', 'an integer ≥ 2', containerLogMaxFiles);
+  const { podPidsLimit } = options;
+  if (podPidsLimit !== undefined && !(Number.isInteger(podPidsLimit) && podPidsLimit >= 1))
+    refuseOption('podPidsLimit', 'an integer ≥ 1', podPidsLimit);
+  if (podPidsLimit !== undefined && cgroupRoot === undefined)
+    refuseOption('podPidsLimit', 'absent, as there is no `cgroupRoot`', podPidsLimit);
   const helper = requirePort('helper', options.helper, [
     'generateRunContainerOptions',
     'getPodDNS',
@@ -85,6 +92,7 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       containerLogMaxSizeBytes,
       containerLogMaxFiles,
       cgroupRoot,
+      podPidsLimit,
       helper,
       machine: { memoryBytes: totalmem(), hasCgroup2: existsSync('/sys/fs/cgroup/cgroup.controllers') },
       clock: resolveClock(options.clock),

@@ -27,7 +27,8 @@ export class CRIError extends Error {
   readonly code: string;
 
   constructor({ code, details, message }: ServiceError) {
-    super(details || message);
+    // grpc-js ends its own messages with an empty note.
+    super((details || message).replace(/\. Resolution note: $/, ''));
     this.code = goCodeName(code);
   }
 
@@ -132,7 +133,7 @@ export class CRIClient {
   }
 }
 
-/** `NOT_FOUND` → `NotFound`. Go spells one of them differently. */
+/** `NOT_FOUND` → `NotFound`. Go formats one code differently. */
 function goCodeName(code: number): string {
   const name = status[code];
   if (name === undefined) return `Code(${code})`;

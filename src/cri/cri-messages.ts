@@ -326,6 +326,12 @@ export const criMessages = {
     annotations: [4, 'map string'],
   },
   UpdateContainerResourcesResponse: {},
+  UpdatePodSandboxResourcesRequest: {
+    pod_sandbox_id: [1, 'string'],
+    overhead: [2, 'LinuxContainerResources'],
+    resources: [3, 'LinuxContainerResources'],
+  },
+  UpdatePodSandboxResourcesResponse: {},
   ExecSyncRequest: { container_id: [1, 'string'], cmd: [2, 'repeated string'], timeout: [3, 'int64'] },
   ExecSyncResponse: { stdout: [1, 'bytes'], stderr: [2, 'bytes'], exit_code: [3, 'int32'] },
   ExecRequest: {
@@ -478,6 +484,11 @@ export const criMethods = {
   ListContainers: ['RuntimeService', 'ListContainersRequest', 'ListContainersResponse'],
   ContainerStatus: ['RuntimeService', 'ContainerStatusRequest', 'ContainerStatusResponse'],
   UpdateContainerResources: ['RuntimeService', 'UpdateContainerResourcesRequest', 'UpdateContainerResourcesResponse'],
+  UpdatePodSandboxResources: [
+    'RuntimeService',
+    'UpdatePodSandboxResourcesRequest',
+    'UpdatePodSandboxResourcesResponse',
+  ],
   ReopenContainerLog: ['RuntimeService', 'ReopenContainerLogRequest', 'ReopenContainerLogResponse'],
   ExecSync: ['RuntimeService', 'ExecSyncRequest', 'ExecSyncResponse'],
   Exec: ['RuntimeService', 'ExecRequest', 'ExecResponse'],

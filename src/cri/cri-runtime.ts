@@ -12,6 +12,7 @@ import {
   type PulledImage,
   type RuntimeCondition,
   type RuntimeEvent,
+  type RuntimeEventType,
   type RuntimePod,
 } from '../agent/runtime/container-runtime.ts';
 import type { NodeStatus } from '../agent/node/node-types.ts';
@@ -42,7 +43,9 @@ import { ensurePodCgroup, removePodCgroups, updatePodCgroup } from './pod-cgroup
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
-import type { RuntimeHelper } from './runtime-helper.ts';
+import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
+import type { ResourceConfig } from './resource-config.ts';
+import { updatePodSandboxResources, updateSandboxResourcesRequest } from './sandbox-resources.ts';
 import { generatePodSandboxConfig } from './sandbox-config.ts';
 import { readTerminationMessage } from './termination-message.ts';
 
@@ -56,6 +59,7 @@ export interface CRIRuntimeSettings {
   readonly containerLogMaxSizeBytes: number;
   readonly containerLogMaxFiles: number;
   readonly cgroupRoot: string | undefined;
+  readonly podPidsLimit: number | undefined;
   readonly helper: RuntimeHelper;
   readonly machine: MachineResources;
   readonly clock: Clock;
@@ -82,6 +86,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
   /** Container or sandbox → the pod's UID, for events. */
   readonly #owners = new Map<string, string>();
+  /** Containers and sandboxes that a call is starting or stopping → the event of it, which tells the agent nothing new. */
+  readonly #expectedEvents = new Map<string, RuntimeEventType>();
   /** Created containers that have not been started → the link to their log, and the log. */
   readonly #logLinks = new Map<string, readonly [link: string, log: string]>();
   /** Running containers → their log. */
@@ -138,13 +144,20 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   /** Creates the pod's cgroup with the limits of the pod; without `cgroupRoot`, the runtime does, without limits. */
   async preparePod(pod: ValidPod): Promise<void> {
-    const { cgroupRoot, logger } = this.#settings;
-    if (cgroupRoot !== undefined) await ensurePodCgroup(pod, { cgroupRoot, logger });
+    const { cgroupRoot, podPidsLimit, logger } = this.#settings;
+    if (cgroupRoot !== undefined) await ensurePodCgroup(pod, { cgroupRoot, podPidsLimit, logger });
   }
 
-  async updatePodResources(pod: ValidPod, step: 'before' | 'after'): Promise<void> {
-    const { cgroupRoot } = this.#settings;
-    if (cgroupRoot !== undefined) await updatePodCgroup(pod, step, { cgroupRoot });
+  async updatePodResources(
+    pod: ValidPod,
+    step: 'before' | 'after',
+    { sandboxID = '', signal }: CallOptions & { readonly sandboxID?: string | undefined } = {},
+  ): Promise<void> {
+    const { cgroupRoot, client } = this.#settings;
+    if (cgroupRoot === undefined) return;
+    const updateSandbox = (config: ResourceConfig): Promise<void> =>
+      updatePodSandboxResources(client, updateSandboxResourcesRequest(pod, sandboxID, config), { signal });
+    await updatePodCgroup(pod, step, { cgroupRoot, updateSandbox });
   }
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
@@ -159,7 +172,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async stopPodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
-    await ignoreNotFound(this.#client.call('StopPodSandbox', { pod_sandbox_id: id }, { signal }));
+    const call = this.#client.call('StopPodSandbox', { pod_sandbox_id: id }, { signal });
+    await this.#expectEvent('stopped', id, ignoreNotFound(call));
   }
 
   async removePodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
@@ -170,18 +184,26 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const { pod, sandboxID = '' } = config;
     const container = config.container as RunnableContainer;
     const { helper, machine, rootDirectory, podLogsDirectory } = this.#settings;
-    const sandbox = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: sandboxID }, { signal });
-    const { metadata } = sandbox.status ?? {};
     const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
+    const [sandboxAttempt, nextRun, options, imageUser] = await Promise.all([
+      this.#sandboxAttempt(sandboxID, signal),
+      calcRestartCountByLogDir(logs),
+      helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
+      this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
+    ]);
     // Never overwrites the log of a run that neither containerd nor the agent remembers.
-    const attempt = Math.max(config.attempt, await calcRestartCountByLogDir(logs));
-    await mkdir(logs, { recursive: true, mode: 0o755 });
+    const attempt = Math.max(config.attempt, nextRun);
+    const [moreMounts, sandboxConfig] = await Promise.all([
+      this.#terminationMessageMount(pod, container),
+      this.#sandboxConfig(pod, sandboxAttempt),
+      mkdir(logs, { recursive: true, mode: 0o755 }),
+    ]);
     const containerConfig = generateContainerConfig(
       { ...config, attempt },
       {
-        options: await helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
-        moreMounts: await this.#terminationMessageMount(pod, container),
-        imageUser: await this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
+        options,
+        moreMounts,
+        imageUser,
         targetID: config.targetContainerID === undefined ? undefined : bareID(config.targetContainerID),
         seccompProfileRoot: join(rootDirectory, 'seccomp'),
         machine,
@@ -189,11 +211,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     );
     const { container_id: id } = await this.#client.call(
       'CreateContainer',
-      {
-        pod_sandbox_id: sandboxID,
-        config: containerConfig,
-        sandbox_config: await this.#sandboxConfig(pod, metadata?.attempt ?? 0),
-      },
+      { pod_sandbox_id: sandboxID, config: containerConfig, sandbox_config: sandboxConfig },
       { signal },
     );
     this.#owners.set(id, pod.metadata.uid);
@@ -204,7 +222,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async startContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
     const id = bareID(containerID);
-    await this.#client.call('StartContainer', { container_id: id }, { signal });
+    await this.#expectEvent('started', id, this.#client.call('StartContainer', { container_id: id }, { signal }));
     const link = this.#logLinks.get(id);
     this.#logLinks.delete(id);
     // Only log collectors need the link.
@@ -212,8 +230,9 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
-    const request = { container_id: bareID(containerID), timeout: Math.trunc(gracePeriodSeconds) };
-    await ignoreNotFound(this.#client.call('StopContainer', request, { signal }));
+    const id = bareID(containerID);
+    const request = { container_id: id, timeout: Math.trunc(gracePeriodSeconds) };
+    await this.#expectEvent('stopped', id, ignoreNotFound(this.#client.call('StopContainer', request, { signal })));
   }
 
   async removeContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
@@ -245,15 +264,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     timeoutMs: number,
     { signal }: CallOptions = {},
   ): Promise<ExecResult> {
-    const { exit_code, stdout, stderr } = await this.#client.call(
-      'ExecSync',
-      {
-        container_id: bareID(containerID),
-        cmd: command,
-        timeout: timeoutMs >= noTimeoutMs ? 0 : Math.ceil(timeoutMs / 1000),
-      },
-      { signal },
-    );
+    const request = {
+      container_id: bareID(containerID),
+      cmd: command,
+      timeout: timeoutMs >= noTimeoutMs ? 0 : Math.ceil(timeoutMs / 1000),
+    };
+    // Part of Events about probes and hooks.
+    const { exit_code, stdout, stderr } = await withGoMessage(this.#client.call('ExecSync', request, { signal }));
     return { exitCode: exit_code, stdout: textOf(stdout), stderr: textOf(stderr) };
   }
 
@@ -309,8 +326,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return this.#images.removeImage(imageID, options);
   }
 
-  subscribe(listener: (event: RuntimeEvent) => void): () => void {
+  subscribe(
+    listener: (event: RuntimeEvent) => void,
+    onComplete: (areComplete: boolean) => void = () => {},
+  ): () => void {
     const events = new RuntimeEvents({
+      onComplete,
       client: this.#client,
       clock: this.#settings.clock,
       logger: this.#settings.logger,
@@ -318,6 +339,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
         const podUID = this.#owners.get(id);
         return podUID === undefined ? undefined : { podUID, isSandbox: this.#sandboxes.has(id) };
       },
+      isExpected: (id, type) => this.#expectedEvents.get(id) === type,
       hasEnded: (id) => this.#hasEnded(id),
       onEvent: (id, { type, podUID, isSandbox }) => {
         this.#containers.delete(id);
@@ -417,6 +439,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return status;
   }
 
+  async #sandboxAttempt(id: string, signal: AbortSignal | undefined): Promise<number> {
+    const known = this.#sandboxes.get(id)?.status.attempt;
+    if (known !== undefined) return known;
+    const { status } = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal });
+    return status?.metadata?.attempt ?? 0;
+  }
+
   async #containerStatus(
     id: string,
     signal: AbortSignal | undefined,
@@ -450,6 +479,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       logs.push({ containerID: id, path });
     }
     return logs;
+  }
+
+  /** The worker that makes the call has the pod inspected after it. An event would do so too early. */
+  async #expectEvent(type: RuntimeEventType, id: string, call: Promise<unknown>): Promise<void> {
+    this.#expectedEvents.set(id, type);
+    try {
+      await call;
+    } finally {
+      this.#expectedEvents.delete(id);
+    }
   }
 
   async #hasEnded(id: string): Promise<boolean> {

@@ -65,6 +65,17 @@ export function containerLinuxResources(
   };
 }
 
+/** What the sandbox itself needs; of it, requests and limits are the same. Source: kubelet `convertOverheadToLinuxResources`. */
+export function overheadLinuxResources({ spec }: Pod): CRIRequest<'LinuxContainerResources'> {
+  const cpu = milliCPUOf(spec?.overhead?.['cpu']);
+  return {
+    cpu_shares: milliCPUToShares(cpu),
+    cpu_period: quotaPeriod,
+    cpu_quota: milliCPUToQuota(cpu),
+    memory_limit_in_bytes: bytesOf(spec?.overhead?.['memory']),
+  };
+}
+
 /**
  * The resources of all containers of a pod; a VM-based runtime sizes its virtual machines with them. Source: kubelet
  * `calculateSandboxResources`.

@@ -10,32 +10,43 @@ import { podCgroupParent } from './sandbox-config.ts';
 const cgroupMountPoint = '/sys/fs/cgroup';
 
 interface Limit {
-  readonly controller: 'cpu' | 'memory';
+  readonly controller: 'cpu' | 'memory' | 'pids';
   readonly file: string;
   readonly format: (value: number) => string;
   /** The order of two contents; without a limit Infinity. */
   readonly parse: (text: string) => number;
+  /** The value of a content, in the unit of `ResourceConfig`. Default: as parsed. */
+  readonly toConfig?: (parsed: number) => number;
 }
 
 type Limits = Readonly<Record<keyof ResourceConfig, Limit>>;
 
 const limitOf = (text: string): number => (/^(max|-1)\b/.test(text) ? Number.POSITIVE_INFINITY : Number.parseInt(text));
 
+const pidsLimit: Limit = { controller: 'pids', file: 'pids.max', format: String, parse: limitOf };
+
 const cgroup1: Limits = {
+  pidsLimit,
   memory: { controller: 'memory', file: 'memory.limit_in_bytes', format: String, parse: limitOf },
   cpuQuota: { controller: 'cpu', file: 'cpu.cfs_quota_us', format: String, parse: limitOf },
   cpuShares: { controller: 'cpu', file: 'cpu.shares', format: String, parse: Number },
 };
 
 const cgroup2: Limits = {
+  pidsLimit,
   memory: { controller: 'memory', file: 'memory.max', format: String, parse: limitOf },
   cpuQuota: { controller: 'cpu', file: 'cpu.max', format: (quota) => `${quota} ${quotaPeriod}`, parse: limitOf },
-  cpuShares: { controller: 'cpu', file: 'cpu.weight', format: cpuWeight, parse: Number },
+  cpuShares: { controller: 'cpu', file: 'cpu.weight', format: cpuWeight, parse: Number, toConfig: sharesOfWeight },
 };
 
 /** Source: kubelet `getCPUWeight`. */
 function cpuWeight(shares: number): string {
   return String(1 + Math.trunc(((shares - 2) * 9999) / 262_142));
+}
+
+/** Source: kubelet `cpuWeightToCPUShares`. */
+function sharesOfWeight(weight: number): number {
+  return Math.trunc(((weight - 1) * 262_142) / 9999) + 2;
 }
 
 /** The controllers that a pod's cgroup is created for; the runtime creates it for the others with the sandbox. */
@@ -52,7 +63,7 @@ const controllers = ['cpu', 'memory', 'pids'];
  */
 export async function ensurePodCgroup(
   pod: ValidPod,
-  { cgroupRoot, logger, mountPoint = cgroupMountPoint }: PodCgroupOptions & { readonly logger: Logger },
+  { cgroupRoot, logger, podPidsLimit, mountPoint = cgroupMountPoint }: NewPodCgroupOptions,
 ): Promise<void> {
   const cgroup = podCgroupParent(pod, cgroupRoot);
   const folders = await controllerFolders(mountPoint);
@@ -65,7 +76,7 @@ export async function ensurePodCgroup(
   try {
     const besteffort = join(cgroupRoot, 'besteffort');
     if (dirname(cgroup) === besteffort) await setLimits(besteffort, resourceConfigForPod(pod), mountPoint);
-    await setLimits(cgroup, resourceConfigForPod(pod), mountPoint);
+    await setLimits(cgroup, { ...resourceConfigForPod(pod), pidsLimit: podPidsLimit }, mountPoint);
   } catch (error) {
     logger.error({ pod: `${namespace}/${name}`, podUID, reason: reasonOf(error) }, 'Failed to limit the pod cgroup');
   }
@@ -73,7 +84,8 @@ export async function ensurePodCgroup(
 
 /**
  * Raises the limits of a pod's cgroup before its containers are resized, and lowers them after. A limit that the pod no
- * longer has stays. Rejects if the memory limit would be lowered below the usage. Source: kubelet `doPodResizeAction`.
+ * longer has stays. Rejects if the memory limit would be lowered below the usage, or if the runtime, which is told first,
+ * refuses a limit. Source: kubelet `doPodResizeAction`.
  *
  * Divergence: for the kubelet, a limit of a cgroup without one is always raised; cgroup v1 refuses it if a container has
  * more until it is resized.
@@ -81,11 +93,12 @@ export async function ensurePodCgroup(
 export async function updatePodCgroup(
   pod: ValidPod,
   step: 'before' | 'after',
-  { cgroupRoot, mountPoint = cgroupMountPoint }: PodCgroupOptions,
+  { cgroupRoot, updateSandbox = async () => {}, mountPoint = cgroupMountPoint }: UpdatePodCgroupOptions,
 ): Promise<void> {
   const cgroup = podCgroupParent(pod, cgroupRoot);
   const limits = limitsOf(mountPoint);
   const config = resourceConfigForPod(pod);
+  let applied = { ...config, ...(await readConfig(cgroup, mountPoint)) };
   const names = ['memory', 'cpuQuota', 'cpuShares'] as const;
   // Requests stay below limits at every moment.
   for (const name of step === 'before' ? names : names.toReversed()) {
@@ -95,14 +108,50 @@ export async function updatePodCgroup(
     const current = parse(await readFile(fileOf(limits[name], cgroup, mountPoint), 'utf8'));
     const desired = parse(format(value));
     if (step === 'before' && name === 'memory' && desired < current) await requireAboveUsage(value, cgroup, mountPoint);
-    if (step === 'before' ? desired > current : desired < current)
+    if (step === 'before' ? desired <= current : desired >= current) continue;
+    const changed = { ...applied, [name]: value };
+    await updateSandbox(changed);
+    try {
       await setLimits(cgroup, { [name]: value }, mountPoint);
+    } catch (error) {
+      await updateSandbox(applied).catch(() => {});
+      throw error;
+    }
+    applied = changed;
   }
 }
 
 interface PodCgroupOptions {
   readonly cgroupRoot: string;
   readonly mountPoint?: string | undefined;
+}
+
+interface NewPodCgroupOptions extends PodCgroupOptions {
+  readonly logger: Logger;
+  /** How many processes a pod may have. Default: no limit. */
+  readonly podPidsLimit?: number | undefined;
+}
+
+interface UpdatePodCgroupOptions extends PodCgroupOptions {
+  /** Called with all limits before one of them is written, and again with the earlier ones if that fails. */
+  readonly updateSandbox?: ((config: ResourceConfig) => Promise<void>) | undefined;
+}
+
+/** The limits of a pod's cgroup. Without one, the quota is -1, and memory is absent. */
+async function readConfig(cgroup: string, mountPoint: string): Promise<Partial<ResourceConfig>> {
+  const { memory, cpuQuota, cpuShares } = limitsOf(mountPoint);
+  const read = async (limit: Limit): Promise<number> => {
+    const parsed = limit.parse(await readFile(fileOf(limit, cgroup, mountPoint), 'utf8'));
+    return limit.toConfig?.(parsed) ?? parsed;
+  };
+  const bytes = await read(memory);
+  const quota = await read(cpuQuota);
+  return {
+    // cgroup v1 shows a number that is close to 2^63.
+    memory: Number.isSafeInteger(bytes) ? bytes : undefined,
+    cpuQuota: Number.isFinite(quota) ? quota : -1,
+    cpuShares: await read(cpuShares),
+  };
 }
 
 /** Source: kubelet `validateMemoryResizeAction`. */

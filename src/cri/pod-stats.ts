@@ -95,7 +95,7 @@ async function listSandboxStats(
       return (await client.call('PodSandboxStats', { pod_sandbox_id: id }, { signal })).stats ?? [];
     } catch (error) {
       signal?.throwIfAborted();
-      // It has just ended.
+      // The sandbox has just ended.
       if (error instanceof CRIError) return [];
       throw error;
     }
@@ -204,7 +204,7 @@ function sumOf<Stats extends { readonly time: string }>(list: readonly (Stats | 
   for (const stats of present)
     for (const [name, value] of Object.entries(stats))
       if (typeof value === 'number') sum[name] = ((sum[name] as number | undefined) ?? 0) + value;
-  // The sum of what is available says nothing.
+  // Available bytes cannot be added up.
   delete sum['availableBytes'];
   return sum as unknown as Stats;
 }

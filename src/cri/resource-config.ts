@@ -11,6 +11,8 @@ export interface ResourceConfig {
   readonly cpuQuota?: number | undefined;
   /** Bytes. */
   readonly memory?: number | undefined;
+  /** Processes. Not a resource of the pod: the node sets it. */
+  readonly pidsLimit?: number | undefined;
 }
 
 /**

@@ -1,17 +1,18 @@
+import { type ServiceError, status } from '@grpc/grpc-js';
 import type { RuntimeEvent, RuntimeEventType } from '../agent/runtime/container-runtime.ts';
 import type { Clock, Timer } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import type { Logger } from '../shared/logger.ts';
 import { type ContainerdEvent, subscribeToContainerd } from './containerd-events.ts';
-import { type CRIClient, hasCode } from './cri-client.ts';
+import { type CRIClient, CRIError, hasCode } from './cri-client.ts';
 import type { CRIMessage } from './cri-messages.ts';
 
 const reconnectMs = 1000;
 /** A restart of the runtime is over sooner. */
 const logAfterMs = 10_000;
-/** Interval and number of polls until the CRI shows an exit. */
+/** Interval and number of polls until the CRI shows an exit: until the agent's relist finds it. */
 const exitPollMs = 25;
-const exitPolls = 40;
+const exitPolls = 400;
 
 const typeOfEvent: Readonly<Record<CRIMessage<'ContainerEventResponse'>['container_event_type'], RuntimeEventType>> = {
   CONTAINER_CREATED_EVENT: 'created',
@@ -26,14 +27,20 @@ export interface RuntimeEventsOptions {
   readonly logger: Logger;
   /** The pod of a container or sandbox, and whether it is a sandbox; undefined for one that is not known. */
   readonly ownerOf: (id: string) => { readonly podUID: string; readonly isSandbox: boolean } | undefined;
+  /** Whether the event is the result of a call in progress; it is dropped then. */
+  readonly isExpected: (id: string, type: RuntimeEventType) => boolean;
   /** Whether the CRI shows the container or sandbox as ended. */
   readonly hasEnded: (id: string) => Promise<boolean>;
   readonly onEvent: (id: string, event: Omit<RuntimeEvent, 'containerID'> & { readonly isSandbox: boolean }) => void;
+  /** Called with true at each event of a stream, also at one that `onEvent` is not called for, and with false when the stream ends. */
+  readonly onComplete: (areComplete: boolean) => void;
 }
 
 /**
  * Events of the runtime: CRI events, or containerd's own where it has no CRI events. The stream is reopened when it
- * ends; in the meantime the agent's relist finds the changes.
+ * ends; in the meantime the agent's relist finds the changes. A stream counts as complete from its first event on,
+ * because only that proves that the runtime sends any; each event asks for one more relist, because the runtime may show
+ * a change later than it sends the event.
  */
 export class RuntimeEvents {
   readonly #options: RuntimeEventsOptions;
@@ -65,8 +72,9 @@ export class RuntimeEvents {
   #connectToCRI(): void {
     const stream = this.#options.client.getContainerEvents();
     stream.on('data', (event: CRIMessage<'ContainerEventResponse'>) => {
-      const podUID = event.pod_sandbox_status?.metadata?.uid;
-      this.#emit(event.container_id, typeOfEvent[event.container_event_type], podUID);
+      const { container_id: id, container_event_type: eventType, pod_sandbox_status: sandbox } = event;
+      const type = typeOfEvent[eventType];
+      if (!this.#options.isExpected(id, type)) this.#emit(id, type, sandbox?.metadata?.uid);
     });
     this.#watch(stream);
   }
@@ -75,22 +83,33 @@ export class RuntimeEvents {
     const { stream, toEvent } = subscribeToContainerd(this.#options.client);
     stream.on('data', (envelope: Parameters<typeof toEvent>[0]) => {
       const event = toEvent(envelope);
-      if (event?.type === 'stopped') void this.#emitWhenEnded(event);
-      else if (event !== undefined) this.#emit(event.id, event.type);
+      if (event === undefined || this.#options.isExpected(event.id, event.type)) return;
+      if (event.type === 'stopped') void this.#emitWhenEnded(event);
+      else this.#emit(event.id, event.type);
     });
     this.#watch(stream);
   }
 
-  #watch(stream: { cancel(): void; on(event: string, listener: (error: Error) => void): unknown }): void {
+  #watch(stream: { cancel(): void; on(event: string, listener: (error: ServiceError) => void): unknown }): void {
     this.#stream = stream;
-    stream.on('data', () => this.#failures.succeeded());
+    let isComplete = false;
+    stream.on('data', () => {
+      this.#failures.succeeded();
+      if (this.#isStopped) return;
+      isComplete = true;
+      this.#options.onComplete(true);
+    });
+    // On an idle node no event comes for hours: a stream that stays open has recovered, too.
+    this.#timer = this.#options.clock.afterFunc(logAfterMs, () => this.#failures.succeeded());
     let hasEnded = false;
-    const onEnd = (error?: Error & { readonly code?: number }): void => {
+    const onEnd = (error?: ServiceError): void => {
       if (hasEnded || this.#isStopped) return;
       hasEnded = true;
-      const isUnimplemented = error !== undefined && this.#hasCRIEvents && error.code === unimplemented;
+      this.#timer?.stop();
+      if (isComplete) this.#options.onComplete(false);
+      const isUnimplemented = this.#hasCRIEvents && error?.code === status.UNIMPLEMENTED;
       if (isUnimplemented) this.#hasCRIEvents = false;
-      else this.#failures.failed(error ?? new Error('The stream ended'));
+      else this.#failures.failed(error === undefined ? new Error('The stream ended') : new CRIError(error));
       this.#timer = this.#options.clock.afterFunc(isUnimplemented ? 0 : reconnectMs, () => this.#connect());
     };
     stream.on('error', onEnd);
@@ -117,6 +136,3 @@ export class RuntimeEvents {
     this.#options.onEvent(id, { type, podUID: uid, isSandbox: owner?.isSandbox ?? false });
   }
 }
-
-/** gRPC's code `UNIMPLEMENTED`. */
-const unimplemented = 12;

@@ -3,7 +3,7 @@ import type { ValidPod } from '../kube/types.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newPodLabels, podLogsDirectoryName } from './labels.ts';
-import { sandboxLinuxResources } from './linux-resources.ts';
+import { overheadLinuxResources, sandboxLinuxResources } from './linux-resources.ts';
 import { type RunnablePodSpec, runnableSpec } from './pod-spec.ts';
 import { sandboxSecurityContext } from './security-context.ts';
 
@@ -36,6 +36,7 @@ export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSetting
         (spec.securityContext?.sysctls ?? []).map((sysctl) => [normalizeSysctl(sysctl.name), sysctl.value]),
       ),
       security_context: sandboxSecurityContext(pod),
+      ...(pod.spec?.overhead != null && { overhead: overheadLinuxResources(pod) }),
       resources: sandboxLinuxResources(pod),
     },
   };

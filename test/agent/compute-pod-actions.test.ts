@@ -667,11 +667,12 @@ describe('TestComputePodActionsForPodResize', () => {
   const small = limits('100m', '100Mi');
   const large = limits('200m', '200Mi');
   type Actuated = Readonly<Record<string, ResourceRequirementsInput>>;
+  type ResizeCase = Pick<Case, 'spec' | 'runs'> & { readonly actuatedPod?: ResourceRequirementsInput };
 
   function resizeActions(
     changes: Readonly<Record<number, Partial<Container>>>,
     actuated: Actuated,
-    { spec = {}, runs = running }: Pick<Case, 'spec' | 'runs'> = {},
+    { spec = {}, runs = running, actuatedPod }: ResizeCase = {},
   ) {
     const pod = {
       metadata: { uid: '12345678' },
@@ -681,7 +682,10 @@ describe('TestComputePodActionsForPodResize', () => {
       sandboxes: [{ id: 'sandbox', ready: true, network: { ip: '10.0.0.1' } }],
       containers: runs,
     };
-    const actions = computePodActions(pod, runtimeStatus, noProbeResults, false, (name) => actuated[name]);
+    const actions = computePodActions(pod, runtimeStatus, noProbeResults, false, {
+      resources: actuatedPod,
+      ofContainer: (name) => actuated[name],
+    });
     return {
       update: actions.containersToUpdate.map(({ container, containerID, resource }) => [
         ...[container.name, containerID, resource],
@@ -689,6 +693,7 @@ describe('TestComputePodActionsForPodResize', () => {
       kill: actions.containersToKill.map(({ containerID, message, reason }) => [containerID, message, reason]),
       start: [...actions.initContainersToStart, ...actions.containersToStart].map(({ name }) => name),
       killPod: actions.killPod,
+      ...(actions.updatePodResources && { updatePodResources: true }),
     };
   }
   const nothing = { update: [], kill: [], start: [], killPod: false };
@@ -697,6 +702,7 @@ describe('TestComputePodActionsForPodResize', () => {
     ...nothing,
     kill: [[`${name}-0`, `Container ${name} resize requires restart`, '']],
     start: [name],
+    updatePodResources: true,
   });
 
   it.each<[string, Readonly<Record<number, Partial<Container>>>, Actuated, object]>([
@@ -783,8 +789,21 @@ describe('TestComputePodActionsForPodResize', () => {
   it('Update pod-level limits does not mutate container resources: they hold for containers without limits', () => {
     const spec = { resources: small, containers: [containers[0]!, containers[1]!] };
     const actuated = { foo1: small, foo2: { limits: { cpu: '100m' } } };
-    expect(resizeActions({}, actuated, { spec })).toEqual({ ...nothing, update: updates('foo2', 'memory') });
+    expect(resizeActions({}, actuated, { spec, actuatedPod: small })).toEqual({
+      ...nothing,
+      update: updates('foo2', 'memory'),
+    });
     expect(spec.containers[1]).toEqual(containers[1]);
+  });
+
+  it('a resize of pod-level resources alone updates the pod, and no container', () => {
+    const spec = { resources: large, containers: [{ ...containers[0]!, resources: small }] };
+    const actuated = { foo1: small };
+    const runs = [running[0]!];
+    const update = { ...nothing, updatePodResources: true };
+    expect(resizeActions({}, actuated, { spec, runs, actuatedPod: small })).toEqual(update);
+    expect(resizeActions({}, actuated, { spec, runs })).toEqual(update);
+    expect(resizeActions({}, actuated, { spec, runs, actuatedPod: large })).toEqual(nothing);
   });
 
   it('nothing is resized without `actuated`', () => {
@@ -797,6 +816,7 @@ describe('TestComputePodActionsForPodResize', () => {
     expect(resizeActions({ 0: { resources: large } }, { foo1: small }, { runs })).toEqual({
       ...nothing,
       start: ['foo1'],
+      updatePodResources: true,
     });
   });
 
@@ -808,6 +828,7 @@ describe('TestComputePodActionsForPodResize', () => {
     expect(resizeActions({}, { init1: small }, { spec: { initContainers: [init] }, runs })).toEqual({
       ...nothing,
       start: ['init1'],
+      updatePodResources: true,
     });
   });
 
@@ -816,6 +837,7 @@ describe('TestComputePodActionsForPodResize', () => {
     expect(resizeActions({}, { init1: small }, { spec: { initContainers: [sidecar] }, runs })).toEqual({
       ...nothing,
       start: ['init1'],
+      updatePodResources: true,
     });
   });
 

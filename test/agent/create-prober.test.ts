@@ -84,16 +84,25 @@ describe('TestExec', () => {
     expect(events).toEqual([unhealthy(`Liveness probe failed: ${'a'.repeat(10 * 1024)}`)]);
   });
 
-  it.each([
-    ['a runtime that never ends it', () => new Promise<ExecResult>(() => {})],
+  it('a command that a busy runtime starts late and that then succeeds in time is a success', async () => {
+    run = () => new Promise((resolve) => clock.afterFunc(9000, () => resolve({ exitCode: 0, stdout: '', stderr: '' })));
+    const probing = probe(exec);
+    clock.advance(9000);
+    expect(await probing).toBe('success');
+    expect(events).toEqual([]);
+  });
+
+  it.each<[string, number, () => Promise<ExecResult>]>([
+    ['a runtime that never ends it', 125_000, () => new Promise(() => {})],
     [
-      'a runtime that rejects then',
-      () => new Promise<ExecResult>((_, reject) => clock.afterFunc(5000, () => reject(new Error('killed')))),
+      'a runtime that kills it',
+      6000,
+      () => new Promise((_, reject) => clock.afterFunc(6000, () => reject(new Error('killed')))),
     ],
-  ])('a command that runs too long is a failure: %s', async (_, call) => {
+  ])('a command that runs too long is a failure: %s', async (_, afterMs, call) => {
     run = call;
     const probing = probe(exec);
-    clock.advance(5000);
+    clock.advance(afterMs);
     expect(await probing).toBe('failure');
     expect(events).toEqual([
       unhealthy('Liveness probe failed: command timed out: "/bin/bash -c some script" timed out after 5s'),

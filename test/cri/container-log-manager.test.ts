@@ -53,7 +53,7 @@ describe('ContainerLogManager', () => {
     expect(gunzipSync(readFileSync(join(folder, '0.log.20260102-030406.gz'))).toString()).toBe('second log');
   });
 
-  it('removes what an interrupted compression has left', async () => {
+  it('removes the leftovers of an interrupted compression', async () => {
     const { folder, path, manager, files } = setUp({ maxFiles: 5 });
     for (const name of ['0.log.20260101-000000', '0.log.20260101-000000.gz', '0.log.20260101-000001.tmp'])
       writeFileSync(join(folder, name), '');
@@ -71,14 +71,14 @@ describe('ContainerLogManager', () => {
     expect(logger.warnings).toMatchObject([{ fields: { containerID: 'c1', reason: 'no runtime' } }]);
   });
 
-  it('lets the runtime open a log that is missing', async () => {
+  it('makes the runtime reopen a missing log', async () => {
     const { path, manager, reopened } = setUp();
     await manager.rotateLogs();
     expect(reopened).toEqual(['c1']);
     expect(existsSync(path)).toBe(true);
   });
 
-  it('looks at the logs every 10 s until it is stopped', async () => {
+  it('checks the logs every 10 s until it is stopped', async () => {
     const { path, clock, manager, files } = setUp();
     writeFileSync(path, 'a large log');
     manager.start();

@@ -43,7 +43,7 @@ describe('toRuntimeContainerStatus', () => {
     });
   });
 
-  it('of a container that was created has not started', () => {
+  it('of a created container has not started', () => {
     expect(status({ state: 'CONTAINER_CREATED', started_at: 0 }).startedAtMs).toBeUndefined();
   });
 

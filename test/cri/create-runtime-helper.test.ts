@@ -4,10 +4,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createNodeAgent } from '../../src/agent/node-agent/create-node-agent.ts';
 import { APIServer } from '../../src/api-server/index.ts';
 import { createCRIRuntime } from '../../src/cri/create-cri-runtime.ts';
-import { createRuntimeHelper } from '../../src/cri/create-runtime-helper.ts';
+import { createRuntimeHelper } from '../../src/agent/runtime-helper/create-runtime-helper.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { startContainerd, whyNoContainerd } from './containerd.ts';
-import { objectTransport } from './object-transport.ts';
+import { objectTransport } from '../support/object-transport.ts';
 
 const why = whyNoContainerd();
 const image = 'docker.io/library/busybox:1';
@@ -185,8 +185,14 @@ describe.skipIf(why !== undefined)(
       );
       await podWhen('shares', (pod) => pod?.status?.phase === 'Running');
       objects.set('/api/v1/namespaces/default/configmaps/settings', { data: { color: 'blue', 'a.conf': 'two' } });
-      // An update of the pod leads to a sync; without one, it takes up to a minute.
-      server.pods.patch('default', 'shares', { metadata: { annotations: { now: 'changed' } } });
+      // An update of the pod leads to a sync; without one, it takes up to a minute. A sync may use what was read less than
+      // a second before.
+      let updates = 0;
+      const hasEnded = (): boolean => {
+        server.pods.patch('default', 'shares', { metadata: { annotations: { now: String(updates++) } } });
+        return server.pods.get('default', 'shares')?.status?.phase === 'Succeeded';
+      };
+      await expect.poll(hasEnded, { timeout: 20_000, interval: 500 }).toBe(true);
       expect(await messageOf('shares')).toBe('a\nb\ntmpfs\n2777 3000\n3777 3000\n');
     });
 
@@ -200,7 +206,7 @@ describe.skipIf(why !== undefined)(
       expect(await messageOf('waits')).toBe('here\n');
     });
 
-    it('evicts a pod that has more in an emptyDir than its sizeLimit', async () => {
+    it('evicts a pod whose emptyDir exceeds its sizeLimit', async () => {
       createPod(
         'fills',
         'head -c 100000 /dev/zero > /disk/file; sleep 1000',

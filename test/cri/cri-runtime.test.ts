@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createNodeAgent } from '../../src/agent/node-agent/create-node-agent.ts';
 import { APIServer } from '../../src/api-server/index.ts';
 import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-cri-runtime.ts';
-import type { RuntimeHelper } from '../../src/cri/runtime-helper.ts';
+import type { RuntimeHelper } from '../../src/agent/runtime-helper/runtime-helper.ts';
 import { createPodClient } from '../../src/kube/http/http-pod-client.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { startContainerd, whyNoContainerd } from './containerd.ts';
@@ -14,7 +14,8 @@ const image = 'docker.io/library/busybox:1';
 const sleepForever = ['sh', '-c', 'trap "exit 0" TERM; sleep 1000 & wait'];
 
 const helper: RuntimeHelper = {
-  generateRunContainerOptions: async (_pod, { env = [] }, podIPs) => ({
+  generateRunContainerOptions: async (_pod, { command = [], args = [], env = [] }, podIPs) => ({
+    ...{ command, args },
     envs: [...env.map(({ name, value = '' }) => ({ name, value })), { name: 'POD_IP', value: podIPs[0] ?? '' }],
     mounts: [],
   }),
@@ -109,6 +110,14 @@ describe.skipIf(why !== undefined)(
         reason: 'StartError',
         startedAt: '1970-01-01T00:00:00Z',
       });
+    });
+
+    it('the error of a command that cannot be executed has the prefix of gRPC', async () => {
+      const { runtime, stop } = await startAgent();
+      onTestFinished(() => stop());
+      await expect(runtime.execSync('containerd://none', ['true'], 1000)).rejects.toThrow(
+        /^rpc error: code = NotFound desc = /,
+      );
     });
 
     it('says that the runtime and its network are ready', async () => {

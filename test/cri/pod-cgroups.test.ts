@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { ensurePodCgroup, removePodCgroups, updatePodCgroup } from '../../src/cri/pod-cgroups.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
@@ -102,6 +102,57 @@ it('a limit that cannot be written is logged, and the pod starts', async () => {
   expect(logged).toEqual([{ pod: 'default/web', podUID: 'uid-1', reason }]);
 });
 
+it('limits the processes of a pod', async () => {
+  const { options } = cgroup1();
+  await ensurePodCgroup(limited('200m', '64Mi'), { ...options, podPidsLimit: 100 });
+  const pids = join(options.mountPoint, 'pids', cgroup, 'pids.max');
+  expect(readFileSync(pids, 'utf8')).toBe('100');
+  expect(existsSync(pids.replace(`${cgroup}/`, 'kubepods/burstable/'))).toBe(false);
+});
+
+describe('the runtime is told the limits of a resized pod', () => {
+  it('before each of them is written, with those that the cgroup has', async () => {
+    const { options, write, limits } = cgroup1();
+    await ensurePodCgroup(limited('200m', '64Mi'), options);
+    write('memory.usage_in_bytes', '1000');
+    write('memory.limit_in_bytes', '9223372036854771712');
+    const told: unknown[] = [];
+    const updateSandbox = async (config: object) => void told.push([config, limits()]);
+    for (const step of ['before', 'after'] as const)
+      await updatePodCgroup(limited('400m', '32Mi'), step, { ...options, updateSandbox });
+    const memory = 32 * 2 ** 20;
+    expect(told).toEqual([
+      [{ cpuShares: 102, cpuQuota: 40_000, memory: undefined }, [2 ** 63 - 4096, 20_000, 102]],
+      [{ cpuShares: 102, cpuQuota: 40_000, memory }, [2 ** 63 - 4096, 40_000, 102]],
+    ]);
+  });
+
+  it('a limit that it refuses is not written', async () => {
+    const { options, limits } = cgroup1();
+    await ensurePodCgroup(limited('200m', '64Mi'), options);
+    const before = limits();
+    const updateSandbox = () => Promise.reject(new Error('refused'));
+    const updated = updatePodCgroup(limited('400m', '128Mi'), 'before', { ...options, updateSandbox });
+    await expect(updated).rejects.toThrow('refused');
+    expect(limits()).toEqual(before);
+  });
+
+  it('it is told the earlier limits when one cannot be written', async () => {
+    const { options } = cgroup1();
+    await ensurePodCgroup(limited('200m', '64Mi'), options);
+    const quota = join(options.mountPoint, 'cpu', cgroup, 'cpu.cfs_quota_us');
+    const told: unknown[] = [];
+    const updateSandbox = async ({ cpuQuota }: { readonly cpuQuota?: number | undefined }) => {
+      if (told.push(cpuQuota) > 1) return;
+      rmSync(quota);
+      mkdirSync(quota);
+    };
+    const updated = updatePodCgroup(limited('400m', '64Mi'), 'before', { ...options, updateSandbox });
+    await expect(updated).rejects.toThrow('EISDIR');
+    expect(told).toEqual([40_000, 20_000]);
+  });
+});
+
 it('limits are raised before the containers are resized, and lowered after', async () => {
   const { options, write, limits } = cgroup1();
   await ensurePodCgroup(limited('200m', '64Mi'), options);
@@ -112,7 +163,7 @@ it('limits are raised before the containers are resized, and lowered after', asy
   expect(limits()).toEqual([32 * 2 ** 20, 40_000, 102]);
 });
 
-it('a first limit counts as lower, and a removed one stays', async () => {
+it('a first limit is written after the resize, as a lower one is, and a removed limit stays', async () => {
   const { options, write, limits } = cgroup1();
   await ensurePodCgroup(limited('200m', '64Mi'), options);
   write('cpu.cfs_quota_us', '-1');

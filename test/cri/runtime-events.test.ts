@@ -1,15 +1,25 @@
 import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
-import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
+import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import type { CRIClient } from '../../src/cri/cri-client.ts';
+import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { RuntimeEvents } from '../../src/cri/runtime-events.ts';
 
 class Stream extends EventEmitter {
   cancel(): void {}
 }
 
-it('events that the runtime refuses are logged after 10 s with the reason, and when they are there again', async () => {
+/** Events whose streams the test ends. */
+function watchEvents(): {
+  clock: FakeClock;
+  logger: RecordingLogger;
+  streams: Stream[];
+  /** What `onComplete` was called with. */
+  completeness: boolean[];
+  events: RuntimeEvents;
+} {
   const streams: Stream[] = [];
+  const completeness: boolean[] = [];
   const connect = (): Stream => {
     const stream = new Stream();
     streams.push(stream);
@@ -22,11 +32,23 @@ it('events that the runtime refuses are logged after 10 s with the reason, and w
     clock,
     logger,
     ownerOf: () => undefined,
+    isExpected: () => false,
     hasEnded: async () => true,
     onEvent: () => {},
+    onComplete: (areComplete) => completeness.push(areComplete),
   });
+  return { clock, logger, streams, completeness, events };
+}
+
+/** What grpc-js emits. */
+function serviceError(details: string): Error {
+  return Object.assign(new Error(`14 UNAVAILABLE: ${details}`), { code: 14, details });
+}
+
+it('events that the runtime refuses are logged after 10 s with the reason, and when they are there again', () => {
+  const { clock, logger, streams, events } = watchEvents();
   for (let i = 0; i <= 10; i++) {
-    streams.at(-1)!.emit('error', new Error('invalid filter'));
+    streams.at(-1)!.emit('error', serviceError('invalid filter'));
     expect(logger.lines.length, `after ${i} s`).toBe(i < 10 ? 0 : 1);
     clock.advance(1000);
   }
@@ -39,5 +61,74 @@ it('events that the runtime refuses are logged after 10 s with the reason, and w
     },
     { level: 'warn', message: 'Watching events of the runtime succeeded again' },
   ]);
+  events.stop();
+});
+
+it('events of a runtime that was gone are logged as there again when the stream stays open, though none comes', () => {
+  const { clock, logger, streams, events } = watchEvents();
+  for (let i = 0; i <= 10; i++) {
+    streams.at(-1)!.emit('error', serviceError('No connection established. Last error: ENOENT. Resolution note: '));
+    clock.advance(1000);
+  }
+  clock.advance(9999);
+  expect(logger.lines).toMatchObject([{ fields: { reason: 'No connection established. Last error: ENOENT' } }]);
+  clock.advance(1);
+  expect(logger.lines[1]).toMatchObject({ message: 'Watching events of the runtime succeeded again' });
+  events.stop();
+});
+
+it("the start and the stop that a worker is waiting for are no events; a container's own exit is one", async () => {
+  const stream = new Stream();
+  let respond = (): void => {};
+  const client = {
+    getContainerEvents: () => stream,
+    call: () => new Promise<object>((resolve) => (respond = () => resolve({}))),
+  };
+  const settings = { runtimeName: 'containerd', podLogsDirectory: '/logs', containerLogMaxSizeBytes: Infinity };
+  const runtime = new CRIRuntime({
+    ...({ client, ...settings, clock: new FakeClock() } as object as CRIRuntimeSettings),
+  });
+  const seen: string[] = [];
+  const unsubscribe = runtime.subscribe(({ type }) => seen.push(type));
+  const emit = (type: string): void => {
+    const sandbox = { metadata: { uid: '1234' } };
+    const event = { container_id: 'c', container_event_type: `CONTAINER_${type}_EVENT`, pod_sandbox_status: sandbox };
+    stream.emit('data', event);
+  };
+  const calls = [
+    () => runtime.startContainer('containerd://c'),
+    () => runtime.stopContainer('containerd://c', 1),
+    () => runtime.stopPodSandbox('c'),
+  ];
+  const events: string[][] = [];
+  for (const call of calls) {
+    const done = call();
+    emit('STARTED');
+    emit('STOPPED');
+    respond();
+    await done;
+    events.push(seen.splice(0));
+  }
+  emit('STARTED');
+  emit('STOPPED');
+  expect([...events, seen]).toEqual([['stopped'], ['started'], ['started'], ['started', 'stopped']]);
+  unsubscribe();
+});
+
+it('events are complete from the first one of a stream to its end, and say so each time', () => {
+  const { events, streams, clock, completeness } = watchEvents();
+  const event = { container_id: 'c', container_event_type: 'CONTAINER_STOPPED_EVENT' };
+  clock.advance(60_000);
+  expect(completeness, 'a stream that may never send anything').toEqual([]);
+  streams.at(-1)!.emit('data', event);
+  streams.at(-1)!.emit('data', event);
+  expect(completeness).toEqual([true, true]);
+  streams.at(-1)!.emit('end');
+  expect(completeness).toEqual([true, true, false]);
+  clock.advance(1000);
+  streams.at(-1)!.emit('error', new Error('unavailable'));
+  clock.advance(1000);
+  streams.at(-1)!.emit('data', event);
+  expect(completeness).toEqual([true, true, false, true]);
   events.stop();
 });

@@ -7,7 +7,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { certificateFile } from '../kubelet-api/test-server.ts';
-import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
+import {
+  type ControlPlane,
+  controlPlaneAvailable,
+  kubeAPIServerVersion,
+  startControlPlane,
+} from '../support/control-plane.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { KubeHTTP } from '../support/kube-http.ts';
 
@@ -16,7 +21,13 @@ const why = !existsSync(mainFile)
   ? 'run `npm run build` first'
   : spawnSync('kubectl', ['version', '--client']).error !== undefined
     ? 'kubectl is not installed'
-    : controlPlaneAvailable().reason;
+    : controlPlaneAvailable().reason || passesNoWebSockets();
+
+/** Why the API server does not pass WebSockets through; empty if it does. */
+function passesNoWebSockets(): string {
+  const version = kubeAPIServerVersion(process.env['KUBEBUILDER_ASSETS']!);
+  return Number(version.split('.')[1]) < 36 ? `kube-apiserver ${version} needs a kubelet with SPDY` : '';
+}
 
 const directories = new TestDirectories();
 

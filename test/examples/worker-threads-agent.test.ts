@@ -83,7 +83,8 @@ describe.concurrent('WorkerThreadsRuntime in a node agent', () => {
 
   it('a container that has ended is restarted, with a back-off from the second time on', async ({ expect }) => {
     const pod = create(['exit.mjs', '1']);
-    await expect.poll(() => pod.container()?.state.waiting?.reason, { timeout: 15_000 }).toBe('CrashLoopBackOff');
+    // The failed container is shown until the sync after it, which comes 10 to 15 s later.
+    await expect.poll(() => pod.container()?.state.waiting?.reason, { timeout: 30_000 }).toBe('CrashLoopBackOff');
     expect(pod.container()?.restartCount).toBe(1);
   });
 

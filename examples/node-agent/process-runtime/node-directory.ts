@@ -17,7 +17,7 @@ function fileName(name: string, what: string): string {
  * ```
  * pods/<uid>/sandboxes/<id>.json
  * pods/<uid>/containers/<id>/      see ContainerFiles
- * pods/<uid>/volumes/<name>/       see VolumeManager
+ * pods/<uid>/volumes/              see createRuntimeHelper
  * logs/<namespace>_<pod>_<uid>/<container>/<restart count>.log
  * s/<container id>                 the socket of its shim
  * ```
@@ -54,15 +54,6 @@ export class NodeDirectory {
 
   containers(podUID: string): string {
     return join(this.podDirectory(podUID), 'containers');
-  }
-
-  /** What is mounted of a pod's volume: a directory or a file, or a symbolic link to one. */
-  volume(podUID: string, volumeName: string): string {
-    return join(this.volumes(podUID), fileName(volumeName, 'The name of a volume'));
-  }
-
-  volumes(podUID: string): string {
-    return join(this.podDirectory(podUID), 'volumes');
   }
 
   logDirectory({ namespace = '', name = '', uid = '' }: NonNullable<Pod['metadata']>): string {

@@ -4,13 +4,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import groupBy from 'lodash/groupBy.js';
-import {
-  type Clock,
-  type Container,
-  type Pod,
-  type ResourceRequirementsInput,
-  systemClock,
-} from 'kubelet-status-manager';
+import { type Clock, type Container, type ResourceRequirementsInput, systemClock } from 'kubelet-status-manager';
 import {
   type CallOptions,
   type ContainerConfig,
@@ -20,27 +14,30 @@ import {
   type PodSandboxConfig,
   type RuntimeEvent,
   type RuntimeEventType,
+  type RuntimeHelper,
   type RuntimePod,
 } from 'kubelet-status-manager/agent';
 import type { ContainerIO, ContainerLog, StreamingRuntime } from 'kubelet-status-manager/kubelet-api';
-import type { ContainerCommand } from '../pod-config/container-command.ts';
 import { type ContainerConfigFile, ContainerFiles } from './container-files.ts';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';
 import { exec, type ExecRequest, execWithStreams } from './exec.ts';
-import { linkVolumeMounts, pathInRoot } from './volume-mounts.ts';
+import { linkMounts, pathInRoot } from './volume-mounts.ts';
 import type { NodeDirectory } from './node-directory.ts';
 import { ProcessContainer } from './process-container.ts';
 import { ProcessGroupGuard } from './process-group.ts';
 
 export interface ProcessRuntimeOptions {
   readonly directory: NodeDirectory;
-  /** Resolves with the command of a container. Rejects with a `ContainerConfigError` if its spec cannot be satisfied. */
-  readonly resolveCommand: (pod: Pod, container: Container) => Promise<ContainerCommand>;
+  /** Of `createRuntimeHelper` with `mounts: false`. */
+  readonly helper: Pick<RuntimeHelper, 'generateRunContainerOptions'>;
   /** The addresses of the machine, which its pods share. */
   readonly podIPs: readonly string[];
   /** Default: the real clock. */
   readonly clock?: Clock | undefined;
 }
+
+const noCommand =
+  'the container has no command: this agent runs processes and does not pull images, which could name one';
 
 /** A sandbox: the claim of a pod to its directory. */
 interface Sandbox {
@@ -150,10 +147,13 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
     const files = new ContainerFiles(join(this.#directory.containers(podUID), id));
     const logDirectory = this.#directory.containerLogDirectory(pod, container.name);
     try {
-      const { file, args, env, workingDir } = await this.#options.resolveCommand(pod, container);
+      const { helper, podIPs } = this.#options;
+      const { command, args, envs, mounts } = await helper.generateRunContainerOptions(pod, container, podIPs);
+      const [file, ...firstArgs] = command;
+      if (file === undefined) throw new ContainerConfigError(noCommand);
       await mkdir(files.root, { recursive: true, mode: 0o700 });
       await mkdir(logDirectory, { recursive: true, mode: 0o700 });
-      await linkVolumeMounts(files.root, container, (name) => this.#directory.volume(podUID, name));
+      await linkMounts(files.root, mounts);
       const terminationMessageFile = pathInRoot(
         files.root,
         textOr(container.terminationMessagePath, '/dev/termination-log'),
@@ -161,16 +161,18 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
       await mkdir(dirname(terminationMessageFile), { recursive: true });
       const config: ContainerConfigFile = {
         ...{ id, podUID, name: container.name, sandboxID, attempt, hash, image: container.image ?? '' },
-        ...{ file, args },
+        ...{ file, args: [...firstArgs, ...args] },
         createdAtMs: this.#clock.now(),
-        workingDir: workingDirectory(files.root, workingDir),
+        workingDir: workingDirectory(files.root, container.workingDir),
         stopSignal: stopSignal(container),
         logFile: join(logDirectory, `${attempt}.log`),
         terminationMessageFile,
         fallsBackToLogs: container.terminationMessagePolicy === 'FallbackToLogsOnError',
         socket: this.#directory.socket(id),
       };
-      files.writeEnvironment({ PATH: process.env['PATH'] ?? '', HOME: files.root, ...env });
+      const variables = Object.fromEntries(envs.map(({ name, value }) => [name, value]));
+      const PATH = process.env['PATH'] ?? '';
+      files.writeEnvironment({ PATH, HOME: files.root, HOSTNAME: pod.metadata.name, ...variables });
       files.writeConfig(config);
       this.#addContainer(config, files);
     } catch (error) {
@@ -368,7 +370,7 @@ function textOr(value: unknown, defaultText: string): string {
 
 /** A directory of the container if it exists, otherwise of the machine. */
 function workingDirectory(root: string, workingDir: string | undefined): string {
-  if (workingDir === undefined) return root;
+  if (!workingDir) return root;
   const inRoot = pathInRoot(root, workingDir);
   return existsSync(inRoot) ? inRoot : resolve(root, workingDir);
 }

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, symlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
-import type { Container } from 'kubelet-status-manager';
-import { ContainerConfigError } from 'kubelet-status-manager/agent';
+import { ContainerConfigError, type RuntimeHelper } from 'kubelet-status-manager/agent';
+
+type Mount = Awaited<ReturnType<RuntimeHelper['generateRunContainerOptions']>>['mounts'][number];
 
 /** What a path of a container's spec is on this machine: it never leads out of the container's root. */
 export function pathInRoot(root: string, path: string): string {
@@ -13,23 +14,19 @@ export function pathInRoot(root: string, path: string): string {
  * Makes the volumes of a container visible below its root, each as a symbolic link at its `mountPath`.
  * @throws ContainerConfigError for mounts that links cannot replace
  */
-export async function linkVolumeMounts(
-  root: string,
-  { volumeMounts = [] }: Container,
-  volume: (name: string) => string,
-): Promise<void> {
-  for (const { name, mountPath, subPath } of volumeMounts) {
-    const link = pathInRoot(root, mountPath);
-    const isNested = volumeMounts.some(
-      (other) => `${link}/`.startsWith(`${pathInRoot(root, other.mountPath)}/`) && other.mountPath !== mountPath,
+export async function linkMounts(root: string, mounts: readonly Mount[]): Promise<void> {
+  for (const mount of mounts) {
+    const { containerPath, hostPath } = mount;
+    const link = pathInRoot(root, containerPath);
+    const isNested = mounts.some(
+      (other) => other !== mount && `${link}/`.startsWith(`${pathInRoot(root, other.containerPath)}/`),
     );
     if (isNested || link === join(root, '/')) {
-      throw new ContainerConfigError(`mountPath ${mountPath}: volumes of processes cannot be mounted inside of others`);
+      const because = 'volumes of processes cannot be mounted inside of others';
+      throw new ContainerConfigError(`mountPath ${containerPath}: ${because}`);
     }
-    const target = pathInRoot(volume(name), typeof subPath === 'string' ? subPath : '');
-    if (!existsSync(volume(name))) throw new ContainerConfigError(`the volume ${name} is not there`);
-    if (!existsSync(target)) await mkdir(target, { recursive: true }); // as the kubelet does for a subPath
+    if (!existsSync(hostPath)) throw new ContainerConfigError(`the path ${hostPath} does not exist`);
     await mkdir(dirname(link), { recursive: true });
-    await symlink(target, link);
+    await symlink(hostPath, link);
   }
 }

@@ -12,19 +12,20 @@ import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './con
 import { computeInitContainerActions } from './init-container-actions.ts';
 import type { ContainerToKill, ContainerToReset, PodActions } from './pod-actions.ts';
 import {
-  type ActuatedResourcesOf,
+  type ActuatedPod,
   computePodResizeAction,
   type ContainerResize,
   containersToUpdate,
+  isPodResized,
   resizeRestartMessage,
+  startsResized,
 } from './pod-resize-action.ts';
-import { podSandboxChanged } from './sandbox-changed.ts';
 
 /**
  * Computes the next actions for a pod that should run from its runtime status. The caller performs the
  * actions, and handles back-off, image pulls and failures. `restartAllContainers` is true if the pod's
- * condition AllContainersRestarting is True. `actuated` returns the resources that the containers were
- * given; without it they are not resized. Source: kubelet `computePodActions`.
+ * condition AllContainersRestarting is True. `actuated` has the resources that the pod and its
+ * containers were given; without it nothing is resized. Source: kubelet `computePodActions`.
  * @throws StatusManagerError INVALID_ARGUMENT for a pod or a runtime status that is malformed
  */
 export function computePodActions(
@@ -32,7 +33,7 @@ export function computePodActions(
   runtimeStatus: RuntimePodStatus,
   probeResults: ProbeResults,
   restartAllContainers = false,
-  actuated?: ActuatedResourcesOf,
+  actuated?: ActuatedPod,
 ): PodActions {
   requireRuntimeStatus(pod, runtimeStatus);
   const { changed, attempt, sandboxID } = podSandboxChanged(pod, runtimeStatus);
@@ -44,6 +45,7 @@ export function computePodActions(
     containersToKill: [],
     containersToReset: [],
     containersToUpdate: [],
+    updatePodResources: false,
     ephemeralContainersToStart: [],
     initContainersToStart: [],
     containersToStart: [],
@@ -59,6 +61,7 @@ export function computePodActions(
   actions.initContainersToStart = init.initContainersToStart;
   actions.containersToKill = init.containersToKill;
   actions.containersToUpdate = containersToUpdate(init.resizes);
+  actions.updatePodResources = startsResized(pod, init.initContainersToStart, actuated);
   if (init.hasFailed) return { ...actions, killPod: true };
   if (!init.hasInitialized) return actions;
 
@@ -66,6 +69,7 @@ export function computePodActions(
   actions.containersToStart = regular.toStart;
   actions.containersToKill = [...init.containersToKill, ...regular.toKill];
   actions.containersToUpdate = containersToUpdate([...init.resizes, ...regular.resizes]);
+  actions.updatePodResources ||= startsResized(pod, regular.toStart, actuated) || isPodResized(pod, actuated);
   // Sidecars alone do not keep a pod alive.
   if (!regular.keepsAny && regular.toStart.length === 0)
     return { ...actions, killPod: true, initContainersToStart: [] };
@@ -94,7 +98,7 @@ function regularContainerActions(
   pod: Pod,
   runtimeStatus: RuntimePodStatus,
   probeResults: ProbeResults,
-  actuated: ActuatedResourcesOf | undefined,
+  actuated: ActuatedPod | undefined,
 ): { toStart: Container[]; toKill: ContainerToKill[]; resizes: ContainerResize[]; keepsAny: boolean } {
   const toStart: Container[] = [];
   const resizes: ContainerResize[] = [];
@@ -173,4 +177,33 @@ function containersToReset(pod: Pod, { containers: runs }: RuntimePodStatus): Co
     }
   }
   return [...targets, ...sources];
+}
+
+/** Whether a pod needs a new sandbox. */
+interface SandboxChange {
+  readonly changed: boolean;
+  /** The attempt number of the sandbox to create, or of the newest one if nothing changed. */
+  readonly attempt: number;
+  /** The sandbox to replace or keep; empty if there is none, or if its network namespace differs from the spec. */
+  readonly sandboxID: string;
+}
+
+/**
+ * A pod needs a new sandbox if it has none, if the newest is not ready or not the only ready one, if
+ * its network namespace differs from the spec, or if it has no IP address.
+ * Source: kubelet `PodSandboxChanged`.
+ */
+function podSandboxChanged(pod: Pod, { sandboxes }: RuntimePodStatus): SandboxChange {
+  const [newest] = sandboxes;
+  if (newest === undefined) return { changed: true, attempt: 0, sandboxID: '' };
+
+  const lastAttempt = Math.max(...sandboxes.map(({ attempt = 0 }) => attempt));
+  const replaced = { changed: true, attempt: lastAttempt + 1, sandboxID: newest.id };
+  const readyCount = sandboxes.filter(({ ready }) => ready).length;
+  if (readyCount > 1 || !newest.ready) return replaced;
+
+  const wantsHostNetwork = pod.spec?.hostNetwork ?? false;
+  if ((newest.hostNetwork ?? false) !== wantsHostNetwork) return { ...replaced, sandboxID: '' };
+  if (!wantsHostNetwork && newest.network != null && !newest.network.ip) return replaced;
+  return { changed: false, attempt: lastAttempt, sandboxID: newest.id };
 }

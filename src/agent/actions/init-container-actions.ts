@@ -10,7 +10,7 @@ import {
 import { hasAnyActiveRegularContainerStarted, shouldContainerBeRestarted } from './container-restart.ts';
 import type { ContainerKillReason, ContainerToKill } from './pod-actions.ts';
 import {
-  type ActuatedResourcesOf,
+  type ActuatedPod,
   computePodResizeAction,
   type ContainerResize,
   resizeRestartMessage,
@@ -37,7 +37,7 @@ export function computeInitContainerActions(
   pod: Pod,
   runtimeStatus: RuntimePodStatus,
   probeResults: ProbeResults,
-  actuated?: ActuatedResourcesOf,
+  actuated?: ActuatedPod,
 ): InitContainerActions {
   const initContainers = pod.spec?.initContainers ?? [];
   const toStart = new Set<Container>();

@@ -47,6 +47,11 @@ export interface PodActions {
   readonly containersToReset: readonly ContainerToReset[];
   /** Resizes, in this order; after a failure the rest wait for the next sync. */
   readonly containersToUpdate: readonly ContainerToUpdate[];
+  /**
+   * The resources of the pod itself change, even if no running container is resized. Source: kubelet
+   * `UpdatePodResources`, `UpdatePodLevelResources`.
+   */
+  readonly updatePodResources: boolean;
   readonly ephemeralContainersToStart: readonly EphemeralContainer[];
   /** Started in this order; after a failure the rest wait for the next sync, unless a sidecar failed. */
   readonly initContainersToStart: readonly Container[];

@@ -1,6 +1,7 @@
 import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
 import {
   amountOf,
+  areAmountsEqual,
   compareAmounts,
   containerResources,
   resizableResources,
@@ -9,8 +10,12 @@ import {
 import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
 import type { ContainerToUpdate } from './pod-actions.ts';
 
-/** Returns the resources that a container of the pod was last given; undefined if none are recorded. */
-export type ActuatedResourcesOf = (containerName: string) => ResourceRequirementsInput | undefined;
+/** The resources that a pod and its containers were last given; undefined where none are recorded. */
+export interface ActuatedPod {
+  /** Of the pod itself. */
+  readonly resources: ResourceRequirementsInput | undefined;
+  ofContainer(name: string): ResourceRequirementsInput | undefined;
+}
 
 /** The action that gives a running container its allocated resources. */
 export interface ContainerResize {
@@ -29,11 +34,11 @@ export function computePodResizeAction(
   pod: Pod,
   container: Container,
   { id }: RuntimeContainerStatus,
-  actuated: ActuatedResourcesOf | undefined,
+  actuated: ActuatedPod | undefined,
 ): ContainerResize | undefined {
   if (actuated === undefined) return undefined;
   const desired = containerResources(pod, container);
-  const current = actuated(container.name);
+  const current = actuated.ofContainer(container.name);
   const changes = resizableResources.flatMap((resource) => {
     const limit = compareAmounts(desired.limits?.[resource], amountOf(current?.limits, resource));
     const request = compareAmounts(desired.requests?.[resource], amountOf(current?.requests, resource));
@@ -47,6 +52,23 @@ export function computePodResizeAction(
       'RestartContainer',
   );
   return { containerID: id, container, needsRestart, changes };
+}
+
+/**
+ * True when one of these containers starts with other resources than it last had, so that those of the pod change, too.
+ * Source: kubelet `startingResizedContainer`, `computePodResizeAction`.
+ */
+export function startsResized(pod: Pod, starting: readonly Container[], actuated: ActuatedPod | undefined): boolean {
+  return starting.some(
+    (container) =>
+      actuated !== undefined &&
+      !areAmountsEqual(containerResources(pod, container), actuated.ofContainer(container.name)),
+  );
+}
+
+/** True when the pod itself has other resources than it was given. Source: kubelet `computePodLevelResourcesResizeAction`. */
+export function isPodResized({ spec }: Pod, actuated: ActuatedPod | undefined): boolean {
+  return actuated !== undefined && !areAmountsEqual(spec?.resources, actuated.resources);
 }
 
 /** Memory before cpu; decreases before increases, so that the sum never exceeds the allocation. */

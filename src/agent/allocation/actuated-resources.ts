@@ -3,11 +3,12 @@ import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput, V
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { amountOf, compareAmounts, containerResources, resizableResources } from './container-resources.ts';
+import type { ActuatedPod } from '../actions/pod-resize-action.ts';
+import { areAmountsEqual, containerResources } from './container-resources.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /**
- * The resources that the runtime was last asked to give each container. They differ from the
+ * The resources that the runtime was last asked to give each pod and each container. They differ from the
  * allocated ones while a resize is in progress. Source: kubelet `actuatedState`.
  */
 export class ActuatedResources {
@@ -23,18 +24,34 @@ export class ActuatedResources {
     return this.#state.getContainerResourceAllocation(podUID, containerName);
   }
 
+  /** The resources of a pod, for `computePodActions`. */
+  pod(podUID: string): ActuatedPod {
+    return {
+      resources: this.#state.getPodLevelResourceAllocation(podUID),
+      ofContainer: (name) => this.get(podUID, name),
+    };
+  }
+
   /** Records the resources in the pod's spec, unless some are already recorded for the pod. Source: kubelet `InitializeActuatedPod`. */
   initialize(pod: ValidPod): void {
     const uid = pod.metadata.uid;
     const containers = containersOf(pod);
     if (containers.some(({ name }) => this.get(uid, name) !== undefined)) return;
-    this.#record(pod, (container) => containerResources(pod, container));
+    this.#record(pod, pod.spec?.resources, (container) => containerResources(pod, container));
+  }
+
+  /** Records that the pod itself was given the resources in its spec. */
+  setPod(pod: ValidPod): void {
+    const { uid } = pod.metadata;
+    if (areAmountsEqual(this.#state.getPodLevelResourceAllocation(uid), pod.spec?.resources)) return;
+    this.#record(pod, pod.spec?.resources, ({ name }) => this.get(uid, name));
   }
 
   /** Records the resources that a container was given. */
   set(pod: ValidPod, containerName: string, resources: ResourceRequirementsInput): void {
     const uid = pod.metadata.uid;
-    this.#record(pod, ({ name }) => (name === containerName ? resources : this.get(uid, name)));
+    const podResources = this.#state.getPodLevelResourceAllocation(uid);
+    this.#record(pod, podResources, ({ name }) => (name === containerName ? resources : this.get(uid, name)));
   }
 
   remove(podUID: string): void {
@@ -46,21 +63,17 @@ export class ActuatedResources {
   }
 
   /**
-   * True when a running container has different resources than it was allocated. Of the init containers,
-   * only sidecars are considered. Source: kubelet `IsPodResizeInProgress`.
+   * True when the pod or a running container has different resources than it was allocated. Of the init
+   * containers, only sidecars are considered. Source: kubelet `IsPodResizeInProgress`.
    */
   isPodResizeInProgress(allocatedPod: ValidPod, runtimeStatus: RuntimePodStatus): boolean {
     const uid = allocatedPod.metadata.uid;
-    const { containers = [], initContainers = [] } = allocatedPod.spec ?? {};
+    const { containers = [], initContainers = [], resources } = allocatedPod.spec ?? {};
+    const actuatedPod = this.#state.getPodLevelResourceAllocation(uid);
+    if (resources != null && actuatedPod !== undefined && !areAmountsEqual(resources, actuatedPod)) return true;
     return [...containers, ...initContainers.filter(isRestartableInitContainer)].some((container) => {
       if (findContainerStatusByName(runtimeStatus, container.name)?.state !== 'running') return false;
-      const allocated = containerResources(allocatedPod, container);
-      const actuated = this.get(uid, container.name);
-      return resizableResources.some(
-        (name) =>
-          compareAmounts(allocated.limits?.[name], amountOf(actuated?.limits, name)) !== 0 ||
-          compareAmounts(allocated.requests?.[name], amountOf(actuated?.requests, name)) !== 0,
-      );
+      return !areAmountsEqual(containerResources(allocatedPod, container), this.get(uid, container.name));
     });
   }
 
@@ -80,13 +93,18 @@ export class ActuatedResources {
     return { ...runtimeStatus, containers };
   }
 
-  #record(pod: ValidPod, resourcesOf: (container: Container) => ResourceRequirementsInput | undefined): void {
+  #record(
+    pod: ValidPod,
+    resources: ResourceRequirementsInput | null | undefined,
+    resourcesOf: (container: Container) => ResourceRequirementsInput | undefined,
+  ): void {
     const { uid } = pod.metadata;
     const containers = containersOf(pod).map((container) => ({
       name: container.name,
       resources: resourcesOf(container),
     }));
-    this.#state.setPodAllocation({ metadata: { uid }, spec: { containers } }).catch((error: unknown) => {
+    const spec = { ...(resources != null && { resources }), containers };
+    this.#state.setPodAllocation({ metadata: { uid }, spec }).catch((error: unknown) => {
       this.#logger.error(
         { ...podFieldsOf(pod), reason: reasonOf(error) },
         'Failed to save the actuated resources of a pod',

@@ -17,8 +17,11 @@ import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /** Options of `AllocationManager`. */
 export interface AllocationManagerOptions {
-  /** Without its method `updateContainerResources`, every resize is Infeasible. */
-  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources'>;
+  /**
+   * Without its method `updateContainerResources`, every resize is Infeasible; without `updatePodResources`, every
+   * resize of pod-level resources.
+   */
+  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources' | 'updatePodResources'>;
   readonly statusManager: Pick<
     StatusManagerLike,
     | 'getPodResizeConditions'
@@ -64,8 +67,8 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
  * still applies, as in the kubelet. The checkpoint of a resize is written again when pending resizes are retried.
  * Source: kubelet `allocation.Manager`.
  *
- * Divergence: resources of the pod itself and sizes of emptyDir volumes are not resized. A resize is in progress before
- * its checkpoint is written.
+ * Divergence: resources of the pod itself are resized if the runtime can, sizes of emptyDir volumes never. A resize is in
+ * progress before its checkpoint is written.
  */
 export class AllocationManager {
   readonly #options: AllocationManagerOptions;
@@ -243,10 +246,14 @@ export class AllocationManager {
 
   /** Source: kubelet `podResizesAdmitHandler`. */
   #isResizable(pod: Pod, allocatedPod: Pod): PodAdmitResult | undefined {
-    if (this.#options.runtime.updateContainerResources === undefined) {
+    const { runtime } = this.#options;
+    if (runtime.updateContainerResources === undefined)
       return { admit: false, reason: 'Infeasible', message: unsupportedMessage };
-    }
-    if (areResourcesEqual(pod.spec?.resources, allocatedPod.spec?.resources)) return undefined;
+    if (
+      runtime.updatePodResources !== undefined ||
+      areResourcesEqual(pod.spec?.resources, allocatedPod.spec?.resources)
+    )
+      return undefined;
     return { admit: false, reason: 'Infeasible', message: podLevelMessage };
   }
 

@@ -33,6 +33,18 @@ export function amountOf(list: ResourceList | null | undefined, name: ResizableR
   return list?.[name] ?? '0';
 }
 
+/** True if both have the same limits and requests of what can be resized. Source: kubelet `cpuMemoryResourcesEqual`. */
+export function areAmountsEqual(
+  a: ResourceRequirementsInput | null | undefined,
+  b: ResourceRequirementsInput | null | undefined,
+): boolean {
+  return resizableResources.every(
+    (name) =>
+      compareAmounts(a?.limits?.[name], amountOf(b?.limits, name)) === 0 &&
+      compareAmounts(a?.requests?.[name], amountOf(b?.requests, name)) === 0,
+  );
+}
+
 /** Negative if the amount shrinks, 0 if it is equal, even in another format (`1` and `1000m`). */
 export function compareAmounts(after: string | undefined, before: string): number {
   return compareQuantities(after ?? '0', before) ?? 0;

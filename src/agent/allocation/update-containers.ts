@@ -9,21 +9,23 @@ export interface UpdateContainersOptions {
   /** A runtime that has `updateContainerResources`. */
   readonly runtime: Pick<ContainerRuntime, 'listPodStats' | 'updateContainerResources' | 'updatePodResources'>;
   readonly actuatedResources: ActuatedResources;
+  /** Empty if the runtime has no sandboxes. */
+  readonly sandboxID: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Gives the running containers of a pod their allocated resources, one resource after the other, and
+ * Gives a pod and its running containers their allocated resources, one resource after the other, and
  * records what the runtime has applied. Rejects with the runtime's first error; the next sync does the
- * rest. Source: kubelet `updatePodContainerResources`.
+ * rest. Source: kubelet `doPodResizeAction`, `updatePodContainerResources`.
  */
 export async function updateContainers(
   pod: ValidPod,
   containersToUpdate: readonly ContainerToUpdate[],
-  { runtime, actuatedResources, signal }: UpdateContainersOptions,
+  { runtime, actuatedResources, sandboxID, signal }: UpdateContainersOptions,
 ): Promise<void> {
   await requireLimitsAboveUsage(pod, containersToUpdate, { runtime, actuatedResources, signal });
-  await runtime.updatePodResources?.(pod, 'before', { signal });
+  await runtime.updatePodResources?.(pod, 'before', { signal, sandboxID });
   for (const { containerID, container, resource } of containersToUpdate) {
     signal.throwIfAborted();
     const desired = containerResources(pod, container);
@@ -40,7 +42,8 @@ export async function updateContainers(
     await runtime.updateContainerResources!(containerID, resources, { signal, pod, container });
     actuatedResources.set(pod, container.name, resources);
   }
-  await runtime.updatePodResources?.(pod, 'after', { signal });
+  await runtime.updatePodResources?.(pod, 'after', { signal, sandboxID });
+  actuatedResources.setPod(pod);
 }
 
 /**
@@ -52,7 +55,7 @@ export async function updateContainers(
 async function requireLimitsAboveUsage(
   pod: ValidPod,
   containersToUpdate: readonly ContainerToUpdate[],
-  { runtime, actuatedResources, signal }: UpdateContainersOptions,
+  { runtime, actuatedResources, signal }: Omit<UpdateContainersOptions, 'sandboxID'>,
 ): Promise<void> {
   const { uid } = pod.metadata;
   const memoryLimits = new Map<string, string>();

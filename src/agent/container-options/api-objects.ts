@@ -74,16 +74,16 @@ export class APIObjects implements ObjectReader {
   async #read(path: string): Promise<unknown> {
     const cached = this.#objects.get(path);
     if (cached !== undefined && this.#clock.monotonicMs() - cached.atMs < maxAgeMs) return cached.object;
-    const object = this.#get(path);
-    this.#remember(path, object);
-    try {
-      return await object;
-    } catch (error) {
-      if (this.#objects.get(path)?.object === object) this.#objects.delete(path);
+    // A later read falls back to an earlier one in progress, which falls back to what was read before.
+    const object: Promise<unknown> = this.#get(path).catch((error: unknown) => {
+      const isNewest = this.#objects.get(path)?.object === object;
+      if (isNewest) this.#objects.delete(path);
       if (cached === undefined || isResponse(error, 403)) throw error;
-      this.#remember(path, cached.object);
+      if (isNewest) this.#remember(path, cached.object);
       return cached.object;
-    }
+    });
+    this.#remember(path, object);
+    return object;
   }
 
   async #get(path: string): Promise<unknown> {

@@ -12,8 +12,12 @@ export interface ContainerMount {
     | undefined;
 }
 
-/** Settings of a container that its spec does not contain. Source: kubelet `kubecontainer.RunContainerOptions`. */
+/** Settings of a container that its spec does not contain as such. Source: kubelet `kubecontainer.RunContainerOptions`. */
 export interface RunContainerOptions {
+  /** The container's `command` with its `$(NAME)` expanded; empty: that of the image. */
+  readonly command: readonly string[];
+  /** The same of its `args`. */
+  readonly args: readonly string[];
   readonly envs: readonly { readonly name: string; readonly value: string }[];
   readonly mounts: readonly ContainerMount[];
 }

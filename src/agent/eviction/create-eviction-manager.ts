@@ -13,15 +13,21 @@ import { fileSystemInfo } from '../runtime/runtime-storage.ts';
 import { evictPod } from './evict-pod.ts';
 import { EvictionManager } from './eviction-manager.ts';
 import type { PodUsage } from './pod-usage.ts';
-import { type EvictionSignal, type Observation, type Observations, parseThresholds } from './thresholds.ts';
+import {
+  type EvictionSignal,
+  type Observation,
+  type Observations,
+  parseThresholds,
+  type ThresholdOptions,
+} from './thresholds.ts';
 
 /** When pods are evicted because the machine runs out of a resource. */
-export interface EvictionOptions {
+export interface EvictionOptions extends ThresholdOptions {
   /**
-   * Thresholds, as a quantity or a percentage of the capacity: `{ 'memory.available': '100Mi', 'nodefs.available': '10%' }`.
-   * Default: none. kubelet: `--eviction-hard`.
+   * The longest grace period of a pod that is evicted for a soft threshold; its own is used if it is shorter. Default: 0,
+   * which is 1 s. kubelet: `--eviction-max-pod-grace-period`.
    */
-  readonly hard?: Readonly<Partial<Record<EvictionSignal, string>>> | undefined;
+  readonly maxPodGracePeriodSeconds?: number | undefined;
   /** A path on the node's main file system, which `nodefs` signals are about. Default: `/var/lib/kubelet`. */
   readonly rootDirectory?: string | undefined;
   /**
@@ -42,6 +48,7 @@ export interface EvictionSources {
   readonly getActivePods: () => readonly ValidPod[];
   readonly containerGC: () => ContainerGC;
   readonly imageGC: () => ImageGCManager | undefined;
+  readonly podEvicted: (signal: string) => void;
   readonly eventRecorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -55,11 +62,14 @@ export function createEvictionManager(sources: EvictionSources): EvictionManager
   const { nodeName, runtime, volumeManager, eviction, podWorkers, getActivePods, eventRecorder, clock, logger } =
     sources;
   const isMeasured = runtime.listPodStats !== undefined || volumeManager?.emptyDirUsage !== undefined;
-  if (!isMeasured && eviction?.hard === undefined) return undefined;
-  const { hard = {}, rootDirectory = '/var/lib/kubelet', pressureTransitionPeriodMs = 300_000 } = eviction ?? {};
+  const thresholds = parseThresholds(eviction ?? {});
+  if (!isMeasured && thresholds.length === 0) return undefined;
+  const { rootDirectory = '/var/lib/kubelet', pressureTransitionPeriodMs = 300_000 } = eviction ?? {};
+  const { maxPodGracePeriodSeconds = 0 } = eviction ?? {};
   return new EvictionManager({
-    ...{ nodeName, pressureTransitionPeriodMs, getActivePods, eventRecorder, clock, logger },
-    thresholds: parseThresholds(hard),
+    ...{ nodeName, pressureTransitionPeriodMs, maxPodGracePeriodSeconds, getActivePods, eventRecorder, clock, logger },
+    thresholds,
+    podEvicted: sources.podEvicted,
     observe: (signal) => observe(sources, rootDirectory, signal),
     hasDedicatedImageFs: async (signal) =>
       eviction !== undefined &&

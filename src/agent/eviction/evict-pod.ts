@@ -36,8 +36,6 @@ export interface EvictPodOptions extends Eviction {
  * containers take too long; the pod still fails and is killed. Rejects with StatusManagerError
  * INVALID_ARGUMENT, and does nothing, if the message or the grace period is invalid.
  * Source: kubelet `evictPod`.
- *
- * Divergence: the kubelet's eviction manager gives pods 1 s unless a soft threshold was reached.
  */
 export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise<boolean> {
   const { podWorkers, clock, logger, eventRecorder = noPodEvents } = options;

@@ -1,28 +1,30 @@
-import { formatQuantity, quantityValue } from '../../kube/quantity.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { FailureLog } from '../../shared/failure-log.ts';
+import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { toleratesTaints } from '../admission/general-predicates.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { nodeReference } from '../events/kube-event.ts';
 import type { NodeCondition } from '../node/node-types.ts';
 import { isCriticalPod } from './evict-pod.ts';
+import { evictionMessage, formatAmount, thresholdQuantity } from './eviction-message.ts';
 import { hasLocalStorageLimit, localStorageExcess } from './local-storage-eviction.ts';
+import { type MetThreshold, MetThresholds } from './met-thresholds.ts';
 import type { PodUsage } from './pod-usage.ts';
 import { rankPods, storageParts } from './rank-pods.ts';
 import {
+  type EvictionSignal,
   type Observations,
   pressureConditions,
+  type PressureType,
   signals,
-  type StarvedResource,
   type Threshold,
-  thresholdAmount,
   thresholdsMet,
 } from './thresholds.ts';
 
@@ -32,6 +34,8 @@ export interface EvictionManagerOptions {
   readonly thresholds: readonly Threshold[];
   /** How long a condition stays after its last threshold was met. */
   readonly pressureTransitionPeriodMs: number;
+  /** The longest grace period of a pod that is evicted for a soft threshold. */
+  readonly maxPodGracePeriodSeconds: number;
   /** The amounts that thresholds are compared with. */
   readonly observe: (signal: AbortSignal) => Promise<Observations>;
   /** True if containers write to another file system than volumes and logs. */
@@ -47,6 +51,8 @@ export interface EvictionManagerOptions {
   readonly isTerminated: (podUID: string) => boolean;
   /** Frees space on the disk of the node without evicting pods. */
   readonly reclaimDisk: () => Promise<void>;
+  /** Called for each eviction, with its cause: a signal, or the kind of limit that a pod has exceeded. */
+  readonly podEvicted: (signal: string) => void;
   readonly eventRecorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -54,29 +60,63 @@ export interface EvictionManagerOptions {
 
 /** Source: kubelet `evictionMonitoringPeriod`, `immediateEvictionGracePeriodSeconds`, `podCleanupTimeout`. */
 const periodMs = 10_000;
-const gracePeriodSeconds = 1;
+const immediateGracePeriodSeconds = 1;
 const cleanUpMs = 30_000;
+
+/** Whether the node runs out of a resource, and what was done about it. */
+export interface EvictionInspection {
+  /** When the amounts were last observed. */
+  readonly observedAt: string | undefined;
+  /** Why they cannot be observed, and since when. */
+  readonly failure: Failure | undefined;
+  /** The thresholds that are met, in the order of the options. */
+  readonly metThresholds: readonly {
+    readonly signal: EvictionSignal;
+    /** The amount below which it is met: `100Mi`. */
+    readonly threshold: string;
+    /** The last observed amount: `50Mi`. */
+    readonly available: string;
+    readonly since: string;
+    /** False while the grace period of a soft threshold has not passed. */
+    readonly isEvicting: boolean;
+  }[];
+  /** The conditions of the Node that are True. */
+  readonly pressure: readonly PressureType[];
+  readonly lastEviction:
+    | { readonly pod: string; readonly podUID: string; readonly at: string; readonly message: string }
+    | undefined;
+}
+
+interface EvictionOfPod {
+  readonly message: string;
+  /** Of the metric. */
+  readonly signal: string;
+  readonly gracePeriodSeconds: number;
+  readonly isDisruption: boolean;
+}
 
 /**
  * Evicts pods that exceed their limits of local storage, and one pod after the other while the node runs out of a
  * resource; reports such pressure as conditions of the Node, and refuses new pods in the meantime. Source: kubelet
  * `eviction.Manager`.
  *
- * Divergence: only hard thresholds, without a minimum to reclaim; and no notification of the kernel, so that pressure is
- * seen within 10 s.
+ * Divergence: no notification of the kernel, so that pressure is seen within 10 s, and no threshold for the memory that is
+ * allocatable.
  */
 export class EvictionManager implements PodAdmitHandler {
   readonly #options: EvictionManagerOptions;
   readonly #ticker: Ticker;
   readonly #failures: FailureLog;
   readonly #stop = new AbortController();
-  /** Condition → when it was last observed. */
-  readonly #observedMs = new Map<string, number>();
+  readonly #thresholds: MetThresholds;
+  #observedAt: string | undefined;
+  #lastEviction: EvictionInspection['lastEviction'];
   #cleanUp: { readonly podUIDs: readonly string[]; readonly untilMs: number } | undefined;
 
   constructor(options: EvictionManagerOptions) {
     this.#options = options;
-    const { clock, logger } = options;
+    const { clock, logger, thresholds, pressureTransitionPeriodMs } = options;
+    this.#thresholds = new MetThresholds(thresholds, pressureTransitionPeriodMs);
     this.#ticker = new Ticker(clock, periodMs, () => this.#tick());
     this.#failures = new FailureLog({ clock, logger, what: 'Checking whether pods must be evicted' });
   }
@@ -96,6 +136,23 @@ export class EvictionManager implements PodAdmitHandler {
     return pressureConditions(this.#pressure());
   }
 
+  inspect(): EvictionInspection {
+    const { clock } = this.#options;
+    return {
+      observedAt: this.#observedAt,
+      failure: this.#failures.failure,
+      metThresholds: this.#thresholds.met.map(({ threshold, metSinceMs, observed, isGracePeriodOver }) => ({
+        signal: threshold.signal,
+        threshold: thresholdQuantity(threshold, observed),
+        available: formatAmount(signals[threshold.signal].resource, observed.available),
+        since: timeFromEpochMs(clock.now() - (clock.monotonicMs() - metSinceMs)),
+        isEvicting: isGracePeriodOver,
+      })),
+      pressure: [...this.#pressure()],
+      lastEviction: this.#lastEviction,
+    };
+  }
+
   /** Source: kubelet `managerImpl.Admit`. */
   admit({ pod, operation }: PodAdmitAttributes): PodAdmitResult {
     const pressure = this.#pressure();
@@ -109,35 +166,50 @@ export class EvictionManager implements PodAdmitHandler {
 
   /** One round; resolves with the evicted pods. Source: kubelet `synchronize`. */
   async synchronize(): Promise<readonly ValidPod[]> {
-    const { thresholds, getActivePods, observe, podUsage, hasDedicatedImageFs, clock } = this.#options;
+    const { thresholds, getActivePods, observe, podUsage, hasDedicatedImageFs } = this.#options;
     const { signal } = this.#stop;
-    const observations: Observations = thresholds.length > 0 ? await observe(signal) : new Map();
-    const met = thresholdsMet(thresholds, observations);
-    for (const threshold of met) this.#observedMs.set(signals[threshold.signal].condition, clock.monotonicMs());
+    if (thresholds.length > 0) this.#observed(await observe(signal));
+    const mostUrgent = this.#thresholds.mostUrgent();
 
     const pods = getActivePods();
-    const measured = met.length > 0 ? pods : pods.filter(hasLocalStorageLimit);
+    const measured = mostUrgent === undefined ? pods.filter(hasLocalStorageLimit) : pods;
     if (measured.length === 0) return [];
     const usage = await podUsage(measured, signal);
     const isDedicated = await hasDedicatedImageFs(signal);
     const evicted = await this.#evictByLimits(measured, usage, isDedicated);
-    if (evicted.length > 0 || met.length === 0) return evicted;
-    return this.#evictByPressure(met[0]!, pods, { usage, observations, isDedicated });
+    if (evicted.length > 0 || mostUrgent === undefined) return evicted;
+    return this.#evictByPressure(mostUrgent, pods, usage, isDedicated);
   }
 
-  #pressure(): ReadonlySet<string> {
-    const { clock, pressureTransitionPeriodMs } = this.#options;
-    const nowMs = clock.monotonicMs();
-    return new Set(
-      [...this.#observedMs].filter(([, atMs]) => nowMs - atMs < pressureTransitionPeriodMs).map(([type]) => type),
-    );
+  #pressure(): ReadonlySet<PressureType> {
+    return this.#thresholds.pressure(this.#options.clock.monotonicMs());
+  }
+
+  #observed(observations: Observations): void {
+    const { clock, logger, nodeName } = this.#options;
+    const { begun, ended } = this.#thresholds.observe(observations, clock.monotonicMs());
+    this.#observedAt = timeFromEpochMs(clock.now());
+    const fieldsOf = ({ threshold, observed }: MetThreshold): object => ({
+      ...{ node: nodeName, signal: threshold.signal, threshold: thresholdQuantity(threshold, observed) },
+      available: formatAmount(
+        signals[threshold.signal].resource,
+        observations.get(threshold.signal)?.available ?? observed.available,
+      ),
+    });
+    for (const met of begun)
+      logger.warn({ ...fieldsOf(met), gracePeriodMs: met.threshold.gracePeriodMs }, 'An eviction threshold is met');
+    for (const met of ended)
+      logger.warn(
+        { ...fieldsOf(met), metMs: Math.round(clock.monotonicMs() - met.metSinceMs) },
+        'An eviction threshold is no longer met',
+      );
   }
 
   async #tick(): Promise<void> {
     const { clock, isTerminated } = this.#options;
     if (this.#cleanUp !== undefined) {
       const { podUIDs, untilMs } = this.#cleanUp;
-      // What the evicted pods use is not free yet.
+      // The evicted pods have not freed their resources yet.
       if (clock.monotonicMs() < untilMs && !podUIDs.every(isTerminated)) return;
       this.#cleanUp = undefined;
     }
@@ -161,89 +233,69 @@ export class EvictionManager implements PodAdmitHandler {
     // In parallel: a slow container does not delay the eviction of the next pod.
     const evictions = pods.map(async (pod) => {
       const used = usage.get(pod.metadata.uid);
-      const message = used && localStorageExcess(pod, used, isDedicated);
-      return message !== undefined && (await this.#evict(pod, message, false)) ? [pod] : [];
+      const excess = used && localStorageExcess(pod, used, isDedicated);
+      if (excess === undefined) return [];
+      const eviction = { ...excess, gracePeriodSeconds: immediateGracePeriodSeconds, isDisruption: false };
+      return (await this.#evict(pod, eviction)) ? [pod] : [];
     });
     return (await Promise.all(evictions)).flat();
   }
 
   async #evictByPressure(
-    threshold: Threshold,
+    { threshold, observed }: MetThreshold,
     pods: readonly ValidPod[],
-    observed: {
-      readonly usage: ReadonlyMap<string, PodUsage>;
-      readonly observations: Observations;
-      readonly isDedicated: boolean;
-    },
+    usage: ReadonlyMap<string, PodUsage>,
+    isDedicated: boolean,
   ): Promise<readonly ValidPod[]> {
     const { thresholds, observe, reclaimDisk, eventRecorder, nodeName, logger } = this.#options;
-    const { resource } = signals[threshold.signal];
-    logger.warn({ node: nodeName, resource, threshold: threshold.value }, 'The node runs out of a resource');
+    const { signal } = threshold;
+    const { resource } = signals[signal];
+    logger.info({ node: nodeName, signal, resource }, 'Attempting to reclaim a resource');
     eventRecorder.event({
       object: nodeReference(nodeName, undefined),
       ...{ type: 'Warning', reason: 'EvictionThresholdMet', message: `Attempting to reclaim ${resource}` },
     });
-    if (signals[threshold.signal].condition === 'DiskPressure') {
+    if (signals[signal].condition === 'DiskPressure') {
       await reclaimDisk().catch((error: unknown) =>
         logger.warn({ reason: reasonOf(error) }, 'Failed to free space on the disk'),
       );
-      if (thresholdsMet(thresholds, await observe(this.#stop.signal)).length === 0) return [];
+      const after = thresholdsMet(thresholds, await observe(this.#stop.signal), { enforceMinimumReclaim: true });
+      if (after.length === 0) return [];
     }
-    const usageOf = ({ metadata }: ValidPod): PodUsage | undefined => observed.usage.get(metadata.uid);
-    const parts = storageParts(threshold.signal, observed.isDedicated);
+    const usageOf = ({ metadata }: ValidPod): PodUsage | undefined => usage.get(metadata.uid);
+    const parts = storageParts(signal, isDedicated);
     for (const pod of rankPods(pods, usageOf, { resource, parts })) {
-      const message = pressureMessage(threshold, resource, pod, usageOf(pod), observed.observations);
-      if (await this.#evict(pod, message, true)) return [pod];
+      const message = evictionMessage(threshold, pod, usageOf(pod), observed);
+      const gracePeriodSeconds = this.#gracePeriodSeconds(threshold, pod);
+      if (await this.#evict(pod, { message, signal, gracePeriodSeconds, isDisruption: true })) return [pod];
     }
-    logger.warn({ node: nodeName, resource }, 'No pod can be evicted');
+    logger.warn({ node: nodeName, signal, resource }, 'No pod can be evicted');
     return [];
   }
 
-  async #evict(pod: ValidPod, message: string, isDisruption: boolean): Promise<boolean> {
+  #gracePeriodSeconds({ gracePeriodMs }: Threshold, { spec }: ValidPod): number {
+    if (gracePeriodMs === 0) return immediateGracePeriodSeconds;
+    const { maxPodGracePeriodSeconds } = this.#options;
+    return Math.min(maxPodGracePeriodSeconds, spec?.terminationGracePeriodSeconds ?? maxPodGracePeriodSeconds);
+  }
+
+  async #evict(pod: ValidPod, { signal, ...eviction }: EvictionOfPod): Promise<boolean> {
+    const { logger, clock, evict, podEvicted } = this.#options;
     this.#stop.signal.throwIfAborted();
+    const fields = podFieldsOf(pod);
+    let isEvicted: boolean;
     try {
-      const { signal } = this.#stop;
-      const eviction = this.#options.evict(pod, { message, gracePeriodSeconds, isDisruption });
-      return (await undefinedIfAborted(eviction, signal)) ?? true;
+      isEvicted = (await undefinedIfAborted(evict(pod, eviction), this.#stop.signal)) ?? true;
     } catch (error) {
       // The pod is still killed later.
-      this.#options.logger.warn({ ...podFieldsOf(pod), reason: reasonOf(error) }, 'An evicted pod ends too slowly');
-      return true;
+      logger.warn({ ...fields, reason: reasonOf(error) }, 'An evicted pod ends too slowly');
+      isEvicted = true;
     }
+    if (!isEvicted) return false;
+    const { name, namespace, uid: podUID } = pod.metadata;
+    const { message } = eviction;
+    this.#lastEviction = { pod: `${namespace}/${name}`, podUID, at: timeFromEpochMs(clock.now()), message };
+    podEvicted(signal);
+    return true;
   }
-}
-
-/** Source: kubelet `evictionMessage`. */
-function pressureMessage(
-  threshold: Threshold,
-  resource: StarvedResource,
-  { spec }: ValidPod,
-  usage: PodUsage | undefined,
-  observations: Observations,
-): string {
-  const observed = observations.get(threshold.signal)!;
-  const format = resource === 'inodes' || resource === 'pids' ? String : binarySI;
-  const amount = thresholdAmount(threshold, observed.capacity);
-  let message = `The node was low on resource: ${resource}. Threshold quantity: ${
-    threshold.value.endsWith('%') ? format(amount) : threshold.value
-  }, available: ${format(observed.available)}. `;
-  for (const stats of usage?.stats?.containers ?? []) {
-    const container = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].find(
-      ({ name }) => name === stats.name,
-    );
-    const used =
-      resource === 'memory'
-        ? stats.memory?.workingSetBytes
-        : resource === 'ephemeral-storage'
-          ? (stats.rootfs?.usedBytes ?? 0) + (stats.logs?.usedBytes ?? 0)
-          : undefined;
-    const request = container?.resources?.requests?.[resource] ?? '0';
-    if (container !== undefined && used !== undefined && used > (quantityValue(request) ?? 0))
-      message += `Container ${stats.name} was using ${binarySI(used)}, request is ${request}, has larger consumption of ${resource}. `;
-  }
-  return message;
-}
-
-function binarySI(bytes: number): string {
-  return formatQuantity({ nanos: BigInt(Math.trunc(bytes)) * 10n ** 9n, format: 'BinarySI' });
 }

@@ -12,26 +12,44 @@ export function hasLocalStorageLimit(pod: Pod): boolean {
   return limitedContainers(pod).length > 0 || limitedVolumes(pod).length > 0;
 }
 
+/** Why a pod is evicted, and the name of its limit in the metric. */
+export interface LocalStorageExcess {
+  readonly message: string;
+  readonly signal: 'emptydirfs.limit' | 'ephemeralpodfs.limit' | 'ephemeralcontainerfs.limit';
+}
+
 /**
- * Why a pod must be evicted; undefined if it need not be.
+ * The limit for which a pod must be evicted; undefined if it need not be.
  * Source: kubelet `emptyDirLimitEviction`, `podEphemeralStorageLimitEviction`, `containerEphemeralStorageLimitEviction`.
  *
  * @param hasDedicatedImageFs true if the writable layers of containers are not on the node's main file system
  */
-export function localStorageExcess(pod: Pod, usage: PodUsage, hasDedicatedImageFs: boolean): string | undefined {
+export function localStorageExcess(
+  pod: Pod,
+  usage: PodUsage,
+  hasDedicatedImageFs: boolean,
+): LocalStorageExcess | undefined {
   for (const { name, sizeLimit } of limitedVolumes(pod))
-    if (exceeds(usage.volumeBytes.get(name), sizeLimit))
-      return `Usage of EmptyDir volume ${JSON.stringify(name)} exceeds the limit ${JSON.stringify(sizeLimit)}. `;
+    if (exceeds(usage.volumeBytes.get(name), sizeLimit)) {
+      const message = `Usage of EmptyDir volume ${JSON.stringify(name)} exceeds the limit ${JSON.stringify(sizeLimit)}. `;
+      return { message, signal: 'emptydirfs.limit' };
+    }
 
   const podLimit = podStatusResources(pod.spec ?? {}).resources.limits?.[resource];
   if (podLimit !== undefined && exceeds(podStorageBytes(usage), podLimit))
-    return `Pod ephemeral local storage usage exceeds the total limit of containers ${podLimit}. `;
+    return {
+      message: `Pod ephemeral local storage usage exceeds the total limit of containers ${podLimit}. `,
+      signal: 'ephemeralpodfs.limit',
+    };
 
   for (const { name, limit } of limitedContainers(pod)) {
     const { logs, rootfs } = usage.stats?.containers.find((container) => container.name === name) ?? {};
     const layerBytes = hasDedicatedImageFs ? 0 : (rootfs?.usedBytes ?? 0);
     if (exceeds((logs?.usedBytes ?? 0) + layerBytes, limit))
-      return `Container ${name} exceeded its local ephemeral storage limit ${JSON.stringify(limit)}. `;
+      return {
+        message: `Container ${name} exceeded its local ephemeral storage limit ${JSON.stringify(limit)}. `,
+        signal: 'ephemeralcontainerfs.limit',
+      };
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { epochMsOf } from '../../shared/time.ts';
-import { leaseProblem, runtimeProblem } from '../node-agent/agent-problems.ts';
+import { leaseProblem, nodeStatusProblem, runtimeProblem } from '../node-agent/agent-problems.ts';
 import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts';
 
 /** kubelet: `syncLoopHealthCheck` */
@@ -29,7 +29,11 @@ export function readinessChecks(inspection: NodeAgentInspection, nowMs: number):
       name: 'sources',
       failure: waitingForSources.length > 0 ? `no pods yet from: ${waitingForSources.join(', ')}` : undefined,
     },
-    { name: 'node', failure: node?.registered === false ? 'the Node is not registered' : undefined },
+    {
+      name: 'node',
+      failure:
+        node?.registered === false ? (nodeStatusProblem(inspection, nowMs) ?? 'the Node is not registered') : undefined,
+    },
     { name: 'runtime', failure: runtimeProblem(inspection, nowMs) },
     { name: 'lease', failure: leaseProblem(inspection, nowMs) },
   ];

@@ -2,7 +2,7 @@ import { epochMsOf } from '../../shared/time.ts';
 import { formatText, formatTime } from '../../status-manager/explain/format.ts';
 import type { NodeAgentInspection } from './node-agent-inspection.ts';
 
-/** The agent lists the pods of its runtime every second. */
+/** The agent lists the pods of its runtime at least every 10 s. */
 const relistLateMs = 30_000;
 
 type Failure = string | undefined;
@@ -26,18 +26,40 @@ export function leaseProblem({ state, node }: NodeAgentInspection, nowMs: number
   return `the Lease is not renewed since ${formatTime(leaseRenewedAt, nowMs)}${why}; the node becomes NotReady after ${leaseDurationSeconds} s`;
 }
 
+/** Why the Node cannot be registered, or its status not be written. */
+export function nodeStatusProblem({ node }: NodeAgentInspection, nowMs: number): Failure {
+  if (node?.statusFailingSince === undefined) return undefined;
+  const what = node.registered ? 'the status of the Node cannot be written' : 'the Node cannot be registered';
+  return `${what} since ${formatTime(node.statusFailingSince, nowMs)}: ${formatText(node.statusFailureReason ?? '')}`;
+}
+
+/** Which eviction thresholds are met, and what was evicted while the Node is under pressure. */
+function evictionProblems({ eviction }: NodeAgentInspection, nowMs: number): string[] {
+  if (eviction === undefined) return [];
+  const { failure, metThresholds, pressure, lastEviction } = eviction;
+  const problems = metThresholds.map(({ signal, threshold, available, since, isEvicting }) => {
+    const what = `${signal} is below the eviction threshold ${threshold} since ${formatTime(since, nowMs)}`;
+    return `${what}: ${available} available; ${isEvicting ? 'pods are evicted' : 'its grace period has not passed'}`;
+  });
+  if (failure !== undefined)
+    problems.push(
+      `checking whether pods must be evicted fails since ${formatTime(failure.failingSince, nowMs)}: ${formatText(failure.reason)}`,
+    );
+  if (pressure.length > 0 && lastEviction !== undefined) {
+    const { pod, at, message } = lastEviction;
+    problems.push(`the pod ${pod} was evicted at ${formatTime(at, nowMs)}: ${formatText(message.replace(/\. $/, ''))}`);
+  }
+  return problems;
+}
+
 /**
  * What is wrong with an agent, one sentence each, for people. Without ages, so that a sentence changes
- * only when something happens.
+ * only when something happens, or another amount is observed.
  */
 export function agentProblems(inspection: NodeAgentInspection, nowMs: number): string[] {
-  const { state, node, syncLoop, refusedManifests } = inspection;
-  const since = (time: string, reason = ''): string => `since ${formatTime(time, nowMs)}: ${formatText(reason)}`;
-  const problems: Failure[] = [runtimeProblem(inspection, nowMs), leaseProblem(inspection, nowMs)];
-  if (node?.statusFailingSince !== undefined) {
-    const what = node.registered ? 'the status of the Node cannot be written' : 'the Node cannot be registered';
-    problems.push(`${what} ${since(node.statusFailingSince, node.statusFailureReason)}`);
-  }
+  const { state, syncLoop, refusedManifests } = inspection;
+  const problems: Failure[] = [runtimeProblem, leaseProblem, nodeStatusProblem].map((of) => of(inspection, nowMs));
+  if (state === 'running') problems.push(...evictionProblems(inspection, nowMs));
   if (state === 'running' && syncLoop.housekeepingFailingSince !== undefined)
     problems.push(`housekeeping fails since ${formatTime(syncLoop.housekeepingFailingSince, nowMs)}`);
   for (const { source, reason } of refusedManifests)

@@ -3,6 +3,7 @@ import { platform, release } from 'node:os';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { tryCall } from '../../shared/guarded.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
@@ -49,7 +50,8 @@ import { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import { SyncLoopChannels } from '../sync-loop/sync-loop-channels.ts';
 import { ShutdownAdmitHandler, userAdmitHandler } from './admit-handlers.ts';
 import { type APIConnection, openAPIConnection } from './api-connection.ts';
-import { NodeAgent, type NodeEndpoints } from './node-agent.ts';
+import { NodeAgent } from './node-agent.ts';
+import type { NodeEndpoints } from './node-agent-parts.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 import { requireNodeAgentOptions } from './require-node-agent-options.ts';
 import { StartUp } from './start-up.ts';
@@ -94,7 +96,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     requestTimeoutMs: options.runtimeRequestTimeoutMs ?? defaultRuntimeRequestTimeoutMs,
     signal: runtimeCalls.signal,
   });
-  const podCache = new RuntimePodCache(runtime);
+  const podCache = new RuntimePodCache(runtime, (podUID) => pleg.requestRelist(podUID));
   const connection = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
   const informer =
     connection &&
@@ -194,7 +196,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
           random,
           recorder: eventRecorder,
           nodeStatus: async () => {
-            const { conditions = [], ...status } = await nodeStatusOf(nodeName, node, nodeEndpoints);
+            const { conditions = [], ...status } = await nodeStatusOf(nodeName, node, { ...nodeEndpoints, runtime });
             return { ...status, conditions: [...(evictionManager?.conditions() ?? []), ...conditions] };
           },
           readyErrors: () => [
@@ -207,7 +209,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const ownNode = new OwnNode({
     nodeName,
     node: node === false ? undefined : node,
-    nodeStatus: () => nodeStatusOf(nodeName, node || {}, nodeEndpoints),
+    nodeStatus: () => nodeStatusOf(nodeName, node || {}, { ...nodeEndpoints, runtime }),
     nodeReporter,
     clock,
     logger,
@@ -222,6 +224,11 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     eviction: options.eviction,
     containerGC: () => containerGC,
     imageGC: () => imageGC,
+    podEvicted: (signal) =>
+      tryCall(
+        () => options.metrics?.incEvictions?.(signal),
+        (thrown) => logger.error({ reason: reasonOf(thrown), method: 'metrics.incEvictions' }, 'User callback threw'),
+      ),
   });
   const allocationManager = new AllocationManager({
     runtime,
@@ -414,8 +421,10 @@ function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateP
 async function nodeStatusOf(
   nodeName: string,
   { addresses, nodeStatus }: NodeAgentNode,
-  { kubeletPort, features = [] }: NodeEndpoints,
+  { kubeletPort, features: apiFeatures = [], runtime }: NodeEndpoints & { readonly runtime: ContainerRuntime },
 ): Promise<NodeStatus> {
+  const canResizePods = runtime.updateContainerResources !== undefined && runtime.updatePodResources !== undefined;
+  const features = [...apiFeatures, ...(canResizePods ? ['InPlacePodLevelResourcesVerticalScaling'] : [])];
   const own = addresses && [
     ...addresses.map((address) => ({ type: 'InternalIP', address })),
     { type: 'Hostname', address: nodeName },

@@ -1,6 +1,9 @@
+import type { AgentGauges } from '../../observe/agent-metrics.ts';
+import { epochMsOf } from '../../shared/time.ts';
 import type { ManagerInspection } from '../../status-manager/inspection.ts';
 import type { RefusedManifest } from '../config/pod-source.ts';
 import type { EventRecorderInspection } from '../events/api-event-recorder.ts';
+import type { EvictionInspection } from '../eviction/eviction-manager.ts';
 import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
 import type { RuntimeInspection } from '../pleg/generic-pleg.ts';
 import type { PodWorkerInspection } from '../pod-workers/pod-workers-options.ts';
@@ -24,8 +27,25 @@ export interface NodeAgentInspection {
   readonly statusManager: ManagerInspection;
   /** Undefined if the agent does not register the Node. */
   readonly node: NodeReporterInspection | undefined;
+  /** Undefined if nothing is measured. */
+  readonly eviction: EvictionInspection | undefined;
   /** Undefined if the agent does not write events. */
   readonly events: EventRecorderInspection | undefined;
   /** The number of probe workers. */
   readonly probes: number;
+}
+
+/** The values that a metrics scrape reads from an agent. */
+export function agentGauges(inspection: NodeAgentInspection, startedAtMs: number, nowMs: number): AgentGauges {
+  const { state, runtime, node, podWorkers, refusedManifests } = inspection;
+  const relistedAtMs = runtime.relistedAt === undefined ? startedAtMs : epochMsOf(runtime.relistedAt);
+  const renewedAt = node?.leaseRenewedAt;
+  return {
+    relistAgeSeconds: state === 'running' ? (nowMs - relistedAtMs) / 1000 : undefined,
+    leaseAgeSeconds: renewedAt === undefined ? undefined : (nowMs - epochMsOf(renewedAt)) / 1000,
+    leaseDurationSeconds: node?.leaseDurationSeconds,
+    isNodeRegistered: node?.registered,
+    failingPods: podWorkers.filter(({ failingSince }) => failingSince !== undefined).length,
+    refusedManifests: refusedManifests.length,
+  };
 }

@@ -123,14 +123,26 @@ function requireImageGC(policy: ImageGCPolicy): void {
   if (!(minimumAgeMs >= 0)) refuseOption('imageGC.minimumAgeMs', 'a number ≥ 0', minimumAgeMs);
 }
 
+const evictionMembers: Readonly<Record<keyof EvictionOptions, true>> = {
+  hard: true,
+  soft: true,
+  softGracePeriodMs: true,
+  minimumReclaim: true,
+  maxPodGracePeriodSeconds: true,
+  rootDirectory: true,
+  pressureTransitionPeriodMs: true,
+};
+
 function requireEviction(eviction: EvictionOptions): void {
-  requireMembers('eviction', eviction, ['hard', 'rootDirectory', 'pressureTransitionPeriodMs']);
-  const { hard = {}, rootDirectory = '/', pressureTransitionPeriodMs = 0 } = eviction;
-  parseThresholds(hard);
+  requireMembers('eviction', eviction, Object.keys(evictionMembers));
+  const { rootDirectory = '/', pressureTransitionPeriodMs = 0, maxPodGracePeriodSeconds = 0 } = eviction;
+  parseThresholds(eviction);
   if (typeof rootDirectory !== 'string' || !rootDirectory.startsWith('/'))
     refuseOption('eviction.rootDirectory', 'an absolute path', rootDirectory);
   if (!(pressureTransitionPeriodMs >= 0))
     refuseOption('eviction.pressureTransitionPeriodMs', 'a number ≥ 0', pressureTransitionPeriodMs);
+  if (!(maxPodGracePeriodSeconds >= 0))
+    refuseOption('eviction.maxPodGracePeriodSeconds', 'a number ≥ 0', maxPodGracePeriodSeconds);
 }
 
 function requireSources(sources: readonly PodSource[], hasClient: boolean): void {

@@ -40,8 +40,8 @@ export function defaultNodeStatus(): NodeStatus {
 }
 
 /**
- * Features that this agent has on every runtime. Of the others that the kubelet v1.37 declares by default it has none:
- * it does not resize pod-level resources, and serves no web sockets. Source: component-helpers `nodedeclaredfeatures`.
+ * Features that this agent has on every runtime. Resizes of pod-level resources depend on the runtime, web sockets on the
+ * kubelet API. Source: component-helpers `nodedeclaredfeatures`.
  */
 const agentFeatures = ['InPlacePodVerticalScalingInitContainers', 'RestartAllContainersOnContainerExits'];
 

@@ -2,7 +2,7 @@ import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
-import { FailureLog } from '../../shared/failure-log.ts';
+import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { isResponse, type NodeClient } from './node-client.ts';
 import type { Lease } from './node-types.ts';
 
@@ -34,9 +34,8 @@ export class NodeLease {
   }
 
   /** Why the Lease cannot be renewed; undefined if the last attempt succeeded. */
-  get failure(): { readonly failingSince: string; readonly reason: string } | undefined {
-    const { failingSince, reason = '' } = this.#failures;
-    return failingSince === undefined ? undefined : { failingSince, reason };
+  get failure(): Failure | undefined {
+    return this.#failures.failure;
   }
 
   /** When the Lease was last renewed; undefined before the first renewal. */

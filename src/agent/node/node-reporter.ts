@@ -128,16 +128,18 @@ export class NodeReporter {
 
   /** A snapshot; makes no request. */
   inspect(): NodeReporterInspection {
+    const statusFailure = this.#registrationFailures.failure ?? this.#failures.failure;
+    const { failure: leaseFailure } = this.#lease;
     return {
       registered: this.#node !== undefined,
       nodeUID: this.#node?.metadata.uid,
       statusReportedAt: this.#lastReportTime,
-      statusFailingSince: this.#registrationFailures.failingSince ?? this.#failures.failingSince,
-      statusFailureReason: this.#registrationFailures.reason ?? this.#failures.reason,
+      statusFailingSince: statusFailure?.failingSince,
+      statusFailureReason: statusFailure?.reason,
       leaseRenewedAt: this.#lease.renewedAt,
       leaseDurationSeconds: this.#options.leaseDurationSeconds ?? 40,
-      leaseFailingSince: this.#lease.failure?.failingSince,
-      leaseFailureReason: this.#lease.failure?.reason,
+      leaseFailingSince: leaseFailure?.failingSince,
+      leaseFailureReason: leaseFailure?.reason,
     };
   }
 

@@ -2,7 +2,7 @@ import type { Pod } from '../../kube/types.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { matchesNodeAffinity } from '../admission/node-affinity.ts';
+import { generalPredicates } from '../admission/general-predicates.ts';
 import { boundedCall } from '../deadline.ts';
 import { defaultNodeStatus } from './node-defaults.ts';
 import type { NodeReporter } from './node-reporter.ts';
@@ -40,15 +40,17 @@ export class OwnNode {
   }
 
   /**
-   * Call it before these pods are admitted. Reads the Node again when its labels do not match a pod, because they may
-   * have just changed. Never rejects. Source: kubelet `predicateAdmitHandler.generalFilter`.
+   * Call it before these pods are admitted. Reads the Node again when a pod does not fit it, because its labels, taints or
+   * resources may have just changed. Never rejects. Source: kubelet `predicateAdmitHandler.generalFilter`, which does
+   * so for labels only, because the kubelet watches its Node.
    */
   async prepareAdmission(pods: readonly Pod[], signal: AbortSignal): Promise<void> {
     const { nodeReporter, logger, nodeName } = this.#options;
     try {
       if (this.get() === undefined) await this.#describe(signal);
       const node = nodeReporter?.node;
-      if (node === undefined || pods.every((pod) => matchesNodeAffinity(pod, node))) return;
+      if (node === undefined || pods.every((pod) => generalPredicates(pod, [], { nodeName, node }).length === 0))
+        return;
       await undefinedIfAborted(nodeReporter!.refresh(), signal);
     } catch (thrown) {
       if (!signal.aborted)

@@ -1,6 +1,6 @@
 import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
-import { FailureLog } from '../../shared/failure-log.ts';
+import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
@@ -22,7 +22,10 @@ export interface GenericPLEGOptions {
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Milliseconds from the end of a relist to the next one. Default: 1,000. */
+  /**
+   * Milliseconds from the end of a relist to the next one. Default: 1,000. While the events of the runtime are complete, ten
+   * times as long.
+   */
   readonly relistPeriodMs?: number | undefined;
   /** The PLEG is unhealthy after this many milliseconds without a successful relist. Default: 180,000. */
   readonly relistThresholdMs?: number | undefined;
@@ -35,12 +38,18 @@ const defaultRequestTimeoutMs = 120_000;
 /** A call of the runtime that takes so long is logged. */
 const slowCallMs = 30_000;
 
+const defaultRelistPeriodMs = 1000;
+/** Relist periods between two relists that only look for lost events. */
+const periodsWithEvents = 10;
+
 /** Whether the runtime responds. Times are RFC 3339. */
 export interface RuntimeInspection {
   /** When its pods were last listed; undefined before the first time. */
   readonly relistedAt: string | undefined;
+  /** How long after that they are listed again: 1,000, or 10,000 while the runtime's events are complete. */
+  readonly relistPeriodMs: number;
   /** Why its pods cannot be listed now; undefined while they can. */
-  readonly failure: { readonly failingSince: string; readonly reason: string } | undefined;
+  readonly failure: Failure | undefined;
 }
 
 const none: PlegContainerStates = new Map();
@@ -50,8 +59,15 @@ const none: PlegContainerStates = new Map();
  * the pod of an event is inspected immediately. When the runtime fails, no event is sent, and the next
  * relist tries again. Source: kubelet `GenericPLEG`.
  *
+ * While the runtime says that its events are complete, the relist only finds what was lost nevertheless, and waits for
+ * 10 s; a relist that fails, a pod that cannot be inspected and a worker that waits for a newer status end the wait, and so
+ * does the end of the events.
+ *
  * Divergence: the kubelet reads the status of each pod that changed, because its list has only the
  * states of containers. `listPods` returns complete statuses, so every relist updates the cache.
+ *
+ * Divergence: the kubelet uses the runtime's events only with the feature gate `EventedPLEG`, and then relists every
+ * 300 s.
  */
 export class GenericPLEG {
   readonly #options: GenericPLEGOptions;
@@ -62,8 +78,12 @@ export class GenericPLEG {
   readonly #healths = new Map<string, string>();
   readonly #podsToReinspect = new Set<string>();
   readonly #podsToRelist = new Set<string>();
-  /** Relists run one after another. */
+  /** Relists run one after another; pods that wait for one are inspected at the same time. */
   #lastRelist: Promise<void> = Promise.resolve();
+  /** When the runtime last said that its events are complete; undefined while they are not. */
+  #eventsCompleteSinceMs: number | undefined;
+  /** When the last periodic relist ended; undefined while one is running or due. */
+  #periodStartedMs: number | undefined;
   /** Defined while the PLEG is running. */
   #run: AbortController | undefined;
   #timer: Timer | undefined;
@@ -94,13 +114,8 @@ export class GenericPLEG {
     const run = new AbortController();
     this.#run = run;
     this.#subscribe();
-    const relistAndWait = async (): Promise<void> => {
-      await this.relist();
-      if (run.signal.aborted) return;
-      const { clock, relistPeriodMs = 1000 } = this.#options;
-      this.#timer = clock.afterFunc(relistPeriodMs, () => void relistAndWait());
-    };
-    void relistAndWait();
+    this.#options.cache.onWait(() => this.#schedule());
+    void this.#relistAndWait(run);
   }
 
   /** Resolves when no relist is running. `start` can be called again. */
@@ -108,8 +123,10 @@ export class GenericPLEG {
     this.#run?.abort();
     this.#run = undefined;
     this.#timer?.stop();
+    this.#periodStartedMs = undefined;
     this.#tryCall(() => this.#unsubscribe?.());
     this.#unsubscribe = undefined;
+    this.#eventsCompleteSinceMs = undefined;
     await this.#lastRelist;
   }
 
@@ -126,11 +143,11 @@ export class GenericPLEG {
 
   /** A snapshot; makes no call. */
   inspect(): RuntimeInspection {
-    const { failingSince, reason = '' } = this.#failures;
     const times = new MonotonicTimes(this.#options.clock);
     return {
       relistedAt: this.#relistedAtMs === undefined ? undefined : times.format(this.#relistedAtMs),
-      failure: failingSince === undefined ? undefined : { failingSince, reason },
+      relistPeriodMs: this.#relistPeriodMs(),
+      failure: this.#failures.failure,
     };
   }
 
@@ -149,11 +166,13 @@ export class GenericPLEG {
 
   /** Inspects one pod as soon as possible. Does nothing unless the PLEG is running. */
   requestRelist(podUID: string): void {
-    if (this.#run === undefined || this.#podsToRelist.has(podUID)) return;
+    if (this.#run === undefined) return;
     this.#podsToRelist.add(podUID);
+    if (this.#podsToRelist.size > 1) return;
     void this.#inTurn(async () => {
-      this.#podsToRelist.delete(podUID);
-      if (this.#run !== undefined) await this.#relistPod(podUID);
+      const podUIDs = [...this.#podsToRelist];
+      this.#podsToRelist.clear();
+      if (this.#run !== undefined) await Promise.all(podUIDs.map((each) => this.#relistPod(each)));
     });
   }
 
@@ -163,6 +182,46 @@ export class GenericPLEG {
     return this.#inTurn(async () => {
       if (run?.signal.aborted !== true) await this.#relistAll();
     });
+  }
+
+  async #relistAndWait(run: AbortController): Promise<void> {
+    this.#periodStartedMs = undefined;
+    await this.relist();
+    if (run.signal.aborted) return;
+    this.#periodStartedMs = this.#options.clock.monotonicMs();
+    this.#schedule();
+  }
+
+  /** Sets the timer for the next periodic relist; again when the reason for a long wait has ended. */
+  #schedule(): void {
+    const run = this.#run;
+    if (this.#periodStartedMs === undefined || run === undefined) return;
+    this.#timer?.stop();
+    const { clock } = this.#options;
+    const elapsedMs = clock.monotonicMs() - this.#periodStartedMs;
+    this.#timer = clock.afterFunc(Math.max(0, this.#relistPeriodMs() - elapsedMs), () => void this.#relistAndWait(run));
+  }
+
+  #relistPeriodMs(): number {
+    const { relistPeriodMs = defaultRelistPeriodMs } = this.#options;
+    return this.#isCalm() ? periodsWithEvents * relistPeriodMs : relistPeriodMs;
+  }
+
+  /** Whether a relist would only find lost events. */
+  #isCalm(): boolean {
+    const { cache, relistPeriodMs = defaultRelistPeriodMs } = this.#options;
+    const sinceMs = this.#eventsCompleteSinceMs;
+    // An earlier relist may have missed what the events did not show.
+    const isCovered = sinceMs !== undefined && (this.#relistedAtMs ?? -Infinity) >= sinceMs + relistPeriodMs;
+    return isCovered && this.#failures.failure === undefined && !cache.isAwaited;
+  }
+
+  #eventsComplete(areComplete: boolean): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    // What an event announces may be in progress, so a long wait does not end immediately.
+    if (areComplete && this.#isCalm() && this.#periodStartedMs !== undefined) this.#periodStartedMs = nowMs;
+    this.#eventsCompleteSinceMs = areComplete ? nowMs : undefined;
+    this.#schedule();
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -204,6 +263,7 @@ export class GenericPLEG {
     } catch (thrown) {
       // The next relist of all pods tries again.
       this.#logFailure(thrown, run, startedMs);
+      this.#schedule();
     } finally {
       timer.stop();
     }
@@ -246,7 +306,14 @@ export class GenericPLEG {
 
   #subscribe(): void {
     this.#tryCall(() => {
-      this.#unsubscribe = this.#options.runtime.subscribe?.(({ podUID }) => this.requestRelist(podUID));
+      this.#unsubscribe = this.#options.runtime.subscribe?.(
+        ({ podUID, type }) => {
+          // A container that is only created makes no event. To inspect its pod would show the sandbox alone, in the middle
+          // of a sync, and so make one more sync.
+          if (type !== 'created') this.requestRelist(podUID);
+        },
+        (areComplete) => this.#eventsComplete(areComplete),
+      );
     });
   }
 

@@ -1,7 +1,7 @@
 import type { Pod, ValidPod } from '../../kube/types.ts';
-import type { PodCache } from '../pod-workers/pod-syncer.ts';
+import type { PodCache, PodCacheOptions } from '../pod-workers/pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
-import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
@@ -26,6 +26,7 @@ interface Waiter {
  */
 export class RuntimePodCache implements PodCache {
   readonly #runtime: Pick<ContainerRuntime, 'runPodSandbox'>;
+  readonly #requestRelist: (podUID: string) => void;
   readonly #entries = new Map<string, Entry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
   /** The last observation of all pods. */
@@ -33,10 +34,15 @@ export class RuntimePodCache implements PodCache {
   /** Later observations of single pods that found no change or no pod. */
   readonly #podObservations = new Map<string, number>();
   #lastObservation = 0;
+  #onWait: () => void = () => {};
 
-  /** @param runtime of the pods; statuses differ if it has no sandboxes */
-  constructor(runtime: Pick<ContainerRuntime, 'runPodSandbox'>) {
+  /**
+   * @param runtime of the pods; statuses differ if it has no sandboxes
+   * @param requestRelist of the PLEG
+   */
+  constructor(runtime: Pick<ContainerRuntime, 'runPodSandbox'>, requestRelist: (podUID: string) => void = () => {}) {
     this.#runtime = runtime;
+    this.#requestRelist = requestRelist;
   }
 
   /** The number of a new observation: call it right before the runtime is queried. */
@@ -46,6 +52,16 @@ export class RuntimePodCache implements PodCache {
 
   lastObservation(): number {
     return this.#lastObservation;
+  }
+
+  /** True while `getNewerThan` waits for an observation. */
+  get isAwaited(): boolean {
+    return this.#waiters.size > 0;
+  }
+
+  /** Sets the function that is called when `getNewerThan` begins to wait. */
+  onWait(listener: () => void): void {
+    this.#onWait = listener;
   }
 
   /** Stores the runtime status of a pod. A pod that has ended keeps its IP addresses. */
@@ -87,10 +103,17 @@ export class RuntimePodCache implements PodCache {
   }
 
   /** Rejects only when `signal` is aborted. */
-  async getNewerThan(pod: ValidPod, observation: number, { signal }: CallOptions = {}): Promise<RuntimePodStatus> {
+  async getNewerThan(
+    pod: ValidPod,
+    observation: number,
+    { signal, observeNow = false }: PodCacheOptions = {},
+  ): Promise<RuntimePodStatus> {
     signal?.throwIfAborted();
     const podUID = pod.metadata.uid;
-    if (this.#latest(podUID) <= observation) await this.#waitFor(podUID, observation, signal);
+    if (this.#latest(podUID) <= observation) {
+      if (observeNow) this.#requestRelist(podUID);
+      await this.#waitFor(podUID, observation, signal);
+    }
     return this.#statusOf(pod, this.#entries.get(podUID));
   }
 
@@ -116,6 +139,7 @@ export class RuntimePodCache implements PodCache {
       waiters.add(waiter);
       this.#waiters.set(podUID, waiters);
       signal?.addEventListener('abort', abort);
+      this.#onWait();
     });
   }
 

@@ -9,6 +9,8 @@ import type { PodStatusInput, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { boundedCall } from '../deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
+import { areAmountsEqual } from '../allocation/container-resources.ts';
+import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
 import { ResizeProgress } from '../allocation/resize-progress.ts';
 import { createCrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
@@ -264,7 +266,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   #generateStatus(pod: ValidPod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatusInput {
     const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
     const uid = pod.metadata.uid;
-    const status = generatePodStatus(pod, {
+    const generated = generatePodStatus(pod, {
       runtimeStatus: this.#actuatedResources?.complete(uid, runtimeStatus) ?? runtimeStatus,
       podIsTerminal,
       previous: statusManager.getPodStatus(uid),
@@ -277,8 +279,16 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       hostIPs,
       agentStartedAtMs,
     });
+    const status = { ...generated, ...this.#actuatedPodResources(pod) };
     probeManager?.triggerReadiness?.(uid, status);
     return status;
+  }
+
+  /** While pod-level resources are resized, the pod still has the earlier ones. Source: kubelet `convertToAPIPodLevelResourcesStatus`. */
+  #actuatedPodResources({ metadata, spec }: ValidPod): Pick<PodStatusInput, 'resources'> {
+    const resources = this.#actuatedResources?.pod(metadata.uid).resources;
+    if (spec?.resources == null || resources === undefined || areAmountsEqual(spec.resources, resources)) return {};
+    return { resources: podStatusResources({ ...spec, resources }).resources };
   }
 
   /** The network may be ready soon, so the pod is retried after a second. Source: kubelet `SyncPod`, `completeWork`. */

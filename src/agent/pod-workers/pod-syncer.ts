@@ -46,7 +46,13 @@ export interface PodCache {
   /** The number of the last observation that has begun; 0 if none has. */
   lastObservation(): number;
   /** A status of an observation that began after the one with this number. */
-  getNewerThan(pod: ValidPod, observation: number, options: CallOptions): Promise<RuntimePodStatus>;
+  getNewerThan(pod: ValidPod, observation: number, options: PodCacheOptions): Promise<RuntimePodStatus>;
+}
+
+/** Options of `PodCache.getNewerThan`. */
+export interface PodCacheOptions extends CallOptions {
+  /** Observes the pod instead of waiting for the next relist. Default: false. */
+  readonly observeNow?: boolean | undefined;
 }
 
 /** Queries the runtime each time and caches nothing. */

@@ -142,7 +142,7 @@ export class PodWorkerLoop {
       await podSyncer.syncTerminatingRuntimePod(runningPod, { signal });
       return false;
     }
-    const runtimeStatus = await this.#runtimeStatus(update.pod!, status.lastObservation, signal);
+    const runtimeStatus = await this.#runtimeStatus(update.pod!, status, signal);
     signal.throwIfAborted();
     // Read after the await, because a resize may have been allocated in the meantime.
     const pod = allocationManager?.updatePodFromAllocation(update.pod!).pod ?? update.pod!;
@@ -175,9 +175,16 @@ export class PodWorkerLoop {
     return isTerminal;
   }
 
-  async #runtimeStatus(pod: ValidPod, observation: number, signal: AbortSignal): Promise<RuntimePodStatus> {
+  async #runtimeStatus(
+    pod: ValidPod,
+    { lastObservation, lifecycle }: PodSyncStatus,
+    signal: AbortSignal,
+  ): Promise<RuntimePodStatus> {
+    // A sync waits for the next relist like the kubelet's, so that a pod that changes all the time is synced once a second.
+    // After the pod was stopped, the relist has been requested.
+    const observeNow = lifecycle.state === 'terminating';
     try {
-      return await this.#options.podCache.getNewerThan(pod, observation, { signal });
+      return await this.#options.podCache.getNewerThan(pod, lastObservation, { signal, observeNow });
     } catch (thrown) {
       const { eventRecorder = noPodEvents } = this.#options;
       const message = `error determining status: ${thrown instanceof Error ? thrown.message : String(thrown)}`;

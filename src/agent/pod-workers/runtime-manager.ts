@@ -67,7 +67,7 @@ export class RuntimeManager {
    * 2. kill the pod if its sandbox has changed;
    * 3. kill containers that should not run, and remove those that must be reset;
    * 4. create a sandbox if necessary;
-   * 5. resize running containers;
+   * 5. resize the pod and its running containers;
    * 6. start ephemeral containers;
    * 7. start init containers;
    * 8. start regular containers.
@@ -81,7 +81,7 @@ export class RuntimeManager {
     { restartAllContainers = false, previous, signal }: SyncPodContext,
   ): Promise<SyncActionResult[]> {
     const { actuatedResources, probeResults } = this.#options;
-    const actuated = actuatedResources && ((name: string) => actuatedResources.get(pod.metadata.uid, name));
+    const actuated = actuatedResources?.pod(pod.metadata.uid);
     const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers, actuated);
     if (actions.createSandbox && actions.sandboxID !== '') {
       const message = 'Pod sandbox changed, it will be killed and re-created.';
@@ -106,7 +106,8 @@ export class RuntimeManager {
       if (pod.spec?.hostNetwork !== true) ips = result.ips;
       this.#options.onPodSandboxReady(pod);
     }
-    if (actions.containersToUpdate.length > 0) results.push(await this.#resizePod(pod, actions, signal));
+    if (actions.containersToUpdate.length > 0 || actions.updatePodResources)
+      results.push(await this.#resizePod(pod, actions, signal));
     const request = { pod, runtimeStatus: { ...runtimeStatus, ips }, previous, signal };
     return [...results, ...(await this.#startContainers(request, actions, sandboxID))];
   }
@@ -186,12 +187,16 @@ export class RuntimeManager {
     return podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid), runtime).ips;
   }
 
-  async #resizePod(pod: ValidPod, { containersToUpdate }: PodActions, signal: AbortSignal): Promise<SyncActionResult> {
+  async #resizePod(
+    pod: ValidPod,
+    { containersToUpdate, sandboxID }: PodActions,
+    signal: AbortSignal,
+  ): Promise<SyncActionResult> {
     const { runtime } = this.#options;
     const actuatedResources = this.#options.actuatedResources!;
     const { name, namespace } = pod.metadata;
     return this.#attempt('ResizePodInPlace', `${name}_${namespace}`, 'ErrResizePodInPlace', () =>
-      updateContainers(pod, containersToUpdate, { runtime, actuatedResources, signal }),
+      updateContainers(pod, containersToUpdate, { runtime, actuatedResources, sandboxID, signal }),
     );
   }
 

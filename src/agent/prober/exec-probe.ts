@@ -16,9 +16,15 @@ export interface ExecProbeRequest {
 }
 
 /**
- * Runs a command in the container; exit code 0 is a success. A time-out is a failure, whatever the
- * runtime does with the command. Rejects if the runtime cannot run it.
- * Source: kubelet `execprobe.Probe`, `RunInContainer`.
+ * The runtime limits the command, and counts from when it runs: on a busy machine, its start alone may take longer than
+ * a time-out of a second. A runtime that has not responded this long after the time-out never will. Source: kubelet
+ * `runtimeRequestTimeout`.
+ */
+const runtimeGraceMs = 120_000;
+
+/**
+ * Runs a command in the container; exit code 0 is a success. A time-out is a failure. Rejects if the
+ * runtime cannot run it. Source: kubelet `execprobe.Probe`, `RunInContainer`.
  */
 export async function probeExec(
   { containerID, command, timeoutMs }: ExecProbeRequest,
@@ -31,7 +37,7 @@ export async function probeExec(
     result: 'failure',
     output: `command timed out: ${JSON.stringify(command.join(' '))} timed out after ${timeoutMs / 1000}s`,
   };
-  return withDeadline(clock, timeoutMs, signal, async (deadline) => {
+  return withDeadline(clock, timeoutMs + runtimeGraceMs, signal, async (deadline) => {
     try {
       const running = runtime.execSync(containerID, command, timeoutMs, { signal: deadline.signal });
       const result = await undefinedIfAborted(running, deadline.signal);
@@ -39,7 +45,6 @@ export async function probeExec(
       const { exitCode, stdout, stderr } = result;
       return { result: exitCode === 0 ? 'success' : 'failure', output: (stdout + stderr).slice(0, maxOutputLength) };
     } catch (error) {
-      // The runtime may report the time-out first.
       if (clock.monotonicMs() - startedMs >= timeoutMs) return timedOut;
       throw error;
     }

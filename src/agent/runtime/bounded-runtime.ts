@@ -94,8 +94,8 @@ export function boundedRuntime(
       preparePod: (pod, { signal } = {}) => bounded('preparePod', ms, signal, (o) => runtime.preparePod!(pod, o)),
     }),
     ...(runtime.updatePodResources && {
-      updatePodResources: (pod, step, { signal } = {}) =>
-        bounded('updatePodResources', ms, signal, (o) => runtime.updatePodResources!(pod, step, o)),
+      updatePodResources: (pod, step, { signal, ...of } = {}) =>
+        bounded('updatePodResources', ms, signal, (o) => runtime.updatePodResources!(pod, step, { ...of, ...o })),
     }),
     ...(runtime.runPodSandbox && {
       runPodSandbox: (config, { signal } = {}) =>
@@ -143,7 +143,7 @@ export function boundedRuntime(
       removePodContent: (shouldPodContentBeRemoved, { signal } = {}) =>
         bounded('removePodContent', ms, signal, (o) => runtime.removePodContent!(shouldPodContentBeRemoved, o)),
     }),
-    ...(runtime.subscribe && { subscribe: (listener) => runtime.subscribe!(listener) }),
+    ...(runtime.subscribe && { subscribe: (...listeners) => runtime.subscribe!(...listeners) }),
   };
   return Object.assign(boundedMethods, { [isBounded]: true });
 }

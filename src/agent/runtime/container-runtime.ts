@@ -115,9 +115,17 @@ export interface ContainerRuntime {
   preparePod?(pod: ValidPod, options?: CallOptions): Promise<void>;
   /**
    * Called `before` and `after` the containers of a pod are resized, with the new resources of the pod. Raise pod-level
-   * limits before, and lower them after. Source: kubelet `doPodResizeAction`.
+   * limits before, and lower them after. Without this method, a resize of pod-level resources is Infeasible. Source:
+   * kubelet `doPodResizeAction`.
    */
-  updatePodResources?(pod: ValidPod, step: 'before' | 'after', options?: CallOptions): Promise<void>;
+  updatePodResources?(
+    pod: ValidPod,
+    step: 'before' | 'after',
+    options?: CallOptions & {
+      /** Set by the agent: the ready sandbox of the pod. */
+      readonly sandboxID?: string | undefined;
+    },
+  ): Promise<void>;
   /** Resolves with the sandbox's ID when it is ready. */
   runPodSandbox?(config: PodSandboxConfig, options?: CallOptions): Promise<string>;
   /** Kills the containers that still run in the sandbox, and releases its network. */
@@ -196,8 +204,15 @@ export interface ContainerRuntime {
    */
   removePodContent?(shouldPodContentBeRemoved: (podUID: string) => boolean, options?: CallOptions): Promise<void>;
 
-  /** Calls `listener` soon after each change, until the returned function is called. May miss changes. */
-  subscribe?(listener: (event: RuntimeEvent) => void): () => void;
+  /**
+   * Calls `listener` soon after each change, until the returned function is called. May miss changes, which the agent finds
+   * because it lists all pods every second.
+   *
+   * A runtime that misses none while the stream of its events is open calls `onComplete(true)` once that stream is known to
+   * work, and `onComplete(false)` as soon as it ends: in between, the agent lists all pods only every 10 s. Each further
+   * `onComplete(true)` makes it list them once more after a second, for changes that are not reported or show up late.
+   */
+  subscribe?(listener: (event: RuntimeEvent) => void, onComplete?: (areComplete: boolean) => void): () => void;
 }
 
 /**

@@ -7,6 +7,7 @@ import type { PodConfigUpdate } from '../config/pod-config.ts';
 import type { SourcesReady } from '../config/sources-ready.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
+import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import type { SyncHandler } from './sync-handler.ts';
 import type { SyncLoopChannels } from './sync-loop-channels.ts';
 
@@ -62,6 +63,14 @@ const housekeepingPeriodMs = 2000;
 /** Runtime errors are logged only after this time, because the runtime may be starting. */
 const startUpMs = 10_000;
 
+/** Takes the first event and those behind it of the same pod. */
+function nextOfOnePod(events: PodLifecycleEvent[]): PodLifecycleEvent[] | undefined {
+  const [first] = events;
+  if (first === undefined) return undefined;
+  const end = events.findIndex(({ podUID }) => podUID !== first.podUID);
+  return events.splice(0, end === -1 ? events.length : end);
+}
+
 type Work = () => void | Promise<void>;
 
 /**
@@ -74,7 +83,8 @@ type Work = () => void | Promise<void>;
  * - every second, the pods whose next sync is due;
  * - every two seconds, housekeeping. A tick is dropped while an earlier one is waiting.
  *
- * One item is handled at a time. While the runtime has errors, nothing is handled; the loop checks again
+ * One item is handled at a time; events of one pod that follow each other are one, so that it is synced once for all
+ * of them. While the runtime has errors, nothing is handled; the loop checks again
  * after 100 ms, then after twice as long each time, up to 5 s. Errors that a handler throws are logged.
  * Source: kubelet `syncLoop`, `syncLoopIteration`.
  */
@@ -107,7 +117,10 @@ export class AgentSyncLoop {
       };
     this.#queues = [
       next(channels.configUpdates, (update) => this.#handleConfigUpdate(update)),
-      next(channels.lifecycleEvents, (event) => handler.handlePodLifecycleEvent(event)),
+      () => {
+        const events = nextOfOnePod(channels.lifecycleEvents);
+        return events && (() => events.forEach((event) => handler.handlePodLifecycleEvent(event)));
+      },
       next(channels.probeUpdates, ({ probeType, update }) => handler.handleProbeUpdate(probeType, update)),
       () => {
         if (!this.#isSyncDue) return undefined;

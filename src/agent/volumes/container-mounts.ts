@@ -7,7 +7,7 @@ import type { PodHostName } from '../container-options/pod-host-name.ts';
 import { podSpecOf } from '../container-options/pod-members.ts';
 import type { ContainerMount, EnvironmentVariable } from '../container-options/run-container-options.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
-import { bindSubPath } from './sub-path.ts';
+import { bindSubPath, makeSubPath } from './sub-path.ts';
 import { isReadOnlySource, podDirectory, volumePath, volumesOf } from './volume-sources.ts';
 
 const etcHosts = '/etc/hosts';
@@ -15,6 +15,8 @@ const etcHosts = '/etc/hosts';
 /** Inputs for the mounts of a container, in addition to its pod. */
 export interface MountSources {
   readonly rootDirectory: string;
+  /** False: subPaths are not bind mounts, and `/etc/hosts` is the machine's. */
+  readonly mounts: boolean;
   readonly podIPs: readonly string[];
   readonly hostName: PodHostName;
   /** For `subPathExpr`. */
@@ -48,7 +50,7 @@ export async function makeMounts(
       propagation: translateMountPropagation(mount.mountPropagation),
     });
   }
-  const needsHosts = sources.podIPs.length > 0 || pod.spec?.hostNetwork === true;
+  const needsHosts = sources.mounts && (sources.podIPs.length > 0 || pod.spec?.hostNetwork === true);
   if (needsHosts && !volumeMounts.some(({ mountPath }) => mountPath === etcHosts))
     mounts.push({ containerPath: etcHosts, hostPath: await ensureHostsFile(pod, sources) });
   return mounts;
@@ -89,7 +91,7 @@ async function boundSubPath(
   path: string,
   subPath: string,
   volumeName: string,
-  { rootDirectory }: MountSources,
+  { rootDirectory, mounts }: MountSources,
 ): Promise<string> {
   if (subPath.startsWith('/'))
     throw new ContainerConfigError(`error SubPath \`${subPath}\` must not be an absolute path`);
@@ -98,6 +100,7 @@ async function boundSubPath(
   const folder = join(podDirectory(rootDirectory, pod), 'volume-subpaths', volumeName, containerName);
   const target = join(folder, String(index));
   try {
+    if (!mounts) return await makeSubPath(path, subPath);
     await bindSubPath(path, subPath, target);
   } catch (cause) {
     // The error has no details, because they could reveal host paths to the pod.

@@ -1,4 +1,4 @@
-import { access, chmod, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, lchown, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Container, Pod } from '../../kube/types.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
@@ -13,8 +13,7 @@ import { diskUsage } from './disk-usage.ts';
 import { checkHostPathType } from './host-path-type.ts';
 import { memoryVolumeSize } from './memory-size.ts';
 import { hasMounts, isMountPoint, mountTmpfs, unmountAll } from './mounts.ts';
-import { setVolumeOwnership } from './volume-ownership.ts';
-import { collectPayload, type PayloadSources } from './volume-payload.ts';
+import { collectPayload, type PayloadSources, type VolumePayload } from './volume-payload.ts';
 import { fsGroupOf, podDirectory, type Volume, volumePath, volumesOf } from './volume-sources.ts';
 
 /** Source: kubelet `exponentialbackoff`. */
@@ -23,6 +22,8 @@ const maxRetryMs = 122_000;
 
 export interface PodVolumesOptions extends PayloadSources {
   readonly rootDirectory: string;
+  /** False: without root, for processes of this user. */
+  readonly mounts: boolean;
   readonly eventRecorder: PodEventRecorder | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -48,7 +49,8 @@ export class PodVolumes implements VolumeManager {
   async waitForAttachAndMount(pod: Pod, { signal }: CallOptions): Promise<void> {
     const uid = pod.metadata?.uid ?? '';
     const folder = podDirectory(this.#options.rootDirectory, pod);
-    for (const name of ['volumes', 'plugins']) await mkdir(join(folder, name), { recursive: true, mode: 0o750 });
+    const mode = this.#options.mounts ? 0o750 : 0o700;
+    for (const name of ['volumes', 'plugins']) await mkdir(join(folder, name), { recursive: true, mode });
     const ready = this.#ready.get(uid) ?? new Set();
     this.#ready.set(uid, ready);
     await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, ready, signal)));
@@ -57,7 +59,7 @@ export class PodVolumes implements VolumeManager {
   async waitForUnmount(pod: Pod): Promise<void> {
     this.#ready.delete(pod.metadata?.uid ?? '');
     const folder = podDirectory(this.#options.rootDirectory, pod);
-    await unmountAll(folder);
+    if (this.#options.mounts) await unmountAll(folder);
     for (const name of ['volume-subpaths', 'volumes', 'plugins'])
       await rm(join(folder, name), { recursive: true, force: true });
   }
@@ -71,9 +73,11 @@ export class PodVolumes implements VolumeManager {
       signal?.throwIfAborted();
       const folder = join(pods, uid);
       try {
-        await unmountAll(folder);
-        // What is mounted, a host path for example, must not be removed.
-        if (await hasMounts(folder)) throw new Error('a volume cannot be unmounted');
+        if (this.#options.mounts) {
+          await unmountAll(folder);
+          // What is mounted, a host path for example, must not be removed.
+          if (await hasMounts(folder)) throw new Error('a volume cannot be unmounted');
+        }
         await rm(folder, { recursive: true, force: true });
         this.#options.logger.info({ podUID: uid }, 'Removed the folder of an orphaned pod');
       } catch (error) {
@@ -117,12 +121,13 @@ export class PodVolumes implements VolumeManager {
     const path = volumePath(this.#options.rootDirectory, pod, volume);
     if (volume.hostPath) return checkHostPathType(path, volume.hostPath.type);
     if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, path);
-    const payload = await collectPayload(pod, volume, this.#options);
+    const collected = await collectPayload(pod, volume, this.#options);
+    const payload = this.#options.mounts ? collected : withoutOwners(collected);
     await makeFolder(path);
     // Only ConfigMap volumes are on disk, because the others may contain secrets.
     if (!volume.configMap) await this.#inMemory(pod, path, undefined);
     await makeNestedMountPoints(pod, volume.name, path);
-    const setOwnership = (): Promise<void> => setVolumeOwnership(path, fsGroupOf(pod), true);
+    const setOwnership = (): Promise<void> => setVolumeOwnership(path, this.#groupOf(pod), true);
     await writeAtomically(path, payload, { nowMs: this.#options.clock.now(), setOwnership });
   }
 
@@ -135,19 +140,27 @@ export class PodVolumes implements VolumeManager {
       () => true,
       () => false,
     );
-    if (isReady && (!isInMemory || (await isMountPoint(path)))) return;
+    if (isReady && (!isInMemory || !this.#options.mounts || (await isMountPoint(path)))) return;
     await makeFolder(path);
     if (isInMemory) await this.#inMemory(pod, path, emptyDir.sizeLimit);
-    await setVolumeOwnership(path, fsGroupOf(pod), false);
+    await setVolumeOwnership(path, this.#groupOf(pod), false);
     await mkdir(dirname(readyFile), { recursive: true, mode: 0o750 });
     await writeFile(readyFile, '');
   }
 
+  #groupOf(pod: Pod): number | undefined {
+    return this.#options.mounts ? fsGroupOf(pod) : undefined;
+  }
+
   async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined): Promise<void> {
-    if (await isMountPoint(path)) return;
+    if (!this.#options.mounts || (await isMountPoint(path))) return;
     // Like the kubelet's, it keeps the mode of a new tmpfs, 01777.
     await mountTmpfs(path, memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'));
   }
+}
+
+function withoutOwners(payload: VolumePayload): VolumePayload {
+  return new Map([...payload].map(([path, { data, mode }]) => [path, { data, mode }]));
 }
 
 /** Empty if the folder does not exist. */
@@ -174,4 +187,19 @@ async function makeNestedMountPoints({ spec }: Pod, name: string, path: string):
       for (const other of volumeMounts)
         if (other.name !== name && other.mountPath.startsWith(`${mountPath}/`))
           await mkdir(join(path, other.mountPath.slice(mountPath.length)), { recursive: true, mode: 0o755 });
+}
+
+/**
+ * Sets the group of a volume recursively, and grants it read access, and write access unless the volume is read-only.
+ * Source: kubelet `VolumeOwnership.ChangePermissions`.
+ */
+async function setVolumeOwnership(path: string, gid: number | undefined, isReadOnly: boolean): Promise<void> {
+  if (gid === undefined) return;
+  const stats = await lstat(path);
+  if (stats.isDirectory())
+    for (const name of await readdir(path)) await setVolumeOwnership(join(path, name), gid, isReadOnly);
+  await lchown(path, stats.uid, gid);
+  if (stats.isSymbolicLink()) return;
+  const mask = (isReadOnly ? 0o440 : 0o660) | (stats.isDirectory() ? 0o2110 : 0);
+  await chmod(path, (stats.mode & 0o7777) | mask);
 }

@@ -33,6 +33,18 @@ export async function bindSubPath(volume: string, subPath: string, target: strin
   }
 }
 
+/**
+ * The path itself, for containers without mounts; creates missing directories. Rejects a path that leads out of the
+ * volume now; unlike a mount, it can be redirected later.
+ */
+export async function makeSubPath(volume: string, subPath: string): Promise<string> {
+  const path = join(volume, subPath);
+  await resolvedSegments(await realpath(volume), subPath);
+  // Unlike mkdir, stat accepts files.
+  await stat(path).catch(() => mkdir(path, { recursive: true }));
+  return path;
+}
+
 async function openInside(root: string, subPath: string, mode: number): Promise<FileHandle> {
   let handle = await open(root, openPath | constants.O_DIRECTORY);
   try {

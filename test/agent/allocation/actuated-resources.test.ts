@@ -109,6 +109,22 @@ describe('what is recorded', () => {
     expect(actuated.get('a', 'app')).toBeUndefined();
   });
 
+  it('a resize of pod-level resources is in progress until they are recorded; what containers were given stays', () => {
+    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    const runtimeStatus = { sandboxes: [], containers: [] };
+    const resized = { ...pod, spec: { ...pod.spec, resources: { limits: { memory: '2Gi' } } } };
+    expect(actuated.isPodResizeInProgress(resized, runtimeStatus)).toBe(false);
+    actuated.initialize(pod);
+    expect(actuated.isPodResizeInProgress(pod, runtimeStatus)).toBe(false);
+    expect(actuated.isPodResizeInProgress(resized, runtimeStatus)).toBe(true);
+    actuated.set(resized, 'app', { requests: { cpu: '2' } });
+    expect(actuated.pod('a').resources).toEqual({ limits: { memory: '1Gi' } });
+    actuated.setPod(resized);
+    expect(actuated.isPodResizeInProgress(resized, runtimeStatus)).toBe(false);
+    expect(actuated.pod('a')).toMatchObject({ resources: { limits: { memory: '2Gi' } } });
+    expect(actuated.get('a', 'app')).toEqual({ requests: { cpu: '2' } });
+  });
+
   it('logs a checkpoint that cannot be written', async () => {
     const logger = recordingLogger();
     const state = new MemoryState();

@@ -286,11 +286,19 @@ describe('TestRetryPendingResizes', () => {
     expect(allocatedCpu('a')).toBe('1');
   });
 
-  it('a resize of pod-level resources is Infeasible', () => {
+  it('a resize of pod-level resources is Infeasible if the runtime cannot, and is allocated if it can', () => {
+    manager = managerWith({ runtime: { updateContainerResources: async () => {} } });
     update({ ...pod, spec: { ...pod.spec, resources: { limits: { cpu: '4' } } } });
     expect(conditions('a')).toMatchObject([
       { reason: 'Infeasible', message: 'In-place pod-level resources resize is not supported on this node' },
     ]);
+    manager = managerWith({
+      runtime: { updateContainerResources: async () => {}, updatePodResources: async () => {} },
+    });
+    manager.pushPendingResize('a');
+    manager.retryPendingResizes();
+    expect(conditions('a')).toMatchObject([{ type: 'PodResizeInProgress' }]);
+    expect(state.getPodLevelResourceAllocation('a')).toEqual({ limits: { cpu: '4' } });
   });
 
   it('a checkpoint that cannot be written is logged, the resize continues, and stays pending until it is written', async () => {

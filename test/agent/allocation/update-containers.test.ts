@@ -29,6 +29,7 @@ async function resize(before: string | undefined, after: string, memory?: Partia
       updateContainerResources: async (_, resources) => void limits.push(resources.limits?.['memory']),
     },
     actuatedResources,
+    sandboxID: '',
     signal: new AbortController().signal,
   });
   return limits;

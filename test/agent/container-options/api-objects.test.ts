@@ -3,7 +3,7 @@ import { APIObjects } from '../../../src/agent/container-options/api-objects.ts'
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { settle } from '../../../src/testing/settle.ts';
-import { objectTransport } from '../../cri/object-transport.ts';
+import { objectTransport } from '../../support/object-transport.ts';
 
 const mapPath = '/api/v1/namespaces/ns/configmaps/map';
 const tokenPath = '/api/v1/namespaces/ns/serviceaccounts/robot/token';
@@ -44,6 +44,22 @@ describe('APIObjects', () => {
     await clock.advance(1000);
     expect(await objects.getConfigMap('ns', 'map')).toEqual({ data: { a: '1' } });
     await expect(objects.getConfigMap('ns', 'other')).resolves.toBeUndefined();
+  });
+
+  it('has the last version for all that read it while requests fail late', async () => {
+    const { clock, server, objects } = start({ [mapPath]: { data: { a: '1' } } });
+    await objects.getConfigMap('ns', 'map');
+    await clock.advance(1000);
+    let fail = (): void => {};
+    server.set(mapPath, new Promise((_, reject) => (fail = () => reject(away))));
+    const reads = [objects.getConfigMap('ns', 'map'), objects.getConfigMap('ns', 'map')];
+    await clock.advance(1000);
+    reads.push(objects.getConfigMap('ns', 'map'));
+    fail();
+    for (const read of reads) expect(await read).toEqual({ data: { a: '1' } });
+    await clock.advance(1000);
+    server.set(mapPath, away);
+    expect(await objects.getConfigMap('ns', 'map')).toEqual({ data: { a: '1' } });
   });
 
   it('rejects when an object could not be read even once', async () => {

@@ -2,8 +2,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import { EvictionManager, type EvictionManagerOptions } from '../../../src/agent/eviction/eviction-manager.ts';
+import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { PodUsage } from '../../../src/agent/eviction/pod-usage.ts';
-import { type EvictionSignal, type Observation, parseThresholds } from '../../../src/agent/eviction/thresholds.ts';
+import {
+  type EvictionSignal,
+  type Observation,
+  parseThresholds,
+  type ThresholdOptions,
+} from '../../../src/agent/eviction/thresholds.ts';
 import type { ObjectEvent, PodEvent } from '../../../src/agent/events/event-recorder.ts';
 
 const mebi = 2 ** 20;
@@ -14,18 +20,20 @@ let usage: Map<string, PodUsage>;
 let observations: Map<EvictionSignal, Observation>;
 let evicted: string[];
 let terminated: Set<string>;
+let counted: string[];
 let events: (ObjectEvent | PodEvent)[];
 let options: EvictionManagerOptions;
 beforeEach(() => {
   clock = new FakeClock();
-  [pods, evicted, events] = [[], [], []];
+  [pods, evicted, events, counted] = [[], [], [], []];
   usage = new Map();
   observations = new Map();
   terminated = new Set();
   options = {
     nodeName: 'node-a',
-    thresholds: parseThresholds({ 'memory.available': '100Mi', 'nodefs.available': '10%' }),
+    thresholds: parseThresholds({ hard: { 'memory.available': '100Mi', 'nodefs.available': '10%' } }),
     pressureTransitionPeriodMs: 300_000,
+    maxPodGracePeriodSeconds: 0,
     observe: async () => observations,
     hasDedicatedImageFs: async () => false,
     podUsage: async () => usage,
@@ -37,6 +45,7 @@ beforeEach(() => {
     },
     isTerminated: (uid) => terminated.has(uid),
     reclaimDisk: async () => {},
+    podEvicted: (signal) => void counted.push(signal),
     eventRecorder: { event: (event) => events.push(event) },
     clock,
     logger: recordingLogger(),
@@ -97,6 +106,17 @@ describe('EvictionManager', () => {
     expect(events).toMatchObject([
       { object: { kind: 'Node' }, reason: 'EvictionThresholdMet', message: 'Attempting to reclaim memory' },
     ]);
+    expect(counted).toEqual(['memory.available']);
+  });
+
+  it('the message about a pod with pod-level resources names its own usage and request first', async () => {
+    const pod = addPod('a', { usedMi: 90 });
+    pods = [{ ...pod, spec: { ...pod.spec, resources: { requests: { memory: '60Mi' } } } }];
+    observe('memory.available', 50);
+    await new EvictionManager(options).synchronize();
+    expect(evicted[0]).toContain(
+      'available: 50Mi. Pod a was using 90Mi, request is 60Mi, has larger consumption of memory. Container app was',
+    );
   });
 
   it('evicts the next pod in place of a critical one', async () => {
@@ -130,6 +150,143 @@ describe('EvictionManager', () => {
       'above (1 s): Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. ',
     );
     expect(measured).toEqual([['above', 'below', 'also-above']]);
+    expect(counted).toEqual(['ephemeralpodfs.limit', 'ephemeralpodfs.limit']);
+  });
+
+  describe('soft thresholds and minimumReclaim', () => {
+    const soft: ThresholdOptions = {
+      soft: { 'memory.available': '200Mi' },
+      softGracePeriodMs: { 'memory.available': 30_000 },
+    };
+    /** Looks at once, then after each of these times; returns the names of the evicted pods. */
+    async function evictedIn(manager: EvictionManager, ...afterMs: number[]): Promise<string[][]> {
+      const rounds = [namesOf(await manager.synchronize())];
+      for (const ms of afterMs) {
+        clock.advance(ms);
+        rounds.push(namesOf(await manager.synchronize()));
+      }
+      return rounds;
+    }
+
+    it('a soft threshold evicts when it was met for its grace period, and is pressure from its beginning', async () => {
+      addPod('a', { usedMi: 500 });
+      observe('memory.available', 150);
+      const manager = new EvictionManager({ ...options, thresholds: parseThresholds(soft) });
+      expect(await evictedIn(manager, 29_999)).toEqual([[], []]);
+      expect(manager.conditions()).toMatchObject([{ type: 'MemoryPressure' }]);
+      expect(manager.inspect().metThresholds).toMatchObject([{ threshold: '200Mi', isEvicting: false }]);
+      expect(await evictedIn(manager, 1)).toEqual([[], ['a']]);
+    });
+
+    it('its grace period begins again after a round in which it was not met', async () => {
+      addPod('a', { usedMi: 500 });
+      const manager = new EvictionManager({ ...options, thresholds: parseThresholds(soft) });
+      observe('memory.available', 150);
+      await evictedIn(manager, 20_000);
+      observe('memory.available', 200);
+      await evictedIn(manager, 10_000);
+      observe('memory.available', 150);
+      expect(await evictedIn(manager, 20_000, 10_000)).toEqual([[], [], ['a']]);
+    });
+
+    it.each([
+      { own: 60, expected: '5 s' },
+      { own: 3, expected: '3 s' },
+      { own: undefined, expected: '5 s' },
+    ])(
+      'a pod with the grace period $own gets at most maxPodGracePeriodSeconds: $expected',
+      async ({ own, expected }) => {
+        const pod = addPod('a', { usedMi: 500 });
+        pods = [{ ...pod, spec: { ...pod.spec, terminationGracePeriodSeconds: own } }];
+        observe('memory.available', 150);
+        const thresholds = parseThresholds({ ...soft, softGracePeriodMs: { 'memory.available': 10_000 } });
+        await evictedIn(new EvictionManager({ ...options, thresholds, maxPodGracePeriodSeconds: 5 }), 10_000);
+        expect(evicted[0]).toMatch(`a (${expected}, disruption)`);
+      },
+    );
+
+    it('a hard threshold below the soft one evicts immediately, with 1 s', async () => {
+      addPod('a', { usedMi: 500 });
+      observe('memory.available', 50);
+      const hard = { 'memory.available': '100Mi' };
+      const thresholds = parseThresholds({ ...soft, hard });
+      const manager = new EvictionManager({ ...options, thresholds, maxPodGracePeriodSeconds: 60 });
+      expect(await evictedIn(manager)).toEqual([['a']]);
+      expect(evicted[0]).toMatch('a (1 s, disruption)');
+      expect(manager.inspect().metThresholds.map(({ isEvicting }) => isEvicting)).toEqual([true, false]);
+    });
+
+    it('a threshold that was met stays met until its minimum is reclaimed', async () => {
+      for (const name of ['a', 'b', 'c']) addPod(name, { usedMi: 500 });
+      const hard = { 'memory.available': '100Mi' };
+      const thresholds = parseThresholds({ hard, minimumReclaim: { 'memory.available': '50Mi' } });
+      const manager = new EvictionManager({ ...options, thresholds });
+      observe('memory.available', 149);
+      expect(await evictedIn(manager)).toEqual([[]]);
+      observe('memory.available', 99);
+      await evictedIn(manager);
+      observe('memory.available', 149);
+      await evictedIn(manager);
+      expect(evicted).toHaveLength(2);
+      observe('memory.available', 150);
+      await evictedIn(manager);
+      observe('memory.available', 149);
+      expect(await evictedIn(manager)).toEqual([[]]);
+    });
+
+    it('freeing space on the disk is enough only with the minimum', async () => {
+      addPod('a', { usedMi: 500 });
+      const hard = { 'nodefs.available': '10%' };
+      const thresholds = parseThresholds({ hard, minimumReclaim: { 'nodefs.available': '5%' } });
+      let freed = 150;
+      const reclaimDisk = async (): Promise<void> => observe('nodefs.available', freed);
+      observe('nodefs.available', 99);
+      const reclaiming = { ...options, thresholds, reclaimDisk };
+      expect(await new EvictionManager(reclaiming).synchronize()).toEqual([]);
+      freed = 149;
+      observe('nodefs.available', 99);
+      expect(namesOf(await new EvictionManager(reclaiming).synchronize())).toEqual(['a']);
+    });
+  });
+
+  it('inspect() and the log say which threshold is met since when, what was observed and what was evicted', async () => {
+    addPod('a', { usedMi: 500 });
+    const manager = new EvictionManager(options);
+    expect(manager.inspect()).toEqual({
+      ...{ observedAt: undefined, failure: undefined, metThresholds: [], pressure: [], lastEviction: undefined },
+    });
+    observe('memory.available', 500);
+    observe('nodefs.available', 90);
+    const since = timeFromEpochMs(clock.now());
+    await manager.synchronize();
+    clock.advance(10_000);
+    observe('nodefs.available', 80);
+    await manager.synchronize();
+    const now = timeFromEpochMs(clock.now());
+    const metThreshold = { signal: 'nodefs.available', threshold: '100Mi', available: '80Mi', since, isEvicting: true };
+    expect(manager.inspect()).toEqual({
+      ...{ observedAt: now, failure: undefined, metThresholds: [metThreshold], pressure: ['DiskPressure'] },
+      lastEviction: { pod: 'default/a', podUID: 'a', at: now, message: expect.stringContaining('available: 80Mi') },
+    });
+    observe('nodefs.available', 100);
+    await manager.synchronize();
+    expect(manager.inspect()).toMatchObject({ metThresholds: [], pressure: ['DiskPressure'] });
+    const { warnings } = options.logger as ReturnType<typeof recordingLogger>;
+    const fields = { node: 'node-a', signal: 'nodefs.available', threshold: '100Mi' };
+    expect(warnings).toMatchObject([
+      { message: 'An eviction threshold is met', fields: { ...fields, available: '90Mi', gracePeriodMs: 0 } },
+      { message: 'An eviction threshold is no longer met', fields: { ...fields, available: '100Mi', metMs: 10_000 } },
+    ]);
+  });
+
+  it('inspect() says why the amounts cannot be observed, and since when', async () => {
+    const failing = async (): Promise<never> => Promise.reject(new Error('no /proc'));
+    const manager = new EvictionManager({ ...options, observe: failing });
+    manager.start();
+    clock.advance(10_000);
+    await settle();
+    expect(manager.inspect().failure).toEqual({ failingSince: timeFromEpochMs(clock.now()), reason: 'no /proc' });
+    await manager.stop();
   });
 
   it('reports pressure, and refuses pods, until the transition period after the last threshold', async () => {
@@ -199,7 +356,7 @@ it.each([
   ['nodefs.available', '100Mi'],
   ['nodefs.inodesFree', '5.5%'],
 ] as const)('parseThresholds: %s of %s is valid', (signal, value) => {
-  expect(parseThresholds({ [signal]: value })).toEqual([{ signal, value }]);
+  expect(parseThresholds({ hard: { [signal]: value } })).toMatchObject([{ signal, value }]);
 });
 
 it.each([
@@ -208,7 +365,17 @@ it.each([
   ['nodefs.available', '101%'],
   ['cpu.available', '1'],
 ])('parseThresholds refuses %s of %s', (signal, value) => {
-  expect(() => parseThresholds({ [signal]: value })).toThrow(`eviction.hard.${signal}`);
+  expect(() => parseThresholds({ hard: { [signal]: value } })).toThrow(`eviction.hard.${signal}`);
+});
+
+it.each<[string, ThresholdOptions]>([
+  ['softGracePeriodMs.memory.available', { soft: { 'memory.available': '1Mi' } }],
+  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': -1 } }],
+  ['softGracePeriodMs.cpu', { softGracePeriodMs: { cpu: 1 } as object }],
+  ['soft.memory.available', { soft: { 'memory.available': 'much' }, softGracePeriodMs: { 'memory.available': 1 } }],
+  ['minimumReclaim.pid.available', { minimumReclaim: { 'pid.available': '-1' } }],
+])('parseThresholds names eviction.%s if it is invalid or missing', (path, thresholds) => {
+  expect(() => parseThresholds(thresholds)).toThrow(`eviction.${path}`);
 });
 
 it('parseThresholds ignores 0% and 100%, and puts memory first', () => {
@@ -218,5 +385,5 @@ it('parseThresholds ignores 0% and 100%, and puts memory first', () => {
     'memory.available': '1Mi',
     'pid.available': '100%',
   };
-  expect(parseThresholds(hard).map(({ signal }) => signal)).toEqual(['memory.available', 'nodefs.available']);
+  expect(parseThresholds({ hard }).map(({ signal }) => signal)).toEqual(['memory.available', 'nodefs.available']);
 });

@@ -77,7 +77,7 @@ describe('TestLocalStorageEviction', () => {
     ],
     ['a container without statistics', podWith({ containers: [limited('a', '1Mi')] }), undefined, new Map(), undefined],
   ])('%s', (_, pod, stats, volumeBytes, message) => {
-    expect(localStorageExcess(pod, { stats, volumeBytes }, false)).toBe(message);
+    expect(localStorageExcess(pod, { stats, volumeBytes }, false)?.message).toBe(message);
   });
 });
 
@@ -85,7 +85,7 @@ it('the writable layer of a container on another file system does not count', ()
   const pod = podWith({ containers: [limited('a', '1Mi'), limited('b', '9Mi')] });
   const usage = { stats: statsWith({ a: { rootfs: 2 * Mi } }), volumeBytes: new Map<string, number>() };
   expect(localStorageExcess(pod, usage, true)).toBeUndefined();
-  expect(localStorageExcess(pod, usage, false)).toMatch(/^Container a/);
+  expect(localStorageExcess(pod, usage, false)?.message).toMatch(/^Container a/);
 });
 
 it('only pods that can exceed a limit are measured', () => {

@@ -73,6 +73,20 @@ describe('/readyz', () => {
   });
 });
 
+describe('a Node that cannot be registered', () => {
+  it('fails /readyz with the reason and since when', async () => {
+    cluster.createAgent();
+    await serve();
+    cluster.server.faults.next({ resource: 'nodes', count: Number.POSITIVE_INFINITY }, fault.status(403));
+    cluster.agent.start();
+    await cluster.advance(500);
+    expect((await get('/readyz')).text).toMatch(
+      /\[-\]node failed: the Node cannot be registered since 03:04:0\dZ: 403 Forbidden/,
+    );
+    await cluster.stopAgent();
+  });
+});
+
 describe('a runtime that hangs', () => {
   it('fails /readyz after 30 s, and shows a banner and a metric, until the runtime responds', async () => {
     const register = new Registry();
@@ -94,19 +108,24 @@ describe('a runtime that hangs', () => {
 });
 
 describe('a Lease that is not renewed', () => {
-  it('fails /readyz and is a banner that says when the node becomes NotReady', async () => {
-    await cluster.startAgent();
-    await serve();
+  it('fails /readyz, is a banner that says when the node becomes NotReady, and a metric', async () => {
+    const register = new Registry();
+    await cluster.startAgent({ metrics: createPrometheusMetrics({ register }) });
+    await serve({ register });
     cluster.server.faults.next({ resource: 'leases', count: Number.POSITIVE_INFINITY }, fault.status(500));
     await cluster.advance(40_000);
     const { text } = await get('/readyz');
     expect(text).toMatch(
       /\[-\]lease failed: the Lease is not renewed since 03:04:0\dZ \(.*500.*\); the node becomes NotReady after 40 s/,
     );
+    const { problems } = JSON.parse((await get('/statusz/pods.json')).text) as { problems: string[] };
+    expect(problems).toContainEqual(expect.stringMatching(/^The Lease is not renewed since 03:04:0\dZ/));
+    expect((await get('/metrics')).text).toMatch(/^kubelet_node_agent_lease_age_seconds [34]\d/m);
     expect(cluster.agent.inspect().node).toMatchObject({ leaseFailureReason: expect.stringContaining('500') });
     cluster.server.faults.clear();
     await cluster.advance(20_000);
     expect((await get('/readyz?verbose')).text).toContain('[+]lease ok');
+    expect((await get('/metrics')).text).toMatch(/^kubelet_node_agent_lease_age_seconds \d(\.|$)/m);
   });
 });
 

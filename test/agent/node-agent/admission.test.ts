@@ -50,6 +50,19 @@ describe('admission on the agent’s own Node', () => {
     expect(agent.getNode()?.metadata.labels).toHaveProperty('disk', 'ssd');
   });
 
+  it('a pod is admitted when a taint that it does not tolerate has just been removed', async () => {
+    const agent = await cluster.startAgent({ node });
+    await cluster.advance(2000);
+    const taint = { key: 'maintenance', effect: 'NoExecute' };
+    cluster.server.nodes.patch('node-a', { spec: { taints: [taint] } });
+    await cluster.advance(20_000);
+    expect(agent.getNode()?.spec?.taints).toMatchObject([taint]);
+    cluster.server.nodes.patch('node-a', { spec: { taints: [] } });
+    await cluster.create(podOf('web', '100m'));
+    await cluster.advance(2000);
+    expect(cluster.status('web')?.phase).toBe('Running');
+  });
+
   it('unsafe sysctls are refused unless the option allows them', async () => {
     await cluster.startAgent({ node, allowedUnsafeSysctls: ['net.core.*'] });
     await cluster.advance(2000);

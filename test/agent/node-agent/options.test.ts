@@ -55,6 +55,8 @@ describe('createNodeAgent names the option that is wrong', () => {
     ['imageGC.minimumAgeMs', { imageGC: { minimumAgeMs: -1 } }],
     ['imageGC.maximumAge', { imageGC: { maximumAge: 1 } }],
     ['eviction.hard.memory', { eviction: { hard: { memory: '1Mi' } } }],
+    ['eviction.soft.memory', { eviction: { soft: { memory: '1Mi' } } }],
+    ['eviction.maxPodGracePeriodSeconds', { eviction: { maxPodGracePeriodSeconds: -1 } }],
     ['eviction.rootDirectory', { eviction: { rootDirectory: 'var' } }],
     ['eviction.pressureTransitionPeriodMs', { eviction: { pressureTransitionPeriodMs: -1 } }],
     ['canAdmitPod', { canAdmitPod: true }],

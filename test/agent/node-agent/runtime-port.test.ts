@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod, ValidPod } from 'kubelet-status-manager';
 import type { ContainerConfig, ContainerRuntime, Node } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
+import { agentProblems } from '../../../src/agent/node-agent/agent-problems.ts';
 import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
@@ -67,8 +68,12 @@ describe('what the agent tells a runtime', () => {
     expect(removed).toEqual(['sha256:1']);
   });
 
-  it('a pod that exceeds its limit of local storage is evicted, and under pressure the Node says so', async () => {
+  it('a pod that exceeds its limit of local storage is evicted; the Node, inspect(), the page and a metric say so', async () => {
     const limits = { 'ephemeral-storage': '1Ki' };
+    const counted: string[] = [];
+    const refuse = (): never => {
+      throw new Error('metrics of the user');
+    };
     const podOfLimit = podOf({ containers: [{ name: 'app', image: 'app:1', resources: { limits } }] });
     Object.assign(cluster.runtime, {
       listPodStats: async () =>
@@ -79,7 +84,10 @@ describe('what the agent tells a runtime', () => {
         }),
     } satisfies Partial<ContainerRuntime>);
     // No machine has this much memory.
-    await cluster.startAgent({ eviction: { hard: { 'memory.available': '8Ei' }, rootDirectory: '/' } });
+    const agent = await cluster.startAgent({
+      eviction: { hard: { 'memory.available': '8Ei' }, rootDirectory: '/' },
+      metrics: { incRequests: () => {}, incEvictions: (signal) => (counted.push(signal), refuse()) },
+    });
     await cluster.create(podOfLimit);
     await expect.poll(async () => [await cluster.advance(10_000), cluster.status('web')?.reason][1]).toBe('Evicted');
     expect(cluster.status('web')).toMatchObject({
@@ -90,6 +98,19 @@ describe('what the agent tells a runtime', () => {
     await cluster.advance(10_000);
     const { conditions } = (cluster.server.nodes.get('node-a') as Node).status!;
     expect(conditions).toContainEqual(expect.objectContaining({ type: 'MemoryPressure', status: 'True' }));
+    expect(counted).toEqual(['ephemeralpodfs.limit']);
+    expect(agent.inspect().eviction).toMatchObject({
+      metThresholds: [{ signal: 'memory.available', threshold: '8Ei', isEvicting: true }],
+      ...{ pressure: ['MemoryPressure'], lastEviction: { pod: 'default/web' } },
+    });
+    expect(agentProblems(agent.inspect(), cluster.clock.now())).toEqual([
+      expect.stringMatching(
+        /^Memory\.available is below the eviction threshold 8Ei since 03:0\d:\d\dZ: \d+[KMG]?i? available; pods are evicted\.$/,
+      ),
+      expect.stringMatching(
+        /^The pod default\/web was evicted at 03:0\d:\d\dZ: Pod ephemeral local .* limit of containers 1Ki\.$/,
+      ),
+    ]);
   });
 
   it('preparePod is called before the sandbox is created; when it fails, an event says why, and it is tried again', async () => {
@@ -162,19 +183,22 @@ it('agent.eventRecorder writes Events to the API server, or passes them to the r
 
 it('a resize passes the pod and the container to the runtime, and the pod-level resources before and after it', async () => {
   const steps: unknown[] = [];
+  const resources = { limits: { cpu: '3' } };
   const pod: ValidPod = {
     metadata: { uid: 'u', name: 'web', namespace: 'ns' },
-    spec: { containers: [{ name: 'app', resources: { limits: { cpu: '2' } } }] },
+    spec: { resources, containers: [{ name: 'app', resources: { limits: { cpu: '2' } } }] },
   };
   const [container] = pod.spec!.containers!;
   const runtime: ContainerRuntime = Object.assign(new FakeContainerRuntime(), {
-    updatePodResources: async (_pod: ValidPod, step: string) => void steps.push(step),
+    updatePodResources: async (_pod: ValidPod, step: string, options: object) => void steps.push([step, options]),
     updateContainerResources: async (_id: string, _resources: object, options: object) => void steps.push(options),
   });
   const actuatedResources = new ActuatedResources(new MemoryState(), silentLogger);
   const { signal } = new AbortController();
   await updateContainers(pod, [{ containerID: 'fake://1', container: container!, resource: 'cpu' } as never], {
-    ...{ runtime, actuatedResources, signal },
+    ...{ runtime, actuatedResources, sandboxID: 'sandbox', signal },
   });
-  expect(steps).toEqual(['before', { signal, pod, container }, 'after']);
+  const options = { signal, sandboxID: 'sandbox' };
+  expect(steps).toEqual([['before', options], { signal, pod, container }, ['after', options]]);
+  expect(actuatedResources.pod('u').resources).toEqual(resources);
 });

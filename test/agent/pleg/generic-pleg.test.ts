@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent';
+import type { RuntimeEventType } from '../../../src/agent/runtime/container-runtime.ts';
 import { GenericPLEG, type GenericPLEGOptions } from '../../../src/agent/pleg/generic-pleg.ts';
 import { hashContainer } from '../../../src/agent/runtime/hash-container.ts';
 import type { PodLifecycleEvent } from '../../../src/agent/pleg/pod-lifecycle-event.ts';
@@ -290,6 +291,116 @@ describe('TestWorkerLoop', () => {
     await clock.advanceAsync(5000);
     expect(kit.events).toHaveLength(1);
     expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+it('pods that wait for a relist are inspected at the same time', async () => {
+  const calls: { readonly uid: string; readonly respond: () => void }[] = [];
+  const kit = newPLEG({
+    getPod: (uid) => new Promise((resolve) => calls.push({ uid, respond: () => resolve(undefined) })),
+  });
+  kit.pleg.start();
+  await kit.clock.advanceAsync(0);
+  for (const uid of ['1', '2', '3', '2']) kit.pleg.requestRelist(uid);
+  await kit.clock.advanceAsync(0);
+  expect(calls.map(({ uid }) => uid)).toEqual(['1', '2', '3']);
+  kit.pleg.requestRelist('1');
+  await kit.clock.advanceAsync(0);
+  expect(calls).toHaveLength(3);
+  for (const { respond } of calls) respond();
+  await kit.clock.advanceAsync(0);
+  expect(calls.map(({ uid }) => uid)).toEqual(['1', '2', '3', '1']);
+  calls[3]!.respond();
+  await kit.pleg.stop();
+});
+
+it('a container that is created does not make its pod be inspected', async () => {
+  const inspected: string[] = [];
+  let emit = (_type: RuntimeEventType): void => {};
+  const { pleg, clock } = newPLEG({
+    runtime: {
+      listPods: async () => [],
+      getPod: async (uid: string) => void inspected.push(uid),
+      subscribe: (listener) => {
+        emit = (type) => listener({ podUID: '1', containerID: 'c', type });
+        return () => {};
+      },
+    },
+  });
+  pleg.start();
+  await clock.advanceAsync(0);
+  emit('created');
+  await clock.advanceAsync(0);
+  expect(inspected).toEqual([]);
+  emit('started');
+  await clock.advanceAsync(0);
+  expect(inspected).toEqual(['1']);
+  await pleg.stop();
+});
+
+describe('a runtime whose events are complete', () => {
+  async function start({ getPod = async () => undefined }: { readonly getPod?: ContainerRuntime['getPod'] } = {}) {
+    const relistedAtS: number[] = [];
+    const clock = new FakeClock();
+    let listener: Parameters<NonNullable<ContainerRuntime['subscribe']>>;
+    const runtime: GenericPLEGOptions['runtime'] = {
+      listPods: async () => {
+        relistedAtS.push(clock.monotonicMs() / 1000);
+        return [];
+      },
+      getPod,
+      subscribe: (...listeners) => {
+        listener = listeners;
+        return () => {};
+      },
+    };
+    const { pleg, cache } = newPLEG({ runtime, clock });
+    pleg.start();
+    await clock.advanceAsync(0);
+    const relistsUntil = async (seconds: number): Promise<number[]> => {
+      await clock.advanceAsync(seconds * 1000 - clock.monotonicMs());
+      return relistedAtS.splice(0);
+    };
+    const [onEvent, onComplete] = listener!;
+    return { pleg, cache, onEvent, onComplete: onComplete!, relistsUntil };
+  }
+
+  it('is relisted once more after a second, then every 10 s, until the events end', async () => {
+    const { pleg, onComplete, relistsUntil } = await start();
+    expect(await relistsUntil(2)).toEqual([0, 1, 2]);
+    onComplete(true);
+    expect(pleg.inspect().relistPeriodMs).toBe(1000);
+    expect(await relistsUntil(27)).toEqual([3, 13, 23]);
+    expect(pleg.inspect().relistPeriodMs).toBe(10_000);
+    onComplete(true);
+    expect(await relistsUntil(40)).toEqual([28, 38]);
+    onComplete(false);
+    expect(await relistsUntil(42.5)).toEqual([40, 41, 42]);
+    await pleg.stop();
+  });
+
+  it('is relisted within a second of the last relist when a worker waits for a newer status', async () => {
+    const { pleg, cache, onComplete, relistsUntil } = await start();
+    onComplete(true);
+    await relistsUntil(1);
+    const pod = { metadata: { uid: '1234', name: 'p', namespace: 'n' } };
+    const waits = [cache.getNewerThan(pod, cache.lastObservation())];
+    expect(await relistsUntil(8)).toEqual([2]);
+    waits.push(cache.getNewerThan(pod, cache.lastObservation()));
+    expect(await relistsUntil(17)).toEqual([8]);
+    await Promise.all(waits);
+    await pleg.stop();
+  });
+
+  it('is relisted when the pod of an event cannot be inspected', async () => {
+    const { pleg, onEvent, onComplete, relistsUntil } = await start({
+      getPod: () => Promise.reject(new Error('busy')),
+    });
+    onComplete(true);
+    expect(await relistsUntil(5)).toEqual([0, 1]);
+    onEvent({ type: 'stopped', podUID: '1234' });
+    expect(await relistsUntil(14)).toEqual([5]);
+    await pleg.stop();
   });
 });
 

@@ -71,6 +71,20 @@ describe.each([
   });
 });
 
+it('asks for a relist only if the status that it has is too old to be returned now', async () => {
+  const relisted: string[] = [];
+  const cache = new RuntimePodCache({ runPodSandbox: async () => '' }, (podUID) => relisted.push(podUID));
+  const observation = cache.beginObservation();
+  cache.set(runtimePod, observation);
+  await cache.getNewerThan(pod, 0, { observeNow: true });
+  expect(relisted).toEqual([]);
+  const { signal } = new AbortController();
+  void cache.getNewerThan(pod, observation, { signal });
+  expect(relisted).toEqual([]);
+  void cache.getNewerThan(pod, observation, { signal, observeNow: true });
+  expect(relisted).toEqual(['1234']);
+});
+
 describe('TestGetNewerThan', () => {
   it('UnblockBySet, Missing:UnblockBySet', async () => {
     const { cache, waitFor } = newCache();

@@ -1,10 +1,13 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container, LifecycleHandler } from 'kubelet-status-manager';
 import type { HTTPGetAction } from '../../../src/kube/types.ts';
+import type { PodEvent } from '../../../src/agent/events/event-recorder.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
 import type { HookHTTPRequest } from '../../../src/agent/pod-workers/handler-runner.ts';
+import { createSelfSignedCertificate } from '../../../src/shared/x509.ts';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 
 const pod = { metadata: { uid: 'uid-1', name: 'web', namespace: 'ns' } };
@@ -27,7 +30,7 @@ beforeEach(() => {
 });
 
 const eventRecorder = {
-  event: ({ reason, message }: { reason: string; message: string }) => void events.push(`${reason}: ${message}`),
+  event: ({ type, reason, message }: PodEvent) => void events.push(`${type} ${reason}: ${message}`),
 };
 interface Run {
   readonly container?: Container;
@@ -51,6 +54,14 @@ describe('TestRunHandlerExec', () => {
   it('runs the command in the container', async () => {
     await run({ exec: { command: ['ls', '-a'] } });
     expect(runtime.callsOf({ method: 'execSync' })).toMatchObject([{ containerID, command: ['ls', '-a'] }]);
+  });
+
+  it('ends the command when the hook is no longer waited for', async () => {
+    runtime.delay({ method: 'execSync' }, 60_000);
+    const controller = new AbortController();
+    const hook = run({ exec: { command: ['sleep', '60'] } }, { signal: controller.signal });
+    controller.abort(new Error('the grace period is over'));
+    await expect(hook).rejects.toThrow('failed - error: the grace period is over, message: ""');
   });
 });
 
@@ -126,6 +137,26 @@ describe('TestRunHandlerHttpFailure', () => {
     );
     expect(sent.map(({ url }) => url)).toEqual(['http://foo:8080/bar']);
   });
+
+  it.each([
+    ['HTTP', new Error('wrong version number')],
+    ['HTTPS', new Error('connect ECONNREFUSED')],
+  ])('a failed %s hook is not sent again: %s', async (scheme, error) => {
+    failure = error;
+    await expect(run({ httpGet: { port: 8080, scheme } })).rejects.toMatchObject({
+      message: expect.stringMatching(/^HTTP lifecycle hook \(\) for Container "app" /),
+      cause: error,
+    });
+    expect(sent).toHaveLength(1);
+    expect(events).toEqual([]);
+  });
+
+  it('says why HTTPS failed if HTTP fails, too, without an event', async () => {
+    failure = new Error('fetch failed', { cause: new Error('packet length too long') });
+    await expect(run({ httpGet: { port: 8080, scheme: 'HTTPS' } })).rejects.toThrow('failed - error: fetch failed');
+    expect(sent.map(({ url }) => url)).toEqual(['https://127.0.0.1:8080/', 'http://127.0.0.1:8080/']);
+    expect(events).toEqual([]);
+  });
 });
 
 describe('TestRunHandlerNil', () => {
@@ -142,7 +173,9 @@ describe('TestRunHandlerNil', () => {
 describe('TestRunSleepHandler', () => {
   it('valid seconds', async () => {
     const paused = run({ sleep: { seconds: 5 } });
-    clock.advance(5000);
+    clock.advance(4999);
+    expect(clock.pendingTimers).toBe(1);
+    clock.advance(1);
     await expect(paused).resolves.toBeUndefined();
   });
 
@@ -186,6 +219,26 @@ describe('over the network', () => {
     ).toEqual([['GET', '/quit?now=1', 'stop', 'secret']]);
   });
 
+  it('leaves no connection open', async () => {
+    await run(hook('HTTP'), { isReal: true });
+    const connections = (): Promise<number> =>
+      new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+    await expect.poll(connections).toBe(0);
+  });
+
+  it('does not verify the certificate of an HTTPS server, as the kubelet does not', async () => {
+    const { pem: cert, key } = createSelfSignedCertificate({ commonName: 'a', hosts: ['localhost'] }, Date.now());
+    const secure = createSecureServer({ cert, key }, (_, response) => void response.end());
+    await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = secure.address() as AddressInfo;
+      await expect(run({ httpGet: { scheme: 'HTTPS', port } }, { isReal: true })).resolves.toBeUndefined();
+      expect(events).toEqual([]);
+    } finally {
+      secure.close();
+    }
+  });
+
   it('TestRunHandlerHttpsFailureFallback: HTTP without authorization when the server has no HTTPS, and an event', async () => {
     await run(hook('HTTPS'), { isReal: true });
     expect(requests.map(({ url, headers }) => [url, headers['x-reason'], headers.authorization])).toEqual([
@@ -193,7 +246,7 @@ describe('over the network', () => {
     ]);
     expect(events).toEqual([
       expect.stringMatching(
-        /^LifecycleHTTPFallback: request to HTTPS lifecycle hook 127\.0\.0\.1:\d+ got HTTP response/,
+        /^Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 127\.0\.0\.1:\d+ got HTTP response/,
       ),
     ]);
   });

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { ImageError } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
+import type { PodEvent } from '../../../src/agent/events/event-recorder.ts';
 import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
 import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
 
@@ -104,6 +105,106 @@ describe('what the status says', () => {
     controller.abort(new Error('the pod ends'));
     await expect(pulling).rejects.toThrow('the pod ends');
     expect(events).toEqual(['Pulling']);
+  });
+});
+
+describe('the events of an image', () => {
+  /** Pulls `image` with a runtime that needs `ms` for it; resolves with the events and the cause of the failure. */
+  async function eventsOf(image: string, imagePullPolicy?: string, ms = 0) {
+    const recorded: string[] = [];
+    const event = ({ container, type, reason, message }: PodEvent) =>
+      void recorded.push(`${container}: ${type} ${reason}: ${message}`);
+    manager = new ImageManager({ runtime, clock, eventRecorder: { event } });
+    runtime.delay({ method: 'pullImage' }, ms);
+    const ensuring = manager.ensureImageExists(
+      pod,
+      { name: 'app', image, imagePullPolicy },
+      new AbortController().signal,
+    );
+    const cause = ensuring.then(
+      () => undefined,
+      (thrown: Error) => thrown.cause,
+    );
+    await clock.advanceAsync(ms);
+    return { recorded, cause: await cause };
+  }
+
+  it('that is present', async () => {
+    expect(await eventsOf('present_image', 'IfNotPresent')).toEqual({
+      recorded: [
+        'app: Normal Pulled: Container image "present_image" already present on machine and can be accessed by the pod',
+      ],
+    });
+  });
+
+  it('that may not be pulled', async () => {
+    expect(await eventsOf('x:1', 'Never')).toEqual({
+      recorded: ['app: Warning ErrImageNeverPull: Container image "x:1" is not present with pull policy of Never'],
+    });
+  });
+
+  it('that cannot be inspected, whose failure has the error of the runtime', async () => {
+    runtime.fail({ method: 'imageRef' }, 'disk error');
+    expect(await eventsOf('x:1')).toEqual({
+      recorded: ['app: Warning InspectFailed: Failed to inspect image "x:1": disk error'],
+      cause: new Error('disk error'),
+    });
+  });
+
+  it('that cannot be pulled, whose failure has the error of the runtime', async () => {
+    runtime.fail({ method: 'pullImage' }, 'registry is down');
+    expect(await eventsOf('x:1')).toEqual({
+      recorded: [
+        'app: Normal Pulling: Pulling image "x:1"',
+        'app: Warning Failed: Failed to pull image "x:1": registry is down',
+      ],
+      cause: new Error('registry is down'),
+    });
+  });
+
+  it.each([
+    [350, '350ms'],
+    [1000, '1s'],
+    [1500, '1.5s'],
+    [120_500, '2m0.5s'],
+    [3_600_000, '1h0m0s'],
+    [5_430_000, '1h30m30s'],
+  ])('that is pulled in %d ms, as Go formats them: %s', async (ms, text) => {
+    const { recorded } = await eventsOf('x:1', 'Always', ms);
+    expect(recorded.at(-1)).toBe(
+      `app: Normal Pulled: Successfully pulled image "x:1" in ${text} (${text} including waiting).`,
+    );
+  });
+});
+
+it.each([
+  ['a container without an image', ''],
+  ['a runtime without images', 'x:1'],
+])('%s needs no pull and has no event', async (_, image) => {
+  if (image !== '') manager = new ImageManager({ runtime: {}, clock, eventRecorder: { event: () => expect.fail() } });
+  expect(await ensure(image, 'Always')).toEqual(['ok', [], []]);
+});
+
+describe('the back-off of an image', () => {
+  const failedPod: ValidPod = { metadata: { ...pod.metadata, uid: 'other' } };
+  const reasonOf = (one: ValidPod, image: string): Promise<string> =>
+    manager.ensureImageExists(one, { name: 'app', image }, new AbortController().signal).then(
+      () => 'ok',
+      ({ message }: Error) => message,
+    );
+
+  it('delays neither another image of the pod nor the image of another pod', async () => {
+    runtime.fail({ method: 'pullImage' }, 'no such image');
+    expect(await reasonOf(failedPod, 'x:1')).toBe('no such image');
+    expect(await reasonOf(failedPod, 'y:1')).toBe('ok');
+    expect(await reasonOf(pod, 'x:1')).toBe('ok');
+  });
+
+  it('still says why after another image was pulled', async () => {
+    runtime.fail({ method: 'pullImage' }, 'no such image');
+    await reasonOf(pod, 'x:1');
+    expect(await reasonOf(pod, 'y:1')).toBe('ok');
+    expect(await reasonOf(pod, 'x:1')).toBe('Back-off pulling image "x:1": ErrImagePull: no such image');
   });
 });
 

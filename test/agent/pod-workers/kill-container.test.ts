@@ -22,7 +22,7 @@ beforeEach(() => {
   killer = new ContainerKiller({
     ...{ runtime, clock, logger },
     handlerRunner: createHandlerRunner({ runtime, clock, httpGet }),
-    eventRecorder: { event: ({ reason, message }) => void events.push(`${reason}: ${message}`) },
+    eventRecorder: { event: ({ type, reason, message }) => void events.push(`${type} ${reason}: ${message}`) },
   });
 });
 
@@ -31,13 +31,12 @@ const podOf = (container: Partial<Container>, spec: object = {}, metadata: objec
   metadata: { uid: 'u', name: 'bar', namespace: 'default', ...metadata },
   spec: { containers: [{ name: 'foo', image: 'busybox', ...container }], ...spec },
 });
+function putRunning(): void {
+  const containers = [{ id, name: 'foo', state: 'running', createdAtMs: 0 } as const];
+  runtime.put({ uid: 'u', name: 'bar', namespace: 'default', containers });
+}
 async function kill(pod: ValidPod, rest: Partial<KillRequest> = {}): Promise<unknown> {
-  runtime.put({
-    uid: 'u',
-    name: 'bar',
-    namespace: 'default',
-    containers: [{ id, name: 'foo', state: 'running', createdAtMs: 0 }],
-  });
+  putRunning();
   let result: unknown;
   const request = { pod, containerID: id, containerName: 'foo', podIP: '127.0.0.1', ...rest };
   const killing = killer.killContainer(request).then((done) => (result = done));
@@ -95,19 +94,54 @@ describe('TestKillContainer', () => {
     expect(await kill(podOf({}))).toEqual({ action: 'KillContainer', target: 'foo' });
     await kill(podOf({}), { message: 'Container foo failed liveness probe, will be restarted' });
     expect(events).toEqual([
-      'Killing: Stopping container foo',
-      'Killing: Container foo failed liveness probe, will be restarted',
+      'Normal Killing: Stopping container foo',
+      'Normal Killing: Container foo failed liveness probe, will be restarted',
     ]);
   });
 
   it('a container that is not in the spec any more is stopped', async () => {
     await kill({ metadata: { uid: 'u', name: 'web', namespace: 'ns' }, spec: {} });
     expect(stopped()).toEqual([2]);
+    expect(events).toEqual(['Normal Killing: Stopping container foo']);
   });
 
   it('an error of the runtime is a failure of the result', async () => {
     runtime.fail({ method: 'stopContainer' }, 'busy');
     expect(await kill(podOf({}))).toMatchObject({ failure: { reason: 'KillContainerError', message: 'busy' } });
+  });
+});
+
+describe('a kill that is aborted', () => {
+  const preStop = { exec: { command: ['PreStopCMD'] } };
+  const pod = podOf({ lifecycle: { preStop } });
+
+  it('before it begins runs no hook and does not stop the container', async () => {
+    const signal = AbortSignal.abort(new Error('agent stops'));
+    expect(await kill(pod, { gracePeriodSeconds: 30, signal })).toMatchObject({ failure: { message: 'agent stops' } });
+    expect([commands(), stopped()]).toEqual([[], []]);
+  });
+
+  it('during the preStop hook does not count as a failed hook', async () => {
+    const controller = new AbortController();
+    runtime.onExec(() => new Promise((_, reject) => controller.signal.addEventListener('abort', reject)));
+    clock.afterFunc(1000, () => controller.abort(new Error('agent stops')));
+    const result = await kill(pod, { gracePeriodSeconds: 30, signal: controller.signal });
+    expect(result).toMatchObject({ failure: { message: 'agent stops' } });
+    expect([events, logger.warnings, stopped()]).toEqual([['Normal Killing: Stopping container foo'], [], []]);
+  });
+
+  it('does not wait for a preStop hook that hangs', async () => {
+    putRunning();
+    const controller = new AbortController();
+    runtime.onExec(() => new Promise(() => {}));
+    const request = { pod, containerID: id, containerName: 'foo', gracePeriodSeconds: 30, signal: controller.signal };
+    let result: unknown;
+    const killing = killer.killContainer(request).then((done) => (result = done));
+    await clock.advanceAsync(1000);
+    controller.abort(new Error('agent stops'));
+    await clock.advanceAsync(0);
+    expect(result).toMatchObject({ failure: { message: 'agent stops' } });
+    await killing;
   });
 });
 
@@ -147,9 +181,12 @@ describe.each<[string, (container: Container) => object]>([
   it('PreStop that fails: an event and a log line, and the container is stopped', async () => {
     runtime.onExec(() => ({ exitCode: 3, stdout: '', stderr: 'no' }));
     await kill(withHook({ preStop: { exec: { command: ['PreStopCMD'] } } }), { gracePeriodSeconds: 30 });
-    expect(events).toEqual(['Killing: Stopping container foo', 'FailedPreStopHook: PreStopHook failed']);
+    expect(events).toEqual(['Normal Killing: Stopping container foo', 'Warning FailedPreStopHook: PreStopHook failed']);
     expect(logger.warnings).toMatchObject([
-      { fields: { container: 'foo', reason: expect.stringContaining('exited with 3') } },
+      {
+        message: 'preStop hook failed; stopping the container anyway',
+        fields: { container: 'foo', reason: expect.stringContaining('exited with 3') },
+      },
     ]);
     expect(stopped()).toEqual([30]);
   });

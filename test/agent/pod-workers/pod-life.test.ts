@@ -5,6 +5,8 @@ import { podRequests } from '../../../src/status-manager/status/pod-resources.ts
 import { ContainerConfigError } from 'kubelet-status-manager/agent';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
 import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
+import { AgentPodSyncer } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
 import { TestAgent } from './test-agent.ts';
 
@@ -66,6 +68,18 @@ describe('the life of a plain pod', () => {
     expect([...orders]).toEqual(['PodReadyToStartContainers Initialized Ready ContainersReady PodScheduled']);
   });
 
+  it('is ready to start containers as soon as its sandbox is, while its images are still pulled', async () => {
+    agent.runtime.delay({ method: 'pullImage' }, 60_000);
+    const { metadata, spec } = podOf();
+    await agent.create({ metadata: { ...metadata, generation: 3 }, spec });
+    const condition = (type: string) => agent.status('web')?.conditions?.filter((each) => each.type === type);
+    expect(agent.status('web')?.phase).toBe('Pending');
+    expect(condition('PodReadyToStartContainers')).toMatchObject([{ status: 'True', observedGeneration: 3 }]);
+    expect(condition('PodScheduled')).toMatchObject([{ status: 'True' }]);
+    expect(condition('Ready')).toMatchObject([{ status: 'False' }]);
+    expect(agent.status('web')?.conditions).toHaveLength(5);
+  });
+
   it('runs to completion in a runtime without sandboxes, images and events', async () => {
     agent = new TestAgent({ runtimeOptions: { sandboxes: false, images: false, events: false } });
     agent.runtime.script('app', { exitAfterMs: 5000, exitCode: 3 });
@@ -105,6 +119,23 @@ describe('a runtime that has lost its containers, as after a reboot', () => {
     }
     agent.runtime.exit(agent.runtime.container('uid-1', 'app')!.id);
     await agent.advance(120_000);
+    expect([restartCount(), attempt()]).toEqual([5, 5]);
+  });
+
+  it('each container continues from its own', async () => {
+    const containers = ['app', 'other'].map((name) => ({ name, image: 'app:1' }));
+    agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 1 }, {});
+    await agent.create(podOf({ containers }));
+    await agent.advance(60_000);
+    loseAll();
+    await agent.advance(120_000);
+    expect(agent.status('web')?.containerStatuses).toMatchObject([{ restartCount: 2 }, { restartCount: 1 }]);
+  });
+
+  it('the restart count continues from the one that the API server shows when the agent has restarted, too', async () => {
+    const containerStatuses = [{ name: 'app', containerID: 'fake://old', restartCount: 4, state: { running: {} } }];
+    await agent.create({ ...podOf(), status: { phase: 'Running', containerStatuses } });
+    await agent.advance(60_000);
     expect([restartCount(), attempt()]).toEqual([5, 5]);
   });
 
@@ -299,6 +330,9 @@ describe('events', () => {
         /^Warning FailedKillPod: error killing pod: failed to "KillPodSandbox" for ".*" with KillPodSandboxError: "busy"$/,
       ),
     ]);
+    expect(agent.logger.lines.map(({ fields }) => fields['reason'])).toContainEqual(
+      expect.stringMatching(/^error killing terminating pod: failed to "KillPodSandbox" for .*: "busy"$/),
+    );
   });
 
   it('BackOff is recorded for a crash loop', async () => {
@@ -505,6 +539,20 @@ describe('eviction', () => {
     expect(agent.client.pod('ns', 'web')).toBeDefined();
   });
 
+  it('a container that could not start keeps its reason until the others have stopped', async () => {
+    agent.runtime.script('app', { stopMs: 5000 });
+    agent.runtime.fail({ method: 'pullImage', image: 'other:1' }, 'no route', Number.POSITIVE_INFINITY);
+    await agent.create(podOf({ containers: [app, { name: 'other', image: 'other:1' }] }));
+    await agent.advance(12_000);
+    const { workers: podWorkers, clock } = agent;
+    const killed = killPodNow(agent.pod('ns', 'web'), { podWorkers, clock, evict: true });
+    await agent.advance(1000);
+    const [, other] = agent.status('web')!.containerStatuses!;
+    expect(other).toMatchObject({ name: 'other', state: { waiting: { reason: 'ErrImagePull' } } });
+    await agent.advance(10_000);
+    await killed;
+  });
+
   it('an evicted container in CrashLoopBackOff keeps its exit code', async () => {
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 3 });
     await agent.create(podOf());
@@ -542,7 +590,7 @@ describe('volumes', () => {
     await agent.create(podOf());
     expect(agent.runtime.calls.map(({ method }) => method)).toEqual(['getPod']);
     expect(agent.events).toMatchObject([
-      { reason: 'FailedMount', message: 'Unable to attach or mount volumes: not there yet' },
+      { type: 'Warning', reason: 'FailedMount', message: 'Unable to attach or mount volumes: not there yet' },
     ]);
     fails = false;
     await agent.advance(11_000);
@@ -552,6 +600,120 @@ describe('volumes', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
     expect(calls.at(-1)).toBe('unmount, pod there');
   });
+
+  it('a wait for volumes that hangs ends with the deletion of the pod', async () => {
+    const waitForAttachAndMount = () => new Promise<void>(() => {});
+    agent = new TestAgent({ volumeManager: { waitForAttachAndMount, waitForUnmount: () => Promise.resolve() } });
+    await agent.create(podOf());
+    await agent.delete('web');
+    await agent.advance(2000);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+    expect(agent.eventReasons()).toEqual([]);
+  });
+
+  it('a wait for volumes that hangs times out, which is an event', async () => {
+    const waitForAttachAndMount = () => new Promise<void>(() => {});
+    agent = new TestAgent({ volumeManager: { waitForAttachAndMount, waitForUnmount: () => Promise.resolve() } });
+    await agent.create(podOf());
+    await agent.advance(600_000);
+    expect(agent.events[0]).toMatchObject({
+      reason: 'FailedMount',
+      message: expect.stringContaining('waitForAttachAndMount of the volume manager'),
+    });
+  });
+});
+
+it('pods run, restart and end without probes, events, mirror pods, resizes and a request for the next sync', async () => {
+  agent = new TestAgent({
+    ...{ probeManager: undefined, eventRecorder: undefined, requestPodSync: undefined },
+    runtimeOptions: { resizes: false },
+  });
+  const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
+  agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 88 }, {});
+  const containers = [{ ...app, restartPolicy: 'Never', restartPolicyRules: [rule] }];
+  const { metadata, spec } = podOf({ containers }, 'uid-2', 'static');
+  await agent.create(podOf({ containers }));
+  await agent.create({ metadata: { ...metadata, annotations: { 'kubernetes.io/config.source': 'file' } }, spec });
+  await agent.advance(120_000);
+  for (const uid of ['uid-1', 'uid-2']) expect(agent.runtime.container(uid, 'app')?.state).toBe('running');
+  expect(agent.runtime.callsOf({ method: 'removeContainer' })).toHaveLength(1);
+  await agent.delete('web');
+  await agent.advance(60_000);
+  expect(agent.client.pod('ns', 'web')).toBeUndefined();
+});
+
+it('a static pod, and no other, has its mirror pod reconciled at each sync', async () => {
+  const reconciled: string[] = [];
+  agent = new TestAgent({ reconcileMirrorPod: ({ metadata }) => void reconciled.push(metadata.name) });
+  const { metadata, spec } = podOf({}, 'uid-2', 'static');
+  await agent.create(podOf());
+  await agent.create({ metadata: { ...metadata, annotations: { 'kubernetes.io/config.source': 'file' } }, spec });
+  expect(agent.status('web')?.phase).toBe('Running');
+  expect(new Set(reconciled)).toEqual(new Set(['static']));
+});
+
+it('removeOrphanedPods removes the recorded resources of all other pods', async () => {
+  const actuatedState = new MemoryState();
+  agent = new TestAgent({ actuatedState });
+  const resources = { requests: { memory: '1Gi' } };
+  const containers = [{ ...app, resources }];
+  await agent.create(podOf({ containers }));
+  await agent.create(podOf({ containers }, 'uid-2', 'other'));
+  const recorded = () => ['uid-1', 'uid-2'].map((uid) => actuatedState.getContainerResourceAllocation(uid, 'app'));
+  expect(recorded()).toEqual([resources, resources]);
+  const { runtime, manager: statusManager, clock, logger } = agent;
+  const syncer = new AgentPodSyncer({ runtime, statusManager, clock, logger, actuatedState });
+  syncer.removeOrphanedPods(new Set(['uid-2']));
+  expect(recorded()).toEqual([undefined, resources]);
+});
+
+it('inspect() of the workers shows the state of each pod, since when, and what it does now', async () => {
+  agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
+  agent.runtime.delay({ method: 'pullImage' }, 3000);
+  await agent.create(podOf());
+  const inspection = () => agent.workers.inspect()[0];
+  const syncing = { state: 'syncing', since: undefined, gracePeriodSeconds: undefined, isFinished: false };
+  expect(inspection()).toMatchObject({ ...syncing, syncStartedAt: '2026-01-02T03:04:05Z' });
+  await agent.advance(10_000);
+  expect(inspection()).toMatchObject({ ...syncing, syncStartedAt: undefined });
+  await agent.delete('web', 20);
+  await agent.advance(1000);
+  const since = '2026-01-02T03:04:15Z';
+  expect(inspection()).toMatchObject({ state: 'terminating', since, gracePeriodSeconds: 20, isFinished: false });
+});
+
+describe('a network that is not ready', () => {
+  it('is an event of a pod, which starts within a second after it is ready', async () => {
+    const errors = ['no CNI plugin', 'no route'];
+    agent = new TestAgent({ networkErrors: () => errors });
+    await agent.create(podOf());
+    expect(agent.events).toMatchObject([
+      { type: 'Warning', reason: 'NetworkNotReady', message: 'network is not ready: no CNI plugin, no route' },
+    ]);
+    expect(agent.runtime.callsOf({ method: 'runPodSandbox' })).toEqual([]);
+    errors.splice(0);
+    await agent.advance(2000);
+    expect(agent.startTimes('app')).toEqual([1]);
+  });
+
+  it('does not keep a pod with hostNetwork, whose containers get the addresses of the node', async () => {
+    const hostIPs = ['192.168.0.1', 'fd00::1'];
+    agent = new TestAgent({ networkErrors: () => ['no CNI plugin'], hostIPs });
+    const seen: unknown[] = [];
+    const createContainer = agent.runtime.createContainer.bind(agent.runtime);
+    agent.runtime.createContainer = (config, options) => {
+      seen.push(config.podIPs);
+      return createContainer(config, options);
+    };
+    await agent.create(podOf({ hostNetwork: true }));
+    expect(agent.status('web')?.phase).toBe('Running');
+    expect(seen).toEqual([hostIPs]);
+    expect(agent.eventReasons()).toEqual([]);
+  });
+});
+
+it('a time-out of runtime calls that is not positive is refused by its name', () => {
+  expect(() => new TestAgent({ runtimeRequestTimeoutMs: 0 })).toThrow(/`runtimeRequestTimeoutMs`/u);
 });
 
 describe('RestartAllContainers', () => {
@@ -671,6 +833,9 @@ describe('a runtime that fails or hangs', () => {
     await agent.advance(40_000);
     expect(agent.client.pod('ns', 'web')).toBeDefined();
     expect(agent.workers.couldHaveRunningContainers('uid-1')).toBe(true);
+    expect(agent.logger.lines.map(({ fields }) => fields['reason'])).toContain(
+      `detected running containers after a successful KillPod, CRI violation: ${id}`,
+    );
     Object.assign(agent.runtime, { stopPodSandbox });
     agent.runtime.exit(id);
     await agent.advance(40_000);
@@ -935,6 +1100,37 @@ describe('resize', () => {
     expect(updates()).toEqual([{ limits: {}, requests: { memory: '3Gi' } }]);
     expect(resizeConditions()).toEqual([]);
     expect(agent.status('web')?.containerStatuses?.[0]?.allocatedResources).toEqual({ memory: '3Gi' });
+  });
+
+  it('while pod-level resources are resized, the status shows those that the pod still has', async () => {
+    const failures = [new Error('memory is in use')];
+    const updatePodResources = async (): Promise<void> => {
+      for (const failure of failures.splice(0)) throw failure;
+    };
+    agent = new TestAgent({ runtimeMethods: { updatePodResources } });
+    const resources = (amount: string) => ({ limits: { memory: amount }, requests: { memory: amount } });
+    await agent.create(podOf({ resources: resources('2Gi') }));
+    const pod = agent.client.pod('ns', 'web')!;
+    const metadata = { ...pod.metadata, generation: 2 };
+    agent.client.put({ ...pod, metadata, spec: { ...pod.spec, resources: resources('1Gi') } });
+    await agent.advance(1000);
+    expect(resizeConditions()).toMatchObject([{ type: 'PodResizeInProgress' }]);
+    expect(agent.status('web')).toMatchObject({
+      ...{ resources: resources('2Gi'), allocatedResources: { memory: '1Gi' } },
+    });
+    await agent.advance(60_000);
+    expect(resizeConditions()).toEqual([]);
+    expect(agent.status('web')?.resources).toEqual(resources('1Gi'));
+  });
+
+  it('the pod-level resources of a pod are shown in its status, also by a runtime that cannot resize them', async () => {
+    const resources = { limits: { memory: '2Gi' }, requests: { memory: '1Gi' } };
+    for (const resizes of [true, false]) {
+      agent = new TestAgent({ runtimeOptions: { resizes } });
+      await agent.create(podOf({ resources }));
+      await agent.advance(1000);
+      expect(agent.status('web')).toMatchObject({ phase: 'Running', resources });
+    }
   });
 
   it('a resize is Infeasible in a runtime without updateContainerResources', async () => {

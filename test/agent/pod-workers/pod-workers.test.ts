@@ -634,14 +634,16 @@ describe('the status that a sync gets', () => {
   /** The cache's observations, and what the workers asked of it. */
   function observedWorkers() {
     const asked: number[] = [];
+    const observedNow: number[] = [];
     const relisted: string[] = [];
     let lastObservation = 7;
     t = createPodWorkers({
       podCache: {
         get: () => undefined,
         lastObservation: () => lastObservation,
-        getNewerThan: async (_pod, observation) => {
+        getNewerThan: async (_pod, observation, { observeNow = false }) => {
           asked.push(observation);
+          if (observeNow) observedNow.push(observation);
           return emptyStatus;
         },
       },
@@ -650,7 +652,7 @@ describe('the status that a sync gets', () => {
         lastObservation++;
       },
     });
-    return { asked, relisted, observe: () => lastObservation++ };
+    return { asked, observedNow, relisted, observe: () => lastObservation++ };
   }
 
   it('is of an observation that began after the sync before it had ended', async () => {
@@ -662,6 +664,16 @@ describe('the status that a sync gets', () => {
     await drainAllWorkers(t);
     await update('sync', podOf('1'));
     expect(asked).toEqual([0, 8]);
+  });
+
+  it('is waited for by a sync, but observed now, once, for a pod that is to end', async () => {
+    const { asked, observedNow } = observedWorkers();
+    await update('create', podOf('1'));
+    await update('sync', podOf('1'));
+    await update('kill', podOf('1'));
+    await drainAllWorkers(t);
+    expect(asked).toEqual([0, 7, 7, 7]);
+    expect(observedNow).toEqual([7]);
   });
 
   it('is newer than a sync that failed, too', async () => {

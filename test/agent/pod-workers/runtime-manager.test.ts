@@ -5,14 +5,28 @@ import { createCrashLoopBackOff } from '../../../src/agent/back-off/crash-loop-b
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
 import { noProbeResults } from '../../../src/agent/prober/probe-results.ts';
 import { podStatusFromRuntime } from '../../../src/agent/runtime/pod-status-from-runtime.ts';
-import { FakeClock, FakeContainerRuntime, settle, silentLogger } from 'kubelet-status-manager/testing';
+import type { ContainerConfig } from '../../../src/agent/runtime/container-runtime.ts';
+import { BackOffError } from '../../../src/agent/pod-workers/next-sync-delay.ts';
+import {
+  FakeClock,
+  FakeContainerRuntime,
+  type RecordingLogger,
+  recordingLogger,
+  settle,
+  silentLogger,
+} from 'kubelet-status-manager/testing';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 import { RuntimeManager } from '../../../src/agent/pod-workers/runtime-manager.ts';
 import { syncError } from '../../../src/agent/pod-workers/sync-result.ts';
 
 let clock: FakeClock;
 let runtime: FakeContainerRuntime;
+let logger: RecordingLogger;
 let events: string[];
+/** `type reason: message` */
+let messages: string[];
+let requests: string[];
+let configs: ContainerConfig[];
 let sandboxesReady: number;
 let actuatedState: MemoryState;
 let actuatedResources: ActuatedResources;
@@ -21,20 +35,39 @@ beforeEach(() => {
   clock = new FakeClock('2026-01-02T03:04:05Z');
   runtime = new FakeContainerRuntime({ clock });
   for (const image of ['busybox', 'alpine', 'init']) runtime.images.add(image);
+  logger = recordingLogger();
   events = [];
+  messages = [];
+  requests = [];
+  recordConfigs();
   sandboxesReady = 0;
   actuatedState = new MemoryState();
   manager = newManager();
 });
 
+/** The configurations that the runtime is given. */
+function recordConfigs(): void {
+  configs = [];
+  const createContainer = runtime.createContainer.bind(runtime);
+  runtime.createContainer = (config, options) => {
+    configs.push(config);
+    return createContainer(config, options);
+  };
+}
+
 function newManager(): RuntimeManager {
   actuatedResources = new ActuatedResources(actuatedState, silentLogger);
   return new RuntimeManager({
-    ...{ runtime, clock, logger: silentLogger, actuatedResources },
+    ...{ runtime, clock, logger, actuatedResources },
     probeResults: noProbeResults,
     crashLoopBackOff: createCrashLoopBackOff(clock),
-    handlerRunner: createHandlerRunner({ runtime, clock }),
-    eventRecorder: { event: ({ reason }) => void events.push(reason) },
+    handlerRunner: createHandlerRunner({ runtime, clock, httpGet: async ({ url }) => void requests.push(url) }),
+    eventRecorder: {
+      event: ({ type, reason, message }) => {
+        events.push(reason);
+        messages.push(`${type} ${reason}: ${message}`);
+      },
+    },
     onPodSandboxReady: ({ metadata }) => {
       const [sandbox] = runtime.pod(metadata.uid)!.sandboxes!;
       if (sandbox?.ready === true) sandboxesReady++;
@@ -44,9 +77,9 @@ function newManager(): RuntimeManager {
 
 const container = (name: string, image = 'busybox'): Container => ({ name, image, imagePullPolicy: 'IfNotPresent' });
 const podOf = (spec: PodSpec): ValidPod => ({ metadata: { uid: '12345678', name: 'foo', namespace: 'new' }, spec });
-async function sync(pod: ValidPod, restartAllContainers = false) {
+async function sync(pod: ValidPod, restartAllContainers = false, signal = new AbortController().signal) {
   const runtimeStatus = podStatusFromRuntime(pod, runtime.pod('12345678'), runtime);
-  const syncing = manager.syncPod(pod, runtimeStatus, { restartAllContainers, signal: new AbortController().signal });
+  const syncing = manager.syncPod(pod, runtimeStatus, { restartAllContainers, signal });
   await settle(clock);
   return syncError(await syncing);
 }
@@ -75,6 +108,34 @@ describe('TestKillPod', () => {
     expect(syncError(await killing)).toBeUndefined();
     expect(runs()).toEqual(['debug 0 exited', 'foo1 0 exited', 'foo2 0 exited']);
     expect(runtime.pod('12345678')?.sandboxes).toMatchObject([{ ready: false }]);
+  });
+});
+
+describe('a container in an unknown state', () => {
+  async function killUnknown(): Promise<string[]> {
+    const pod = podOf({ containers: [container('foo1')] });
+    runtime.put({
+      ...{ uid: '12345678', name: 'foo', namespace: 'new' },
+      sandboxes: [{ id: 'sandbox', ready: true }],
+      containers: [
+        { id: 'fake://1', name: 'foo1', state: 'unknown', sandboxID: 'sandbox', createdAtMs: 0 },
+        { id: 'fake://2', name: 'foo2', state: 'exited', sandboxID: 'sandbox', createdAtMs: 0 },
+      ],
+    });
+    const runtimeStatus = podStatusFromRuntime(pod, runtime.pod('12345678'), runtime);
+    const killing = manager.killPod(pod, runtimeStatus, undefined, undefined);
+    await clock.advanceAsync(60_000);
+    return (await killing).map(({ action, target }) => `${action} ${target}`);
+  }
+
+  it('is stopped with its sandbox', async () => {
+    expect(await killUnknown()).toEqual(['KillPodSandbox sandbox']);
+  });
+
+  it('is stopped like a running one in a runtime without sandboxes', async () => {
+    runtime = new FakeContainerRuntime({ clock, sandboxes: false });
+    manager = newManager();
+    expect(await killUnknown()).toEqual(['KillContainer foo1']);
   });
 });
 
@@ -110,6 +171,48 @@ describe('TestPruneInitContainers', () => {
   });
 });
 
+it('a run that has not ended does not count among the ended runs, of which the newest is kept', async () => {
+  runtime.put({
+    ...{ uid: '12345678', name: 'foo', namespace: 'new' },
+    sandboxes: [{ id: 'sandbox', ready: true }],
+    containers: [
+      { id: 'fake://1', name: 'init1', attempt: 1, state: 'running', sandboxID: 'sandbox', createdAtMs: 1 },
+      { id: 'fake://0', name: 'init1', attempt: 0, state: 'exited', sandboxID: 'sandbox', createdAtMs: 0 },
+    ],
+  });
+  await sync(initPod);
+  expect(runs()).toEqual(['init1 0 exited', 'init1 1 running']);
+});
+
+it('a pod that has ended keeps the runs of its init containers, which its status shows', async () => {
+  const pod = { ...initPod, spec: { ...initPod.spec, restartPolicy: 'Never' } };
+  await sync(pod);
+  exit('init1');
+  await sync(pod);
+  exit('foo1');
+  exit('foo2');
+  expect(await sync(pod)).toBeUndefined();
+  expect(runtime.pod('12345678')?.sandboxes).toMatchObject([{ ready: false }]);
+  expect(runs()).toEqual(['foo1 0 exited', 'foo2 0 exited', 'init1 0 exited']);
+});
+
+it('an init container that cannot be removed is logged, and the sync goes on', async () => {
+  await sync(initPod);
+  exit('init1', 1);
+  await sync(initPod);
+  exit('init1', 1);
+  runtime.fail({ method: 'removeContainer' }, 'busy');
+  await clock.advanceAsync(60_000);
+  expect(await sync(initPod)).toBeUndefined();
+  expect(logger.warnings).toMatchObject([
+    {
+      message: 'Failed to remove an exited init container',
+      fields: { pod: 'new/foo', container: 'init1', reason: 'busy' },
+    },
+  ]);
+  expect(runs()).toContain('init1 2 running');
+});
+
 const initPod = podOf({
   restartPolicy: 'Always',
   initContainers: [container('init1', 'init')],
@@ -129,7 +232,16 @@ describe('TestSyncPodWithInitContainers', () => {
     await sync(initPod);
     // The first run was removed, and the regular containers were killed with their sandbox.
     expect(runs()).toEqual(['foo1 0 exited', 'foo2 0 exited', 'init1 1 running']);
-    expect(events).toContain('SandboxChanged');
+    expect(messages).toContain('Normal SandboxChanged: Pod sandbox changed, it will be killed and re-created.');
+  });
+
+  it('no run of the lost sandbox is left, not even one that was running', async () => {
+    await sync(initPod);
+    runtime.setSandbox(runtime.pod('12345678')!.sandboxes![0]!.id, { ready: false });
+    const syncing = sync(initPod);
+    await clock.advanceAsync(60_000);
+    expect(await syncing).toBeUndefined();
+    expect(runs()).toEqual(['init1 1 running']);
   });
 });
 
@@ -143,6 +255,163 @@ describe('TestSyncPodWithRestartAllContainers', () => {
     expect(runs()).toEqual([]);
     await sync(initPod);
     expect(runs()).toEqual(['init1 0 running']);
+  });
+});
+
+describe('containers that are to be removed for a restart of all', () => {
+  const names = () => runtime.pod('12345678')!.containers.map(({ name }) => name);
+  beforeEach(async () => {
+    await sync(initPod);
+    exit('init1');
+    await sync(initPod);
+    exit('foo2', 42);
+  });
+
+  it('stay if one cannot be removed, until the next sync', async () => {
+    const before = names();
+    runtime.fail({ method: 'removeContainer' }, 'busy');
+    expect((await sync(initPod, true))?.message).toMatch(
+      /^failed to "RemoveContainer" for "\w+" with RemoveContainerError: "busy"$/,
+    );
+    expect(names()).toEqual(before);
+    expect(await sync(initPod, true)).toBeUndefined();
+    expect(runs()).toEqual([]);
+  });
+
+  it('are killed before, and stay if that fails', async () => {
+    runtime.fail({ method: 'stopContainer' }, 'busy');
+    expect((await sync(initPod, true))?.message).toBe(
+      'failed to "RemoveContainer" for "foo1" with KillContainerError: "busy"',
+    );
+    expect(messages).toContain('Normal Killing: killing');
+    expect(runs()).toContain('foo1 0 running');
+  });
+});
+
+describe('containers whose spec has changed', () => {
+  const changed = podOf({ containers: [container('foo1', 'alpine'), container('foo2', 'init')] });
+  const stopCalls = () => runtime.callsOf({ method: 'stopContainer' }).map((call) => call.container);
+  beforeEach(() => sync(podOf({ containers: [container('foo1'), container('foo2')] })));
+
+  it('are all killed and started again in one sync', async () => {
+    const syncing = sync(changed);
+    await clock.advanceAsync(60_000);
+    expect(await syncing).toBeUndefined();
+    expect(runs().filter((run) => run.endsWith('running'))).toEqual(['foo1 1 running', 'foo2 1 running']);
+  });
+
+  it('stay as they are from the first one on that cannot be killed', async () => {
+    runtime.fail({ method: 'stopContainer' }, 'busy');
+    expect((await sync(changed))?.message).toBe('failed to "KillContainer" for "foo1" with KillContainerError: "busy"');
+    expect(stopCalls()).toEqual(['foo1']);
+    expect(configs).toHaveLength(2);
+  });
+});
+
+describe('the configuration of a container', () => {
+  const ip = '10.0.0.1';
+  const withHook = { ...container('foo1'), lifecycle: { postStart: { httpGet: { path: '/', port: 80 } } } };
+
+  it('has the sandbox that was just created and its addresses, which the postStart hook uses, too', async () => {
+    await sync(podOf({ containers: [withHook] }));
+    const [sandbox] = runtime.pod('12345678')!.sandboxes!;
+    expect(sandbox!.network!.ip).toBe(ip);
+    expect(configs).toMatchObject([{ sandboxID: sandbox!.id, podIPs: [ip] }]);
+    expect(requests).toEqual([`http://${ip}:80/`]);
+  });
+
+  it('has the addresses of the node in a pod with hostNetwork', async () => {
+    const pod = podOf({ hostNetwork: true, containers: [withHook] });
+    const runtimeStatus = { ...podStatusFromRuntime(pod, undefined, runtime), ips: ['192.168.0.1', 'fd00::1'] };
+    const syncing = manager.syncPod(pod, runtimeStatus, { signal: new AbortController().signal });
+    await settle(clock);
+    expect(syncError(await syncing)).toBeUndefined();
+    expect(configs).toMatchObject([{ podIPs: ['192.168.0.1', 'fd00::1'] }]);
+    expect(requests).toEqual(['http://192.168.0.1:80/']);
+    // Its sandbox has no addresses of its own, for which the runtime would be asked.
+    expect(runtime.callsOf({ method: 'getPod' })).toEqual([]);
+  });
+
+  it('has no addresses if the sandbox has none', async () => {
+    const getPod = runtime.getPod.bind(runtime);
+    runtime.getPod = async (uid, options) => {
+      const found = await getPod(uid, options);
+      return found && { ...found, sandboxes: found.sandboxes!.map((sandbox) => ({ ...sandbox, network: undefined })) };
+    };
+    await sync(podOf({ containers: [container('foo1')] }));
+    expect(configs).toHaveLength(1);
+    expect(configs[0]).not.toHaveProperty('podIPs');
+  });
+
+  it('has the container that an ephemeral container targets', async () => {
+    const pod = podOf({ containers: [container('foo1')] });
+    await sync(pod);
+    const { id } = runtime.container('12345678', 'foo1')!;
+    const debug = { ...container('debug'), targetContainerName: 'foo1' };
+    await sync({ ...pod, spec: { ...pod.spec, ephemeralContainers: [debug] } });
+    expect(configs.map(({ container: { name }, targetContainerID }) => [name, targetContainerID])).toEqual([
+      ['foo1', undefined],
+      ['debug', id],
+    ]);
+    const lost = { ...container('other'), targetContainerName: 'nobody' };
+    expect((await sync({ ...pod, spec: { ...pod.spec, ephemeralContainers: [debug, lost] } }))?.message).toBe(
+      'failed to "StartContainer" for "other" with CreateContainerConfigError: "unable to find target container nobody"',
+    );
+  });
+});
+
+describe('a container that cannot be started', () => {
+  const pod = podOf({ containers: [{ ...container('foo1'), image: 'missing' }] });
+
+  it('because of its image has two events', async () => {
+    runtime.fail({ method: 'pullImage' }, 'no route');
+    expect((await sync(pod))?.message).toBe('failed to "StartContainer" for "foo1" with ErrImagePull: "no route"');
+    expect(messages).toEqual([
+      'Normal Pulling: Pulling image "missing"',
+      'Warning Failed: Failed to pull image "missing": no route',
+      'Warning Failed: Error: ErrImagePull',
+    ]);
+  });
+
+  it('because the sync was aborted has none', async () => {
+    const controller = new AbortController();
+    runtime.delay({ method: 'pullImage' }, 60_000);
+    const syncing = sync(pod, false, controller.signal);
+    const failure = syncing.then(
+      () => undefined,
+      (thrown: Error) => thrown.message,
+    );
+    await settle(clock);
+    controller.abort(new Error('deleted'));
+    expect(await failure).toBe('deleted');
+    expect(messages).toEqual(['Normal Pulling: Pulling image "missing"']);
+  });
+
+  it('because of its postStart hook is killed, which is logged and an event', async () => {
+    runtime.onExec(() => ({ exitCode: 3, stdout: '', stderr: 'no' }));
+    const failing = { ...container('foo1'), lifecycle: { postStart: { exec: { command: ['warm-up'] } } } };
+    const syncing = sync(podOf({ containers: [failing] }));
+    await clock.advanceAsync(60_000);
+    expect((await syncing)?.message).toMatch(/^failed to "StartContainer" for "foo1" with PostStartHookError: /);
+    expect(messages.slice(-2)).toEqual([
+      'Warning FailedPostStartHook: PostStartHook failed',
+      'Normal Killing: FailedPostStartHook',
+    ]);
+    const fields = { pod: 'new/foo', container: 'foo1', reason: expect.stringContaining('exited with 3') };
+    expect(logger.warnings).toMatchObject([{ message: 'postStart hook failed; killing the container', fields }]);
+  });
+
+  it('because it crashes again and again is retried when its back-off ends', async () => {
+    const crashing = podOf({ containers: [container('foo1')] });
+    runtime.script('foo1', { exitAfterMs: 1000, exitCode: 1 });
+    await sync(crashing);
+    await clock.advanceAsync(1000);
+    await sync(crashing);
+    await clock.advanceAsync(1000);
+    const error = await sync(crashing);
+    const { cause } = error!.cause as Error;
+    expect(cause).toBeInstanceOf(BackOffError);
+    expect(cause).toMatchObject({ message: 'CrashLoopBackOff', untilMs: clock.now() + 10_000 });
   });
 });
 
@@ -173,7 +442,24 @@ describe('TestOnPodSandboxReadyInvocation', () => {
   it('not called when there is no sandbox', async () => {
     runtime.fail({ method: 'runPodSandbox' }, 'no network');
     expect((await sync(podOf({ containers: [container('foo1')] })))?.message).toContain('no network');
-    expect([sandboxesReady, events]).toEqual([0, ['FailedCreatePodSandBox']]);
+    expect(sandboxesReady).toBe(0);
+    expect(messages).toEqual(['Warning FailedCreatePodSandBox: Failed to create pod sandbox: no network']);
+  });
+
+  it('not called when the pod cannot be prepared for its sandbox, which is then not created', async () => {
+    Object.assign(runtime, { preparePod: () => Promise.reject(new Error('no cgroup')) });
+    expect((await sync(podOf({ containers: [container('foo1')] })))?.message).toBe(
+      'failed to "CreatePodSandbox" for "foo_new" with CreatePodSandboxError: "no cgroup"',
+    );
+    expect([sandboxesReady, runtime.calls]).toEqual([0, []]);
+    expect(messages).toEqual(['Warning FailedToCreatePodContainer: unable to ensure pod container exists: no cgroup']);
+  });
+
+  it('not called when the addresses of the sandbox cannot be read', async () => {
+    runtime.fail({ method: 'getPod' }, 'no response');
+    expect((await sync(podOf({ containers: [container('foo1')] })))?.message).toContain('no response');
+    expect([sandboxesReady, configs]).toEqual([0, []]);
+    expect(messages).toEqual(['Warning FailedStatusPodSandBox: Unable to get pod sandbox status: no response']);
   });
 });
 

@@ -1,5 +1,5 @@
 import { type ValidPod, type PodStatus, type ResourceRequirementsInput, StatusManager } from 'kubelet-status-manager';
-import type { EventRecorder, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
+import type { ContainerRuntime, EventRecorder, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
 import { AgentPodSyncer, type AgentPodSyncerOptions } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
 import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { createProber } from '../../../src/agent/prober/create-prober.ts';
@@ -29,6 +29,7 @@ export interface TestAgentOptions extends Partial<AgentPodSyncerOptions> {
   readonly withProbes?: boolean;
   readonly admitHandlers?: readonly PodAdmitHandler[];
   readonly runtimeOptions?: Omit<FakeContainerRuntimeOptions, 'clock'>;
+  readonly runtimeMethods?: Partial<ContainerRuntime>;
 }
 
 /**
@@ -61,10 +62,16 @@ export class TestAgent {
   readonly #startMs = this.clock.now();
   #ticks = 0;
 
-  constructor({ runtimeOptions, admitHandlers, withProbes = false, ...options }: TestAgentOptions = {}) {
+  constructor({
+    runtimeOptions,
+    runtimeMethods,
+    admitHandlers,
+    withProbes = false,
+    ...options
+  }: TestAgentOptions = {}) {
     const { clock } = this;
     const eventRecorder = { event: (event: PodEvent | ObjectEvent) => void this.events.push(event as PodEvent) };
-    this.runtime = new FakeContainerRuntime({ clock, ...runtimeOptions });
+    this.runtime = Object.assign(new FakeContainerRuntime({ clock, ...runtimeOptions }), runtimeMethods);
     this.manager = new StatusManager({
       client: this.client,
       podManager: this.podManager,

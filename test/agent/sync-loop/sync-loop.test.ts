@@ -126,13 +126,25 @@ it('housekeeping and the ticker get their turn between many events', async () =>
   clock.advance(2000);
   for (let i = 0; i < 100; i++) {
     channels.configUpdated({ op: 'RECONCILE', source: 'api', pods: [pod] });
-    channels.lifecycleEvent({ podUID: '1', type: 'ContainerDied', containerID: 'c' });
+    channels.lifecycleEvent({ podUID: String(i), type: 'ContainerDied', containerID: 'c' });
     channels.probeUpdated('readiness', { podUID: '1', containerID: 'c', result: 'success' });
   }
   for (let turns = 0; turns < 400; turns++) await clock.yieldToEventLoop();
   expect(handled.indexOf('housekeeping')).toBeLessThan(7);
   expect(handled.indexOf('sync')).toBeLessThan(7);
   expect(handled).toHaveLength(303);
+  await loop.stop();
+});
+
+it('events of one pod that follow each other are handled together, those of the next pod in a later turn', async () => {
+  start();
+  channels.lifecycleEvent({ podUID: '1', type: 'ContainerStarted', containerID: 'sandbox' });
+  channels.lifecycleEvent({ podUID: '1', type: 'ContainerDied', containerID: 'c' });
+  channels.lifecycleEvent({ podUID: '2', type: 'PodSync' });
+  await clock.yieldToEventLoop();
+  expect(handled).toEqual(['ContainerStarted', 'ContainerDied']);
+  await settle();
+  expect(handled).toEqual(['ContainerStarted', 'ContainerDied', 'PodSync']);
   await loop.stop();
 });
 

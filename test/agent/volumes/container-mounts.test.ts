@@ -21,7 +21,10 @@ async function mountsOf(volumeMounts: readonly object[], podIPs: readonly string
   const pod = { metadata: { name: 'pod', uid: '1' }, spec: { volumes, containers: [container] } };
   const envs = [{ name: 'SET', value: 'x' }];
   const hostName = { hostname: 'pod', domain: '' };
-  return { rootDirectory, mounts: await makeMounts(pod, container, { rootDirectory, podIPs, hostName, envs }) };
+  return {
+    rootDirectory,
+    mounts: await makeMounts(pod, container, { rootDirectory, mounts: true, podIPs, hostName, envs }),
+  };
 }
 
 describe('TestMakeMounts: makeMounts', () => {

@@ -11,7 +11,7 @@ const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
 
 function volumesIn(rootDirectory: string): PodVolumes {
-  const unused = { objects: undefined, allocatable: {}, eventRecorder: undefined };
+  const unused = { mounts: true, objects: undefined, allocatable: {}, eventRecorder: undefined };
   return new PodVolumes({ ...unused, rootDirectory, clock: new FakeClock(), logger: silentLogger });
 }
 

@@ -70,8 +70,8 @@ const cases: readonly Case[] = [
     title: 'a container is in a crash loop, which keeps its back-offs',
     runs: { app: [crash, crash, crash, crash, {}] },
     after: [
-      'Running: app#1 CrashLoopBackOff after exit 1',
-      'Running: app#3 CrashLoopBackOff after exit 1',
+      'Running: app#1 exit 1 after exit 1',
+      'Running: app#3 exit 1 after exit 1',
       'Running Ready: app#4 running after exit 1',
     ],
     starts: { app: [0, 1, 12, 33, 74] },

@@ -74,12 +74,14 @@ const cases: readonly Case[] = [
       ['Running Ready: app running', exit('app', 3)],
       '(Running: app exit 3)',
       ['Running Ready: app#1 running after exit 3', exit('app', 4)],
-      '(Running: app#1 exit 4 after exit 3)',
-      ['Running: app#1 CrashLoopBackOff after exit 4', remove],
+      // As in the kubelet, the next sync shows that it was put off, in which it is started.
+      ['Running: app#1 exit 4 after exit 3', remove],
+      '(Running terminating: app#1 exit 4 after exit 3)',
       '(Running terminating: app#1 CrashLoopBackOff after exit 4)',
-      // The run before the last is removed from the runtime, as in the kubelet.
+      // The run before the last may have been removed from the runtime by then, as in the kubelet.
       '(Running terminating: app#1 exit 4 after exit 4)',
-      'Failed terminating: app#1 exit 4 after exit 4',
+      '(Failed terminating: app#1 exit 4 after exit 3)',
+      '(Failed terminating: app#1 exit 4 after exit 4)',
       'gone',
     ],
     starts: { app: 2 },

@@ -24,7 +24,13 @@ describe('parseOptions of containerd-agent', () => {
         'imagefs.available': '15%',
         'imagefs.inodesFree': '5%',
       },
+      evictionSoft: {},
+      evictionSoftGracePeriod: {},
+      evictionMaxPodGracePeriod: 0,
+      evictionMinimumReclaim: {},
+      evictionPressureTransitionPeriod: 300_000,
       cgroupRoot: '/kubepods',
+      podMaxPids: -1,
       clusterDns: [],
       clusterDomain: 'cluster.local',
       resolvConf: '/etc/resolv.conf',
@@ -58,6 +64,28 @@ describe('parseOptions of containerd-agent', () => {
     });
   });
 
+  it("reads eviction thresholds and durations in the kubelet's format", () => {
+    const args = [
+      ...['--eviction-soft', 'memory.available<1.5Gi,nodefs.available<15%', '--eviction-max-pod-grace-period', '60'],
+      ...['--eviction-soft-grace-period', 'memory.available=1m30s,nodefs.available=1.5h'],
+      ...[
+        '--pod-max-pids',
+        '100',
+        '--eviction-minimum-reclaim=memory.available=0Mi',
+        '--eviction-pressure-transition-period=100ms',
+      ],
+    ];
+    expect(parseOptions(args)).toMatchObject({
+      evictionSoft: { 'memory.available': '1.5Gi', 'nodefs.available': '15%' },
+      evictionSoftGracePeriod: { 'memory.available': 90_000, 'nodefs.available': 5_400_000 },
+      evictionMaxPodGracePeriod: 60,
+      podMaxPids: 100,
+      evictionMinimumReclaim: { 'memory.available': '0Mi' },
+      evictionPressureTransitionPeriod: 100,
+    });
+    expect(parseOptions(['--pod-max-pids', '-1']).podMaxPids).toBe(-1);
+  });
+
   it.each([
     ['--hostname-override', 'Node_A'],
     ['--register-node', 'no'],
@@ -66,6 +94,10 @@ describe('parseOptions of containerd-agent', () => {
     ['--node-ip', 'localhost'],
     ['--cluster-dns', '10.96.0'],
     ['--eviction-hard', 'memory.available=100Mi'],
+    ['--eviction-soft-grace-period', 'memory.available=90'],
+    ['--eviction-minimum-reclaim', 'memory.available<1Mi'],
+    ['--eviction-pressure-transition-period', '5'],
+    ['--pod-max-pids', '0'],
     ['--max-pods', '0'],
     ['--container-log-max-size', '10 MB'],
     ['--container-log-max-files', '1'],

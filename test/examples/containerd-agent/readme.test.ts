@@ -35,7 +35,7 @@ describe('examples/containerd-agent', () => {
     const [node, semiSpace, main, ...args] = /^ExecStart=(.*?[^\\])$/ms.exec(service)![1]!.split(/[\s\\]+/);
     expect([node, semiSpace, main]).toEqual([
       '/usr/bin/node',
-      '--max-semi-space-size=2',
+      '--max-semi-space-size=8',
       '/opt/kubelet-status-manager/dist/examples/containerd-agent/main.js',
     ]);
     const options = parseOptions(args.filter((arg) => arg !== '$AGENT_ARGS'));

@@ -369,6 +369,53 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
     });
   });
 
+  it.each([{ command: undefined }, { command: undefined, args: ['only', 'args'] }, { command: [] }])(
+    'refuses %j, because there is no image that has a command',
+    async (container) => {
+      const creating = test.create({ name: 'c', ...container });
+      await expect(creating).rejects.toThrow('the container has no command');
+      await expect(creating).rejects.toMatchObject({ name: 'ContainerConfigError' });
+    },
+  );
+
+  describe('volumes', () => {
+    const volumes = [
+      { name: 'data', emptyDir: {} },
+      { name: 'pod', downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+      { name: 'host', hostPath: { path: '/no/such/folder' } },
+    ];
+    let withVolumes: TestRuntime;
+    beforeEach(async () => {
+      withVolumes = await TestRuntime.start({ volumes });
+    });
+    afterEach(() => withVolumes[Symbol.asyncDispose]());
+
+    it('are links below the directory of the container, which its command and its environment can name', async () => {
+      const volumeMounts = [
+        { name: 'data', mountPath: '/data', subPath: 'sub' },
+        { name: 'pod', mountPath: '/etc/../etc/pod' },
+      ];
+      const env = [{ name: 'WHERE', value: 'data' }];
+      const container = sh('cat etc/pod/name >$(WHERE)/copy; cat data/copy', { volumeMounts, env });
+      await withVolumes.exited(await withVolumes.run(container));
+      expect(withVolumes.log()).toBe('web\n');
+    });
+
+    it.each([
+      ['/data/inside', 'cannot be mounted inside of others'],
+      ['/', 'cannot be mounted inside of others'],
+      ['/host', 'the path /no/such/folder does not exist'],
+    ])('cannot be linked at %s', async (mountPath, message) => {
+      const volumeMounts = [
+        { name: 'data', mountPath: '/data' },
+        { name: mountPath === '/host' ? 'host' : 'pod', mountPath },
+      ];
+      const creating = withVolumes.create(sh('true', { volumeMounts }));
+      await expect(creating).rejects.toThrow(message);
+      await expect(creating).rejects.toMatchObject({ name: 'ContainerConfigError' });
+    });
+  });
+
   it('a resize is shown, also by the next agent', async () => {
     const id = await test.run(sh('sleep 3600'));
     const resources = { requests: { cpu: '200m' } };
@@ -415,7 +462,6 @@ describe('NodeDirectory', () => {
     (name) => {
       const directory = new NodeDirectory('/tmp/n');
       expect(() => directory.podDirectory(name)).toThrow('must consist of');
-      expect(() => directory.volume('uid-1', name)).toThrow('must consist of');
       const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' } };
       expect(() => directory.containerLogDirectory(pod, name)).toThrow('must consist of');
     },

@@ -4,28 +4,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Container, ValidPod } from 'kubelet-status-manager';
-import type { RuntimeContainerStatus, RuntimeEvent } from 'kubelet-status-manager/agent';
+import { createRuntimeHelper, type RuntimeContainerStatus, type RuntimeEvent } from 'kubelet-status-manager/agent';
+import { silentLogger } from 'kubelet-status-manager/testing';
 import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
 import { ProcessRuntime } from '../../../examples/node-agent/process-runtime/process-runtime.ts';
-import { resolveContainerCommand } from '../../../examples/node-agent/pod-config/container-command.ts';
-import type { ConfigData, ConfigObjects } from '../../../examples/node-agent/pod-config/config-objects.ts';
 import { readCRILog } from '../../../examples/node-agent/process-runtime/cri-log.ts';
 
 const shim = new URL('../../../dist/examples/node-agent/process-runtime/shim.js', import.meta.url);
 /** The shim runs outside of vitest, so it must be compiled. */
 export const whyNoShim = existsSync(fileURLToPath(shim)) ? '' : ' (skipped: run `npm run build` first)';
 
-export const node = { nodeName: 'node-1', addresses: ['192.0.2.1', '2001:db8::1'] };
-
-/** ConfigMaps and Secrets by `kind/name`. */
-export function fakeConfigObjects(objects: Record<string, Record<string, string>> = {}): ConfigObjects {
-  return {
-    read: async (kind, _namespace, name): Promise<ConfigData | undefined> => {
-      const data = objects[`${kind}/${name}`];
-      return data && new Map(Object.entries(data).map(([key, value]) => [key, Buffer.from(value)]));
-    },
-  };
-}
+const addresses = ['192.0.2.1', '2001:db8::1'];
 
 export function sh(script: string, more: Partial<Container> = {}): Container {
   return { name: 'c', command: ['sh', '-c', script], ...more };
@@ -36,21 +25,22 @@ export class TestRuntime implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), 'rt-'));
   readonly directory = new NodeDirectory(this.path);
   readonly pod: ValidPod;
-  readonly configObjects: ConfigObjects;
   runtime!: ProcessRuntime;
+  #helper!: ReturnType<typeof createRuntimeHelper>;
   sandboxID = '';
   readonly #pids = new Set<number>();
   #events: RuntimeEvent[] = [];
   readonly #wakes = new Set<() => void>();
 
-  private constructor(spec: ValidPod['spec'], configObjects: ConfigObjects) {
-    this.pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec };
-    this.configObjects = configObjects;
+  private constructor(spec: ValidPod['spec']) {
+    const metadata = { namespace: 'default', name: 'web', uid: 'uid-1' };
+    this.pod = { metadata, spec: { enableServiceLinks: true, ...spec } };
   }
 
-  static async start(spec: ValidPod['spec'] = {}, configObjects = fakeConfigObjects()): Promise<TestRuntime> {
-    const test = new TestRuntime(spec, configObjects);
+  static async start(spec: ValidPod['spec'] = {}): Promise<TestRuntime> {
+    const test = new TestRuntime(spec);
     await test.open();
+    await test.#helper.volumeManager.waitForAttachAndMount(test.pod, {});
     test.sandboxID = await test.runtime.runPodSandbox({ pod: test.pod, attempt: 0 });
     return test;
   }
@@ -62,10 +52,9 @@ export class TestRuntime implements AsyncDisposable {
   }
 
   async open(): Promise<void> {
+    this.#helper = createRuntimeHelper({ rootDirectory: this.path, mounts: false, logger: silentLogger });
     this.runtime = await ProcessRuntime.open({
-      directory: this.directory,
-      resolveCommand: (pod, container) => resolveContainerCommand(pod, container, this.configObjects, node),
-      podIPs: node.addresses,
+      ...{ directory: this.directory, helper: this.#helper, podIPs: addresses },
     });
     this.#events = [];
     this.runtime.subscribe((event) => {

@@ -1,22 +1,24 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { readFile } from 'node:fs/promises';
-import { APIObjects } from '../agent/container-options/api-objects.ts';
-import { makeEnvironmentVariables } from '../agent/container-options/environment.ts';
-import { getPodDNS } from '../agent/container-options/pod-dns.ts';
-import { generatePodHostNameAndDomain } from '../agent/container-options/pod-host-name.ts';
-import { pullCredentials } from '../agent/container-options/pull-credentials.ts';
-import { parseResolvConf } from '../agent/container-options/resolv-conf.ts';
-import type { PodEventRecorder } from '../agent/events/event-recorder.ts';
-import type { VolumeManager } from '../agent/pod-workers/agent-pod-syncer.ts';
-import { ContainerConfigError } from '../agent/runtime/container-runtime.ts';
-import { makeMounts } from '../agent/volumes/container-mounts.ts';
-import { PodVolumes } from '../agent/volumes/pod-volumes.ts';
-import { volumePath, volumesOf } from '../agent/volumes/volume-sources.ts';
-import type { KubeTransport } from '../kube/http/kube-transport.ts';
-import type { ClockLike } from '../shared/clock.ts';
-import { refuseOption } from '../shared/errors.ts';
-import type { Logger } from '../shared/logger.ts';
-import { resolveClock, resolveLogger } from '../shared/ports.ts';
+import { APIObjects } from '../container-options/api-objects.ts';
+import { makeEnvironmentVariables } from '../container-options/environment.ts';
+import { expandContainerCommandAndArgs } from '../container-options/expand-references.ts';
+import { getPodDNS } from '../container-options/pod-dns.ts';
+import { generatePodHostNameAndDomain } from '../container-options/pod-host-name.ts';
+import { pullCredentials } from '../container-options/pull-credentials.ts';
+import { parseResolvConf } from '../container-options/resolv-conf.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
+import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import { ContainerConfigError } from '../runtime/container-runtime.ts';
+import { makeMounts } from '../volumes/container-mounts.ts';
+import { PodVolumes } from '../volumes/pod-volumes.ts';
+import { volumePath, volumesOf } from '../volumes/volume-sources.ts';
+import type { KubeTransport } from '../../kube/http/kube-transport.ts';
+import type { ClockLike } from '../../shared/clock.ts';
+import { refuseOption } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { requireBooleanOption } from '../../shared/validate.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
 
 /** Options of `createRuntimeHelper`. */
@@ -28,6 +30,12 @@ export interface RuntimeHelperOptions {
   readonly client?: { readonly transport: KubeTransport } | undefined;
   /** Folders of pods are below it; that of `createCRIRuntime`. Default: `/var/lib/kubelet`. */
   readonly rootDirectory?: string | undefined;
+  /**
+   * False if containers are processes of the agent's own user. Then nothing is mounted, and nothing gets another owner or
+   * group, so neither root nor Linux is needed: volumes in memory and Secrets are folders that only this user can open,
+   * the `hostPath` of a mount is the volume itself, and `/etc/hosts` is the machine's. Default: true.
+   */
+  readonly mounts?: boolean | undefined;
   /** Addresses of the cluster's DNS. Default: none; pods use the node's DNS. kubelet: `--cluster-dns`. */
   readonly clusterDNS?: readonly string[] | undefined;
   /** Default: `cluster.local`. kubelet: `--cluster-domain`. */
@@ -50,15 +58,16 @@ export interface RuntimeHelperOptions {
 }
 
 /**
- * Provides pods with everything but containers, like the kubelet: environment, `/etc/hosts`, DNS, image pull secrets,
- * and volumes (emptyDir, hostPath, configMap, secret, downwardAPI, projected). The result is the `helper` of
- * `createCRIRuntime`, and its `volumeManager` that of `createNodeAgent`. Volumes need root.
+ * Provides pods with everything but containers, like the kubelet: command, environment, `/etc/hosts`, DNS, image pull
+ * secrets, and volumes (emptyDir, hostPath, configMap, secret, downwardAPI, projected). It is the `helper` of
+ * `createCRIRuntime`; another runtime calls it in its own `createContainer`. Its `volumeManager` is that of
+ * `createNodeAgent`. Volumes need root, unless `mounts` is false.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example
  * ```ts
- * import { createNodeAgent } from 'kubelet-status-manager/agent';
- * import { createCRIRuntime, createRuntimeHelper } from 'kubelet-status-manager/cri';
+ * import { createNodeAgent, createRuntimeHelper } from 'kubelet-status-manager/agent';
+ * import { createCRIRuntime } from 'kubelet-status-manager/cri';
  * import { createPodClient } from 'kubelet-status-manager/http';
  *
  * const client = createPodClient(kubeConfig);
@@ -77,6 +86,7 @@ export function createRuntimeHelper(
     clusterDNS = [],
     clusterDomain = 'cluster.local',
     resolvConf = '/etc/resolv.conf',
+    mounts = true,
     hostIPs = [],
     allocatable = { cpu: String(availableParallelism()), memory: String(totalmem()) },
     eventRecorder,
@@ -84,10 +94,11 @@ export function createRuntimeHelper(
   if (client !== undefined && typeof client.transport?.request !== 'function')
     refuseOption('client', 'a client of createPodClient');
   if (!rootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', rootDirectory);
+  requireBooleanOption('mounts', mounts);
   const clock = resolveClock(options.clock);
   const logger = resolveLogger(options.logger);
   const objects = client && new APIObjects(client.transport, clock);
-  const volumes = new PodVolumes({ rootDirectory, objects, allocatable, eventRecorder, clock, logger });
+  const volumes = new PodVolumes({ rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger });
   return {
     volumeManager: {
       waitForAttachAndMount: (pod, callOptions) => volumes.waitForAttachAndMount(pod, callOptions),
@@ -108,7 +119,11 @@ export function createRuntimeHelper(
           },
         });
         const hostName = generatePodHostNameAndDomain(pod, clusterDomain);
-        return { envs, mounts: await makeMounts(pod, container, { rootDirectory, podIPs, hostName, envs }) };
+        return {
+          ...expandContainerCommandAndArgs(container, envs),
+          envs,
+          mounts: await makeMounts(pod, container, { rootDirectory, mounts, podIPs, hostName, envs }),
+        };
       } catch (cause) {
         if (cause instanceof ContainerConfigError) throw cause;
         throw new ContainerConfigError((cause as Error).message, { cause });

@@ -1,12 +1,12 @@
-import type { PodDNS, PullCredentials, RunContainerOptions } from '../agent/container-options/run-container-options.ts';
-import type { Container, EphemeralContainer, ValidPod } from '../kube/types.ts';
+import type { PodDNS, PullCredentials, RunContainerOptions } from '../container-options/run-container-options.ts';
+import type { Container, EphemeralContainer, ValidPod } from '../../kube/types.ts';
 
 /**
  * Data from other components of the agent that know the API server, the volumes and the machine. Source: kubelet
  * `kubecontainer.RuntimeHelper`.
  */
 export interface RuntimeHelper {
-  /** Environment and mounts of a container that is about to be created. @throws ContainerConfigError */
+  /** Command, environment and mounts of a container that is about to be created. @throws ContainerConfigError */
   generateRunContainerOptions(
     pod: ValidPod,
     container: Container | EphemeralContainer,

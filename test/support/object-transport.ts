@@ -1,7 +1,7 @@
 import { APIError } from '../../src/kube/client/api-error.ts';
 import type { KubeTransport } from '../../src/kube/http/kube-transport.ts';
 
-/** An API server that has only these objects, by path. */
+/** An API server that has only these objects, by path; an error, or the promise of one, is the response. */
 export function objectTransport(initial: Readonly<Record<string, unknown>>): {
   readonly transport: KubeTransport;
   readonly requests: string[];
@@ -12,7 +12,7 @@ export function objectTransport(initial: Readonly<Record<string, unknown>>): {
   const transport: KubeTransport = {
     async request(method, path) {
       requests.push(`${method} ${path}`);
-      const object = objects.get(path);
+      const object = await objects.get(path);
       if (object instanceof Error) throw object;
       if (object === undefined) throw new APIError(`${path} not found`, { kind: 'http', statusCode: 404 });
       return { statusCode: 200, headers: {}, text: JSON.stringify(object), json: () => object };

@@ -1,0 +1,51 @@
+import { formatQuantity, quantityValue } from '../../kube/quantity.ts';
+import type { ValidPod } from '../../kube/types.ts';
+import type { PodUsage } from './pod-usage.ts';
+import { amountOf, type Observation, signals, type StarvedResource, type Threshold } from './thresholds.ts';
+
+/** Why a pod is evicted under pressure. Source: kubelet `evictionMessage`. */
+export function evictionMessage(
+  threshold: Threshold,
+  { metadata, spec }: ValidPod,
+  usage: PodUsage | undefined,
+  observed: Observation,
+): string {
+  const { resource } = signals[threshold.signal];
+  let message =
+    `The node was low on resource: ${resource}. Threshold quantity: ${thresholdQuantity(threshold, observed)}, ` +
+    `available: ${formatAmount(resource, observed.available)}. `;
+  const consumed = (who: string, used: number, request: string): string =>
+    `${who} was using ${binarySI(used)}, request is ${request}, has larger consumption of ${resource}. `;
+  const podRequest = spec?.resources?.requests?.[resource];
+  const podMemory = usage?.stats?.memory?.workingSetBytes;
+  if (resource === 'memory' && podRequest != null && podMemory !== undefined)
+    message += consumed(`Pod ${metadata.name}`, podMemory, podRequest);
+  for (const stats of usage?.stats?.containers ?? []) {
+    const container = [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].find(
+      ({ name }) => name === stats.name,
+    );
+    const used =
+      resource === 'memory'
+        ? stats.memory?.workingSetBytes
+        : resource === 'ephemeral-storage'
+          ? (stats.rootfs?.usedBytes ?? 0) + (stats.logs?.usedBytes ?? 0)
+          : undefined;
+    const request = container?.resources?.requests?.[resource] ?? '0';
+    if (container !== undefined && used !== undefined && used > (quantityValue(request) ?? 0))
+      message += consumed(`Container ${stats.name}`, used, request);
+  }
+  return message;
+}
+
+/** The amount of a threshold for people: `100Mi`, also where the option is a percentage. */
+export function thresholdQuantity({ signal, value }: Threshold, { capacity }: Observation): string {
+  return value.endsWith('%') ? formatAmount(signals[signal].resource, amountOf(value, capacity)) : value;
+}
+
+export function formatAmount(resource: StarvedResource, amount: number): string {
+  return resource === 'inodes' || resource === 'pids' ? String(amount) : binarySI(amount);
+}
+
+function binarySI(bytes: number): string {
+  return formatQuantity({ nanos: BigInt(Math.trunc(bytes)) * 10n ** 9n, format: 'BinarySI' });
+}
