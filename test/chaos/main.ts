@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../examples/node-agent/duration.ts';
 import { controlPlaneAvailable } from '../support/control-plane.ts';
 import { runKit } from './kit/kit-run.ts';
+import { nodeChaos } from './node/main.ts';
 import { printResults } from './report.ts';
 import { run, type RunOptions } from './run.ts';
 import { serverKinds, type ServerKind } from './servers.ts';
@@ -49,6 +50,10 @@ const program = new Command('npm run chaos --')
   .option(
     '--evidence <path>',
     'after a violation, write all requests and versions of the pods to path-AGENT-SERVER.json',
+  )
+  .addHelpText(
+    'after',
+    '\nWith `node` as its first argument, it runs pods on a node with containerd: see `node --help`.',
   )
   .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage or a run that failed.')
   .exitOverride();
@@ -126,4 +131,5 @@ function readConcurrency(text: string): number {
   return concurrency;
 }
 
-process.exitCode = await main();
+const [command, ...rest] = process.argv.slice(2);
+process.exitCode = command === 'node' ? await nodeChaos(rest) : await main();

@@ -46,13 +46,18 @@ export class Users {
   readonly #http: KubeHTTP;
   readonly #random: Random;
   readonly #makePod: (name: string, random: Random) => Json;
+  readonly #pace: number;
   readonly #foreignVersions = new Map<string, number>();
   #running: Promise<unknown> = Promise.resolve();
   #isStopped = false;
   #wake: (() => void)[] = [];
 
-  /** @param makePod the pod that is created next under this name */
-  constructor(http: KubeHTTP, random: Random, makePod: (name: string, random: Random) => Json) {
+  /**
+   * @param makePod the pod that is created next under this name
+   * @param pace how many times longer all pauses are
+   */
+  constructor(http: KubeHTTP, random: Random, makePod: (name: string, random: Random) => Json, pace = 1) {
+    this.#pace = pace;
     this.#http = http;
     this.#random = random;
     this.#makePod = makePod;
@@ -78,12 +83,14 @@ export class Users {
   async #live(name: string, random: Random): Promise<void> {
     await this.#pause(random.integer(0, 1_500));
     while (!this.#isStopped) {
-      if (await this.#attempt('create', () => this.#create(name, random))) await this.#use(name, random);
+      const pod = this.#makePod(name, random);
+      if (await this.#attempt('create', () => this.#send('POST', podsPath, 'application/json', pod)))
+        await this.#use(name, random, pod.metadata.finalizers !== undefined);
       await this.#pause(random.integer(50, 800));
     }
   }
 
-  async #use(name: string, random: Random): Promise<void> {
+  async #use(name: string, random: Random, hasFinalizers: boolean): Promise<void> {
     for (let actions = random.integer(1, 12); actions > 0 && !this.#isStopped; actions--) {
       await this.#pause(random.integer(150, 900));
       switch (random.weighted({ condition: 5, ready: 1, label: 2, nothing: 3 })) {
@@ -111,12 +118,9 @@ export class Users {
     const releaseAtMs = Date.now() + random.integer(500, goneWithinMs);
     while (!this.#isStopped && (await this.#exists(name))) {
       await this.#pause(pollMs);
-      if (Date.now() >= releaseAtMs) await this.#attempt('release', () => this.#removeFinalizers(name));
+      if (hasFinalizers && Date.now() >= releaseAtMs)
+        await this.#attempt('release', () => this.#removeFinalizers(name));
     }
-  }
-
-  #create(name: string, random: Random): Promise<boolean> {
-    return this.#send('POST', podsPath, 'application/json', this.#makePod(name, random));
   }
 
   #writeForeignCondition(name: string): Promise<boolean> {
@@ -175,7 +179,7 @@ export class Users {
   #pause(ms: number): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms);
+      const timer = setTimeout(resolve, ms * this.#pace);
       this.#wake.push(() => {
         clearTimeout(timer);
         resolve();

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { readGinkgoReport } from './ginkgo-report.ts';
 import { compare, isConformant, tableOf } from './outcome.ts';
 import { Progress } from './progress.ts';
-import { updateSpecList } from './record.ts';
-import { missingRequirements } from './requirements.ts';
-import { readSpecList, selectSpecs, type SpecList } from './spec-list.ts';
+import { recordedSkip, updateSpecList } from './record.ts';
+import { missingRequirements } from '../support/node/requirements.ts';
+import { describeSpecList, readSpecList, selectSpecs, type SpecList } from './spec-list.ts';
 
 const list: SpecList = {
   kubelet: 'v1.37.1',
@@ -51,11 +51,31 @@ describe('the list', () => {
     expect(selectSpecs(list, options).map(({ name }) => name)).toEqual(names);
   });
 
+  it('is printed with a reason for each spec that does not pass', async () => {
+    const committed = await readSpecList();
+    for (const reason of Object.values({ ...committed.reasons, ...committed.kubeletFails, ...recordedSkip }))
+      expect(reason).not.toBe('');
+    const kubeletFails = { '[sig-node] Pods should pull': 'Images cannot be pulled', '[sig-node] Other': 'No time' };
+    expect(describeSpecList({ ...list, kubeletFails }, { focus: /Pods/, notRun: { Flaky: 'Unreliable' } })).toBe(
+      [
+        'Specs that the kubelet v1.37.1 passes here, and that are run: 2',
+        '',
+        'Specs that the kubelet itself does not pass here: 1',
+        '  [sig-node] Pods should pull\n      Images cannot be pulled',
+        '',
+        'Not run, by a part of the name: 1',
+        '  Flaky\n      Unreliable',
+        '',
+      ].join('\n'),
+    );
+  });
+
   it('has what a run of the kubelet passed and keeps what did not run', () => {
     const results = resultsOf(
       reported('[sig-node] Pods should be patched', 'failed', 'no patch'),
       reported('[sig-node] Probes should restart', 'passed'),
       reported('[sig-node] Pods should be updated', 'interrupted', 'Interrupted by User'),
+      reported('[sig-node] Events should be sent', 'timedout', 'A suite timeout occurred'),
     );
     expect(updateSpecList(list, results)).toEqual({
       ...list,

@@ -1,36 +1,41 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import escapeRegExp from 'lodash/escapeRegExp.js';
 import { alignColumns } from '../../bench/report.ts';
-import { Machine } from './machine.ts';
+import { missingRequirements } from '../support/node/requirements.ts';
+import { runNodeScript } from '../support/node/scripts.ts';
+import { Session } from '../support/node/session.ts';
 import { compare, isConformant, type Outcome, tableOf } from './outcome.ts';
 import { Progress } from './progress.ts';
 import { recordedFocus, recordedSkip, updateSpecList } from './record.ts';
-import { missingRequirements } from './requirements.ts';
 import { runGinkgo } from './run-ginkgo.ts';
-import { readSpecList, selectSpecs, type Spec, type SpecList, specListFile } from './spec-list.ts';
+import { describeSpecList, readSpecList, selectSpecs, type Spec, type SpecList, specListFile } from './spec-list.ts';
 
 interface Options {
   readonly focus?: RegExp;
   readonly quick?: boolean;
   readonly json?: boolean;
+  readonly list?: boolean;
   readonly processes: number;
   readonly timeout: number;
   readonly keep?: boolean;
   readonly record?: boolean;
-  readonly tools: string;
   readonly index: number;
 }
 
-/** A run whose machine has started. */
+/** A run whose node is ready. */
 interface Run {
-  readonly machine: Machine;
+  /** Of an administrator. */
+  readonly kubeconfig: string;
   readonly folder: string;
   readonly options: Options;
   readonly signal: AbortSignal;
 }
+
+/** The API server has no client certificate for kubelets. */
+const openKubeletAPI = { 'anonymous-auth': 'true', 'authorization-mode': 'AlwaysAllow' };
 
 const program = new Command('npm run conformance --')
   .description(
@@ -39,11 +44,11 @@ const program = new Command('npm run conformance --')
   .option('--focus <regexp>', 'only specs whose full names match', readRegExp)
   .option('--quick', 'only the specs for CI, which take about two minutes')
   .option('--json', 'print the results as JSON')
+  .option('--list', 'only print which specs are not run or not passed, each with the reason')
   .option('--processes <n>', 'specs at the same time; most of a run is waiting', readPositive, 8)
   .option('--timeout <minutes>', 'of all specs together', readPositive, 60)
   .option('--keep', 'keep the folder with the logs; a run that fails always does')
   .option('--record', 'run the real kubelet instead, and write the list')
-  .option('--tools <folder>', 'with the scripts that start the parts of a cluster', '../shared/node')
   .option('--index <n>', 'keeps several runs on one machine apart: addresses, bridges, ports, cgroups', readPositive, 1)
   .addHelpText(
     'after',
@@ -58,7 +63,11 @@ async function main(): Promise<number> {
   } catch (error) {
     return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
   }
-  const missing = missingRequirements(options.tools);
+  if (options.list === true) {
+    process.stdout.write(describeSpecList(await readSpecList(), { ...options, notRun: recordedSkip }));
+    return 0;
+  }
+  const missing = missingRequirements();
   if (missing.length > 0) {
     say(`Cannot run here. Missing:\n${missing.map((one) => `- ${one}\n`).join('')}`);
     return 2;
@@ -74,23 +83,25 @@ async function main(): Promise<number> {
   const interruption = new AbortController();
   const interrupt = (): void => interruption.abort();
   process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  let machine: Machine | undefined;
+  let session: Session | undefined;
   let isDone = false;
   try {
     say('Starting a control plane and containerd\n');
-    machine = await Machine.start(folder, options);
+    session = await Session.start(folder, options.index);
+    const node = options.record === true ? session.node('kubelet') : session.node('agent', { flags: openKubeletAPI });
     say(options.record === true ? 'Starting the kubelet\n' : 'Starting the agent\n');
-    await (options.record === true ? machine.startKubelet() : machine.startAgent());
+    await node.startAgent();
     interruption.signal.throwIfAborted();
-    const run: Run = { machine, folder, options, signal: interruption.signal };
+    const kubeconfig = node.machine.kubeConfig('admin');
+    const run: Run = { kubeconfig, folder, options, signal: interruption.signal };
     isDone = options.record === true ? await record(run) : await check(run, specs, list);
     return isDone ? 0 : 1;
   } catch (error) {
     say(`The run failed: ${(error as Error).stack}\n`);
     return 2;
   } finally {
-    await machine?.stop();
-    if (isDone && options.keep !== true) await machine?.remove();
+    await session?.stop();
+    if (isDone && options.keep !== true) await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     else say(`Logs: ${folder}\n`);
   }
 }
@@ -116,7 +127,7 @@ async function record(run: Run): Promise<boolean> {
   const { focus } = run.options;
   const results = await runSpecs(run, {
     focus: focus === undefined ? recordedFocus : [focus.source],
-    skip: recordedSkip,
+    skip: Object.keys(recordedSkip),
     count: undefined,
   });
   await writeFile(specListFile, `${JSON.stringify(updateSpecList(await readSpecList(), results), undefined, 2)}\n`);
@@ -125,7 +136,7 @@ async function record(run: Run): Promise<boolean> {
 }
 
 async function runSpecs(
-  { machine, folder, signal, options: { processes, timeout } }: Run,
+  { kubeconfig, folder, signal, options: { processes, timeout } }: Run,
   selection: { focus: readonly string[]; skip?: readonly string[]; count: number | undefined },
 ): ReturnType<typeof runGinkgo> {
   const progress = new Progress();
@@ -138,8 +149,8 @@ async function runSpecs(
   const timer = setInterval(showAll, process.stderr.isTTY ? 1_000 : 30_000, process.stderr.isTTY ? ' \r' : '\n');
   try {
     return await runGinkgo({
-      assets: machine.assets,
-      kubeconfig: machine.kubeconfig,
+      assets: await runNodeScript('assets'),
+      kubeconfig,
       focus: selection.focus,
       ...(selection.skip !== undefined && { skip: selection.skip }),
       processes,

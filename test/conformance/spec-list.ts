@@ -27,6 +27,30 @@ export async function readSpecList(): Promise<SpecList> {
   return JSON.parse(await readFile(specListFile, 'utf8')) as SpecList;
 }
 
+/**
+ * For people: how many specs run, and each other one that matches with the reason.
+ *
+ * @param notRun patterns of names → why they are not run at all
+ */
+export function describeSpecList(
+  list: SpecList,
+  { focus, notRun = {} }: { readonly focus?: RegExp | undefined; readonly notRun?: Readonly<Record<string, string>> },
+): string {
+  const section = (title: string, reasons: readonly (readonly [name: string, why: string])[]): string[] =>
+    reasons.length === 0
+      ? []
+      : ['', `${title}: ${reasons.length}`, ...reasons.map((row) => `  ${row.join('\n      ')}`)];
+  const matching = (reasons: Readonly<Record<string, string>>): [string, string][] =>
+    Object.entries(reasons).filter(([name]) => focus?.test(name) !== false);
+  return [
+    `Specs that the kubelet ${list.kubelet} passes here, and that are run: ${selectSpecs(list, { focus }).length}`,
+    ...section('Of them, the agent cannot pass', matching(list.reasons)),
+    ...section('Specs that the kubelet itself does not pass here', matching(list.kubeletFails)),
+    ...section('Not run, by a part of the name', Object.entries(notRun)),
+    '',
+  ].join('\n');
+}
+
 /** The listed specs whose full names match, in the order of the list. */
 export function selectSpecs(list: SpecList, { focus, quick }: { focus?: RegExp | undefined; quick?: boolean }): Spec[] {
   const quickNames = new Set(list.quick);

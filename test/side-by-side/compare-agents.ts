@@ -1,13 +1,13 @@
 import { compareWithAny } from './compare/compare.ts';
 import { type Figures, measureFigures } from './figures/measure.ts';
 import { compareFigures, type ComparedFigures } from './figures/render.ts';
-import { type AgentName, agentNames } from './node/agents.ts';
+import { type AgentName, agentNames } from '../support/node/agents.ts';
 import type { Progress } from './progress.ts';
 import type { Recording } from './recording.ts';
 import type { RecordingsFolder } from './recordings-folder.ts';
 import { shapeResult, type ShapeResult } from './report.ts';
 import { runShapes } from './run-shapes.ts';
-import type { Session } from './session.ts';
+import type { Session } from '../support/node/session.ts';
 import type { Shape } from './shape.ts';
 
 export interface CompareOptions {

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { compareAgents, measureAgents, recordKubelet } from './compare-agents.ts';
 import { renderFigures } from './figures/render.ts';
 import { handOver } from './hand-over/hand-over.ts';
-import { missingRequirements } from './node/scripts.ts';
+import { missingRequirements } from '../support/node/requirements.ts';
 import { type Options, parseOptions } from './options.ts';
 import { Progress } from './progress.ts';
 import { RecordingsFolder } from './recordings-folder.ts';
 import { renderHandOver, renderResults } from './report.ts';
-import { Session } from './session.ts';
+import { Session } from '../support/node/session.ts';
 import { allShapes, quickShapes } from './shapes/all-shapes.ts';
 
 async function main(): Promise<number> {

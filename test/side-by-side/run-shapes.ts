@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Meeting } from './meeting.ts';
-import type { NodeUnderTest } from './node/node-under-test.ts';
-import { Recorder } from './node/recorder.ts';
+import type { NodeUnderTest } from '../support/node/node-under-test.ts';
+import { Recorder } from './recorder.ts';
 import type { Recording } from './recording.ts';
-import { type Shape, ShapeRun } from './shape.ts';
+import { type Disturbed, type Shape, ShapeRun } from './shape.ts';
 
 export interface RunShapesOptions {
   /** How many shapes run at the same time. */
@@ -22,7 +22,7 @@ export async function runShapes(
 ): Promise<void> {
   const recorder = new Recorder(node.cluster);
   await recorder.start();
-  const run = async (shape: Shape, disturbed: () => Promise<void>): Promise<void> =>
+  const run = async (shape: Shape, disturbed: Disturbed): Promise<void> =>
     onRecorded(await recordShape(shape, node, recorder, disturbed));
   const none = (): Promise<void> => Promise.reject(new Error('The shape has no disturbance'));
   try {
@@ -34,10 +34,15 @@ export async function runShapes(
     const disturbances = new Set(shapes.flatMap(({ disturbance }) => (disturbance === undefined ? [] : [disturbance])));
     for (const disturbance of disturbances) {
       const group = shapes.filter((shape) => shape.disturbance === disturbance);
-      const meeting = new Meeting(group, () => node.disturb(disturbance));
-      await Promise.all(
-        group.map((shape) => run(shape, () => meeting.arrive(shape)).finally(() => meeting.leave(shape))),
-      );
+      const whileAway: (() => Promise<unknown>)[] = [];
+      const meeting = new Meeting(group, () => node.disturb(disturbance, whileAway));
+      const arrive =
+        (shape: Shape): Disturbed =>
+        (call) => {
+          if (call !== undefined) whileAway.push(call);
+          return meeting.arrive(shape);
+        };
+      await Promise.all(group.map((shape) => run(shape, arrive(shape)).finally(() => meeting.leave(shape))));
     }
     for (const shape of shapes.filter(({ exclusive }) => exclusive)) await run(shape, none);
   } finally {
@@ -49,7 +54,7 @@ async function recordShape(
   shape: Shape,
   node: NodeUnderTest,
   recorder: Recorder,
-  disturbed: () => Promise<void>,
+  disturbed: Disturbed,
 ): Promise<Recording> {
   const startedAtMs = Date.now();
   let error: string | undefined;

@@ -2,10 +2,11 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../support/kube-http.ts';
-import { namespace } from './node/cluster.ts';
-import { nodeName } from './node/machine.ts';
-import type { Disturbance, NodeUnderTest } from './node/node-under-test.ts';
-import type { PodPredicate, Recorder, UntilOptions } from './node/recorder.ts';
+import { namespace } from '../support/node/cluster.ts';
+import { nodeName } from '../support/node/machine.ts';
+import type { Disturbance, NodeUnderTest } from '../support/node/node-under-test.ts';
+import { signal } from '../support/node/processes.ts';
+import type { PodPredicate, Recorder, UntilOptions } from './recorder.ts';
 import type { PodEvent } from './recording.ts';
 
 /** A pod, and what happens to it. */
@@ -21,15 +22,17 @@ export interface Shape {
   readonly exclusive?: boolean;
 }
 
+export type Disturbed = (whileAway?: () => Promise<unknown>) => Promise<void>;
+
 /** One run of a shape on one agent: what its steps may do. All waits are for what a watcher sees. */
 export class ShapeRun {
   readonly name: string;
   readonly node: NodeUnderTest;
   readonly sleep = sleep;
   readonly #recorder: Recorder;
-  readonly #disturbed: () => Promise<void>;
+  readonly #disturbed: Disturbed;
 
-  constructor(shape: Shape, node: NodeUnderTest, recorder: Recorder, disturbed: () => Promise<void>) {
+  constructor(shape: Shape, node: NodeUnderTest, recorder: Recorder, disturbed: Disturbed) {
     this.name = shape.name;
     this.node = node;
     this.#recorder = recorder;
@@ -85,15 +88,16 @@ export class ShapeRun {
     await this.untilGone(pod);
   }
 
-  /** Waits until all shapes of the disturbance are here, and it is over. */
-  disturbed(): Promise<void> {
-    return this.#disturbed();
+  /** Waits until all shapes of the disturbance are here, and it is over. `whileAway` is called while no agent runs. */
+  disturbed(whileAway?: () => Promise<unknown>): Promise<void> {
+    return this.#disturbed(whileAway);
   }
 
+  /** The UID of a static pod is a hash of its manifest: with the time in it, no earlier run had this pod. */
   writeStaticPod(pod: Json): void {
     mkdirSync(this.node.agent.staticPods, { recursive: true });
     const manifest = { apiVersion: 'v1', kind: 'Pod', ...pod };
-    manifest.metadata = { namespace, ...pod.metadata };
+    manifest.metadata = { namespace, annotations: { writtenAt: new Date().toISOString() }, ...pod.metadata };
     writeFileSync(join(this.node.agent.staticPods, `${this.name}.json`), JSON.stringify(manifest));
   }
 
@@ -101,9 +105,9 @@ export class ShapeRun {
     rmSync(join(this.node.agent.staticPods, `${this.name}.json`), { force: true });
   }
 
-  /** Kills the processes of containers whose command contains a text. */
+  /** Kills the processes of containers whose command contains a text; one may end with another. */
   killContainer(text: string): void {
-    for (const pid of this.node.machine.containerProcesses(text)) process.kill(pid, 'SIGKILL');
+    for (const pid of this.node.machine.containerProcesses(text)) signal(pid, 'SIGKILL');
   }
 }
 

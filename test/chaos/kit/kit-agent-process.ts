@@ -1,10 +1,7 @@
 import { join } from 'node:path';
-import { createNodeAgent, fileSource, type NodeAgent } from '../../../src/agent/index.ts';
+import { createNodeAgent, createRuntimeHelper, fileSource, type NodeAgent } from '../../../src/agent/index.ts';
 import { fileJournal, openCheckpointState, systemClock } from '../../../src/status-manager/index.ts';
 import { createPodClient, type HTTPPodClient } from '../../../src/kube/http/index.ts';
-import { createConfigObjects } from '../../../examples/node-agent/pod-config/config-objects.ts';
-import { resolveContainerCommand } from '../../../examples/node-agent/pod-config/container-command.ts';
-import { Volumes } from '../../../examples/node-agent/pod-config/volumes.ts';
 import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
 import { ProcessRuntime } from '../../../examples/node-agent/process-runtime/process-runtime.ts';
 import { reportingLogger, writeReport } from '../agent-reports.ts';
@@ -53,13 +50,16 @@ async function start(config: KitAgentConfig): Promise<RunningAgent> {
     logger,
   });
   const journal = await fileJournal(join(rootDir, 'journal'), { logger, clock });
-  const configObjects = createConfigObjects(client.transport);
-  const node = { nodeName, addresses };
+  const helper = createRuntimeHelper({
+    ...{ client, rootDirectory: rootDir, mounts: false, hostIPs: addresses, clock, logger },
+  });
   const runtime = await ProcessRuntime.open({
     directory,
-    resolveCommand: (pod, container) => {
-      writeReport({ kind: 'creating', uid: pod.metadata?.uid ?? '', container: container.name });
-      return resolveContainerCommand(pod, container, configObjects, node);
+    helper: {
+      generateRunContainerOptions: (pod, container, podIPs) => {
+        writeReport({ kind: 'creating', uid: pod.metadata.uid, container: container.name });
+        return helper.generateRunContainerOptions(pod, container, podIPs);
+      },
     },
     podIPs: addresses,
     clock,
@@ -70,7 +70,7 @@ async function start(config: KitAgentConfig): Promise<RunningAgent> {
     runtime,
     sources: [fileSource({ path: manifestDir, fileCheckFrequencyMs: 1_000 })],
     node: { addresses },
-    volumeManager: new Volumes({ directory, configObjects, node, clock, logger }),
+    volumeManager: helper.volumeManager,
     journal,
     allocationState: await openCheckpointState(join(rootDir, 'allocation')),
     actuatedState: await openCheckpointState(join(rootDir, 'actuated')),

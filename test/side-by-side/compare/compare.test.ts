@@ -82,7 +82,7 @@ describe('declared differences', () => {
   const ready = (phase: string, isReady: string) => status(phase, { conditions: [{ type: 'Ready', status: isReady }] });
   const [before, after] = [ready('Pending', 'False'), ready('Running', 'True')];
 
-  it('a step on the way to the next one may be missing', () => {
+  it('an intermediate step may be missing', () => {
     const step = ready('Running', 'False');
     expect(compareRecordings(recording(before, step, after), recording(before, after))[0]?.declared).toBeDefined();
   });
@@ -93,9 +93,22 @@ describe('declared differences', () => {
     expect(compareRecordings(recording(before, step, after), recording(before, after))[0]?.declared).toBeUndefined();
   });
 
-  it('a difference with a path that is not declared is not declared', () => {
-    const of = (podIP: string, phase: string) => recording(status(phase, { podIP }));
-    expect(compareRecordings(of('1.1.1.1', 'Running'), of('2.2.2.2', 'Running'))[0]?.declared).toBeDefined();
-    expect(compareRecordings(of('1.1.1.1', 'Running'), of('2.2.2.2', 'Failed'))[0]?.declared).toBeUndefined();
+  it('a declared difference covers only the paths it declares', () => {
+    const of = (phase: string, more = {}) => recording(status(phase, more));
+    const podIP = '1.1.1.1';
+    expect(compareRecordings(of('Running'), of('Running', { podIP }))[0]?.declared).toBeDefined();
+    expect(compareRecordings(of('Running'), of('Failed', { podIP }))[0]?.declared).toBeUndefined();
+  });
+
+  it('an address that the kubelet shows is not declared', () => {
+    const of = (podIP: string) => recording(status('Running', { podIP }));
+    expect(compareRecordings(of('1.1.1.1'), of('2.2.2.2'))[0]?.declared).toBeUndefined();
+  });
+
+  it('resources are declared once the pod has ended, and the kubelet shows none', () => {
+    const of = (phase: string, cpu?: string) => recording(status(phase, { resources: { limits: { cpu } } }));
+    expect(compareRecordings(of('Failed'), of('Failed', '1'))[0]?.declared).toBeDefined();
+    expect(compareRecordings(of('Failed', '2'), of('Failed', '1'))[0]?.declared).toBeUndefined();
+    expect(compareRecordings(of('Running'), of('Running', '1'))[0]?.declared).toBeUndefined();
   });
 });

@@ -58,7 +58,6 @@ function compareSequences(where: Where, kubelet: readonly Json[], agent: readonl
     const [sequence, index] = shownBy === 'kubelet' ? [kubelet, theirs!] : [agent, ours!];
     const declared = declarationOf(difference, {
       step: sequence[index],
-      agent: ours === undefined ? undefined : agent[ours],
       between: [sequence[index - 1], sequence[index + 1]],
     });
     return [{ ...difference, ...(declared && { declared }) }];

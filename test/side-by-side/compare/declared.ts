@@ -1,6 +1,6 @@
 import type { Json } from '../../support/kube-http.ts';
 import type { Difference } from './compare.ts';
-import { differingPaths } from './paths.ts';
+import { differingPaths, type PathDifference } from './paths.ts';
 
 /** A difference that is deliberate, or that chance decides on both sides. */
 export interface Declaration {
@@ -12,8 +12,10 @@ export interface Declaration {
   readonly shownBy?: Difference['shownBy'];
   /** Default: every path. */
   readonly paths?: RegExp;
-  /** Further conditions on the agent's step. */
-  readonly agent?: (step: Json) => boolean;
+  /** Only members that the kubelet does not show. */
+  readonly absentInKubelet?: boolean;
+  /** Further conditions on the step; on the agent's, if both show it. */
+  readonly step?: (step: Json) => boolean;
 }
 
 const coalesced: Declaration = {
@@ -24,34 +26,46 @@ const coalesced: Declaration = {
 export const declarations: readonly Declaration[] = [
   {
     reason:
-      'The kubelet reads the resources of a pod from its cgroup, the agent takes them from the spec (docs/parity.md).',
+      'The kubelet reads the resources of a running pod from its cgroup, which is gone when the pod has ended; the agent takes them from the spec (kubelet: convertToAPIPodLevelResourcesStatus; docs/parity.md).',
     in: 'statuses',
-    paths: /^status\.resources\b/,
-  },
-  {
-    reason: 'Addresses stay when the sandbox has been removed (docs/parity.md).',
-    in: 'statuses',
-    paths: /^status\.podIPs?\b/,
+    paths: /^status\.resources\.(limits|requests)\.(cpu|memory)$/,
+    absentInKubelet: true,
+    step: ({ status }) => ['Succeeded', 'Failed'].includes(status?.phase),
   },
   {
     reason:
-      'The kubelet drops the status of a static pod that no source has; the agent shows how it ended (docs/parity.md).',
-    shapes: /^static-pod/,
+      'The kubelet reads the resources of a running pod from its cgroup, which a resize changes after it was allocated (kubelet: convertToAPIPodLevelResourcesStatus; docs/parity.md).',
+    shapes: /^resize-/,
     in: 'statuses',
-    agent: ({ status }) => status?.containerStatuses?.[0]?.state.terminated !== undefined,
+    paths: /^status\.resources\.(limits|requests)\.(cpu|memory)$/,
   },
   {
-    reason: 'A mirror pod is made while the pod starts, so it may be there before the sandbox is (docs/parity.md).',
-    shapes: /^static-pod/,
+    reason:
+      'The kubelet reads the resources of a running pod from its cgroup, which has no ephemeral storage (kubelet: convertToAPIPodLevelResourcesStatus; docs/parity.md).',
+    shapes: /^evicted-for-container-disk$/,
     in: 'statuses',
-    shownBy: 'agent',
-    agent: ({ status }) => status?.conditions?.[0]?.message === 'no pod sandbox exists',
+    paths: /^status\.resources\.(limits|requests)\.ephemeral-storage$/,
+    absentInKubelet: true,
   },
   {
-    reason: 'The agent may have begun to make the sandbox when the DELETE arrives.',
-    shapes: /^deleted-immediately$/,
+    reason: 'Addresses stay when the sandbox has been removed (kubelet: generateAPIPodStatus; docs/parity.md).',
     in: 'statuses',
-    shownBy: 'agent',
+    paths: /^status\.podIPs?\b/,
+    absentInKubelet: true,
+  },
+  {
+    reason:
+      'Housekeeping in the kubelet drops the status of a static pod that no source has, also while its worker ends it; the agent shows how it ended (kubelet: removeOrphanedPodStatuses; docs/parity.md).',
+    shapes: /^static-pod(-changed)?$/,
+    in: 'statuses',
+    step: ({ status }) => status?.containerStatuses?.[0]?.state.terminated !== undefined,
+  },
+  {
+    reason:
+      'The statuses of a static pod are written once its mirror pod is known, which is made while the pod starts (kubelet: tryReconcileMirrorPods, syncBatch; docs/parity.md).',
+    shapes: /^static-pod/,
+    in: 'statuses',
+    step: ({ status }) => status?.phase === 'Pending',
   },
   {
     reason: 'The runtime decides whether a memory limit is below the usage (docs/parity.md).',
@@ -71,8 +85,6 @@ export const declarations: readonly Declaration[] = [
 export interface StepContext {
   /** As the side has it that shows it; the agent's, if both do. */
   readonly step: Json;
-  /** The agent's step; undefined if only the kubelet shows one. */
-  readonly agent: Json;
   /** The steps before and after it on the same side. */
   readonly between: readonly [Json, Json];
 }
@@ -80,30 +92,31 @@ export interface StepContext {
 /** Why a difference is no defect; undefined if one of its paths is not declared. */
 export function declarationOf(
   difference: Omit<Difference, 'declared'>,
-  { step, agent, between }: StepContext,
+  { step, between }: StepContext,
 ): Declaration | undefined {
   const { shape, in: where, shownBy, paths } = difference;
   const matching = declarations.filter(
     (declaration) =>
       declaration.shapes?.test(shape) !== false &&
       declaration.in === where &&
-      declaration.agent?.(agent ?? {}) !== false &&
+      declaration.step?.(step) !== false &&
       (declaration.shownBy === undefined || declaration.shownBy === shownBy),
   );
-  const first = matching.find((declaration) => paths.some(({ path }) => covers(declaration, path)));
-  if (first !== undefined && paths.every(({ path }) => matching.some((one) => covers(one, path)))) return first;
+  const first = matching.find((declaration) => paths.some((path) => covers(declaration, path)));
+  if (first !== undefined && paths.every((path) => matching.some((one) => covers(one, path)))) return first;
   return where === 'statuses' && shownBy !== 'both' && isOnTheWay(step, between) ? coalesced : undefined;
 }
 
 /** True for a path that may differ in the statuses of every shape. */
 export function isDeclaredForEveryShape(path: string): boolean {
   return declarations.some(
-    ({ shapes, in: where, shownBy, agent, paths }) =>
-      where === 'statuses' && (shapes ?? shownBy ?? agent) === undefined && paths?.test(path) === true,
+    ({ shapes, in: where, shownBy, paths }) =>
+      where === 'statuses' && (shapes ?? shownBy) === undefined && paths?.test(path) === true,
   );
 }
 
-function covers({ paths }: Declaration, path: string): boolean {
+function covers({ paths, absentInKubelet }: Declaration, { path, kubelet }: PathDifference): boolean {
+  if (absentInKubelet === true && kubelet !== undefined) return false;
   return paths === undefined || paths.test(path);
 }
 

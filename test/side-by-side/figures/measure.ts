@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../../support/kube-http.ts';
-import { namespace } from '../node/cluster.ts';
-import { nodeName } from '../node/machine.ts';
-import type { NodeUnderTest } from '../node/node-under-test.ts';
-import { Recorder } from '../node/recorder.ts';
+import { namespace } from '../../support/node/cluster.ts';
+import { nodeName } from '../../support/node/machine.ts';
+import type { NodeUnderTest } from '../../support/node/node-under-test.ts';
+import { Recorder } from '../recorder.ts';
 import { app, forever, isReady, pause } from '../shape.ts';
 
 /** What an agent takes: milliseconds as a watcher sees them, medians where they are measured several times. */

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PathDifference } from '../compare/paths.ts';
-import { namespace } from '../node/cluster.ts';
-import { nodeName } from '../node/machine.ts';
-import type { NodeUnderTest } from '../node/node-under-test.ts';
-import { Recorder } from '../node/recorder.ts';
-import type { Session } from '../session.ts';
+import { namespace } from '../../support/node/cluster.ts';
+import { nodeName } from '../../support/node/machine.ts';
+import type { NodeUnderTest } from '../../support/node/node-under-test.ts';
+import { Recorder } from '../recorder.ts';
+import type { Session } from '../../support/node/session.ts';
 import { changedPaths } from './changed-paths.ts';
 import { type HandOverPod, handOverPods } from './pods.ts';
 
@@ -29,7 +29,7 @@ const settledMs = 15_000;
 export async function handOver(session: Session): Promise<HandOverChange[]> {
   const changes: HandOverChange[] = [];
   const folder = 'hand-over';
-  const first = session.node('kubelet', folder);
+  const first = session.node('kubelet', { folder });
   const recorder = new Recorder(first.cluster);
   await recorder.start();
   try {
@@ -40,7 +40,7 @@ export async function handOver(session: Session): Promise<HandOverChange[]> {
     for (const to of ['agent', 'kubelet'] as const) {
       const before = handOverPods.map((pod) => recorder.podEventsOf(pod.name).at(-1)!);
       await node.agent.stop();
-      node = session.node(to, folder);
+      node = session.node(to, { folder });
       await node.startAgent();
       await sleep(watchedMs);
       for (const [index, pod] of handOverPods.entries()) {

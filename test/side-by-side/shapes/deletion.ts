@@ -1,16 +1,8 @@
 import { app, containerOf, forever, hasRestarted, isReady, isWaiting, type Shape, stubborn } from '../shape.ts';
-import { namespace } from '../node/cluster.ts';
+import { namespace } from '../../support/node/cluster.ts';
 
 /** Every way in which a pod goes away, and the states in which it may be then. */
 export const deletion: readonly Shape[] = [
-  {
-    name: 'deleted-immediately',
-    run: async (run) => {
-      await run.create({ containers: [app(forever)] });
-      await run.api('DELETE', `pods/${run.name}`);
-      await run.untilGone();
-    },
-  },
   {
     name: 'grace-period-ends',
     run: async (run) => {

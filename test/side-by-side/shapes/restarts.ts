@@ -64,9 +64,18 @@ export const restarts: readonly Shape[] = [
       await run.create(running);
       await run.untilReady();
       await run.sleep(1_000);
-      const over = run.disturbed();
-      await run.api('DELETE', `pods/${run.name}`);
-      await over;
+      await run.disturbed(() => run.api('DELETE', `pods/${run.name}`));
+      await run.untilGone();
+    },
+  },
+  {
+    name: 'deleted-before-seen',
+    disturbance: 'agent-restart',
+    run: async (run) => {
+      await run.disturbed(async () => {
+        await run.create(running);
+        await run.api('DELETE', `pods/${run.name}`);
+      });
       await run.untilGone();
     },
   },

@@ -1,4 +1,4 @@
-import { nodeName } from '../node/machine.ts';
+import { nodeName } from '../../support/node/machine.ts';
 import { app, forever, isReady, type Shape, type ShapeRun } from '../shape.ts';
 
 const mirror = (name: string) => `${name}-${nodeName}`;

@@ -26,12 +26,17 @@ export class NodeUnderTest {
     await this.cluster.waitForNode(startedAtMs);
   }
 
-  /** Containers end in the 3 s in which an agent is away, so that it has to find out. */
-  async disturb(disturbance: Disturbance): Promise<void> {
+  /**
+   * Containers end in the 3 s in which an agent is away, so that it has to find out.
+   *
+   * @param whileAway called while the agent is away, where that is all that happens
+   */
+  async disturb(disturbance: Disturbance, whileAway: readonly (() => Promise<unknown>)[] = []): Promise<void> {
     switch (disturbance) {
       case 'agent-restart':
       case 'agent-crash':
         await this.agent.stop(disturbance === 'agent-crash' ? 'SIGKILL' : 'SIGTERM');
+        await Promise.all(whileAway.map((call) => call()));
         await sleep(3_000);
         return this.startAgent();
       case 'runtime-restart':

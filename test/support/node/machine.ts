@@ -1,11 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, openSync, closeSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, openSync, closeSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { descendantsOf, endProcess, listProcesses, signal } from './processes.ts';
 import { runNodeScript } from './scripts.ts';
 
 export const nodeName = 'node-a';
+
+const cgroups = '/sys/fs/cgroup';
 
 /** A control plane and a containerd of their own, in one folder. */
 export class Machine {
@@ -13,6 +15,8 @@ export class Machine {
   readonly folder: string;
   readonly endpoint: string;
   readonly #containerd: string;
+  /** Those that this machine makes: if there are some already, another run uses the same index. */
+  readonly #bridges: readonly string[];
 
   static async start(folder: string, index: number): Promise<Machine> {
     const machine = new Machine(folder, index);
@@ -30,6 +34,7 @@ export class Machine {
     this.folder = folder;
     this.index = index;
     this.#containerd = join(folder, 'containerd');
+    this.#bridges = [`cni${index}`, `kcp${index}`].filter((name) => !existsSync(join('/sys/class/net', name)));
     this.endpoint = `unix://${join(this.#containerd, 'containerd.sock')}`;
   }
 
@@ -38,14 +43,41 @@ export class Machine {
     return `10.99.${this.index}.1`;
   }
 
+  /** The cgroup of the pods of an agent that shares nothing with a kubelet. */
+  get cgroupRoot(): string {
+    return `/test-node-${this.index}`;
+  }
+
   kubeConfig(user: 'admin' | 'node-a'): string {
     return join(this.folder, 'control-plane', `${user}.kubeconfig`);
   }
 
   /** Kills containerd and starts it again; containers keep running. */
   async restartContainerd(): Promise<void> {
-    await this.#stopContainerd('SIGKILL');
+    await this.killContainerd();
     await this.#startContainerd();
+  }
+
+  /** Containers keep running. `powerOn` starts it again. */
+  killContainerd(): Promise<void> {
+    return this.#stopContainerd('SIGKILL');
+  }
+
+  /** Stops it with SIGSTOP, which SIGCONT ends. */
+  signalContainerd(name: 'SIGSTOP' | 'SIGCONT'): void {
+    signal(pidOf(this.#containerdPid), name);
+  }
+
+  signalAPIServer(name: 'SIGSTOP' | 'SIGCONT'): void {
+    signal(pidOf(this.#apiServerPid), name);
+  }
+
+  /** Kills the API server. Resolves with what starts it again. */
+  async killAPIServer(): Promise<() => void> {
+    const pid = pidOf(this.#apiServerPid);
+    const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+    await endProcess(pid, 'SIGKILL');
+    return () => writeFileSync(this.#apiServerPid, `${start(program, args, join(this.folder, 'control-plane'))}\n`);
   }
 
   /** As when the machine loses power: containerd and all processes of containers, with what is in memory only. */
@@ -76,6 +108,14 @@ export class Machine {
       .map(({ pid }) => pid);
   }
 
+  /** The sandboxes whose shims run, by their IDs. */
+  shims(): string[] {
+    return listProcesses().flatMap(({ command }) => {
+      const id = this.#isShim(command) ? / -id (\S+)/.exec(command)?.[1] : undefined;
+      return id === undefined ? [] : [id];
+    });
+  }
+
   /** The pause process of the sandbox with this address. */
   sandboxProcess(podIP: string): number | undefined {
     return this.containerProcesses('/pause').find((pid) =>
@@ -96,30 +136,32 @@ export class Machine {
   async stop(): Promise<void> {
     await this.#stopContainerd('SIGTERM');
     this.#killContainers();
+    for (const controller of readdirSync(cgroups)) removeCgroup(join(cgroups, controller, this.cgroupRoot));
     for (const name of ['root', 'state', 'images', 'ipam']) {
       rmSync(join(this.#containerd, name), { recursive: true, force: true, maxRetries: 10 });
     }
     const controlPlane = join(this.folder, 'control-plane');
     for (const name of ['sched', 'kcm', 'apiserver', 'etcd']) await endProcessOf(join(controlPlane, `${name}.pid`));
     for (const name of ['etcd', 'certs']) rmSync(join(controlPlane, name), { recursive: true, force: true });
-    for (const bridge of [`cni${this.index}`, `kcp${this.index}`]) spawnSync('ip', ['link', 'delete', bridge]);
+    for (const bridge of this.#bridges) spawnSync('ip', ['link', 'delete', bridge]);
+  }
+
+  get #containerdPid(): string {
+    return join(this.#containerd, 'containerd.pid');
+  }
+
+  get #apiServerPid(): string {
+    return join(this.folder, 'control-plane', 'apiserver.pid');
   }
 
   async #startContainerd(): Promise<void> {
-    const log = openSync(join(this.#containerd, 'containerd.log'), 'a');
-    const { pid } = spawn('containerd', ['-c', 'config.toml'], {
-      cwd: this.#containerd,
-      stdio: ['ignore', log, log],
-      detached: true,
-    });
-    closeSync(log);
-    writeFileSync(join(this.#containerd, 'containerd.pid'), `${pid}\n`);
+    writeFileSync(this.#containerdPid, `${start('containerd', ['-c', 'config.toml'], this.#containerd)}\n`);
     while (spawnSync('ctr', ['-a', join(this.#containerd, 'containerd.sock'), 'version']).status !== 0)
       await sleep(100);
   }
 
   async #stopContainerd(name: NodeJS.Signals): Promise<void> {
-    await endProcessOf(join(this.#containerd, 'containerd.pid'), name);
+    await endProcessOf(this.#containerdPid, name);
   }
 
   #isShim(command: string): boolean {
@@ -154,13 +196,36 @@ export class Machine {
   }
 }
 
+/** Starts a process that outlives this one, with a log in its folder. Returns its ID. */
+function start(program: string, args: readonly string[], folder: string): number | undefined {
+  const log = openSync(join(folder, `${basename(program)}.log`), 'a');
+  const { pid } = spawn(program, args, { cwd: folder, stdio: ['ignore', log, log], detached: true });
+  closeSync(log);
+  return pid;
+}
+
 async function endProcessOf(pidFile: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  if (existsSync(pidFile)) await endProcess(Number(readFileSync(pidFile, 'utf8')), signal);
+  if (existsSync(pidFile)) await endProcess(pidOf(pidFile), signal);
   rmSync(pidFile, { force: true });
+}
+
+function pidOf(file: string): number {
+  return Number(readFileSync(file, 'utf8'));
 }
 
 interface RuntimeSpec {
   readonly linux: { readonly namespaces: readonly { readonly type: string; readonly path?: string }[] };
+}
+
+function removeCgroup(path: string): void {
+  if (!existsSync(path)) return;
+  for (const entry of readdirSync(path, { withFileTypes: true }))
+    if (entry.isDirectory()) removeCgroup(join(path, entry.name));
+  try {
+    rmdirSync(path);
+  } catch {
+    // Its processes are still ending.
+  }
 }
 
 /** Unmounts all file systems below a folder, the last one first. */

@@ -20,12 +20,24 @@ export interface NodeAgentProcess {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** @param folder of its files; agents that hand pods over to each other share one, and a cgroup */
-export function createAgent(name: AgentName, machine: Machine, folder?: string): NodeAgentProcess {
+export interface AgentOptions {
+  /** Of its files, by default its own. Agents that hand pods over to each other share one, and a cgroup. */
+  readonly folder?: string;
+  /** More flags of our agent, by name. */
+  readonly flags?: Readonly<Record<string, string>>;
+}
+
+export function createAgent(name: AgentName, machine: Machine, { folder, flags }: AgentOptions = {}): NodeAgentProcess {
   const path = join(machine.folder, folder ?? name);
   if (name === 'kubelet') return new Kubelet(machine, path);
   // The kubelet kills processes below /kubepods that are not its own.
-  return new ContainerdAgent(machine, path, folder === undefined ? `/side-by-side-${machine.index}` : '/kubepods');
+  const cgroupRoot = folder === undefined ? machine.cgroupRoot : '/kubepods';
+  return new ContainerdAgent(machine, path, { 'cgroup-root': cgroupRoot, ...flags });
+}
+
+/** The port of the agent's /healthz and /readyz, on 127.0.0.1. */
+export function healthzPortOf({ index }: Machine): number {
+  return 19_248 + index;
 }
 
 class Kubelet implements NodeAgentProcess {
@@ -62,13 +74,13 @@ class ContainerdAgent implements NodeAgentProcess {
   readonly name = 'agent';
   readonly folder: string;
   readonly #machine: Machine;
-  readonly #cgroupRoot: string;
+  readonly #flags: Readonly<Record<string, string>>;
   pid: number | undefined;
 
-  constructor(machine: Machine, folder: string, cgroupRoot: string) {
+  constructor(machine: Machine, folder: string, flags: Readonly<Record<string, string>>) {
     this.#machine = machine;
     this.folder = folder;
-    this.#cgroupRoot = cgroupRoot;
+    this.#flags = flags;
   }
 
   get staticPods(): string {
@@ -79,28 +91,29 @@ class ContainerdAgent implements NodeAgentProcess {
     mkdirSync(this.staticPods, { recursive: true });
     const log = openSync(join(this.folder, 'agent.log'), 'a');
     const { endpoint, nodeIP } = this.#machine;
-    const options = {
+    const flags = {
       kubeconfig: this.#machine.kubeConfig('node-a'),
       'hostname-override': nodeName,
       'root-dir': join(this.folder, 'root'),
       'container-runtime-endpoint': endpoint,
-      'cgroup-root': this.#cgroupRoot,
+      ...this.#flags,
       'node-ip': nodeIP,
       address: nodeIP,
       'pod-logs-dir': join(this.folder, 'podlogs'),
-      'healthz-port': '0',
+      'healthz-port': String(healthzPortOf(this.#machine)),
       'pod-manifest-path': this.staticPods,
     };
     const child = spawn(
       process.execPath,
       [
         // As in containerd-agent.service.
-        '--max-semi-space-size=2',
+        '--max-semi-space-size=8',
         join(repository, 'dist', 'examples', 'containerd-agent', 'main.js'),
-        ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]),
+        ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
         '--register-node',
       ],
-      { stdio: ['ignore', log, log] },
+      // Ctrl-C reaches only the command, which then stops the agent.
+      { stdio: ['ignore', log, log], detached: true },
     );
     closeSync(log);
     this.pid = child.pid;

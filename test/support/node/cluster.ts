@@ -1,19 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { type Json, KubeHTTP, type WatchStream } from '../../support/kube-http.ts';
+import { type Json, KubeHTTP, type WatchStream } from '../kube-http.ts';
 import { nodeName } from './machine.ts';
 
 export const namespace = 'side-by-side';
+
+/** Requests as the user of a kubeconfig. */
+export function httpOf(kubeConfigFile: string): KubeHTTP {
+  const { clusters, users } = parse(readFileSync(kubeConfigFile, 'utf8'));
+  const { server, 'certificate-authority-data': caData } = clusters[0].cluster;
+  return new KubeHTTP({ url: server, caData, token: users[0].user.token });
+}
 
 /** The API server, as its admin. */
 export class Cluster {
   readonly #http: KubeHTTP;
 
   constructor(kubeConfigFile: string) {
-    const { clusters, users } = parse(readFileSync(kubeConfigFile, 'utf8'));
-    const { server, 'certificate-authority-data': caData } = clusters[0].cluster;
-    this.#http = new KubeHTTP({ url: server, caData, token: users[0].user.token });
+    this.#http = httpOf(kubeConfigFile);
   }
 
   /** Resolves with the object; undefined after 404. Rejects with the message of every other error. */

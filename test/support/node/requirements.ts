@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { scripts } from './scripts.ts';
 
 /** Program → Debian's package. */
 const programs: Readonly<Record<string, string>> = {
@@ -9,6 +10,7 @@ const programs: Readonly<Record<string, string>> = {
   runc: 'runc',
   iptables: 'iptables',
   ip: 'iproute2',
+  nsenter: 'util-linux',
   curl: 'curl',
   openssl: 'openssl',
   xz: 'xz-utils',
@@ -20,8 +22,12 @@ const files: Readonly<Record<string, string>> = {
   '/bin/busybox': 'busybox-static',
 };
 
-/** What is missing to run containers and the e2e tests here; empty if nothing is. */
-export function missingRequirements(tools: string): string[] {
+/**
+ * What is missing on this machine to start a control plane, containerd and nodes; empty if nothing is.
+ *
+ * @param tools the folder of the scripts that start them
+ */
+export function missingRequirements(tools = scripts): string[] {
   const isInstalled = (program: string): boolean => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
   return [
     ...(process.platform === 'linux' ? [] : ['Linux']),

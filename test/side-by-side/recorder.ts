@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Json } from '../../support/kube-http.ts';
-import type { PodEvent } from '../recording.ts';
-import { type Cluster, namespace } from './cluster.ts';
+import type { Json } from '../support/kube-http.ts';
+import type { PodEvent } from './recording.ts';
+import { type Cluster, namespace } from '../support/node/cluster.ts';
 
 export type PodPredicate = (pod: Json, type: PodEvent['type']) => boolean;
 

@@ -1,14 +1,15 @@
 import { mkdirSync } from 'node:fs';
-import { createAgent, type AgentName } from './node/agents.ts';
-import { Cluster } from './node/cluster.ts';
-import { Machine } from './node/machine.ts';
-import { NodeUnderTest } from './node/node-under-test.ts';
+import { type AgentName, type AgentOptions, createAgent } from './agents.ts';
+import { Cluster } from './cluster.ts';
+import { Machine } from './machine.ts';
+import { NodeUnderTest } from './node-under-test.ts';
 
 /** A machine whose node is run by one agent after the other. */
 export class Session {
   readonly #machine: Machine;
   readonly #cluster: Cluster;
   #node: NodeUnderTest | undefined;
+  #stopped: Promise<void> | undefined;
 
   static async start(folder: string, index: number): Promise<Session> {
     mkdirSync(folder, { recursive: true });
@@ -23,9 +24,10 @@ export class Session {
     this.#cluster = cluster;
   }
 
-  /** The node with an agent that does not run yet. `folder`: of the agent's files, by default its own. */
-  node(name: AgentName, folder?: string): NodeUnderTest {
-    return (this.#node = new NodeUnderTest(this.#machine, createAgent(name, this.#machine, folder), this.#cluster));
+  /** The node with an agent that does not run yet. */
+  node(name: AgentName, options?: AgentOptions): NodeUnderTest {
+    const agent = createAgent(name, this.#machine, options);
+    return (this.#node = new NodeUnderTest(this.#machine, agent, this.#cluster));
   }
 
   /** Calls a function while the node is run by an agent. */
@@ -39,8 +41,12 @@ export class Session {
     }
   }
 
-  /** Ends everything that was started. */
-  async stop(): Promise<void> {
+  /** Ends everything that was started. Calling it again, as after a signal, waits for the same. */
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop());
+  }
+
+  async #stop(): Promise<void> {
     await this.#node?.agent.stop('SIGKILL');
     await this.#cluster.close();
     await this.#machine.stop();
