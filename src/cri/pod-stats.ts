@@ -90,17 +90,18 @@ async function listSandboxStats(
     // containerd 1.6 lists none if one sandbox has been stopped.
     if (!hasCode(error, 'Unknown')) throw error;
   }
-  const stats = sandboxes.map(async ({ id }) => {
+  const stats: CRIMessage<'PodSandboxStats'>[] = [];
+  // One after the other: concurrent calls may crash containerd 1.6 ("concurrent map read and map write").
+  for (const { id } of sandboxes)
     try {
-      return (await client.call('PodSandboxStats', { pod_sandbox_id: id }, { signal })).stats ?? [];
+      const response = await client.call('PodSandboxStats', { pod_sandbox_id: id }, { signal });
+      if (response.stats) stats.push(response.stats);
     } catch (error) {
       signal?.throwIfAborted();
       // The sandbox has just ended.
-      if (error instanceof CRIError) return [];
-      throw error;
+      if (!(error instanceof CRIError)) throw error;
     }
-  });
-  return (await Promise.all(stats)).flat();
+  return stats;
 }
 
 function podStats(sandbox: Sandbox, containers: readonly ContainerStats[], stats: SandboxStats | undefined): PodStats {

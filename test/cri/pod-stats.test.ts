@@ -82,7 +82,7 @@ it('sums the containers of a pod if the runtime has no statistics of sandboxes',
   expect(pod).toMatchObject({ cpu: { usageCoreNanoSeconds: 6e9 }, memory: { workingSetBytes: 110 } });
 });
 
-it('asks for each sandbox if the runtime cannot list them because one has been stopped', async () => {
+it('asks for each sandbox, one after the other, if the runtime cannot list them because one has been stopped', async () => {
   const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' } as never);
   const linux = { cpu: null, memory: { timestamp, working_set_bytes: { value: 300 } }, network: null, process: null };
   const { call } = client(stopped);
@@ -90,12 +90,14 @@ it('asks for each sandbox if the runtime cannot list them because one has been s
   const withEach = (async (method: string, request: never) => {
     if (method !== 'PodSandboxStats') return call(method as never, request);
     asked.push(request);
+    await Promise.resolve();
+    asked.push('responds');
     if ((request as { pod_sandbox_id: string }).pod_sandbox_id !== 's') throw stopped;
     return { stats: { attributes: { id: 's' }, linux } };
   }) as CRIClient['call'];
   const options = { client: { call: withEach }, podLogsDirectory: directories.create(), signal: undefined };
   const [pod] = await listPodStats(options);
-  expect(asked).toEqual([{ pod_sandbox_id: 's' }, { pod_sandbox_id: 'foreign' }]);
+  expect(asked).toEqual([{ pod_sandbox_id: 's' }, 'responds', { pod_sandbox_id: 'foreign' }, 'responds']);
   expect(pod).toMatchObject({ memory: { workingSetBytes: 300 } });
 });
 
