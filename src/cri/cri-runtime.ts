@@ -39,7 +39,7 @@ import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
-import { ensurePodCgroup, removePodCgroups, updatePodCgroup } from './pod-cgroups.ts';
+import { ensurePodCgroup, podCgroupResources, removePodCgroups, updatePodCgroup } from './pod-cgroups.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
@@ -158,6 +158,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const updateSandbox = (config: ResourceConfig): Promise<void> =>
       updatePodSandboxResources(client, updateSandboxResourcesRequest(pod, sandboxID, config), { signal });
     await updatePodCgroup(pod, step, { cgroupRoot, updateSandbox });
+  }
+
+  /** Without `cgroupRoot`, the runtime decides where the cgroup is. */
+  async podResources(pod: ValidPod): Promise<ResourceRequirementsInput | undefined> {
+    const { cgroupRoot } = this.#settings;
+    return cgroupRoot === undefined ? undefined : podCgroupResources(pod, { cgroupRoot });
   }
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {

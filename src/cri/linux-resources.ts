@@ -126,13 +126,19 @@ export function containerOOMScoreAdjust(
   return Math.min(besteffortOOMScoreAdj - 1, Math.max(1000 + guaranteedOOMScoreAdj, result));
 }
 
-/** The resources that a running container has, as quantities. Source: kubelet `toKubeContainerResources`. */
+/**
+ * The resources that a running container or pod has, as quantities. Source: kubelet `toKubeContainerResources`,
+ * `CPURequestsFromConfig`, `CPULimitsFromConfig`, `MemoryLimitsFromConfig`.
+ */
 export function resourcesFromStatus({
   cpu_shares: shares,
   cpu_quota: quota,
   cpu_period: period,
   memory_limit_in_bytes: memoryLimit,
-}: CRIMessage<'LinuxContainerResources'>): ResourceRequirementsInput {
+}: Pick<
+  CRIMessage<'LinuxContainerResources'>,
+  'cpu_shares' | 'cpu_quota' | 'cpu_period' | 'memory_limit_in_bytes'
+>): ResourceRequirementsInput {
   return {
     requests: shares > 0 ? { cpu: `${Math.ceil((shares * milliCPUPerCPU) / sharesPerCPU)}m` } : {},
     limits: {

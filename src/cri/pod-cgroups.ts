@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import type { ValidPod } from '../kube/types.ts';
+import { quantityValue } from '../kube/quantity.ts';
+import type { ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
-import { quotaPeriod } from './linux-resources.ts';
+import { milliCPUToShares, quotaPeriod, resourcesFromStatus } from './linux-resources.ts';
 import { type ResourceConfig, resourceConfigForPod } from './resource-config.ts';
 import { podCgroupParent } from './sandbox-config.ts';
 
@@ -121,6 +122,36 @@ export async function updatePodCgroup(
   }
 }
 
+/**
+ * The request for cpu and the limits that the cgroup of a pod has; none if the cgroup is gone. cgroup v1 has a number close
+ * to 2^63 for no memory limit. The files are in memory: reading them takes less time than waiting for another thread.
+ * Source: kubelet `GetPodCgroupConfig`.
+ */
+export function podCgroupResources(
+  pod: ValidPod,
+  { cgroupRoot, mountPoint = cgroupMountPoint }: PodCgroupOptions,
+): ResourceRequirementsInput {
+  const cgroup = podCgroupParent(pod, cgroupRoot);
+  const { memory, cpuQuota, cpuShares } = limitsOf(mountPoint);
+  const read = (limit: Limit): string => readFileSync(fileOf(limit, cgroup, mountPoint), 'utf8');
+  const cpu = ifPresent(() => {
+    const [quota = '', period = read({ ...cpuQuota, file: 'cpu.cfs_period_us' })] = read(cpuQuota).split(' ');
+    return { shares: valueOf(cpuShares, read(cpuShares)), quota: valueOf(cpuQuota, quota), period: Number(period) };
+  });
+  const resources = resourcesFromStatus({
+    cpu_shares: cpu?.shares ?? 0,
+    cpu_quota: finiteOrZero(cpu?.quota),
+    cpu_period: cpu?.period ?? 0,
+    memory_limit_in_bytes: finiteOrZero(ifPresent(() => valueOf(memory, read(memory)))),
+  });
+  // A weight of cgroup v2 stands for several shares.
+  const request = pod.spec?.resources?.requests?.['cpu'];
+  const isAllocated =
+    request !== undefined &&
+    cpu?.shares === sharesOfWeight(Number(cpuWeight(milliCPUToShares(quantityValue(request, 'm') ?? 0))));
+  return isAllocated ? { ...resources, requests: { cpu: request } } : resources;
+}
+
 interface PodCgroupOptions {
   readonly cgroupRoot: string;
   readonly mountPoint?: string | undefined;
@@ -140,10 +171,8 @@ interface UpdatePodCgroupOptions extends PodCgroupOptions {
 /** The limits of a pod's cgroup. Without one, the quota is -1, and memory is absent. */
 async function readConfig(cgroup: string, mountPoint: string): Promise<Partial<ResourceConfig>> {
   const { memory, cpuQuota, cpuShares } = limitsOf(mountPoint);
-  const read = async (limit: Limit): Promise<number> => {
-    const parsed = limit.parse(await readFile(fileOf(limit, cgroup, mountPoint), 'utf8'));
-    return limit.toConfig?.(parsed) ?? parsed;
-  };
+  const read = async (limit: Limit): Promise<number> =>
+    valueOf(limit, await readFile(fileOf(limit, cgroup, mountPoint), 'utf8'));
   const bytes = await read(memory);
   const quota = await read(cpuQuota);
   return {
@@ -152,6 +181,25 @@ async function readConfig(cgroup: string, mountPoint: string): Promise<Partial<R
     cpuQuota: Number.isFinite(quota) ? quota : -1,
     cpuShares: await read(cpuShares),
   };
+}
+
+function valueOf({ parse, toConfig }: Limit, text: string): number {
+  const parsed = parse(text);
+  return toConfig?.(parsed) ?? parsed;
+}
+
+function finiteOrZero(value: number | undefined): number {
+  return value !== undefined && Number.isFinite(value) ? value : 0;
+}
+
+function ifPresent<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    // ENODEV: the cgroup is removed while its file is open.
+    if (['ENOENT', 'ENODEV'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
 }
 
 /** Source: kubelet `validateMemoryResizeAction`. */
@@ -210,6 +258,9 @@ const qosFolders = ['', 'burstable', 'besteffort'];
 /**
  * Removes the cgroups of pods that need no data any more: the runtime creates the cgroup of a pod with its sandbox, but
  * does not remove it. A cgroup with processes stays. Source: kubelet `cleanupOrphanedPodCgroups`.
+ *
+ * Divergence: once the pod is deleted or evicted. In the kubelet once it has ended, by chance before its last status is
+ * generated.
  *
  * @param cgroupRoot the cgroup of all pods
  * @param mountPoint where cgroups are mounted

@@ -50,6 +50,12 @@ describe('boundedRuntime', () => {
     ['runPodSandbox', null, 'Expected `runPodSandbox()` of the runtime to be a string, got null'],
     ['pullImage', {}, 'Expected `pullImage()` of the runtime to be a string or { imageRef, sizeBytes }, got object'],
     ['imageRef', 42, 'Expected `imageRef()` of the runtime to be a string, got number'],
+    ['podResources', 42, 'Expected `podResources()` of the runtime to be { requests, limits }, got number'],
+    [
+      'podResources',
+      { limits: { cpu: 'a' } },
+      'Expected `podResources().limits.cpu` of the runtime to be a quantity, got',
+    ],
     ['execSync', 0, 'Expected `execSync()` of the runtime to be { exitCode, stdout, stderr }, got number'],
   ])(
     '%s that resolves with %j: the error names the method, not a line of the agent',

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { ensurePodCgroup, removePodCgroups, updatePodCgroup } from '../../src/cri/pod-cgroups.ts';
+import { ensurePodCgroup, podCgroupResources, removePodCgroups, updatePodCgroup } from '../../src/cri/pod-cgroups.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
@@ -63,18 +63,83 @@ it('creates the cgroup of a pod with its limits, once: cgroup 1', async () => {
   expect(limits()).toEqual([64 * 2 ** 20, 20_000, 102]);
 });
 
-it('creates the cgroup of a pod with its limits and gives it its controllers: cgroup 2', async () => {
+/** A folder that looks like cgroup v2, whose kernel does not act. */
+function cgroup2() {
   const mountPoint = directories.create();
   const parents = ['.', 'kubepods', 'kubepods/burstable'].map((path) => join(mountPoint, path));
   for (const parent of parents) {
     mkdirSync(parent, { recursive: true });
     writeFileSync(join(parent, 'cgroup.controllers'), 'cpuset cpu io memory pids');
   }
+  const write = (file: string, text: string) => writeFileSync(join(mountPoint, cgroup, file), text);
+  return { mountPoint, parents, write, options: { cgroupRoot: '/kubepods', mountPoint, logger: silentLogger } };
+}
+
+it('creates the cgroup of a pod with its limits and gives it its controllers: cgroup 2', async () => {
+  const { mountPoint, parents } = cgroup2();
   await ensurePodCgroup(limited('200m', '64Mi'), { cgroupRoot: '/kubepods', mountPoint, logger: silentLogger });
   const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
   expect(parents.map((parent) => read(parent, 'cgroup.subtree_control'))).toEqual(Array(3).fill('+cpu +memory +pids'));
   const files = ['memory.max', 'cpu.max', 'cpu.weight'];
   expect(files.map((file) => read(mountPoint, cgroup, file))).toEqual([String(64 * 2 ** 20), '20000 100000', '4']);
+});
+
+describe('the resources of a pod are those of its cgroup', () => {
+  it('cgroup 1', async () => {
+    const { options, write } = cgroup1();
+    await ensurePodCgroup(limited('200m', '64Mi'), options);
+    write('cpu.cfs_period_us', '50000\n');
+    expect(podCgroupResources(limited('1', '1Gi'), options)).toEqual({
+      requests: { cpu: '100m' },
+      limits: { cpu: '400m', memory: '64Mi' },
+    });
+    write('cpu.cfs_quota_us', '-1\n');
+    write('memory.limit_in_bytes', '9223372036854771712\n');
+    expect(podCgroupResources(limited('1', '1Gi'), options)).toEqual({
+      requests: { cpu: '100m' },
+      // The kubelet shows this, too.
+      limits: { memory: '9007199254740988Ki' },
+    });
+  });
+
+  it('cgroup 2', async () => {
+    const { options, write } = cgroup2();
+    await ensurePodCgroup(limited('200m', '64Mi'), options);
+    // 100m is the weight 4, which is 79m.
+    const requests = { cpu: '79m' };
+    const limits = { cpu: '200m', memory: '64Mi' };
+    expect(podCgroupResources(limited('1', '1Gi'), options)).toEqual({ requests, limits });
+    write('cpu.max', 'max 100000\n');
+    write('memory.max', 'max\n');
+    expect(podCgroupResources(limited('1', '1Gi'), options)).toEqual({ requests, limits: {} });
+  });
+
+  it.each([
+    ['stays if it is what the weight of the cgroup stands for', '2\n', '50m'],
+    ['does not stay if the cgroup has another weight', '4\n', '79m'],
+  ])('a pod-level request %s', async (_, weight, cpu) => {
+    const { options, write } = cgroup2();
+    const pod = podWith({ resources: { requests: { cpu: '50m' } } });
+    await ensurePodCgroup(pod, options);
+    write('cpu.max', 'max 100000');
+    write('memory.max', 'max');
+    write('cpu.weight', weight);
+    expect(podCgroupResources(pod, options)).toEqual({ requests: { cpu }, limits: {} });
+  });
+
+  it('what is gone has none, and a file that cannot be read is an error', async () => {
+    const { options, write } = cgroup1();
+    const none = { requests: {}, limits: {} };
+    expect(podCgroupResources(limited('200m', '64Mi'), options)).toEqual(none);
+    await ensurePodCgroup(limited('200m', '64Mi'), options);
+    write('cpu.cfs_period_us', '100000');
+    rmSync(join(options.mountPoint, 'cpu', cgroup), { recursive: true });
+    expect(podCgroupResources(limited('200m', '64Mi'), options)).toEqual({ ...none, limits: { memory: '64Mi' } });
+    const file = join(options.mountPoint, 'memory', cgroup, 'memory.limit_in_bytes');
+    rmSync(file);
+    mkdirSync(file);
+    expect(() => podCgroupResources(limited('200m', '64Mi'), options)).toThrow('EISDIR');
+  });
 });
 
 it('a besteffort pod has the least share of cpu, and so have all together', async () => {

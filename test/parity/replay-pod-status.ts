@@ -9,7 +9,6 @@ import { hashContainer } from '../../src/agent/runtime/hash-container.ts';
 import type { PodActions } from '../../src/agent/actions/pod-actions.ts';
 import type { ProbeType } from '../../src/agent/prober/probe-results.ts';
 import type { RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
-import { podStatusResources } from '../../src/status-manager/status/pod-resources.ts';
 import { type Divergence, differences } from './compare.ts';
 import type { PodStatusRow, RowActions, RowContainer, RowSandbox } from './pod-status-row.ts';
 
@@ -73,6 +72,8 @@ function resultsOf(
   const status = generatePodStatus(pod, {
     runtimeStatus,
     previous: row.previous,
+    // The recorded pods have no cgroup.
+    resources: {},
     startFailures: new Map(Object.entries(row.startFailures)),
     probeResults,
     agentStartedAtMs,
@@ -95,17 +96,15 @@ function resultsOf(
 }
 
 /**
- * The kubelet's status, except for two deliberate differences of docs/parity.md: reported addresses
- * stay while the sandbox shows none, and the resources of a running pod follow from its spec (the
- * kubelet reads its cgroup; the recorded pods have none).
+ * The kubelet's status, except for a deliberate difference of docs/parity.md: reported addresses stay
+ * while the sandbox shows none.
  * Some rows have a condition twice, which no API server has. In canonical form the last one stays.
  */
 function expectedStatus({ status, pod, previous, podIPs }: PodStatusRow): PodStatus {
-  const resources = pod.status?.phase === 'Running' ? podStatusResources(pod.spec ?? {}).resources : status.resources;
   const reported = [previous?.podIPs, pod.status?.podIPs].find((list) => (list ?? []).length > 0);
   const keepsIPs = podIPs.length === 0 && reported != null && !pod.spec?.hostNetwork;
   const ips = keepsIPs ? { podIP: reported[0]!.ip, podIPs: reported } : {};
-  return canonicalPodStatus({ ...status, resources, ...ips }, { strict: true });
+  return canonicalPodStatus({ ...status, ...ips }, { strict: true });
 }
 
 /** Removes the state other than `terminated` from a lastState with two states, which only the kubelet produces. */

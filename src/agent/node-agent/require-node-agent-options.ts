@@ -76,6 +76,7 @@ const otherOptionalMethods = [
   'updateContainerResources',
   'preparePod',
   'updatePodResources',
+  'podResources',
   'listImages',
   'removeImage',
   'imageFsStats',

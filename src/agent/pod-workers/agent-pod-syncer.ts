@@ -3,9 +3,10 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
-import type { PodStatusInput, ValidPod } from '../../kube/types.ts';
+import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { boundedCall } from '../deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
@@ -20,7 +21,7 @@ import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/conta
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { generatePodStatus } from '../status/generate-pod-status.ts';
+import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
 import { ReasonCache } from '../status/reason-cache.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
@@ -116,6 +117,12 @@ export interface AgentPodSyncerOptions {
   readonly requestPodSync?: ((podUID: string) => void) | undefined;
 }
 
+interface UpdateStatusOptions {
+  readonly podIsTerminal: boolean;
+  readonly podStatusFn?: PodStatusFn | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
 /**
  * The work of pod workers with a runtime: starts, restarts and stops containers, and passes each status
  * to the status manager. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
@@ -179,8 +186,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const uid = pod.metadata.uid;
     this.#resizeProgress.update(pod, runtimeStatus);
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
-    const status = this.#generateStatus(pod, runtimeStatus, false);
-    statusManager.setPodStatus(pod, status);
+    const status = await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: false, signal });
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true, hasChanged: false };
 
     this.#requireNetwork(pod);
@@ -209,10 +215,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     podStatusFn: PodStatusFn | undefined,
     { signal }: CallOptions,
   ): Promise<void> {
-    const { statusManager, probeManager } = this.#options;
+    const { probeManager } = this.#options;
     const uid = pod.metadata.uid;
-    const status = this.#generateStatus(pod, runtimeStatus, false);
-    statusManager.setPodStatus(pod, podStatusFn === undefined ? status : podStatusFn(status));
+    await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: false, podStatusFn, signal });
     probeManager?.stopLivenessAndStartup(pod);
     await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
     probeManager?.removePod(uid);
@@ -224,7 +229,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     if (running.length > 0) {
       throw new Error(`detected running containers after a successful KillPod, CRI violation: ${running.join(', ')}`);
     }
-    statusManager.setPodStatus(pod, this.#generateStatus(pod, stopped, true));
+    await this.#updateStatus(pod, stopped, { podIsTerminal: true, signal });
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
@@ -234,7 +239,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
 
   async syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, { signal }: CallOptions): Promise<void> {
     const { statusManager } = this.#options;
-    statusManager.setPodStatus(pod, this.#generateStatus(pod, runtimeStatus, true));
+    await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: true, signal });
     await this.#volumes('waitForUnmount', pod, signal);
     statusManager.terminatePod(pod);
     this.#actuatedResources?.remove(pod.metadata.uid);
@@ -263,12 +268,45 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#crashLoopBackOff.gc();
   }
 
-  #generateStatus(pod: ValidPod, runtimeStatus: RuntimePodStatus, podIsTerminal: boolean): PodStatusInput {
+  /** Generates the status of the pod, and passes it to the status manager. */
+  async #updateStatus(
+    pod: ValidPod,
+    runtimeStatus: RuntimePodStatus,
+    { podIsTerminal, podStatusFn, signal }: UpdateStatusOptions,
+  ): Promise<PodStatusInput> {
+    const resources = await this.#resourcesOf(pod, signal);
+    const generated = this.#generateStatus(pod, runtimeStatus, { podIsTerminal, resources });
+    const status = podStatusFn === undefined ? generated : podStatusFn(generated);
+    this.#options.statusManager.setPodStatus(pod, status);
+    return status;
+  }
+
+  /** What the cgroup of a running pod has; nothing if it cannot be read, as in the kubelet. */
+  async #resourcesOf(pod: ValidPod, signal: AbortSignal | undefined): Promise<ResourceRequirementsInput | undefined> {
+    if (this.#runtime.podResources === undefined || pod.status?.phase !== 'Running') return undefined;
+    try {
+      return await this.#runtime.podResources(pod, { signal });
+    } catch (error) {
+      signal?.throwIfAborted();
+      this.#options.logger.warn(
+        { ...podFieldsOf(pod), reason: reasonOf(error) },
+        'Failed to read the resources of a pod',
+      );
+      return {};
+    }
+  }
+
+  #generateStatus(
+    pod: ValidPod,
+    runtimeStatus: RuntimePodStatus,
+    { podIsTerminal, resources }: { readonly podIsTerminal: boolean } & Pick<PodObservation, 'resources'>,
+  ): PodStatusInput {
     const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
     const uid = pod.metadata.uid;
     const generated = generatePodStatus(pod, {
       runtimeStatus: this.#actuatedResources?.complete(uid, runtimeStatus) ?? runtimeStatus,
       podIsTerminal,
+      resources,
       previous: statusManager.getPodStatus(uid),
       // Divergence: in the kubelet a container in CrashLoopBackOff keeps waiting when its pod is evicted,
       // so terminatePod reports it as lost, although its exit code is known.
@@ -279,15 +317,16 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       hostIPs,
       agentStartedAtMs,
     });
-    const status = { ...generated, ...this.#actuatedPodResources(pod) };
+    const status = { ...generated, ...(resources === undefined && this.#actuatedPodResources(pod)) };
     probeManager?.triggerReadiness?.(uid, status);
     return status;
   }
 
-  /** While pod-level resources are resized, the pod still has the earlier ones. Source: kubelet `convertToAPIPodLevelResourcesStatus`. */
-  #actuatedPodResources({ metadata, spec }: ValidPod): Pick<PodStatusInput, 'resources'> {
+  /** While pod-level resources are resized, a running pod still has the earlier ones. */
+  #actuatedPodResources({ metadata, spec, status }: ValidPod): Pick<PodStatusInput, 'resources'> {
+    if (status?.phase !== 'Running' || spec?.resources == null) return {};
     const resources = this.#actuatedResources?.pod(metadata.uid).resources;
-    if (spec?.resources == null || resources === undefined || areAmountsEqual(spec.resources, resources)) return {};
+    if (resources === undefined || areAmountsEqual(spec.resources, resources)) return {};
     return { resources: podStatusResources({ ...spec, resources }).resources };
   }
 

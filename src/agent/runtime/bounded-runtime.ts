@@ -10,6 +10,7 @@ import {
   requirePods,
   requirePodStats,
   requirePulledImage,
+  requireResources,
   requireStatus,
 } from './require-runtime-result.ts';
 
@@ -96,6 +97,10 @@ export function boundedRuntime(
     ...(runtime.updatePodResources && {
       updatePodResources: (pod, step, { signal, ...of } = {}) =>
         bounded('updatePodResources', ms, signal, (o) => runtime.updatePodResources!(pod, step, { ...of, ...o })),
+    }),
+    ...(runtime.podResources && {
+      podResources: (pod, { signal } = {}) =>
+        bounded('podResources', ms, signal, (o) => runtime.podResources!(pod, o), requireResources),
     }),
     ...(runtime.runPodSandbox && {
       runPodSandbox: (config, { signal } = {}) =>

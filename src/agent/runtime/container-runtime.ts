@@ -126,6 +126,13 @@ export interface ContainerRuntime {
       readonly sandboxID?: string | undefined;
     },
   ): Promise<void>;
+  /**
+   * The request for cpu and the limits for cpu and memory that the cgroup of the pod has, for `resources` of its status;
+   * absent ones are unlimited, or the cgroup is gone. Called at each sync of a running pod, about once a minute. Without
+   * this method, or if it resolves with undefined, the status shows the resources of the spec. Source: kubelet
+   * `GetPodCgroupConfig`.
+   */
+  podResources?(pod: ValidPod, options?: CallOptions): Promise<ResourceRequirementsInput | undefined>;
   /** Resolves with the sandbox's ID when it is ready. */
   runPodSandbox?(config: PodSandboxConfig, options?: CallOptions): Promise<string>;
   /** Kills the containers that still run in the sandbox, and releases its network. */

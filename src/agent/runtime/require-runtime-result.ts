@@ -1,3 +1,5 @@
+import { parseQuantity } from '../../kube/quantity.ts';
+import type { ResourceRequirementsInput } from '../../kube/types.ts';
 import type { ExecResult, PulledImage, RuntimePod } from './container-runtime.ts';
 import type { PodStats } from './pod-stats.ts';
 import type { RuntimeImage } from './runtime-storage.ts';
@@ -39,6 +41,19 @@ export function requirePulledImage(value: unknown): PulledImage | string {
   if (typeof imageRef !== 'string' || (sizeBytes !== undefined && typeof sizeBytes !== 'number'))
     refuse('pullImage()', 'a string or { imageRef, sizeBytes }', value);
   return value as PulledImage;
+}
+
+export function requireResources(value: unknown): ResourceRequirementsInput | undefined {
+  if (value == null) return undefined;
+  if (typeof value !== 'object') refuse('podResources()', '{ requests, limits }', value);
+  const isQuantity = (each: unknown): boolean =>
+    each === undefined || (typeof each === 'string' && parseQuantity(each) !== undefined);
+  for (const list of ['requests', 'limits'] as const)
+    for (const name of ['cpu', 'memory']) {
+      const quantity = membersOf(membersOf(value)[list])[name];
+      if (!isQuantity(quantity)) refuse(`podResources().${list}.${name}`, 'a quantity', quantity);
+    }
+  return value;
 }
 
 export function requireImages(value: unknown): readonly RuntimeImage[] {

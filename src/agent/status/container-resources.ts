@@ -1,18 +1,8 @@
-import { compareQuantities } from '../../kube/quantity.ts';
 import type { ContainerStatusInput, ResourceRequirementsInput } from '../../kube/types.ts';
+import { actualResources } from '../../status-manager/status/actual-resources.ts';
 import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
 
-type ResourceList = ResourceRequirementsInput['limits'];
 type Resources = NonNullable<ContainerStatusInput['resources']>;
-
-/** The resources that can be changed while a container is running. */
-const resizableResources = ['cpu', 'memory'] as const;
-
-/**
- * Below these minimums, the kernel gives a container more than it was allocated, so the runtime's value
- * is not used. Source: kubelet `cm.MinMilliCPULimit`, `cm.MinShares`.
- */
-const minEffectiveCPU = { limits: '10m', requests: '2m' } as const;
 
 /**
  * The resources in a container's status: those that the spec allocates. While it is running, cpu and
@@ -32,31 +22,4 @@ export function containerStatusResources(
     return list == null ? {} : { [kind]: actualResources(kind, list, container.resources?.[kind], before?.[kind]) };
   };
   return { ...allocated, ...actual('limits'), ...actual('requests') };
-}
-
-function actualResources(
-  kind: 'limits' | 'requests',
-  allocated: NonNullable<ResourceList>,
-  reported: ResourceList,
-  before: Resources['limits'],
-): NonNullable<ResourceList> {
-  const resources: Record<string, string> = { ...allocated };
-  for (const name of resizableResources) {
-    const quantity = reported?.[name];
-    if (quantity === undefined) {
-      const earlier = before?.[name];
-      if (earlier != null) resources[name] = earlier;
-    } else if (
-      name === 'memory' ||
-      exceeds(quantity, minEffectiveCPU[kind]) ||
-      exceeds(allocated[name], minEffectiveCPU[kind])
-    ) {
-      resources[name] = quantity;
-    }
-  }
-  return resources;
-}
-
-function exceeds(quantity: string | undefined, minimum: string): boolean {
-  return (compareQuantities(quantity ?? '0', minimum) ?? 1) > 0;
 }

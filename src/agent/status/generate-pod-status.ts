@@ -23,7 +23,7 @@ import { updatePodStatus } from './probed-statuses.ts';
 /** The input for a pod's status, in addition to the pod. */
 export interface PodObservation extends Pick<
   ObservedPod,
-  'hostIPs' | 'podIsTerminal' | 'previous' | 'resizeConditions' | 'eviction'
+  'hostIPs' | 'podIsTerminal' | 'previous' | 'resources' | 'resizeConditions' | 'eviction'
 > {
   readonly runtimeStatus: RuntimePodStatus;
   /** Default: none. */

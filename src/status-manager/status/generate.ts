@@ -1,5 +1,11 @@
 import { refuseArgument, requireObject } from '../../shared/errors.ts';
-import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../kube/types.ts';
+import type {
+  ContainerStatusInput,
+  Pod,
+  PodConditionInput,
+  PodStatusInput,
+  ResourceRequirementsInput,
+} from '../../kube/types.ts';
 import { getPodCondition, replaceOrAppendPodCondition } from './conditions.ts';
 import { hasRestartAllContainersRule } from './container-restart.ts';
 import {
@@ -17,7 +23,7 @@ import {
 import { disruptionTarget, podConditionByKubelet } from './ownership.ts';
 import { getPhase, isPodPhaseTerminal, type PodPhase } from './phase.ts';
 import { statusIPs } from './pod-ips.ts';
-import { podStatusResources } from './pod-resources.ts';
+import { actualPodResources, podStatusResources } from './pod-resources.ts';
 import { computePodQOS } from './qos.ts';
 
 /** What a node agent observes of a pod. Lists may be readonly; nothing is modified. */
@@ -57,6 +63,11 @@ export interface ObservedPod {
    * `getPhase` before it adds probe results to them. Default: `getPhase` of the statuses.
    */
   readonly phase?: PodPhase | undefined;
+  /**
+   * The request for cpu and the limits for cpu and memory that the cgroup of the pod has; absent ones are unlimited or
+   * not known. Read while the API server shows the pod as Running. Default: the status shows the resources of the spec.
+   */
+  readonly resources?: ResourceRequirementsInput | undefined;
   /** `manager.determinePodResizeStatus(uid, podIsTerminal)`. Default: none. */
   readonly resizeConditions?: readonly PodConditionInput[] | null | undefined;
   /** The reason of the status, `''` for none. Default: the last one, as long as the phase is the same. */
@@ -85,11 +96,11 @@ export interface ObservedPod {
  * includes qosClass, and the pod's addresses once they are known: a status without them would always
  * differ from the API server's. Source: kubelet `generateAPIPodStatus`.
  *
- * `resources` and `allocatedResources` follow from the spec of the given pod. API servers before v1.37
+ * `allocatedResources` follow from the spec of the given pod, and so do `resources` unless the pod is running. API servers before v1.37
  * do not store them; the manager notices that and omits them (`sync/dropped-members.ts`).
  *
- * Divergence: the kubelet reads `resources` of a running pod from its cgroup, which this library does
- * not know.
+ * Divergence: the kubelet reads `resources` of a running pod from its cgroup; here they also follow from the
+ * spec if the caller does not know the cgroup.
  * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a member of `observed` has the wrong type;
  * setPodStatus checks the rest
  *
@@ -126,6 +137,10 @@ export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatus
     }),
     qosClass: apiStatus.qosClass || computePodQOS(pod),
     ...podStatusResources(pod.spec ?? {}),
+    ...(apiStatus.phase === 'Running' &&
+      observed.resources !== undefined && {
+        resources: actualPodResources(pod.spec ?? {}, observed.resources, previous),
+      }),
     ...(initContainerStatuses.length > 0 && { initContainerStatuses }),
     ...(containerStatuses.length > 0 && { containerStatuses }),
     ...(ephemeralContainerStatuses.length > 0 && { ephemeralContainerStatuses }),
@@ -157,7 +172,7 @@ function requireObserved(pod: Pod, observed: ObservedPod): void {
     for (const [i, ip] of list.entries())
       if (typeof ip !== 'string') refuseArgument(`observed.${member}[${i}]`, 'a string', ip);
   }
-  for (const member of ['eviction', 'disruption'] as const)
+  for (const member of ['eviction', 'disruption', 'resources'] as const)
     if (observed[member] !== undefined) requireObject(`observed.${member}`, observed[member]);
 }
 

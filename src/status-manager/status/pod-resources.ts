@@ -3,10 +3,12 @@ import type {
   Container,
   Pod,
   PodSpec,
+  PodStatusInput,
   ResourceList,
   ResourceRequirements,
   ResourceRequirementsInput,
 } from '../../kube/types.ts';
+import { actualResources } from './actual-resources.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
 import { setOwn } from '../../shared/json.ts';
 import { addParsedQuantities, formatQuantity, parseQuantity, type Quantity } from '../../kube/quantity.ts';
@@ -32,6 +34,31 @@ export function podStatusResources(spec: PodSpec): PodStatusResources {
   return {
     ...(requests !== undefined && { allocatedResources: requests }),
     resources: { ...(limits !== undefined && { limits }), ...(requests !== undefined && { requests }) },
+  };
+}
+
+/**
+ * The resources of a running pod: the pod-level ones, and the memory that all its containers request, with the cpu and
+ * the memory limit that the pod actually has; if those are not known, with those of the previous status, if it was
+ * running then. Source: kubelet `convertToAPIPodLevelResourcesStatus`.
+ */
+export function actualPodResources(
+  spec: PodSpec,
+  actual: ResourceRequirementsInput,
+  previous: PodStatusInput,
+): ResourceRequirements {
+  const before = previous.phase === 'Running' ? previous.resources : undefined;
+  const memory = podStatusResources(spec).allocatedResources?.['memory'];
+  const requests = actualResources(
+    'requests',
+    { ...(memory !== undefined && { memory }), ...spec.resources?.requests },
+    { cpu: actual.requests?.['cpu'] },
+    { cpu: before?.requests?.['cpu'] },
+  );
+  const limits = actualResources('limits', spec.resources?.limits ?? {}, actual.limits, before?.limits);
+  return {
+    ...(Object.keys(limits).length > 0 && { limits }),
+    ...(Object.keys(requests).length > 0 && { requests }),
   };
 }
 

@@ -8,6 +8,7 @@ import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
 import { AgentPodSyncer } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
+import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './test-agent.ts';
 
 const app: Container = { name: 'app', image: 'app:1' };
@@ -1121,6 +1122,31 @@ describe('resize', () => {
     await agent.advance(60_000);
     expect(resizeConditions()).toEqual([]);
     expect(agent.status('web')?.resources).toEqual(resources('1Gi'));
+  });
+
+  it('the status of a running pod shows the resources of its cgroup, while the runtime can read them', async () => {
+    const shown = () => agent.status('web')?.resources;
+    const logger = recordingLogger();
+    const asked: unknown[] = [];
+    let read = async () => ({ requests: { cpu: '1' }, limits: { memory: '2Gi' } });
+    const podResources = (pod: ValidPod) => {
+      asked.push(pod.status?.phase);
+      return read();
+    };
+    agent = new TestAgent({ runtimeMethods: { podResources }, logger });
+    await agent.create(podOf({ containers: [{ ...app, resources: { requests: { memory: '1Gi' } } }] }));
+    const actual = { requests: { cpu: '1', memory: '1Gi' }, limits: { memory: '2Gi' } };
+    await agent.advance(90_000);
+    expect(shown()).toEqual(actual);
+    read = () => Promise.reject(new Error('no cgroups'));
+    agent.runtime.exit(agent.runtime.container('uid-1', 'app')!.id);
+    await agent.advance(90_000);
+    expect(agent.status('web')).toMatchObject({ resources: actual, containerStatuses: [{ restartCount: 1 }] });
+    expect(logger.warnings.at(-1)).toMatchObject({
+      fields: { podUID: 'uid-1', reason: 'no cgroups' },
+      message: 'Failed to read the resources of a pod',
+    });
+    expect(new Set(asked)).toEqual(new Set(['Running']));
   });
 
   it('the pod-level resources of a pod are shown in its status, also by a runtime that cannot resize them', async () => {

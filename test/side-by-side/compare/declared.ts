@@ -26,26 +26,11 @@ const coalesced: Declaration = {
 export const declarations: readonly Declaration[] = [
   {
     reason:
-      'The kubelet reads the resources of a running pod from its cgroup, which is gone when the pod has ended; the agent takes them from the spec (kubelet: convertToAPIPodLevelResourcesStatus; docs/parity.md).',
+      'Housekeeping in the kubelet removes the cgroup of a pod that has ended, by chance before its last status is generated (kubelet: cleanupOrphanedPodCgroups; docs/parity.md).',
     in: 'statuses',
     paths: /^status\.resources\.(limits|requests)\.(cpu|memory)$/,
     absentInKubelet: true,
     step: ({ status }) => ['Succeeded', 'Failed'].includes(status?.phase),
-  },
-  {
-    reason:
-      'The kubelet reads the resources of a running pod from its cgroup, which a resize changes after it was allocated (kubelet: convertToAPIPodLevelResourcesStatus; docs/parity.md).',
-    shapes: /^resize-/,
-    in: 'statuses',
-    paths: /^status\.resources\.(limits|requests)\.(cpu|memory)$/,
-  },
-  {
-    reason:
-      'The kubelet reads the resources of a running pod from its cgroup, which has no ephemeral storage (kubelet: convertToAPIPodLevelResourcesStatus; docs/parity.md).',
-    shapes: /^evicted-for-container-disk$/,
-    in: 'statuses',
-    paths: /^status\.resources\.(limits|requests)\.ephemeral-storage$/,
-    absentInKubelet: true,
   },
   {
     reason: 'Addresses stay when the sandbox has been removed (kubelet: generateAPIPodStatus; docs/parity.md).',
@@ -66,19 +51,6 @@ export const declarations: readonly Declaration[] = [
     shapes: /^static-pod/,
     in: 'statuses',
     step: ({ status }) => status?.phase === 'Pending',
-  },
-  {
-    reason: 'The runtime decides whether a memory limit is below the usage (docs/parity.md).',
-    shapes: /^resize-below-usage$/,
-    in: 'statuses',
-    paths: /^status\.conditions\[PodResizeInProgress\]\.message$/,
-  },
-  {
-    reason: 'The runtime decides whether a memory limit is below the usage (docs/parity.md).',
-    shapes: /^resize-below-usage$/,
-    in: 'events',
-    shownBy: 'both',
-    paths: /^message$/,
   },
 ];
 

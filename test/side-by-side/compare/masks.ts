@@ -27,7 +27,8 @@ const masks: readonly Mask[] = [
   },
   {
     what: 'no memory limit',
-    reason: 'The kubelet reads the resources of a pod from its cgroup, where cgroup v1 has a number for no limit.',
+    reason:
+      'cgroup v1 has a number for it. When the first status with it is written depends on when the agent sees the phase Running on the API server; the last one may come after the cgroup.',
     removes: /^status\.resources(\.limits(\.memory)?)?$/,
     value: '9007199254740988Ki',
   },
@@ -62,6 +63,7 @@ const masks: readonly Mask[] = [
     reason: 'It depends on the other pods, and on what an agent reserves for evictions.',
     replaces: /\bused: \d+, capacity: \d+/g,
   },
+  { what: 'memory usage', reason: 'Measured.', replaces: /(?<=below current usage \()\d+/g },
   { what: 'local port', reason: 'The next free one.', replaces: /(?<=->|read tcp |dial tcp )[\d.]+:\d{5}\b/g },
 ];
 

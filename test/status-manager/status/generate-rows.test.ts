@@ -2,7 +2,6 @@ import isEqual from 'lodash/isEqual.js';
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { generateAPIPodStatus } from '../../../src/status-manager/status/generate.ts';
-import { podStatusResources } from '../../../src/status-manager/status/pod-resources.ts';
 import type {
   ContainerStatus,
   ContainerStatusInput,
@@ -69,6 +68,8 @@ function derive(row: Row, initContainerStatuses: readonly ContainerStatusInput[]
     podIsTerminal: row.podIsTerminal,
     podHasInitialized: row.runtimeContainers.some(({ name, inNewestSandbox }) => inNewestSandbox && regular.has(name)),
     previous: row.previous,
+    // The recorded pods have no cgroup.
+    resources: {},
     runtimeContainers: row.runtimeContainers.map(({ name, state, exitCode }) => ({
       name,
       exited: state === 'exited',
@@ -79,16 +80,11 @@ function derive(row: Row, initContainerStatuses: readonly ContainerStatusInput[]
   });
 }
 
-/**
- * Divergence: addresses once reported stay while the runtime reports none; see `statusIPs`. And of a
- * running pod the kubelet reads the resources from its cgroup; the recorded pods have no cgroup.
- */
+/** Divergence: addresses once reported stay while the runtime reports none; see `statusIPs`. */
 function expectedStatus({ status, pod, previous, podIPs }: Row): PodStatus {
-  const { resources } = pod.status?.phase === 'Running' ? podStatusResources(pod.spec!) : status;
-  const expected: PodStatusInput = { ...status, resources };
   const reported = [previous?.podIPs, pod.status?.podIPs].find((list) => (list ?? []).length > 0);
-  if (podIPs.length > 0 || reported == null || pod.spec?.hostNetwork) return canonical(expected);
-  return canonical({ ...expected, podIP: reported[0]!.ip, podIPs: reported });
+  if (podIPs.length > 0 || reported == null || pod.spec?.hostNetwork) return canonical(status);
+  return canonical({ ...status, podIP: reported[0]!.ip, podIPs: reported });
 }
 
 function canonical(status: PodStatusInput): PodStatus {

@@ -111,6 +111,7 @@ describe('generateAPIPodStatus', () => {
     ['a hostIP', {}, { ...seen, hostIPs: [null] }, 'observed.hostIPs[0]', 'a string'],
     ['eviction', {}, { ...seen, eviction: 'Evicted' }, 'observed.eviction'],
     ['disruption', {}, { ...seen, disruption: null }, 'observed.disruption'],
+    ['resources', {}, { ...seen, resources: '1' }, 'observed.resources'],
   ])(
     'refuses what is not of its type and names the member: %s',
     (_name, pod, observed, path, expected = 'an object') => {

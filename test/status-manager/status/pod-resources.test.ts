@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { generateAPIPodStatus } from '../../../src/status-manager/status/generate.ts';
 import { podRequests, podStatusResources } from '../../../src/status-manager/status/pod-resources.ts';
-import type { PodSpec, ResourceRequirementsInput } from '../../../src/kube/types.ts';
+import type { PodSpec, PodStatusInput, ResourceRequirementsInput } from '../../../src/kube/types.ts';
 
 const container = (name: string, resources: ResourceRequirementsInput, restartPolicy?: string) => ({
   name,
@@ -87,5 +88,67 @@ describe('podRequests', () => {
     expect(podRequests({ spec: { containers, overhead: { memory: '1Mi' } } })).toEqual({ cpu: '1500m', memory: '1Mi' });
     expect(podRequests({})).toEqual({});
     expect(() => podRequests(null as never)).toThrow('pod');
+  });
+});
+
+describe('resources of a running pod whose cgroup is known', () => {
+  const podLevel = { requests: { cpu: '50m', memory: '50Mi' }, limits: { cpu: '100m', memory: '100Mi' } };
+  const before = { requests: { cpu: '3', memory: '3Gi' }, limits: { cpu: '4', memory: '4Gi', 'example.com/gpu': '1' } };
+  const cgroup = { requests: { cpu: '1' }, limits: { cpu: '2', memory: '2Gi' } };
+
+  /** Each expectation is what the kubelet v1.37.1 gives. */
+  it.each<[string, PodSpec, ResourceRequirementsInput, PodStatusInput, ResourceRequirementsInput]>([
+    [
+      'are those of the cgroup, and the memory that its containers request',
+      { containers: [container('a', podLevel), container('b', podLevel)] },
+      cgroup,
+      {},
+      { requests: { cpu: '1', memory: '100Mi' }, limits: { cpu: '2', memory: '2Gi' } },
+    ],
+    [
+      'have the memory request of the pod, without the overhead',
+      { containers: [container('a', {})], resources: podLevel, overhead: { memory: '1Mi' } },
+      cgroup,
+      {},
+      { requests: { cpu: '1', memory: '50Mi' }, limits: { cpu: '2', memory: '2Gi' } },
+    ],
+    [
+      'stay those of the previous status where the cgroup is not known',
+      { containers: [container('a', podLevel)] },
+      {},
+      { phase: 'Running', resources: before },
+      { requests: { cpu: '3', memory: '50Mi' }, limits: { cpu: '4', memory: '4Gi' } },
+    ],
+    [
+      'are the pod-level ones where the cgroup is not known and the pod was not running before',
+      { containers: [container('a', podLevel)], resources: { limits: { cpu: '1' } } },
+      {},
+      { phase: 'Succeeded', resources: before },
+      { requests: { memory: '50Mi' }, limits: { cpu: '1' } },
+    ],
+    [
+      'are those allocated where the kernel gives its minimum',
+      { containers: [], resources: { requests: { cpu: '1m' }, limits: { cpu: '5m' } } },
+      { requests: { cpu: '2m' }, limits: { cpu: '10m' } },
+      {},
+      { requests: { cpu: '1m' }, limits: { cpu: '5m' } },
+    ],
+    ['are none of a pod that has none', { containers: [] }, { requests: { cpu: '2m' } }, {}, {}],
+    ['are no others that the cgroup may have', { containers: [] }, { limits: { 'example.com/gpu': '1' } }, {}, {}],
+  ])('%s', (_, spec, resources, previous, expected) => {
+    const status = generateAPIPodStatus(
+      { spec, status: { phase: 'Running' } },
+      { containerStatuses: [], resources, previous },
+    );
+    expect(status.resources).toEqual(expected);
+    expect(status.allocatedResources).toEqual(podStatusResources(spec).allocatedResources);
+  });
+
+  it('follow from the spec until the API server shows the pod as Running', () => {
+    const spec = { containers: [container('a', podLevel)] };
+    for (const status of [{}, { phase: 'Pending' }, { phase: 'Failed' }])
+      expect(generateAPIPodStatus({ spec, status }, { containerStatuses: [], resources: cgroup }).resources).toEqual(
+        podLevel,
+      );
   });
 });
