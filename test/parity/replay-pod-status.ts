@@ -95,16 +95,9 @@ function resultsOf(
   };
 }
 
-/**
- * The kubelet's status, except for a deliberate difference of docs/parity.md: reported addresses stay
- * while the sandbox shows none.
- * Some rows have a condition twice, which no API server has. In canonical form the last one stays.
- */
-function expectedStatus({ status, pod, previous, podIPs }: PodStatusRow): PodStatus {
-  const reported = [previous?.podIPs, pod.status?.podIPs].find((list) => (list ?? []).length > 0);
-  const keepsIPs = podIPs.length === 0 && reported != null && !pod.spec?.hostNetwork;
-  const ips = keepsIPs ? { podIP: reported[0]!.ip, podIPs: reported } : {};
-  return canonicalPodStatus({ ...status, ...ips }, { strict: true });
+/** Some rows have a condition twice, which no API server has. In canonical form the last one stays. */
+function expectedStatus({ status }: PodStatusRow): PodStatus {
+  return canonicalPodStatus(status, { strict: true });
 }
 
 /** Removes the state other than `terminated` from a lastState with two states, which only the kubelet produces. */

@@ -82,7 +82,7 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
     ephemeralContainerStatuses,
     phase,
     sandboxes: runtimeStatus.sandboxes,
-    podIPs: runtimeStatus.ips,
+    podIPs: runtimeStatus.ips ?? [],
     runtimeContainers,
   });
 }

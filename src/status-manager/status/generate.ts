@@ -36,7 +36,7 @@ export interface ObservedPod {
   readonly ephemeralContainerStatuses?: readonly ContainerStatusInput[] | undefined;
   /** The pod's sandboxes, newest first. Default: none, so that PodReadyToStartContainers is False. */
   readonly sandboxes?: readonly PodSandbox[] | undefined;
-  /** The pod's addresses, as assigned by the network. Default: the last reported ones. */
+  /** The pod's addresses, as assigned by the network; empty if it has none any more. Default: the last reported ones. */
   readonly podIPs?: readonly string[] | undefined;
   /** The node's addresses, primary first; only the first two are used. Default: the last reported ones. */
   readonly hostIPs?: readonly string[] | undefined;
@@ -93,11 +93,11 @@ export interface ObservedPod {
  * Generates a complete pod status for `setPodStatus` from an agent's observations: phase, conditions,
  * addresses, QoS class and resources, as the kubelet derives them. Never leaves a terminal phase that
  * was reported. Conditions have no times and there is no startTime: `setPodStatus` adds them. Always
- * includes qosClass, and the pod's addresses once they are known: a status without them would always
- * differ from the API server's. Source: kubelet `generateAPIPodStatus`.
+ * includes qosClass. Source: kubelet `generateAPIPodStatus`.
  *
- * `allocatedResources` follow from the spec of the given pod, and so do `resources` unless the pod is running. API servers before v1.37
- * do not store them; the manager notices that and omits them (`sync/dropped-members.ts`).
+ * `allocatedResources` follow from the spec of the given pod, and so do `resources` unless the pod is
+ * running. API servers before v1.37 do not store them; the manager notices that and omits them
+ * (`sync/dropped-members.ts`).
  *
  * Divergence: the kubelet reads `resources` of a running pod from its cgroup; here they also follow from the
  * spec if the caller does not know the cgroup.
@@ -132,7 +132,7 @@ export function generateAPIPodStatus(pod: Pod, observed: ObservedPod): PodStatus
     ...statusIPs({
       pod,
       earlier: [previous, apiStatus],
-      podIPs: observed.podIPs ?? [],
+      podIPs: observed.podIPs,
       hostIPs: observed.hostIPs ?? [],
     }),
     qosClass: apiStatus.qosClass || computePodQOS(pod),

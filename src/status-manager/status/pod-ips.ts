@@ -6,7 +6,8 @@ interface KnownIPs {
   readonly pod: Pod;
   /** Sources of addresses that are not observed now, best first. */
   readonly earlier: readonly PodStatusInput[];
-  readonly podIPs: readonly string[];
+  /** Empty if the pod has none; undefined if they are not observed. */
+  readonly podIPs: readonly string[] | undefined;
   readonly hostIPs: readonly string[];
 }
 
@@ -23,16 +24,13 @@ interface PodStatusIPs {
  * the order of the node's families. A pod in the node's network has the addresses that the runtime
  * reports for it, otherwise the node's, plus the node's second family. Text that is not an IP address
  * is ignored: a sandbox may not have one yet, and the API server would refuse the status.
- *
- * Divergence: reported addresses stay until others are observed. The API server does not let a status
- * update remove them, so the kubelet tries to remove them in every full batch.
  * Source: kubelet `generateAPIPodStatus`, `sortPodIPs`.
  */
 export function statusIPs({ pod, earlier, ...seen }: KnownIPs): PodStatusIPs {
   const seenHostIPs = canonicalIPs(seen.hostIPs);
   const hostIPs = onePerFamily(firstNonEmpty([seenHostIPs, ...earlier.map(hostIPsOf)]));
-  const newPodIPs = primaryFamilyFirst(onePerFamily(canonicalIPs(seen.podIPs)), hostIPs[0]);
-  const earlierPodIPs = earlier.map(podIPsOf).map(onePerFamily);
+  const newPodIPs = primaryFamilyFirst(onePerFamily(canonicalIPs(seen.podIPs ?? [])), hostIPs[0]);
+  const earlierPodIPs = seen.podIPs === undefined ? earlier.map(podIPsOf).map(onePerFamily) : [];
   const podIPs = pod.spec?.hostNetwork
     ? withSecondFamily(
         firstNonEmpty([newPodIPs, seenHostIPs.slice(0, 1), ...earlierPodIPs, hostIPs.slice(0, 1)]),

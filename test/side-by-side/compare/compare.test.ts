@@ -95,14 +95,9 @@ describe('declared differences', () => {
 
   it('a declared difference covers only the paths it declares', () => {
     const of = (phase: string, more = {}) => recording(status(phase, more));
-    const podIP = '1.1.1.1';
-    expect(compareRecordings(of('Running'), of('Running', { podIP }))[0]?.declared).toBeDefined();
-    expect(compareRecordings(of('Running'), of('Failed', { podIP }))[0]?.declared).toBeUndefined();
-  });
-
-  it('an address that the kubelet shows is not declared', () => {
-    const of = (podIP: string) => recording(status('Running', { podIP }));
-    expect(compareRecordings(of('1.1.1.1'), of('2.2.2.2'))[0]?.declared).toBeUndefined();
+    const resources = { limits: { cpu: '1' } };
+    expect(compareRecordings(of('Failed'), of('Failed', { resources }))[0]?.declared).toBeDefined();
+    expect(compareRecordings(of('Succeeded'), of('Failed', { resources }))[0]?.declared).toBeUndefined();
   });
 
   it('resources are declared once the pod has ended, and the kubelet shows none', () => {

@@ -33,12 +33,6 @@ export const declarations: readonly Declaration[] = [
     step: ({ status }) => ['Succeeded', 'Failed'].includes(status?.phase),
   },
   {
-    reason: 'Addresses stay when the sandbox has been removed (kubelet: generateAPIPodStatus; docs/parity.md).',
-    in: 'statuses',
-    paths: /^status\.podIPs?\b/,
-    absentInKubelet: true,
-  },
-  {
     reason:
       'Housekeeping in the kubelet drops the status of a static pod that no source has, also while its worker ends it; the agent shows how it ended (kubelet: removeOrphanedPodStatuses; docs/parity.md).',
     shapes: /^static-pod(-changed)?$/,

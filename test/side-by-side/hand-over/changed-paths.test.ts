@@ -12,7 +12,7 @@ describe('changedPaths', () => {
   });
 
   it('leaves out what the shapes mask and declare', () => {
-    const theirs = { resources: { limits: { memory: '9007199254740988Ki' } }, podIP: '10.0.0.1' };
+    const theirs = { resources: { limits: { memory: '9007199254740988Ki' } } };
     expect(changedPaths({}, 'agent', pod(theirs), [pod({ resources: {} })])).toEqual([]);
     const requests = { resources: { requests: { cpu: '1' } } };
     expect(changedPaths({}, 'agent', pod({}), [pod(requests)])).toEqual([]);

@@ -41,6 +41,9 @@ const startFailure = /^containerStatuses\[app\]\.state\.waiting\./;
 /** The next agent completes the status: `SyncTerminatedPod` of the kubelet. Why the pod was rejected stays. */
 const rejected = /^(?!(phase|reason|message|qosClass|startTime)$)/;
 
+/** The addresses of a pod without a ready sandbox are in the memory of an agent: `getPodIPs` of the kubelet. */
+const addresses = /^podIPs?\b/;
+
 export const handOverPods: readonly HandOverPod[] = [
   { name: 'runs', spec: { containers: [app(forever)] }, isThere: ready },
   {
@@ -89,12 +92,23 @@ export const handOverPods: readonly HandOverPod[] = [
     isThere: state('containerStatuses', ({ restartCount }) => restartCount > 0),
     changes: backOff,
   },
-  { name: 'succeeded', spec: { ...never, containers: [app('sleep 1')] }, isThere: phase('Succeeded') },
-  { name: 'failed', spec: { ...never, containers: [app('sleep 1; exit 3')] }, isThere: phase('Failed') },
+  {
+    name: 'succeeded',
+    spec: { ...never, containers: [app('sleep 1')] },
+    isThere: phase('Succeeded'),
+    changes: addresses,
+  },
+  {
+    name: 'failed',
+    spec: { ...never, containers: [app('sleep 1; exit 3')] },
+    isThere: phase('Failed'),
+    changes: addresses,
+  },
   {
     name: 'past-deadline',
     spec: { activeDeadlineSeconds: 1, containers: [app(forever)] },
     isThere: phase('Failed'),
+    changes: addresses,
   },
   {
     name: 'image-name-invalid',

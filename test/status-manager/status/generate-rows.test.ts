@@ -80,11 +80,8 @@ function derive(row: Row, initContainerStatuses: readonly ContainerStatusInput[]
   });
 }
 
-/** Divergence: addresses once reported stay while the runtime reports none; see `statusIPs`. */
-function expectedStatus({ status, pod, previous, podIPs }: Row): PodStatus {
-  const reported = [previous?.podIPs, pod.status?.podIPs].find((list) => (list ?? []).length > 0);
-  if (podIPs.length > 0 || reported == null || pod.spec?.hostNetwork) return canonical(status);
-  return canonical({ ...status, podIP: reported[0]!.ip, podIPs: reported });
+function expectedStatus({ status }: Row): PodStatus {
+  return canonical(status);
 }
 
 function canonical(status: PodStatusInput): PodStatus {
