@@ -1,6 +1,7 @@
 import { quantityValue } from '../kube/quantity.ts';
 import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
+import { podRequests } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import type { RunnableContainer } from './pod-spec.ts';
@@ -52,7 +53,7 @@ export function containerLinuxResources(
 ): CRIRequest<'LinuxContainerResources'> {
   const podLimits = pod.spec?.resources?.limits;
   const cpuLimit = resources.limits?.['cpu'] ?? podLimits?.['cpu'];
-  const cpuRequest = resources.requests?.['cpu'] ?? resources.limits?.['cpu'];
+  const cpuRequest = resources.requests?.['cpu'] ?? cpuLimit;
   const memoryLimit = resources.limits?.['memory'] ?? podLimits?.['memory'];
   return {
     cpu_shares: milliCPUToShares(milliCPUOf(cpuRequest)),
@@ -115,15 +116,27 @@ export function containerOOMScoreAdjust(
   if (qos === 'BestEffort') return besteffortOOMScoreAdj;
   const adjust = (requested: number): number =>
     besteffortOOMScoreAdj - Math.trunc((besteffortOOMScoreAdj * requested) / memoryBytes);
-  let result = adjust(bytesOf(resources.requests?.['memory']));
+  const share = remainingPodMemoryRequest(pod);
+  let result = adjust(bytesOf(resources.requests?.['memory']) + share);
   const isSidecar =
     isRestartableInitContainer(container) && pod.spec?.initContainers?.some(({ name }) => name === container.name);
   if (isSidecar === true) {
     const requests = (pod.spec?.containers ?? []).map((main) => bytesOf(main.resources?.requests?.['memory']));
-    result = Math.min(result, adjust(Math.min(...requests)));
+    result = Math.min(result, adjust(Math.min(...requests) + share));
   }
   // Burstable stays between the other two classes.
   return Math.min(besteffortOOMScoreAdj - 1, Math.max(1000 + guaranteedOOMScoreAdj, result));
+}
+
+/**
+ * The bytes that each container gets of the pod-level request that no container requests. Source: kubelet
+ * `remainingPodMemReqPerContainer`.
+ */
+function remainingPodMemoryRequest({ spec }: Pod): number {
+  const { containers, initContainers } = spec ?? {};
+  const ofContainers = bytesOf(podRequests({ spec: { containers, initContainers } })['memory']);
+  const remaining = Math.max(0, bytesOf(spec?.resources?.requests?.['memory']) - ofContainers);
+  return remaining === 0 ? 0 : Math.trunc(remaining / ((containers ?? []).length + (initContainers ?? []).length));
 }
 
 /**

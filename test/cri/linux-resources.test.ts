@@ -61,6 +61,10 @@ describe('containerLinuxResources', () => {
     });
   });
 
+  it('have the shares of the CPU limit of the pod when the container has neither request nor limit', () => {
+    expect(of({}, { resources: { limits: { cpu: '2' } } })).toMatchObject({ cpu_shares: 2048, cpu_quota: 200_000 });
+  });
+
   it('reset memory.high where there is cgroup v2', () => {
     const pod = podWith();
     const resources = containerLinuxResources(pod, appOf(pod), { ...machine, hasCgroup2: true });
@@ -83,6 +87,15 @@ describe('containerOOMScoreAdjust', () => {
   ])('of a container that is %s', (_, spec, resources, expected) => {
     const pod = podWith(spec, { resources });
     expect(containerOOMScoreAdjust(pod, appOf(pod), machine.memoryBytes)).toBe(expected);
+  });
+
+  it('counts an equal share of the pod-level request that no container requests', () => {
+    const more = { name: 'more', resources: memory('1Gi') };
+    const pod = podWith({ resources: memory('4Gi'), initContainers: [more] }, { resources: memory('1Gi') });
+    expect(containerOOMScoreAdjust(pod, appOf(pod), machine.memoryBytes)).toBe(750);
+    const sidecar = { name: 'proxy', restartPolicy: 'Always', resources: memory('1Mi') };
+    const withSidecar = podWith({ resources: memory('3Gi'), initContainers: [sidecar] }, { resources: memory('1Gi') });
+    expect(containerOOMScoreAdjust(withSidecar, sidecar, machine.memoryBytes)).toBe(801);
   });
 
   it('of a sidecar is at most that of the main container with the least memory', () => {
