@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
-import { totalmem } from 'node:os';
 import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { CRIClient } from './cri-client.ts';
 import { CRIRuntime } from './cri-runtime.ts';
+import { readMachineResources } from './machine-resources.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 
 /** Options of `createCRIRuntime`. */
@@ -94,7 +93,7 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       cgroupRoot,
       podPidsLimit,
       helper,
-      machine: { memoryBytes: totalmem(), hasCgroup2: existsSync('/sys/fs/cgroup/cgroup.controllers') },
+      machine: await readMachineResources(),
       clock: resolveClock(options.clock),
       logger,
     });

@@ -144,8 +144,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   /** Creates the pod's cgroup with the limits of the pod; without `cgroupRoot`, the runtime does, without limits. */
   async preparePod(pod: ValidPod): Promise<void> {
-    const { cgroupRoot, podPidsLimit, logger } = this.#settings;
-    if (cgroupRoot !== undefined) await ensurePodCgroup(pod, { cgroupRoot, podPidsLimit, logger });
+    const { cgroupRoot, podPidsLimit, machine, logger } = this.#settings;
+    if (cgroupRoot !== undefined) await ensurePodCgroup(pod, { cgroupRoot, cpus: machine.cpus, podPidsLimit, logger });
   }
 
   async updatePodResources(

@@ -9,7 +9,10 @@ import type { RunnableContainer } from './pod-spec.ts';
 /** The properties of the machine that resources depend on. */
 export interface MachineResources {
   readonly memoryBytes: number;
+  readonly cpus: number;
   readonly hasCgroup2: boolean;
+  /** Whether the swap of a cgroup can be limited. */
+  readonly hasSwapController: boolean;
 }
 
 const minShares = 2;
@@ -61,8 +64,18 @@ export function containerLinuxResources(
     cpu_quota: milliCPUToQuota(milliCPUOf(cpuLimit)),
     memory_limit_in_bytes: bytesOf(memoryLimit),
     oom_score_adj: containerOOMScoreAdjust(pod, container, machine.memoryBytes, resources),
+    ...(machine.hasCgroup2 && { unified: unifiedResources(machine) }),
+  };
+}
+
+/** What containers have of cgroup v2 alone. With cgroup v1, the kernel kills one process, and runtimes prevent swap. */
+function unifiedResources({ hasSwapController }: MachineResources): Readonly<Record<string, string>> {
+  return {
+    // Out of memory, all processes of the container are killed. kubelet: `singleProcessOOMKill`, which is false by default.
+    'memory.oom.group': '1',
+    ...(hasSwapController && { 'memory.swap.max': '0' }),
     // The kubelet resets memory.high, which an earlier configuration may have set.
-    ...(machine.hasCgroup2 && { unified: { 'memory.high': 'max' } }),
+    'memory.high': 'max',
   };
 }
 

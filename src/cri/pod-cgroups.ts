@@ -64,7 +64,7 @@ const controllers = ['cpu', 'memory', 'pids'];
  */
 export async function ensurePodCgroup(
   pod: ValidPod,
-  { cgroupRoot, logger, podPidsLimit, mountPoint = cgroupMountPoint }: NewPodCgroupOptions,
+  { cgroupRoot, cpus, logger, podPidsLimit, mountPoint = cgroupMountPoint }: NewPodCgroupOptions,
 ): Promise<void> {
   const cgroup = podCgroupParent(pod, cgroupRoot);
   const folders = await controllerFolders(mountPoint);
@@ -75,6 +75,8 @@ export async function ensurePodCgroup(
   }
   const { namespace, name, uid: podUID } = pod.metadata;
   try {
+    // The kernel's default share for all pods is that of one system service. kubelet: `enforceNodeAllocatableCgroups`.
+    if (cgroupRoot !== '/') await setLimits(cgroupRoot, { cpuShares: milliCPUToShares(cpus * 1000) }, mountPoint);
     const besteffort = join(cgroupRoot, 'besteffort');
     if (dirname(cgroup) === besteffort) await setLimits(besteffort, resourceConfigForPod(pod), mountPoint);
     await setLimits(cgroup, { ...resourceConfigForPod(pod), pidsLimit: podPidsLimit }, mountPoint);
@@ -158,6 +160,8 @@ interface PodCgroupOptions {
 }
 
 interface NewPodCgroupOptions extends PodCgroupOptions {
+  /** Of this machine. */
+  readonly cpus: number;
   readonly logger: Logger;
   /** How many processes a pod may have. Default: no limit. */
   readonly podPidsLimit?: number | undefined;

@@ -10,7 +10,7 @@ import {
 import { appOf, podWith } from './pods.ts';
 
 const gibibyte = 2 ** 30;
-const machine = { memoryBytes: 10 * gibibyte, hasCgroup2: false };
+const machine = { memoryBytes: 10 * gibibyte, cpus: 4, hasCgroup2: false, hasSwapController: false };
 
 describe('milliCPUToShares', () => {
   it.each([
@@ -65,10 +65,17 @@ describe('containerLinuxResources', () => {
     expect(of({}, { resources: { limits: { cpu: '2' } } })).toMatchObject({ cpu_shares: 2048, cpu_quota: 200_000 });
   });
 
-  it('reset memory.high where there is cgroup v2', () => {
+  it.each([
+    ['are killed as a whole when out of memory, and not throttled: cgroup v2', { hasCgroup2: true }, {}],
+    ['have no swap: cgroup v2', { hasCgroup2: true, hasSwapController: true }, { 'memory.swap.max': '0' }],
+  ])('%s', (_title, features, more) => {
     const pod = podWith();
-    const resources = containerLinuxResources(pod, appOf(pod), { ...machine, hasCgroup2: true });
-    expect(resources.unified).toEqual({ 'memory.high': 'max' });
+    const { unified } = containerLinuxResources(pod, appOf(pod), { ...machine, ...features });
+    expect(unified).toEqual({ 'memory.oom.group': '1', 'memory.high': 'max', ...more });
+  });
+
+  it('have nothing of cgroup v2 where there is cgroup v1', () => {
+    expect(of({})).not.toHaveProperty('unified');
   });
 });
 

@@ -47,7 +47,7 @@ function cgroup1() {
   for (const name of ['cpu', 'memory', 'pids', 'freezer']) mkdirSync(join(mountPoint, name));
   const read = (file: string) => readFileSync(join(mountPoint, file.split('.')[0]!, cgroup, file), 'utf8');
   return {
-    options: { cgroupRoot: '/kubepods', mountPoint, logger: silentLogger },
+    options: { cgroupRoot: '/kubepods', cpus: 4, mountPoint, logger: silentLogger },
     write: (file: string, text: string) => writeFileSync(join(mountPoint, file.split('.')[0]!, cgroup, file), text),
     limits: () => ['memory.limit_in_bytes', 'cpu.cfs_quota_us', 'cpu.shares'].map((file) => Number(read(file))),
     folders: () => ['cpu', 'memory', 'pids', 'freezer'].filter((name) => existsSync(join(mountPoint, name, cgroup))),
@@ -72,12 +72,12 @@ function cgroup2() {
     writeFileSync(join(parent, 'cgroup.controllers'), 'cpuset cpu io memory pids');
   }
   const write = (file: string, text: string) => writeFileSync(join(mountPoint, cgroup, file), text);
-  return { mountPoint, parents, write, options: { cgroupRoot: '/kubepods', mountPoint, logger: silentLogger } };
+  return { mountPoint, parents, write, options: { cgroupRoot: '/kubepods', cpus: 4, mountPoint, logger: silentLogger } };
 }
 
 it('creates the cgroup of a pod with its limits and gives it its controllers: cgroup 2', async () => {
-  const { mountPoint, parents } = cgroup2();
-  await ensurePodCgroup(limited('200m', '64Mi'), { cgroupRoot: '/kubepods', mountPoint, logger: silentLogger });
+  const { mountPoint, parents, options } = cgroup2();
+  await ensurePodCgroup(limited('200m', '64Mi'), options);
   const read = (...path: string[]) => readFileSync(join(...path), 'utf8');
   expect(parents.map((parent) => read(parent, 'cgroup.subtree_control'))).toEqual(Array(3).fill('+cpu +memory +pids'));
   const files = ['memory.max', 'cpu.max', 'cpu.weight'];
@@ -140,6 +140,18 @@ describe('the resources of a pod are those of its cgroup', () => {
     mkdirSync(file);
     expect(() => podCgroupResources(limited('200m', '64Mi'), options)).toThrow('EISDIR');
   });
+});
+
+it('all pods together have the share of cpu of the machine', async () => {
+  const { options } = cgroup1();
+  await ensurePodCgroup(podWith(), options);
+  expect(readFileSync(join(options.mountPoint, 'cpu/kubepods/cpu.shares'), 'utf8')).toBe('4096');
+});
+
+it('the root cgroup, which has no limits, is not written', async () => {
+  const { options } = cgroup1();
+  await ensurePodCgroup(podWith(), { ...options, cgroupRoot: '/' });
+  expect(existsSync(join(options.mountPoint, 'cpu/cpu.shares'))).toBe(false);
 });
 
 it('a besteffort pod has the least share of cpu, and so have all together', async () => {

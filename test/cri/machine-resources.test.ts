@@ -1,0 +1,38 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { cgroupFeatures } from '../../src/cri/machine-resources.ts';
+import { TestDirectories } from '../support/directories.ts';
+
+const directories = new TestDirectories();
+afterEach(() => directories.removeAll());
+
+const own = 'system.slice/agent.service';
+
+/** A folder that looks like a mounted cgroup file system, and a file that looks like /proc/self/cgroup. */
+function cgroups(files: readonly string[], selfCgroup: string) {
+  const mountPoint = directories.create();
+  mkdirSync(join(mountPoint, own), { recursive: true });
+  for (const file of files) writeFileSync(join(mountPoint, file), '');
+  const ownCgroupFile = join(directories.create(), 'cgroup');
+  writeFileSync(ownCgroupFile, selfCgroup);
+  return { mountPoint, ownCgroupFile };
+}
+
+it.each([
+  ['cgroup v1', [], '12:memory:/system.slice/agent.service\n0::/\n', false, false],
+  ['cgroup v2', ['cgroup.controllers', `${own}/memory.max`], `0::/${own}\n`, true, false],
+  ['cgroup v2 with swap', ['cgroup.controllers', `${own}/memory.swap.max`], `0::/${own}\n`, true, true],
+  ['cgroup v2, own cgroup unknown', ['cgroup.controllers'], '', true, false],
+])('knows what a cgroup can limit: %s', async (_name, files, selfCgroup, hasCgroup2, hasSwapController) => {
+  const { mountPoint, ownCgroupFile } = cgroups(files, selfCgroup);
+  expect(await cgroupFeatures(mountPoint, ownCgroupFile)).toEqual({ hasCgroup2, hasSwapController });
+});
+
+it('a machine whose own cgroup cannot be read has no swap controller', async () => {
+  const mountPoint = directories.create();
+  expect(await cgroupFeatures(mountPoint, join(mountPoint, 'missing'))).toEqual({
+    hasCgroup2: false,
+    hasSwapController: false,
+  });
+});
