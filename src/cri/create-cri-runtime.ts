@@ -2,6 +2,7 @@ import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
+import { requireCgroupDriver } from './cgroup-driver.ts';
 import { CRIClient } from './cri-client.ts';
 import { CRIRuntime } from './cri-runtime.ts';
 import { readMachineResources } from './machine-resources.ts';
@@ -26,8 +27,8 @@ export interface CRIRuntimeOptions {
   readonly containerLogMaxFiles?: number | undefined;
   /**
    * The cgroup of all pods, if the runtime uses cgroupfs; the cgroup of each pod in it has the limits of the pod. A
-   * kubelet on the same machine kills what it does not know in its own, `/kubepods`. Default, and with the systemd
-   * driver: the runtime decides, and only containers have limits.
+   * kubelet on the same machine kills what it does not know in its own, `/kubepods`. Default: the runtime decides, and
+   * only containers have limits. The systemd driver of CRI-O works only with the default, that of containerd never.
    */
   readonly cgroupRoot?: string | undefined;
   /** How many processes a pod may have. Needs `cgroupRoot`. Default: no limit. kubelet: `podPidsLimit`. */
@@ -42,7 +43,7 @@ export interface CRIRuntimeOptions {
  * Connects to a container runtime that implements the CRI, version 1, for example containerd or CRI-O. Needs the
  * packages `@grpc/grpc-js` and `protobufjs`, and usually root. Call `close()` after the agent has stopped.
  *
- * Rejects if the runtime does not respond.
+ * Rejects if the runtime does not respond, or if its cgroup driver is not supported.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example
@@ -82,7 +83,10 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
   const logger = resolveLogger(options.logger);
   const client = new CRIClient(endpoint);
   try {
-    const { runtime_name: runtimeName } = await client.call('Version', {});
+    const { runtime_name: runtimeName } = await client.call('Version', {}).catch((cause: Error) => {
+      throw new Error(`The container runtime at ${endpoint} does not respond: ${cause.message}`, { cause });
+    });
+    await requireCgroupDriver(client, { endpoint, runtimeName, cgroupRoot });
     return new CRIRuntime({
       client,
       runtimeName,
@@ -97,8 +101,8 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       clock: resolveClock(options.clock),
       logger,
     });
-  } catch (cause) {
+  } catch (error) {
     client.close();
-    throw new Error(`The container runtime at ${endpoint} does not respond: ${(cause as Error).message}`, { cause });
+    throw error;
   }
 }

@@ -5,6 +5,7 @@
  */
 
 export const criEnums = {
+  CgroupDriver: { SYSTEMD: 0, CGROUPFS: 1 },
   ContainerEventType: {
     CONTAINER_CREATED_EVENT: 0,
     CONTAINER_STARTED_EVENT: 1,
@@ -99,6 +100,7 @@ export const criMessages = {
   StatusRequest: { verbose: [1, 'bool'] },
   StatusResponse: {
     status: [1, 'RuntimeStatus'],
+    info: [2, 'map string'],
     runtime_handlers: [3, 'repeated RuntimeHandler'],
     features: [4, 'RuntimeFeatures'],
   },
@@ -107,6 +109,9 @@ export const criMessages = {
   RuntimeHandler: { name: [1, 'string'], features: [2, 'RuntimeHandlerFeatures'] },
   RuntimeHandlerFeatures: { recursive_read_only_mounts: [1, 'bool'], user_namespaces: [2, 'bool'] },
   RuntimeFeatures: { supplemental_groups_policy: [1, 'bool'] },
+  RuntimeConfigRequest: {},
+  RuntimeConfigResponse: { linux: [1, 'LinuxRuntimeConfiguration'] },
+  LinuxRuntimeConfiguration: { cgroup_driver: [1, 'CgroupDriver'] },
   RunPodSandboxRequest: { config: [1, 'PodSandboxConfig'], runtime_handler: [2, 'string'] },
   RunPodSandboxResponse: { pod_sandbox_id: [1, 'string'] },
   StopPodSandboxRequest: { pod_sandbox_id: [1, 'string'] },
@@ -472,6 +477,7 @@ export const criMessages = {
 export const criMethods = {
   Version: ['RuntimeService', 'VersionRequest', 'VersionResponse'],
   Status: ['RuntimeService', 'StatusRequest', 'StatusResponse'],
+  RuntimeConfig: ['RuntimeService', 'RuntimeConfigRequest', 'RuntimeConfigResponse'],
   RunPodSandbox: ['RuntimeService', 'RunPodSandboxRequest', 'RunPodSandboxResponse'],
   StopPodSandbox: ['RuntimeService', 'StopPodSandboxRequest', 'StopPodSandboxResponse'],
   RemovePodSandbox: ['RuntimeService', 'RemovePodSandboxRequest', 'RemovePodSandboxResponse'],

@@ -1,6 +1,10 @@
+import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { criEnums, criMessages } from '../../src/cri/cri-messages.ts';
+import { createCodecs } from '../../src/cri/message-codec.ts';
+import { TestDirectories } from '../support/directories.ts';
 import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-cri-runtime.ts';
 import type { RuntimeHelper } from '../../src/agent/runtime-helper/runtime-helper.ts';
 
@@ -12,6 +16,46 @@ const helper: RuntimeHelper = {
   pullCredentials: async () => [],
 };
 const endpoint = `unix://${join(tmpdir(), 'no-such-runtime.sock')}`;
+
+const directories = new TestDirectories();
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.forceShutdown();
+  directories.removeAll();
+});
+
+/** The endpoint of a containerd with this cgroup driver. */
+async function serveContainerd(driver: keyof typeof criEnums.CgroupDriver): Promise<string> {
+  const codecs = createCodecs(criMessages, criEnums);
+  const method = (name: string, encode: (message: object) => Buffer) => ({
+    path: `/runtime.v1.RuntimeService/${name}`,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (bytes: Buffer) => bytes,
+    requestDeserialize: (bytes: Buffer) => bytes,
+    responseSerialize: encode,
+    responseDeserialize: (bytes: Buffer) => bytes,
+  });
+  const server = new Server();
+  servers.push(server);
+  server.addService(
+    {
+      Version: method('Version', codecs.VersionResponse.encode),
+      RuntimeConfig: method('RuntimeConfig', codecs.RuntimeConfigResponse.encode),
+    },
+    {
+      Version: (_call: unknown, respond: (error: null, response: object) => void) =>
+        respond(null, { runtime_name: 'containerd' }),
+      RuntimeConfig: (_call: unknown, respond: (error: null, response: object) => void) =>
+        respond(null, { linux: { cgroup_driver: driver } }),
+    },
+  );
+  const socket = `unix://${join(directories.create(), 'containerd.sock')}`;
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(socket, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve()));
+  });
+  return socket;
+}
 
 describe('createCRIRuntime', () => {
   it.each<[string, Partial<CRIRuntimeOptions>]>([
@@ -33,5 +77,12 @@ describe('createCRIRuntime', () => {
     await expect(createCRIRuntime({ endpoint, helper })).rejects.toThrow(
       `The container runtime at ${endpoint} does not`,
     );
+  });
+
+  it('refuses a containerd with the systemd cgroup driver, and accepts one with cgroupfs', async () => {
+    const systemd = await serveContainerd('SYSTEMD');
+    await expect(createCRIRuntime({ endpoint: systemd, helper })).rejects.toThrow(/systemd cgroup driver/);
+    const runtime = await createCRIRuntime({ endpoint: await serveContainerd('CGROUPFS'), helper });
+    runtime.close();
   });
 });
