@@ -72,7 +72,12 @@ function cgroup2() {
     writeFileSync(join(parent, 'cgroup.controllers'), 'cpuset cpu io memory pids');
   }
   const write = (file: string, text: string) => writeFileSync(join(mountPoint, cgroup, file), text);
-  return { mountPoint, parents, write, options: { cgroupRoot: '/kubepods', cpus: 4, mountPoint, logger: silentLogger } };
+  return {
+    mountPoint,
+    parents,
+    write,
+    options: { cgroupRoot: '/kubepods', cpus: 4, mountPoint, logger: silentLogger },
+  };
 }
 
 it('creates the cgroup of a pod with its limits and gives it its controllers: cgroup 2', async () => {
