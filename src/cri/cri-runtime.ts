@@ -177,6 +177,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return id;
   }
 
+  async podSandboxStatus(id: string, { signal }: CallOptions = {}): Promise<RuntimeSandboxStatus> {
+    const { status } = await withGoMessage(this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal }));
+    if (!status) throw new Error(`The runtime returned no status of sandbox ${id}`);
+    return this.#rememberSandbox(status);
+  }
+
   async stopPodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
     const call = this.#client.call('StopPodSandbox', { pod_sandbox_id: id }, { signal });
     await this.#expectEvent('stopped', id, ignoreNotFound(call));
@@ -419,10 +425,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const response = await undefinedIfNotFound(
       this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal }),
     );
-    if (!response?.status) return undefined;
-    const status = toRuntimeSandboxStatus(response.status);
-    // If the state has changed since the list, the next list reads the status again.
-    if (response.status.state === state) this.#sandboxes.set(id, { state, status });
+    return response?.status ? this.#rememberSandbox(response.status) : undefined;
+  }
+
+  #rememberSandbox(criStatus: CRIMessage<'PodSandboxStatus'>): RuntimeSandboxStatus {
+    const status = toRuntimeSandboxStatus(criStatus);
+    this.#sandboxes.set(criStatus.id, { state: criStatus.state, status });
     return status;
   }
 

@@ -50,6 +50,7 @@ describe('boundedRuntime', () => {
     ['runPodSandbox', null, 'Expected `runPodSandbox()` of the runtime to be a string, got null'],
     ['pullImage', {}, 'Expected `pullImage()` of the runtime to be a string or { imageRef, sizeBytes }, got object'],
     ['imageRef', 42, 'Expected `imageRef()` of the runtime to be a string, got number'],
+    ['podSandboxStatus', {}, 'Expected `podSandboxStatus()` of the runtime to be { id, ready }, got object'],
     ['podResources', 42, 'Expected `podResources()` of the runtime to be { requests, limits }, got number'],
     [
       'podResources',

@@ -77,6 +77,7 @@ const otherOptionalMethods = [
   'preparePod',
   'updatePodResources',
   'podResources',
+  'podSandboxStatus',
   'listImages',
   'removeImage',
   'imageFsStats',

@@ -9,7 +9,7 @@ import type { PodActions } from '../actions/pod-actions.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
+import { podStatusFromRuntime, sandboxIPs } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { ContainerStarter, type StartRequest } from './container-starter.ts';
 import type { HandlerRunner } from './handler-runner.ts';
@@ -173,7 +173,9 @@ export class RuntimeManager {
       const sandboxID = await step('FailedCreatePodSandBox', 'Failed to create pod sandbox', () =>
         runtime.runPodSandbox!({ pod, attempt }),
       );
-      const ips = await step('FailedStatusPodSandBox', 'Unable to get pod sandbox status', () => this.#podIPs(pod));
+      const ips = await step('FailedStatusPodSandBox', 'Unable to get pod sandbox status', () =>
+        this.#podIPs(pod, sandboxID),
+      );
       return { ...target, sandboxID, ips };
     } catch (thrown) {
       return { ...target, failure: thrown as SyncActionError };
@@ -181,9 +183,10 @@ export class RuntimeManager {
   }
 
   /** The addresses of the sandbox that was just created. Source: kuberuntime `determinePodSandboxIPs`. */
-  async #podIPs(pod: ValidPod): Promise<readonly string[] | undefined> {
+  async #podIPs(pod: ValidPod, sandboxID: string): Promise<readonly string[] | undefined> {
     if (pod.spec?.hostNetwork === true) return undefined;
     const { runtime } = this.#options;
+    if (runtime.podSandboxStatus !== undefined) return sandboxIPs(await runtime.podSandboxStatus(sandboxID));
     return podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid), runtime).ips;
   }
 

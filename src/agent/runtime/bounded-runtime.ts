@@ -11,6 +11,7 @@ import {
   requirePodStats,
   requirePulledImage,
   requireResources,
+  requireSandboxStatus,
   requireStatus,
 } from './require-runtime-result.ts';
 
@@ -105,6 +106,10 @@ export function boundedRuntime(
     ...(runtime.runPodSandbox && {
       runPodSandbox: (config, { signal } = {}) =>
         bounded('runPodSandbox', 2 * ms, signal, (o) => runtime.runPodSandbox!(config, o), requireID('runPodSandbox')),
+    }),
+    ...(runtime.podSandboxStatus && {
+      podSandboxStatus: (id, { signal } = {}) =>
+        bounded('podSandboxStatus', ms, signal, (o) => runtime.podSandboxStatus!(id, o), requireSandboxStatus),
     }),
     ...(runtime.stopPodSandbox && {
       stopPodSandbox: (id, { signal } = {}) =>

@@ -135,6 +135,11 @@ export interface ContainerRuntime {
   podResources?(pod: ValidPod, options?: CallOptions): Promise<ResourceRequirementsInput | undefined>;
   /** Resolves with the sandbox's ID when it is ready. */
   runPodSandbox?(config: PodSandboxConfig, options?: CallOptions): Promise<string>;
+  /**
+   * The status of one sandbox, called for its addresses when it has been created. Rejects if the sandbox does not exist.
+   * Without this method, they are read with `getPod`. Source: CRI `PodSandboxStatus`.
+   */
+  podSandboxStatus?(sandboxID: string, options?: CallOptions): Promise<RuntimeSandboxStatus>;
   /** Kills the containers that still run in the sandbox, and releases its network. */
   stopPodSandbox?(sandboxID: string, options?: CallOptions): Promise<void>;
   /** Removes the sandbox and the containers in it. */

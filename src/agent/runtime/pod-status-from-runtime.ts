@@ -10,7 +10,7 @@ function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean
 /**
  * The runtime status of a pod, newest first. In a runtime without sandboxes, each pod is treated as if
  * it had one that is ready and matches its spec, with the ID `''`.
- * Source: kubelet `GetPodStatus`, `determinePodSandboxIPs`.
+ * Source: kubelet `GetPodStatus`.
  *
  * Divergence: the newest run or sandbox is the one with the highest `attempt`. The kubelet sorts by creation time, so
  * after the wall clock is set back it considers a new container old, and starts a duplicate beside it.
@@ -44,8 +44,9 @@ function byAttempt(a: { readonly attempt?: number | undefined }, b: { readonly a
   return (b.attempt ?? 0) - (a.attempt ?? 0);
 }
 
-function sandboxIPs(newest: RuntimeSandboxStatus | undefined): readonly string[] {
-  if (newest?.ready !== true || newest.network == null) return [];
-  const { ip, additionalIPs = [] } = newest.network;
+/** The addresses of a sandbox that is ready, the primary one first. Source: kubelet `determinePodSandboxIPs`. */
+export function sandboxIPs(sandbox: RuntimeSandboxStatus | undefined): readonly string[] {
+  if (sandbox?.ready !== true || sandbox.network == null) return [];
+  const { ip, additionalIPs = [] } = sandbox.network;
   return ip ? [ip, ...additionalIPs] : additionalIPs;
 }

@@ -56,6 +56,12 @@ export function requireResources(value: unknown): ResourceRequirementsInput | un
   return value;
 }
 
+export function requireSandboxStatus<T>(value: T): T {
+  const { id, ready } = membersOf(value);
+  if (typeof id !== 'string' || typeof ready !== 'boolean') refuse('podSandboxStatus()', '{ id, ready }', value);
+  return value;
+}
+
 export function requireImages(value: unknown): readonly RuntimeImage[] {
   const isImage = (each: unknown): boolean => {
     const { id, sizeBytes, names } = membersOf(each);

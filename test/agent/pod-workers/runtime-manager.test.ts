@@ -332,6 +332,13 @@ describe('the configuration of a container', () => {
     expect(runtime.callsOf({ method: 'getPod' })).toEqual([]);
   });
 
+  it('has the addresses that podSandboxStatus shows, in a runtime with this method', async () => {
+    const podSandboxStatus = async (id: string) => ({ id, ready: true, network: { ip: '10.9.8.7' } });
+    Object.assign(runtime, { podSandboxStatus });
+    await sync(podOf({ containers: [container('foo1')] }));
+    expect(configs).toMatchObject([{ podIPs: ['10.9.8.7'] }]);
+  });
+
   it('has no addresses if the sandbox has none', async () => {
     const getPod = runtime.getPod.bind(runtime);
     runtime.getPod = async (uid, options) => {
