@@ -6,6 +6,8 @@ import { quietLogger } from '../quiet-logger.ts';
 import { nodeName } from './messages.ts';
 
 const addresses = ['127.0.0.1'];
+/** More than the default of 110, beyond which pods are refused. */
+const capacity = { pods: '250' };
 
 /** Starts an agent whose files are in this directory. The result stops it and kills its containers. */
 export async function startAgent(directory: string, client: KubeConfigObject): Promise<() => Promise<void>> {
@@ -21,7 +23,8 @@ export async function startAgent(directory: string, client: KubeConfigObject): P
       }),
     },
   });
-  const agent = createNodeAgent({ nodeName, client, runtime, node: { addresses }, logger: quietLogger });
+  const node = { addresses, nodeStatus: () => ({ capacity }) };
+  const agent = createNodeAgent({ nodeName, client, runtime, node, logger: quietLogger });
   agent.start();
   await agent.whenReady();
   return async () => {
