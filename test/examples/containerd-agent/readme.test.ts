@@ -22,8 +22,17 @@ const hereDocument = (contains: string): string =>
 
 describe('examples/containerd-agent', () => {
   it('has the options that its README and its unit name', () => {
-    // Those of other programs: node, npm, systemctl, kubectl.
-    const others = new Set(['--max-semi-space-size', '--now', '--help', '--raw', '--minify', '--image', '--overrides']);
+    // Those of other programs: apt-get, node, npm, systemctl, kubectl.
+    const others = new Set([
+      '--no-install-recommends',
+      '--max-semi-space-size',
+      '--now',
+      '--help',
+      '--raw',
+      '--minify',
+      '--image',
+      '--overrides',
+    ]);
     const options = readFileSync(new URL('../../../examples/containerd-agent/options.ts', import.meta.url), 'utf8');
     const named = [...`${readme}${service}`.matchAll(/(?<![-\w])--[a-z][-a-z]+/g)].map(([flag]) => flag);
     const missing = named.filter((flag) => !others.has(flag) && !options.includes(`${flag} `));
