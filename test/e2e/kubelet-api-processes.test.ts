@@ -60,6 +60,7 @@ describe.skipIf(why !== '')(
         ],
         { stdio: ['ignore', 'ignore', 'inherit'] },
       );
+      await kubectl('create', 'clusterrolebinding', 'a', '--clusterrole=system:kubelet-api-admin', '--user=client-a');
     });
     afterAll(async () => {
       if (agent?.exitCode === null) {
@@ -77,21 +78,26 @@ describe.skipIf(why !== '')(
       return stdout;
     }
 
-    it('logs and exec: output, input and exit code', async () => {
-      await kubectl('create', 'clusterrolebinding', 'a', '--clusterrole=system:kubelet-api-admin', '--user=client-a');
+    /** Resolves when the container has written `hello`. */
+    async function runPod(name: string, script: string, container: object = {}): Promise<void> {
       const pod = {
-        metadata: { name: 'web', annotations: { 'kubelet-status-manager.dev/run': 'process' } },
+        metadata: { name, annotations: { 'kubelet-status-manager.dev/run': 'process' } },
         spec: {
           nodeName: 'node-a',
+          restartPolicy: 'Never',
           terminationGracePeriodSeconds: 1,
           automountServiceAccountToken: false,
-          containers: [{ name: 'app', image: 'none', command: ['sh', '-c', 'echo hello; exec sleep 3600'] }],
+          containers: [{ name: 'app', image: 'none', command: ['sh', '-c', `echo hello; ${script}`], ...container }],
         },
       };
       await admin.request('POST', '/api/v1/namespaces/default/pods', {
         body: { apiVersion: 'v1', kind: 'Pod', ...pod },
       });
-      await expect.poll(() => kubectl('logs', 'web').catch(() => '')).toBe('hello\n');
+      await expect.poll(() => kubectl('logs', name).catch(() => '')).toBe('hello\n');
+    }
+
+    it('logs and exec: output, input and exit code', async () => {
+      await runPod('web', 'exec sleep 3600');
       expect(await kubectl('exec', 'web', '--', 'echo', 'a b')).toBe('a b\n');
       await expect(kubectl('exec', 'web', '--', 'sh', '-c', 'exit 7')).rejects.toMatchObject({ code: 7 });
       const child = spawn('kubectl', ['exec', '-i', 'web', '--', 'cat'], {
@@ -103,6 +109,29 @@ describe.skipIf(why !== '')(
       for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk as string;
       expect(text).toBe('from the client');
       await kubectl('delete', 'pod', 'web');
+    });
+
+    it('attach: the output from then on, and the input, until the process ends', async () => {
+      await runPod('typed', 'while read line; do echo "read $line"; done', { stdin: true, stdinOnce: true });
+      const child = spawn('kubectl', ['attach', '-i', '-q', 'typed'], {
+        env: environment(),
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      child.stdin.end('one\ntwo\n');
+      let text = '';
+      for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk as string;
+      expect(text).toBe('read one\nread two\n');
+      await kubectl('wait', 'pod/typed', '--for', 'jsonpath={.status.phase}=Succeeded');
+    });
+
+    it('what processes do not have is refused with a reason', async () => {
+      await runPod('plain', 'exec sleep 3600', { tty: true });
+      const noTerminal =
+        'error: Internal error occurred: processes have no terminal here: use neither -t nor `tty: true`';
+      await expect(kubectl('attach', 'plain')).rejects.toThrow(noTerminal);
+      const noPorts =
+        'error: error upgrading connection: unable to upgrade connection: The runtime cannot forward ports';
+      await expect(kubectl('port-forward', 'plain', ':80')).rejects.toThrow(noPorts);
     });
   },
 );

@@ -18,6 +18,10 @@ export interface ContainerConfigFile {
   readonly args: readonly string[];
   readonly workingDir: string;
   readonly stopSignal: NodeJS.Signals;
+  /** Whether the process has an input for clients that attach; otherwise it is `/dev/null`. */
+  readonly stdin: boolean;
+  /** Whether the input ends with the first client. */
+  readonly stdinOnce: boolean;
   readonly logFile: string;
   /** The file that the container may write its termination message to. */
   readonly terminationMessageFile: string;

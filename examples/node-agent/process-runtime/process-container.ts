@@ -5,6 +5,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { Clock, ResourceRequirementsInput, Timer } from 'kubelet-status-manager';
 import type { RuntimeContainerStatus } from 'kubelet-status-manager/agent';
+import type { ContainerIO } from 'kubelet-status-manager/kubelet-api';
+import { attach } from './attach.ts';
 import type { ContainerConfigFile, ContainerExit, ContainerFiles, ContainerStart } from './container-files.ts';
 import { ShimConnection } from './shim-connection.ts';
 
@@ -21,6 +23,8 @@ const unknownExit = {
   reason: 'ContainerStatusUnknown',
   message: 'The shim of the container was killed, and the processes of the container with it',
 };
+
+export const noTerminal = 'processes have no terminal here: use neither -t nor `tty: true`';
 
 /**
  * One run of a container, as seen by the agent. It is `created`, then `running` while its shim lives,
@@ -104,6 +108,16 @@ export class ProcessContainer {
     }
     this.#shim?.signal('SIGKILL');
     await this.#exited;
+  }
+
+  /** Resolves when the container has exited or `signal` is aborted. */
+  async attach(io: ContainerIO, signal?: AbortSignal): Promise<void> {
+    if (!this.isRunning) throw new Error(`the container ${this.config.id} does not run`);
+    if (io.tty) throw new Error(noTerminal);
+    if (io.stdin !== undefined && !this.config.stdin)
+      throw new Error('the container has no stdin: its spec does not have `stdin: true`');
+    const hasExited = (): boolean => this.files.readExit() !== undefined;
+    await attach({ socket: this.config.socket, hasExited }, io, signal);
   }
 
   setResources(resources: ResourceRequirementsInput): void {

@@ -23,7 +23,7 @@ import { readJSONFile, writeJSONFile } from './durable-file.ts';
 import { exec, type ExecRequest, execWithStreams } from './exec.ts';
 import { linkMounts, pathInRoot } from './volume-mounts.ts';
 import type { NodeDirectory } from './node-directory.ts';
-import { ProcessContainer } from './process-container.ts';
+import { noTerminal, ProcessContainer } from './process-container.ts';
 import { ProcessGroupGuard } from './process-group.ts';
 
 export interface ProcessRuntimeOptions {
@@ -165,6 +165,8 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
         createdAtMs: this.#clock.now(),
         workingDir: workingDirectory(files.root, container.workingDir),
         stopSignal: stopSignal(container),
+        stdin: container.stdin === true,
+        stdinOnce: container.stdinOnce === true,
         logFile: join(logDirectory, `${attempt}.log`),
         terminationMessageFile,
         fallsBackToLogs: container.terminationMessagePolicy === 'FallbackToLogsOnError',
@@ -224,14 +226,20 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
     });
   }
 
-  /** For `kubectl exec`; a command has no terminal. */
+  /** For `kubectl exec`. */
   async exec(
     containerID: string,
     command: readonly string[],
     io: ContainerIO,
     { signal }: CallOptions = {},
   ): Promise<number> {
+    if (io.tty) throw new Error(noTerminal);
     return this.#exec(containerID, signal, (request) => execWithStreams({ ...request, command }, io));
+  }
+
+  /** For `kubectl attach`. */
+  async attach(containerID: string, io: ContainerIO, { signal }: CallOptions = {}): Promise<void> {
+    await this.#container(containerID).attach(io, signal);
   }
 
   /** For `kubectl logs`. */

@@ -1,5 +1,8 @@
 import { connect, type Socket } from 'node:net';
 
+/** A file descriptor of the container's process. */
+export type StandardStream = 0 | 1 | 2;
+
 /** A connection to the shim of a container. It ends when the shim has recorded how the container has ended, or has died. */
 export class ShimConnection {
   /** Resolves when the container has been started, or the connection has ended. */
@@ -28,6 +31,12 @@ export class ShimConnection {
   /** Sends a signal to the process group of the container. */
   signal(name: NodeJS.Signals): void {
     this.#socket.write(`${name}\n`);
+  }
+
+  /** From now on, the connection is this stream of the container's process. Call it when `started` has resolved. */
+  stream(number: StandardStream): Socket {
+    this.#socket.write(String(number));
+    return this.#socket;
   }
 
   close(): void {

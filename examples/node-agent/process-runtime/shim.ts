@@ -2,7 +2,8 @@
  * Runs one container, and outlives the agent: `node shim.js DIRECTORY`, with the directory of the
  * container. It starts the process in a process group of its own, writes its output to the log, and
  * records how it has ended before it exits itself. It listens on a socket until then, and closes its
- * connections with agents, which tells them; they send names of signals for the process group, one a line.
+ * connections with agents, which tells them; they send names of signals for the process group, one a line. A connection
+ * on which an agent sends the number of a standard stream first is that stream from then on.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,10 +15,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ContainerConfigFile, type ContainerExit, ContainerFiles } from './container-files.ts';
 import { CRILog } from './cri-log.ts';
 import { ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
+import type { StandardStream } from './shim-connection.ts';
 
 /** How long to wait for output of processes that have left the process group and keep the pipe open. */
 const maxOutputDelayMs = 500;
 const writeRetryMs = 1000;
+/** A client of an output that is further behind is disconnected, so that it cannot stop the container. */
+const maxUnreadBytes = 16 * 1024 * 1024;
+/** How long to wait until clients have read the rest of the output. */
+const maxUnreadDelayMs = 5000;
 const maxMessageBytes = 4096;
 /** containerd: `StartError`. */
 const startErrorExitCode = 128;
@@ -70,6 +76,7 @@ class Shim {
   readonly #config: ContainerConfigFile;
   readonly #guard = new ProcessGroupGuard();
   readonly #agents = new Set<Socket>();
+  readonly #streams = new Map<Socket, StandardStream>();
   #child: ChildProcess | undefined;
 
   constructor(directory: string) {
@@ -86,18 +93,30 @@ class Shim {
     rmSync(this.#config.socket, { force: true });
     // Agents need not wait until Node.js has ended.
     for (const agent of this.#agents) agent.destroy();
+    await this.#endStreams();
   }
 
   async #runContainer(): Promise<void> {
-    const { file, args, workingDir, logFile } = this.#config;
+    const { file, args, workingDir, logFile, stdin } = this.#config;
     const env = this.#files.readEnvironment();
     const log = new CRILog(logFile);
-    const child = spawn(file, args, { cwd: workingDir, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const child = spawn(file, args, {
+      ...{ cwd: workingDir, env, detached: true },
+      stdio: [stdin ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+    });
     const { pid } = child;
     if (pid === undefined) return this.#recordStartError((await once(child, 'error'))[0] as NodeJS.ErrnoException);
     this.#guard.add(pid);
-    child.stdout.on('data', (chunk: Buffer) => log.write('stdout', chunk));
-    child.stderr.on('data', (chunk: Buffer) => log.write('stderr', chunk));
+    child.stdin?.on('error', () => {}); // the process need not read it
+    for (const [stream, number] of [
+      ['stdout', 1],
+      ['stderr', 2],
+    ] as const) {
+      child[stream]!.on('data', (chunk: Buffer) => {
+        log.write(stream, chunk);
+        this.#write(number, chunk);
+      });
+    }
     const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
     const outputEnded = once(child, 'close');
 
@@ -130,6 +149,17 @@ class Shim {
     agent.on('error', () => {}); // the agent was killed: `close` follows
     agent.on('close', () => this.#agents.delete(agent));
     if (this.#child !== undefined) agent.write(startedLine);
+    agent.once('readable', () => {
+      const first = agent.read(1) as Buffer | null;
+      if (first === null) return;
+      const number = Number(first.toString());
+      if (number === 0 || number === 1 || number === 2) return this.#serveStream(agent, number);
+      agent.unshift(first);
+      this.#serveSignals(agent);
+    });
+  }
+
+  #serveSignals(agent: Socket): void {
     const lines = createInterface({ input: agent });
     lines.on('error', () => {}); // repeats what the connection emits
     lines.on('line', (signal) => {
@@ -138,6 +168,40 @@ class Shim {
         signalProcessGroup(child.pid!, signal as NodeJS.Signals);
       }
     });
+  }
+
+  #serveStream(agent: Socket, number: StandardStream): void {
+    this.#agents.delete(agent);
+    this.#streams.set(agent, number);
+    agent.on('close', () => this.#streams.delete(agent));
+    if (number !== 0) return void agent.resume();
+    const stdin = this.#child?.stdin;
+    if (!stdin?.writable) return void agent.destroy();
+    const disconnect = (): void => void agent.destroy();
+    stdin.once('close', disconnect);
+    agent.once('close', () => {
+      stdin.off('close', disconnect);
+      if (this.#config.stdinOnce) stdin.end();
+    });
+    agent.pipe(stdin, { end: false });
+  }
+
+  #write(number: StandardStream, chunk: Buffer): void {
+    for (const [agent, stream] of this.#streams) {
+      if (stream !== number) continue;
+      agent.write(chunk);
+      if (agent.writableLength > maxUnreadBytes) agent.destroy();
+    }
+  }
+
+  /** Resolves when the clients have read all output. */
+  async #endStreams(): Promise<void> {
+    const ended = [...this.#streams].map(([agent, number]) => {
+      if (number === 0) agent.destroy();
+      else agent.end();
+      return new Promise<void>((resolve) => agent.once('close', () => resolve()));
+    });
+    await Promise.race([Promise.all(ended), sleep(maxUnreadDelayMs)]);
   }
 }
 

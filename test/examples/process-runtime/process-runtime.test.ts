@@ -319,6 +319,103 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
     });
   });
 
+  describe('attach', () => {
+    /** A client of the container, and what it has received. */
+    function attach(
+      id: string,
+      { signal, ...more }: { stdin?: PassThrough; tty?: boolean; signal?: AbortSignal } = {},
+    ) {
+      const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+      let received = '';
+      for (const output of [stdout, stderr]) output.on('data', (chunk) => (received += chunk as string));
+      const io = { tty: false, stdout, stderr, onResize: () => {}, ...more };
+      return { ended: test.runtime.attach(id, io, { signal }), received: () => received, stdout };
+    }
+    const typed = sh('echo before; while read line; do echo "$line"; echo error >&2; done; exit 7', {
+      ...{ stdin: true, stdinOnce: true },
+    });
+
+    it('has the output of the process from then on, and ends with the process', async () => {
+      const id = await test.run(typed);
+      await expect.poll(() => test.log()).toBe('before\n');
+      const reader = attach(id);
+      const stdin = new PassThrough();
+      const writer = attach(id, { stdin });
+      // Output reaches both clients only when both are attached.
+      const repeat = (): string => {
+        stdin.write('line\n');
+        return reader.received();
+      };
+      await expect.poll(repeat).toContain('line\n');
+      stdin.end('last line\n');
+      await Promise.all([reader.ended, writer.ended]);
+      expect(await test.exited(id)).toMatchObject({ exitCode: 7 });
+      for (const { received } of [reader, writer]) {
+        expect(received()).toMatch(/last line\n/);
+        expect(received()).toMatch(/error\n/);
+        expect(received()).not.toContain('before');
+      }
+    });
+
+    it('ends when the client is gone, and the container continues', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      const client = new AbortController();
+      const { ended } = attach(id, client);
+      client.abort(new Error('the client is gone'));
+      await ended;
+      expect(await test.status(id)).toMatchObject({ state: 'running' });
+    });
+
+    it('without `stdinOnce`, the input stays open for the next client', async () => {
+      const id = await test.run({ ...typed, stdinOnce: false });
+      for (const line of ['first', 'second']) {
+        const [stdin, client] = [new PassThrough(), new AbortController()];
+        const { ended } = attach(id, { stdin, signal: client.signal });
+        stdin.end(`${line}\n`);
+        await expect.poll(() => test.log()).toContain(`${line}\n`);
+        client.abort();
+        await ended;
+      }
+      expect(await test.status(id)).toMatchObject({ state: 'running' });
+    });
+
+    it('input that the process does not read is dropped when the process has closed it', async () => {
+      const id = await test.run(sh('exec <&-; echo closed; sleep 3600', { stdin: true }));
+      await expect.poll(() => test.log()).toBe('closed\n');
+      const [stdin, client] = [new PassThrough(), new AbortController()];
+      const { ended } = attach(id, { stdin, signal: client.signal });
+      for (let i = 0; i < 20; i++) if (!stdin.write('x'.repeat(100_000))) await once(stdin, 'drain');
+      client.abort();
+      await ended;
+    });
+
+    it('a client that does not read cannot stop the container, and is told what was cut off', async () => {
+      const go = 'while [ ! -e go ]; do sleep 0.05; done';
+      const id = await test.run(sh(`${go}; head -c 40000000 /dev/zero; echo done; sleep 3600`));
+      const slow = new AbortController();
+      const { ended, stdout } = attach(id, slow);
+      stdout.pause();
+      ended.catch(() => {}); // it may be rejected before it is awaited
+      writeFileSync(join(test.files(id), 'root', 'go'), '');
+      await expect.poll(() => test.log()).toMatch(/done\n$/);
+      stdout.resume();
+      await expect(ended).rejects.toThrow('the output was cut off');
+    });
+
+    it('refuses what the process does not have', async () => {
+      const id = await test.run(sh('sleep 3600'));
+      await expect(attach(id, { stdin: new PassThrough() }).ended).rejects.toThrow(
+        'the container has no stdin: its spec does not have `stdin: true`',
+      );
+      const noTerminal = 'processes have no terminal here: use neither -t nor `tty: true`';
+      await expect(attach(id, { tty: true }).ended).rejects.toThrow(noTerminal);
+      const io = { tty: true, onResize: () => {} };
+      await expect(test.runtime.exec(id, ['true'], io)).rejects.toThrow(noTerminal);
+      await test.runtime.stopContainer(id, 0);
+      await expect(attach(id).ended).rejects.toThrow('does not run');
+    });
+  });
+
   describe('logs', () => {
     it('logs are found by the ID of the container', async () => {
       const id = await test.run(sh('echo hello'));
