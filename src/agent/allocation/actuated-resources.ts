@@ -1,7 +1,7 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { FailureLog, type FailureLogOptions } from '../../shared/failure-log.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { ActuatedPod } from '../actions/pod-resize-action.ts';
 import { areAmountsEqual, containerResources } from './container-resources.ts';
@@ -13,11 +13,11 @@ import { podFieldsOf } from '../../kube/log-fields.ts';
  */
 export class ActuatedResources {
   readonly #state: AllocationState;
-  readonly #logger: Logger;
+  readonly #saveFailures: FailureLog;
 
-  constructor(state: AllocationState, logger: Logger) {
+  constructor(state: AllocationState, { clock, logger }: Pick<FailureLogOptions, 'clock' | 'logger'>) {
     this.#state = state;
-    this.#logger = logger;
+    this.#saveFailures = new FailureLog({ clock, logger, what: 'Saving the actuated resources of pods' });
   }
 
   get(podUID: string, containerName: string): ResourceRequirements | undefined {
@@ -104,12 +104,10 @@ export class ActuatedResources {
       resources: resourcesOf(container),
     }));
     const spec = { ...(resources != null && { resources }), containers };
-    this.#state.setPodAllocation({ metadata: { uid }, spec }).catch((error: unknown) => {
-      this.#logger.error(
-        { ...podFieldsOf(pod), reason: reasonOf(error) },
-        'Failed to save the actuated resources of a pod',
-      );
-    });
+    this.#state.setPodAllocation({ metadata: { uid }, spec }).then(
+      () => this.#saveFailures.succeeded(),
+      (error: unknown) => this.#saveFailures.failed(error, podFieldsOf(pod), { level: 'error' }),
+    );
   }
 }
 

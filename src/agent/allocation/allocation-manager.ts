@@ -1,7 +1,8 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
+import type { Logger } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { Pod, PodCondition, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
@@ -44,7 +45,7 @@ export interface AllocationManagerOptions {
   readonly allSourcesReady: () => boolean;
   /** Called when a pod must be synced because its allocation or its resize conditions changed. */
   readonly triggerPodSync: (pod: ValidPod) => void;
-  readonly clock: Pick<Clock, 'afterFunc'>;
+  readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs' | 'now'>;
   readonly logger: Logger;
   /** Default: events are dropped. */
   readonly eventRecorder?: PodEventRecorder | undefined;
@@ -74,6 +75,7 @@ export class AllocationManager {
   readonly #options: AllocationManagerOptions;
   readonly #state: AllocationState;
   readonly #eventRecorder: PodEventRecorder;
+  readonly #saveFailures: FailureLog;
   #pendingResizes: readonly string[] = [];
   /** Pods whose last resize was allocated in memory, but not written. */
   readonly #unsavedResizes = new Set<string>();
@@ -84,6 +86,7 @@ export class AllocationManager {
     this.#options = options;
     this.#state = options.allocationState ?? new MemoryState();
     this.#eventRecorder = options.eventRecorder ?? noPodEvents;
+    this.#saveFailures = new FailureLog({ ...options, what: 'Saving the allocated resources of pods' });
   }
 
   /** Retries pending resizes periodically, until `stop`. Source: kubelet `Run`. */
@@ -282,10 +285,12 @@ export class AllocationManager {
 
   #allocate(pod: Pod): Promise<boolean> {
     return this.#state.setPodAllocation(pod).then(
-      () => true,
+      () => {
+        this.#saveFailures.succeeded();
+        return true;
+      },
       (error: unknown) => {
-        const fields = { ...podFieldsOf(pod), reason: reasonOf(error) };
-        this.#options.logger.error(fields, 'Failed to save the allocation of a pod');
+        this.#saveFailures.failed(error, podFieldsOf(pod), { level: 'error' });
         return false;
       },
     );

@@ -155,7 +155,8 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#crashLoopBackOff = createCrashLoopBackOff(clock);
     this.#eventRecorder = eventRecorder;
     this.#actuatedResources =
-      runtime.updateContainerResources && new ActuatedResources(options.actuatedState ?? new MemoryState(), logger);
+      runtime.updateContainerResources &&
+      new ActuatedResources(options.actuatedState ?? new MemoryState(), { clock, logger });
     const actuatedResources = this.#actuatedResources;
     this.#resizeProgress = new ResizeProgress({ statusManager, actuatedResources, eventRecorder });
     this.#runtimeManager = new RuntimeManager({

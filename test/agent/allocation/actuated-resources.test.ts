@@ -66,7 +66,7 @@ describe('TestIsPodResizeInProgress', () => {
     ['burstable pod/not resizing', [running([100, 0, 0, 0], [100, 0, 0, 0])], false],
     ['burstable pod/resized', [running([100, 0, 0, 0], [500, 0, 0, 0])], true],
   ])('%s', (_, containers, expected) => {
-    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
     const named = containers.map((container, i) => ({ ...container, name: `c${i}` }));
     const specOf = ({ name, allocated, kind }: (typeof named)[number]) => ({
       ...{ name, resources: requirements(allocated) },
@@ -99,7 +99,7 @@ describe('what is recorded', () => {
   };
 
   it('records the resources of the spec, then those that a container was last given, until the pod is gone', () => {
-    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
     actuated.initialize(pod);
     expect(actuated.get('a', 'app')).toEqual({ limits: { memory: '1Gi' }, requests: { cpu: '1' } });
     actuated.set(pod, 'app', { requests: { cpu: '2' } });
@@ -110,7 +110,7 @@ describe('what is recorded', () => {
   });
 
   it('a resize of pod-level resources is in progress until they are recorded; what containers were given stays', () => {
-    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
     const runtimeStatus = { sandboxes: [], containers: [] };
     const resized = { ...pod, spec: { ...pod.spec, resources: { limits: { memory: '2Gi' } } } };
     expect(actuated.isPodResizeInProgress(resized, runtimeStatus)).toBe(false);
@@ -125,13 +125,31 @@ describe('what is recorded', () => {
     expect(actuated.get('a', 'app')).toEqual({ requests: { cpu: '2' } });
   });
 
-  it('logs a checkpoint that cannot be written', async () => {
+  it('a checkpoint that cannot be written is logged once, with the time since when, and its recovery', async () => {
     const logger = recordingLogger();
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
     const state = new MemoryState();
-    state.setPodAllocation = () => Promise.reject(new Error('disk full'));
-    new ActuatedResources(state, logger).initialize(pod);
-    await settle(new FakeClock());
-    expect(logger.errors).toMatchObject([{ message: 'Failed to save the actuated resources of a pod' }]);
+    let isFull = true;
+    state.setPodAllocation = async () => {
+      if (isFull) throw new Error('disk full');
+    };
+    const actuated = new ActuatedResources(state, { clock, logger });
+    const record = async (): Promise<void> => {
+      actuated.initialize(pod);
+      await settle(clock);
+    };
+    await record();
+    clock.advance(5000);
+    await record();
+    isFull = false;
+    await record();
+    await record();
+    const what = 'Saving the actuated resources of pods';
+    const failingSince = '2026-01-02T03:04:05Z';
+    expect(logger.lines).toMatchObject([
+      { level: 'error', message: `${what} failed`, fields: { podUID: 'a', reason: 'disk full', failingSince } },
+      { level: 'warn', message: `${what} succeeded again`, fields: { failingSince, outageMs: 5000, failures: 2 } },
+    ]);
   });
 
   it.each<[string, ResourceRequirementsInput | undefined, ResourceRequirementsInput]>([
@@ -144,7 +162,7 @@ describe('what is recorded', () => {
     ['only limits', { limits: { cpu: '1' } }, { requests: { memory: '2Gi' }, limits: { cpu: '1' } }],
     ['a memory request', { requests: { memory: '5Gi' } }, { requests: { memory: '5Gi' } }],
   ])('completes the resources of a container of which the runtime reports %s', (_, reported, expected) => {
-    const actuated = new ActuatedResources(new MemoryState(), silentLogger);
+    const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
     actuated.set(pod, 'app', { requests: { cpu: '1', memory: '2Gi' }, limits: { memory: '3Gi' } });
     const app = { id: 'x://1', name: 'app', state: 'running' as const, createdAtMs: 0, resources: reported };
     const { containers } = actuated.complete('a', { sandboxes: [], containers: [app] });

@@ -301,7 +301,7 @@ describe('TestRetryPendingResizes', () => {
     expect(state.getPodLevelResourceAllocation('a')).toEqual({ limits: { cpu: '4' } });
   });
 
-  it('a checkpoint that cannot be written is logged, the resize continues, and stays pending until it is written', async () => {
+  it('while the checkpoint cannot be written, the resize continues and stays pending; its failure and recovery are logged once', async () => {
     const logger = recordingLogger();
     const failing = new MemoryState();
     const write = failing.setPodAllocation.bind(failing);
@@ -317,7 +317,6 @@ describe('TestRetryPendingResizes', () => {
     update(resized(pod, { cpu: '2' }));
     expect(conditions('a')).toMatchObject([{ type: 'PodResizeInProgress' }]);
     await settle(clock);
-    expect(logger.errors.map(({ message }) => message)).toEqual(['Failed to save the allocation of a pod']);
     expect(manager.pendingResizes).toEqual(['a']);
     manager.retryPendingResizes();
     await settle(clock);
@@ -327,6 +326,12 @@ describe('TestRetryPendingResizes', () => {
     await settle(clock);
     expect(manager.pendingResizes).toEqual([]);
     expect(saved).toEqual(resized(pod, { cpu: '2' }));
+    const what = 'Saving the allocated resources of pods';
+    const failingSince = '2026-01-02T03:04:05Z';
+    expect(logger.lines).toMatchObject([
+      { level: 'error', message: `${what} failed`, fields: { podUID: 'a', reason: 'disk full', failingSince } },
+      { level: 'warn', message: `${what} succeeded again`, fields: { failingSince, failures: 2 } },
+    ]);
     expect(conditions('a')).toMatchObject([{ type: 'PodResizeInProgress' }]);
     expect(events.map(({ reason }) => reason)).toEqual(['ResizeStarted']);
   });

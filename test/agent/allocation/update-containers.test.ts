@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { silentLogger } from 'kubelet-status-manager/testing';
+import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import type { ContainerToUpdate } from '../../../src/agent/actions/pod-actions.ts';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
@@ -14,7 +14,7 @@ async function resize(before: string | undefined, after: string, memory?: Partia
     metadata: { uid: 'u', name: 'web', namespace: 'ns' },
     spec: { containers: [{ name: 'app', resources: limit === undefined ? {} : { limits: { memory: limit } } }] },
   });
-  const actuatedResources = new ActuatedResources(new MemoryState(), silentLogger);
+  const actuatedResources = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
   actuatedResources.set(pod(before), 'app', pod(before).spec!.containers![0]!.resources ?? {});
   const stats: PodStats = {
     podRef: { name: 'web', namespace: 'ns', uid: 'u' },

@@ -5,7 +5,7 @@ import { createPodClient } from 'kubelet-status-manager/http';
 import { agentProblems } from '../../../src/agent/node-agent/agent-problems.ts';
 import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
-import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
+import { FakeClock, FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { TestCluster } from './test-cluster.ts';
 
@@ -193,7 +193,7 @@ it('a resize passes the pod and the container to the runtime, and the pod-level 
     updatePodResources: async (_pod: ValidPod, step: string, options: object) => void steps.push([step, options]),
     updateContainerResources: async (_id: string, _resources: object, options: object) => void steps.push(options),
   });
-  const actuatedResources = new ActuatedResources(new MemoryState(), silentLogger);
+  const actuatedResources = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
   const { signal } = new AbortController();
   await updateContainers(pod, [{ containerID: 'fake://1', container: container!, resource: 'cpu' } as never], {
     ...{ runtime, actuatedResources, sandboxID: 'sandbox', signal },

@@ -56,7 +56,7 @@ function recordConfigs(): void {
 }
 
 function newManager(): RuntimeManager {
-  actuatedResources = new ActuatedResources(actuatedState, silentLogger);
+  actuatedResources = new ActuatedResources(actuatedState, { clock, logger: silentLogger });
   return new RuntimeManager({
     ...{ runtime, clock, logger, actuatedResources },
     probeResults: noProbeResults,
