@@ -68,8 +68,8 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
  * still applies, as in the kubelet. The checkpoint of a resize is written again when pending resizes are retried.
  * Source: kubelet `allocation.Manager`.
  *
- * Divergence: resources of the pod itself are resized if the runtime can, sizes of emptyDir volumes never. A resize is in
- * progress before its checkpoint is written.
+ * Divergence: resources of the pod itself are resized if the runtime can; sizes of emptyDir volumes never, in the kubelet
+ * only with an alpha feature gate. A resize is in progress before its checkpoint is written.
  */
 export class AllocationManager {
   readonly #options: AllocationManagerOptions;
