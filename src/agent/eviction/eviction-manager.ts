@@ -107,6 +107,7 @@ export class EvictionManager implements PodAdmitHandler {
   readonly #options: EvictionManagerOptions;
   readonly #ticker: Ticker;
   readonly #failures: FailureLog;
+  readonly #noPods: FailureLog;
   readonly #stop = new AbortController();
   readonly #thresholds: MetThresholds;
   #observedAt: string | undefined;
@@ -119,6 +120,8 @@ export class EvictionManager implements PodAdmitHandler {
     this.#thresholds = new MetThresholds(thresholds, pressureTransitionPeriodMs);
     this.#ticker = new Ticker(clock, periodMs, () => this.#tick());
     this.#failures = new FailureLog({ clock, logger, what: 'Checking whether pods must be evicted' });
+    const noPods = { failed: 'No pod can be evicted', recovered: 'A pod can be evicted again' };
+    this.#noPods = new FailureLog({ clock, logger, what: noPods });
   }
 
   start(): void {
@@ -170,10 +173,12 @@ export class EvictionManager implements PodAdmitHandler {
     const { signal } = this.#stop;
     if (thresholds.length > 0) this.#observed(await observe(signal));
     const mostUrgent = this.#thresholds.mostUrgent();
+    // That the threshold is no longer met is logged.
+    if (mostUrgent === undefined) this.#noPods.reset();
 
     const pods = getActivePods();
     const measured = mostUrgent === undefined ? pods.filter(hasLocalStorageLimit) : pods;
-    if (measured.length === 0) return [];
+    if (measured.length === 0 && mostUrgent === undefined) return [];
     const usage = await podUsage(measured, signal);
     const isDedicated = await hasDedicatedImageFs(signal);
     const evicted = await this.#evictByLimits(measured, usage, isDedicated);
@@ -267,9 +272,12 @@ export class EvictionManager implements PodAdmitHandler {
     for (const pod of rankPods(pods, usageOf, { resource, parts })) {
       const message = evictionMessage(threshold, pod, usageOf(pod), observed);
       const gracePeriodSeconds = this.#gracePeriodSeconds(threshold, pod);
-      if (await this.#evict(pod, { message, signal, gracePeriodSeconds, isDisruption: true })) return [pod];
+      if (!(await this.#evict(pod, { message, signal, gracePeriodSeconds, isDisruption: true }))) continue;
+      this.#noPods.reset();
+      return [pod];
     }
-    logger.warn({ node: nodeName, signal, resource }, 'No pod can be evicted');
+    const why = pods.length === 0 ? 'the node has no pods' : 'all pods are critical';
+    this.#noPods.failed(new Error(why), { node: nodeName, signal, resource });
     return [];
   }
 

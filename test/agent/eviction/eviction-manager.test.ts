@@ -136,6 +136,32 @@ describe('EvictionManager', () => {
     expect(evicted[0]).toContain('low on resource: ephemeral-storage. Threshold quantity: 100Mi, available: 99Mi. ');
   });
 
+  it('frees space on the disk of a node without pods, too', async () => {
+    observe('nodefs.available', 99);
+    let isReclaimed = false;
+    const reclaimDisk = async (): Promise<void> => void (isReclaimed = true);
+    expect(await new EvictionManager({ ...options, reclaimDisk }).synchronize()).toEqual([]);
+    expect(isReclaimed).toBe(true);
+  });
+
+  it('that no pod can be evicted is logged once, and again after an eviction', async () => {
+    const manager = new EvictionManager(options);
+    observe('memory.available', 50);
+    await manager.synchronize();
+    addPod('critical', { usedMi: 900 });
+    await manager.synchronize();
+    await manager.synchronize();
+    const other = addPod('other', { usedMi: 10 });
+    await manager.synchronize();
+    pods = pods.filter((pod) => pod !== other);
+    await manager.synchronize();
+    const { warnings } = options.logger as ReturnType<typeof recordingLogger>;
+    const about = warnings.filter(({ message }) => message === 'No pod can be evicted');
+    expect(about.map(({ fields }) => fields['reason'])).toEqual([
+      ...['the node has no pods', 'all pods are critical', 'all pods are critical'],
+    ]);
+  });
+
   it('evicts all pods that exceed a limit of local storage, without a DisruptionTarget condition', async () => {
     const resources = { limits: { 'ephemeral-storage': '10Mi' } };
     addPod('above', { usedMi: 11, resources });
