@@ -1,5 +1,4 @@
 /** A `ContainerRuntime` for the agent over the Container Runtime Interface: containerd, CRI-O. */
 export { createCRIRuntime, type CRIRuntimeOptions } from './create-cri-runtime.ts';
-export { createRuntimeHelper, type RuntimeHelperOptions } from '../agent/runtime-helper/create-runtime-helper.ts';
 export type { CRIRuntime } from './cri-runtime.ts';
 export type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';

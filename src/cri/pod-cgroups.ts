@@ -113,7 +113,10 @@ export async function updatePodCgroup(
     if (step === 'before' && name === 'memory' && desired < current) await requireAboveUsage(value, cgroup, mountPoint);
     if (step === 'before' ? desired <= current : desired >= current) continue;
     const changed = { ...applied, [name]: value };
-    await updateSandbox(changed);
+    await updateSandbox(changed).catch((cause: unknown) => {
+      const what = `UpdatePodSandboxResources (resource=${limits[name].controller})`;
+      throw new Error(`failed to notify runtime for ${what}; resize rejected: ${(cause as Error).message}`, { cause });
+    });
     try {
       await setLimits(cgroup, { [name]: value }, mountPoint);
     } catch (error) {

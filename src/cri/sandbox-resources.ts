@@ -19,10 +19,10 @@ export async function updatePodSandboxResources(
   } catch (error) {
     if (error instanceof CRIError && isUnimplemented(error)) return;
     const message = error instanceof CRIError ? error.goMessage : (error as Error).message;
-    throw new Error(
-      `failed to notify runtime for UpdatePodSandboxResources; resize rejected: updatePodSandboxResources failed: ${message}`,
-      { cause: error },
-    );
+    // As the kubelet writes it.
+    throw new Error(`updatePodSandboxResources failed for sanboxID "${request.pod_sandbox_id}": ${message}`, {
+      cause: error,
+    });
   }
 }
 

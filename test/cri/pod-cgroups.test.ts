@@ -215,7 +215,9 @@ describe('the runtime is told the limits of a resized pod', () => {
     const before = limits();
     const updateSandbox = () => Promise.reject(new Error('refused'));
     const updated = updatePodCgroup(limited('400m', '128Mi'), 'before', { ...options, updateSandbox });
-    await expect(updated).rejects.toThrow('refused');
+    await expect(updated).rejects.toThrow(
+      'failed to notify runtime for UpdatePodSandboxResources (resource=memory); resize rejected: refused',
+    );
     expect(limits()).toEqual(before);
   });
 

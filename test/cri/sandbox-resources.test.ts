@@ -25,7 +25,7 @@ describe('updatePodSandboxResources', () => {
     [13, 'Internal', 'not implemented'],
   ])('rejects with the error of a runtime that refuses: code %i', async (code, name, details) => {
     await expect(update(code, details)).rejects.toThrow(
-      `resize rejected: updatePodSandboxResources failed: rpc error: code = ${name} desc = ${details}`,
+      `updatePodSandboxResources failed for sanboxID "id": rpc error: code = ${name} desc = ${details}`,
     );
   });
 });
