@@ -97,7 +97,9 @@ describe.skipIf(why !== '')(`containerd-agent${why && ` (skipped: ${why})`}`, ()
     const second = startAgent();
     await createPod('later');
     await expect.poll(() => phaseOf('later')).toBe('Running');
-    expect(await statusOf('app')).toEqual(before);
+    // Read from the cgroup at each sync of a running pod: on cgroup v1, a limit close to 2^63 appears for none.
+    const resources = expect.anything() as PodStatus['resources'];
+    expect(await statusOf('app')).toEqual({ ...before, resources });
 
     await rm(manifest);
     for (const name of ['app', 'later']) await admin.request('DELETE', `${podsPath}/${name}`);
