@@ -3,7 +3,8 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
+import type { Logger } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
@@ -142,6 +143,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly #runtimeManager: RuntimeManager;
   readonly #crashLoopBackOff: BackOff;
   readonly #reasonCache = new ReasonCache();
+  readonly #resourceFailures: FailureLog;
 
   /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
   constructor(options: AgentPodSyncerOptions) {
@@ -157,6 +159,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#actuatedResources =
       runtime.updateContainerResources &&
       new ActuatedResources(options.actuatedState ?? new MemoryState(), { clock, logger });
+    const what = {
+      failed: 'Failed to read the resources of a pod',
+      recovered: 'The resources of pods can be read again',
+    };
+    this.#resourceFailures = new FailureLog({ clock, logger, what });
     const actuatedResources = this.#actuatedResources;
     this.#resizeProgress = new ResizeProgress({ statusManager, actuatedResources, eventRecorder });
     this.#runtimeManager = new RuntimeManager({
@@ -286,13 +293,12 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   async #resourcesOf(pod: ValidPod, signal: AbortSignal | undefined): Promise<ResourceRequirementsInput | undefined> {
     if (this.#runtime.podResources === undefined || pod.status?.phase !== 'Running') return undefined;
     try {
-      return await this.#runtime.podResources(pod, { signal });
+      const resources = await this.#runtime.podResources(pod, { signal });
+      this.#resourceFailures.succeeded();
+      return resources;
     } catch (error) {
       signal?.throwIfAborted();
-      this.#options.logger.warn(
-        { ...podFieldsOf(pod), reason: reasonOf(error) },
-        'Failed to read the resources of a pod',
-      );
+      this.#resourceFailures.failed(error, podFieldsOf(pod));
       return {};
     }
   }

@@ -1149,6 +1149,22 @@ describe('resize', () => {
     expect(new Set(asked)).toEqual(new Set(['Running']));
   });
 
+  it('resources that cannot be read are logged once, with the time since when, and once when they can', async () => {
+    const logger = recordingLogger();
+    let podResources = (): Promise<object> => Promise.reject(new Error('no cgroups'));
+    agent = new TestAgent({ runtimeMethods: { podResources: () => podResources() }, logger });
+    await agent.create(podOf());
+    await agent.advance(300_000);
+    const logged = () => logger.warnings.filter(({ message }) => message.includes('resources of'));
+    expect(logged()).toMatchObject([{ fields: { reason: 'no cgroups', failingSince: expect.any(String) as string } }]);
+    podResources = async () => ({});
+    await agent.advance(120_000);
+    expect(logged().map(({ message }) => message)).toEqual([
+      'Failed to read the resources of a pod',
+      'The resources of pods can be read again',
+    ]);
+  });
+
   it('the pod-level resources of a pod are shown in its status, also by a runtime that cannot resize them', async () => {
     const resources = { limits: { memory: '2Gi' }, requests: { memory: '1Gi' } };
     for (const resizes of [true, false]) {
