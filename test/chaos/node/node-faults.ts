@@ -49,12 +49,7 @@ export const nodeFaults = {
     failed: /unable to retrieve pods/,
     recovered: /able to retrieve pods again/,
     isUnready: true,
-    cause: async (context) => {
-      const { machine } = context.node;
-      machine.signalContainerd('SIGSTOP');
-      await sleep(seconds(context, 4, 60));
-      machine.signalContainerd('SIGCONT');
-    },
+    cause: (context) => freeze(context, (signal) => context.node.machine.signalContainerd(signal)),
   },
   'agent-kill': {
     cause: async (context) => {
@@ -81,12 +76,7 @@ export const nodeFaults = {
     failed: /Pod statuses cannot be written/,
     recovered: /Pod statuses can be written again/,
     isUnready: true,
-    cause: async (context) => {
-      const { machine } = context.node;
-      machine.signalAPIServer('SIGSTOP');
-      await sleep(seconds(context, 4, 60));
-      machine.signalAPIServer('SIGCONT');
-    },
+    cause: (context) => freeze(context, (signal) => context.node.machine.signalAPIServer(signal)),
   },
   'disk-full': {
     evicts: true,
@@ -104,6 +94,13 @@ export const nodeFaults = {
 
 export type NodeFaultName = keyof typeof nodeFaults;
 export const nodeFaultNames = Object.keys(nodeFaults) as readonly NodeFaultName[];
+
+/** Freezes a process, and lets it continue. */
+async function freeze(context: FaultContext, signal: (name: 'SIGSTOP' | 'SIGCONT') => void): Promise<void> {
+  signal('SIGSTOP');
+  await sleep(seconds(context, 4, 60));
+  signal('SIGCONT');
+}
 
 /** Writes until the disk is full. */
 function fill(path: string): void {
