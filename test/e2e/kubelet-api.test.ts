@@ -12,7 +12,7 @@ import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../
 import { KubeHTTP } from '../support/kube-http.ts';
 import { certificateFile } from '../kubelet-api/test-server.ts';
 
-const mainFile = fileURLToPath(new URL('../../dist/examples/containerd-agent/main.js', import.meta.url));
+const mainFile = fileURLToPath(new URL('../../dist/containerd-agent/main.mjs', import.meta.url));
 const hasCommand = (name: string, ...args: string[]): boolean => spawnSync(name, args).error === undefined;
 const why = !existsSync(mainFile)
   ? 'run `npm run build` first'

@@ -10,7 +10,7 @@ import { startContainerd, whyNoContainerd } from '../cri/containerd.ts';
 import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
 import { KubeHTTP } from '../support/kube-http.ts';
 
-const mainFile = fileURLToPath(new URL('../../dist/examples/containerd-agent/main.js', import.meta.url));
+const mainFile = fileURLToPath(new URL('../../dist/containerd-agent/main.mjs', import.meta.url));
 const why = existsSync(mainFile) ? (whyNoContainerd() ?? controlPlaneAvailable().reason) : 'run `npm run build` first';
 const image = 'docker.io/library/busybox:1';
 const sleepForever = 'echo hello; trap "exit 0" TERM; sleep 1000 & wait';

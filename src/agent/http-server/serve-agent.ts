@@ -26,7 +26,7 @@ export interface ServeAgentOptions {
   readonly port?: number | undefined;
   /** Registry to serve. Default: none, and `/metrics` does not exist. */
   readonly register?: MetricsSource | undefined;
-  /** Options of `/statusz/`; false for no status page, which a bundled agent needs. */
+  /** Options of `/statusz/`; false for no status page, as in a bundle without its files. */
   readonly statusPage?: Pick<StatusPageOptions, 'refreshIntervalMs' | 'timelineLength'> | false | undefined;
   /** Like the option of `createStatusPage`, for every path. */
   readonly allowedHosts?: readonly string[] | undefined;

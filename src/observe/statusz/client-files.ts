@@ -28,7 +28,7 @@ export function readClientFiles(): ReadonlyMap<string, Content> {
   } catch (error) {
     throw new StatusManagerError(
       'INVALID_STATE',
-      `Cannot read the files of the status page in ${folder}: bundlers must treat kubelet-status-manager/statusz as external`,
+      `Cannot read the files of the status page in ${folder}: copy the folder dist/src/observe/statusz/client of kubelet-status-manager beside the bundle`,
       { cause: error },
     );
   }

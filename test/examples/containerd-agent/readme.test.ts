@@ -45,7 +45,7 @@ describe('examples/containerd-agent', () => {
     expect([node, semiSpace, main]).toEqual([
       '/usr/bin/node',
       '--max-semi-space-size=8',
-      '/opt/kubelet-status-manager/dist/examples/containerd-agent/main.js',
+      '/opt/containerd-agent/main.mjs',
     ]);
     const options = parseOptions(args.filter((arg) => arg !== '$AGENT_ARGS'));
     expect(options).toMatchObject({

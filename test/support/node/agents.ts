@@ -108,7 +108,7 @@ class ContainerdAgent implements NodeAgentProcess {
       [
         // As in containerd-agent.service.
         '--max-semi-space-size=8',
-        join(repository, 'dist', 'examples', 'containerd-agent', 'main.js'),
+        join(repository, 'dist', 'containerd-agent', 'main.mjs'),
         ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
         '--register-node',
       ],
