@@ -4,6 +4,7 @@ import type { ValidPod } from '../kube/types.ts';
 import { type CRIClient, withGoMessage } from './cri-client.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { pullError, requireImageName } from './image-errors.ts';
+import { OneAtATime } from './one-at-a-time.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ImageUser } from './security-context.ts';
 
@@ -16,8 +17,8 @@ export interface CRIImagesOptions {
 /** The images of a runtime. Source: CRI `ImageService`. */
 export class CRIImages {
   readonly #options: CRIImagesOptions;
-  /** One pull at a time. Source: kubelet `serializeImagePulls`. */
-  #lastPull: Promise<unknown> = Promise.resolve();
+  /** Source: kubelet `serializeImagePulls`. */
+  readonly #pulls = new OneAtATime();
 
   constructor(options: CRIImagesOptions) {
     this.#options = options;
@@ -31,9 +32,7 @@ export class CRIImages {
 
   async pullImage(image: string, pod: ValidPod, { signal }: CallOptions = {}): Promise<PulledImage> {
     requireImageName(image);
-    const pull = this.#lastPull.then(() => this.#pull(image, pod, signal));
-    this.#lastPull = pull.catch(() => {});
-    return pull;
+    return this.#pulls.run(signal, () => this.#pull(image, pod, signal));
   }
 
   async listImages({ signal }: CallOptions = {}): Promise<readonly RuntimeImage[]> {
@@ -56,7 +55,6 @@ export class CRIImages {
 
   /** Source: kubelet `pullImage`, which tries the credentials one after the other. */
   async #pull(image: string, pod: ValidPod, signal: AbortSignal | undefined): Promise<PulledImage> {
-    signal?.throwIfAborted();
     const credentials = await this.#options.helper.pullCredentials(pod, image);
     const errors: Error[] = [];
     for (const auth of credentials.length > 0 ? credentials : [undefined]) {

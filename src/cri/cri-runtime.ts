@@ -40,6 +40,7 @@ import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } fr
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { ensurePodCgroup, podCgroupResources, removePodCgroups, updatePodCgroup } from './pod-cgroups.ts';
+import { OneAtATime } from './one-at-a-time.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
@@ -94,6 +95,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #logPaths = new Map<string, string>();
   readonly #logManager: ContainerLogManager;
   readonly #images: CRIImages;
+  /** Concurrent calls for statistics may crash containerd 1.6 ("concurrent map read and map write"). */
+  readonly #statistics = new OneAtATime();
 
   constructor(settings: CRIRuntimeSettings) {
     this.#settings = settings;
@@ -315,7 +318,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async listPodStats({ signal }: CallOptions = {}): Promise<readonly PodStats[]> {
-    return listPodStats({ client: this.#client, podLogsDirectory: this.#settings.podLogsDirectory, signal });
+    const options = { client: this.#client, podLogsDirectory: this.#settings.podLogsDirectory, signal };
+    return this.#statistics.run(signal, () => listPodStats(options));
   }
 
   async imageFsStats({ signal }: CallOptions = {}): Promise<ImageFsStats> {

@@ -91,7 +91,7 @@ async function listSandboxStats(
     if (!hasCode(error, 'Unknown')) throw error;
   }
   const stats: CRIMessage<'PodSandboxStats'>[] = [];
-  // One after the other: concurrent calls may crash containerd 1.6 ("concurrent map read and map write").
+  // One after the other, as in `CRIRuntime`.
   for (const { id } of sandboxes)
     try {
       const response = await client.call('PodSandboxStats', { pod_sandbox_id: id }, { signal });

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { CRIError, type CRIClient } from '../../src/cri/cri-client.ts';
+import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { listPodStats } from '../../src/cri/pod-stats.ts';
 import { TestDirectories } from '../support/directories.ts';
 
@@ -105,4 +106,30 @@ it('rejects if the runtime does not respond', async () => {
   const unavailable = new CRIError({ code: 14, details: 'connection refused', message: '' } as never);
   const options = { client: client(unavailable), podLogsDirectory: '/none', signal: undefined };
   await expect(listPodStats(options)).rejects.toThrow('connection refused');
+});
+
+it('is read by one caller at a time, because concurrent calls may crash containerd 1.6', async () => {
+  const { call } = client({ stats: [] });
+  const calls: string[] = [];
+  let respond = (): void => {};
+  const slow = (async (method: string, request: never) => {
+    calls.push(method);
+    if (method === 'ListPodSandboxStats') await new Promise<void>((resolve) => (respond = resolve));
+    return call(method as never, request);
+  }) as CRIClient['call'];
+  const settings = { client: { call: slow }, podLogsDirectory: '/none', containerLogMaxSizeBytes: Infinity };
+  const runtime = new CRIRuntime({ ...(settings as object as CRIRuntimeSettings) });
+  const gone = new AbortController();
+  const first = runtime.listPodStats();
+  const aborted = runtime.listPodStats({ signal: gone.signal });
+  const last = runtime.listPodStats();
+  const ofOne = ['ListPodSandbox', 'ListContainers', 'ListContainerStats', 'ListPodSandboxStats'];
+  await expect.poll(() => calls).toEqual(ofOne);
+  gone.abort(new Error('no longer needed'));
+  respond();
+  await first;
+  await expect(aborted).rejects.toThrow('no longer needed');
+  await expect.poll(() => calls).toEqual([...ofOne, ...ofOne]);
+  respond();
+  await expect(last).resolves.toHaveLength(1);
 });
