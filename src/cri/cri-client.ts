@@ -1,4 +1,12 @@
-import { Client, type ClientReadableStream, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import {
+  Client,
+  type ClientReadableStream,
+  connectivityState,
+  credentials,
+  Metadata,
+  type ServiceError,
+  status,
+} from '@grpc/grpc-js';
 import { criEnums, type CRIMessage, criMessages, type CRIMethod, criMethods, type CRIRequest } from './cri-messages.ts';
 import { createCodecs, type MessageCodec } from './message-codec.ts';
 
@@ -75,6 +83,11 @@ export class CRIClient {
       'grpc.max_reconnect_backoff_ms': 3000,
       'grpc.enable_http_proxy': 0,
     });
+  }
+
+  /** Whether the connection is established: calls and streams wait while it is not. */
+  get isConnected(): boolean {
+    return this.#client.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
   /** Rejects with a `CRIError`, or with the reason of the signal. */

@@ -99,8 +99,12 @@ export class RuntimeEvents {
       isComplete = true;
       this.#options.onComplete(true);
     });
-    // On an idle node no event comes for hours: a stream that stays open has recovered, too.
-    this.#timer = this.#options.clock.afterFunc(logAfterMs, () => this.#failures.succeeded());
+    // On an idle node no event comes for hours: a connected stream that stays open has recovered, too.
+    const checkConnection = (): void => {
+      if (this.#options.client.isConnected) this.#failures.succeeded();
+      else this.#timer = this.#options.clock.afterFunc(reconnectMs, checkConnection);
+    };
+    this.#timer = this.#options.clock.afterFunc(logAfterMs, checkConnection);
     let hasEnded = false;
     const onEnd = (error?: ServiceError): void => {
       if (hasEnded || this.#isStopped) return;

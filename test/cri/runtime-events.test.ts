@@ -16,6 +16,7 @@ function watchEvents(): {
   streams: Stream[];
   /** What `onComplete` was called with. */
   completeness: boolean[];
+  connection: { isConnected: boolean };
   events: RuntimeEvents;
 } {
   const streams: Stream[] = [];
@@ -27,8 +28,9 @@ function watchEvents(): {
   };
   const clock = new FakeClock();
   const logger = recordingLogger();
+  const client = { getContainerEvents: connect, stream: connect, isConnected: true };
   const events = new RuntimeEvents({
-    client: { getContainerEvents: connect, stream: connect } as object as CRIClient,
+    client: client as object as CRIClient,
     clock,
     logger,
     ownerOf: () => undefined,
@@ -37,7 +39,7 @@ function watchEvents(): {
     onEvent: () => {},
     onComplete: (areComplete) => completeness.push(areComplete),
   });
-  return { clock, logger, streams, completeness, events };
+  return { clock, logger, streams, completeness, connection: client, events };
 }
 
 /** What grpc-js emits. */
@@ -73,6 +75,21 @@ it('events of a runtime that was gone are logged as there again when the stream 
   clock.advance(9999);
   expect(logger.lines).toMatchObject([{ fields: { reason: 'No connection established. Last error: ENOENT' } }]);
   clock.advance(1);
+  expect(logger.lines[1]).toMatchObject({ message: 'Watching events of the runtime succeeded again' });
+  events.stop();
+});
+
+it('events are not there again while their stream waits for a connection', () => {
+  const { clock, logger, streams, connection, events } = watchEvents();
+  connection.isConnected = false;
+  for (let i = 0; i <= 10; i++) {
+    streams.at(-1)!.emit('error', serviceError('Deadline exceeded'));
+    clock.advance(1000);
+  }
+  clock.advance(60_000);
+  expect(logger.lines).toMatchObject([{ message: 'Watching events of the runtime failed' }]);
+  connection.isConnected = true;
+  clock.advance(1000);
   expect(logger.lines[1]).toMatchObject({ message: 'Watching events of the runtime succeeded again' });
   events.stop();
 });
