@@ -13,7 +13,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import { nodeReference } from '../events/kube-event.ts';
 import type { NodeCondition } from '../node/node-types.ts';
 import { isCriticalPod } from './evict-pod.ts';
-import { evictionMessage, formatAmount, thresholdQuantity } from './eviction-message.ts';
+import { evictionMessage, formatAmount, reclaimTarget, thresholdQuantity } from './eviction-message.ts';
 import { hasLocalStorageLimit, localStorageExcess } from './local-storage-eviction.ts';
 import { type MetThreshold, MetThresholds } from './met-thresholds.ts';
 import type { PodUsage } from './pod-usage.ts';
@@ -74,6 +74,8 @@ export interface EvictionInspection {
     readonly signal: EvictionSignal;
     /** The amount below which it is met: `100Mi`. */
     readonly threshold: string;
+    /** The amount until which pods are evicted, with the minimum reclaim: `150Mi`. */
+    readonly reclaimTarget: string;
     /** The last observed amount: `50Mi`. */
     readonly available: string;
     readonly since: string;
@@ -147,6 +149,7 @@ export class EvictionManager implements PodAdmitHandler {
       metThresholds: this.#thresholds.met.map(({ threshold, metSinceMs, observed, isGracePeriodOver }) => ({
         signal: threshold.signal,
         threshold: thresholdQuantity(threshold, observed),
+        reclaimTarget: reclaimTarget(threshold, observed),
         available: formatAmount(signals[threshold.signal].resource, observed.available),
         since: timeFromEpochMs(clock.now() - (clock.monotonicMs() - metSinceMs)),
         isEvicting: isGracePeriodOver,

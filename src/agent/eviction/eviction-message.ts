@@ -42,6 +42,14 @@ export function thresholdQuantity({ signal, value }: Threshold, { capacity }: Ob
   return value.endsWith('%') ? formatAmount(signals[signal].resource, amountOf(value, capacity)) : value;
 }
 
+/** The amount from which on no more pods are evicted: the threshold, and what must be reclaimed beyond it. */
+export function reclaimTarget(threshold: Threshold, observed: Observation): string {
+  const { signal, value, minimumReclaim } = threshold;
+  const reserve = amountOf(minimumReclaim, observed.capacity);
+  if (reserve === 0) return thresholdQuantity(threshold, observed);
+  return formatAmount(signals[signal].resource, amountOf(value, observed.capacity) + reserve);
+}
+
 export function formatAmount(resource: StarvedResource, amount: number): string {
   return resource === 'inodes' || resource === 'pids' ? String(amount) : binarySI(amount);
 }

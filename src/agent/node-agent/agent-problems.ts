@@ -37,9 +37,12 @@ export function nodeStatusProblem({ node }: NodeAgentInspection, nowMs: number):
 function evictionProblems({ eviction }: NodeAgentInspection, nowMs: number): string[] {
   if (eviction === undefined) return [];
   const { failure, metThresholds, pressure, lastEviction } = eviction;
-  const problems = metThresholds.map(({ signal, threshold, available, since, isEvicting }) => {
-    const what = `${signal} is below the eviction threshold ${threshold} since ${formatTime(since, nowMs)}`;
-    return `${what}: ${available} available; ${isEvicting ? 'pods are evicted' : 'its grace period has not passed'}`;
+  const problems = metThresholds.map(({ signal, threshold, reclaimTarget, available, since, isEvicting }) => {
+    const what = `${signal} fell below the eviction threshold ${threshold} at ${formatTime(since, nowMs)}`;
+    const action = isEvicting
+      ? `pods are evicted until ${reclaimTarget} is available`
+      : 'its grace period has not passed';
+    return `${what}: ${available} available; ${action}`;
   });
   if (failure !== undefined)
     problems.push(

@@ -254,6 +254,9 @@ describe('EvictionManager', () => {
       observe('memory.available', 149);
       await evictedIn(manager);
       expect(evicted).toHaveLength(2);
+      expect(manager.inspect().metThresholds).toMatchObject([
+        { threshold: '100Mi', available: '149Mi', reclaimTarget: '150Mi' },
+      ]);
       observe('memory.available', 150);
       await evictedIn(manager);
       observe('memory.available', 149);
@@ -289,7 +292,10 @@ describe('EvictionManager', () => {
     observe('nodefs.available', 80);
     await manager.synchronize();
     const now = timeFromEpochMs(clock.now());
-    const metThreshold = { signal: 'nodefs.available', threshold: '100Mi', available: '80Mi', since, isEvicting: true };
+    const metThreshold = {
+      ...{ signal: 'nodefs.available', threshold: '100Mi', reclaimTarget: '100Mi', available: '80Mi' },
+      ...{ since, isEvicting: true },
+    };
     expect(manager.inspect()).toEqual({
       ...{ observedAt: now, failure: undefined, metThresholds: [metThreshold], pressure: ['DiskPressure'] },
       lastEviction: { pod: 'default/a', podUID: 'a', at: now, message: expect.stringContaining('available: 80Mi') },

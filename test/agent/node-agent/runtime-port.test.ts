@@ -105,7 +105,7 @@ describe('what the agent tells a runtime', () => {
     });
     expect(agentProblems(agent.inspect(), cluster.clock.now())).toEqual([
       expect.stringMatching(
-        /^Memory\.available is below the eviction threshold 8Ei since 03:0\d:\d\dZ: \d+[KMG]?i? available; pods are evicted\.$/,
+        /^Memory\.available fell below the eviction threshold 8Ei at 03:0\d:\d\dZ: \d+[KMG]?i? available; pods are evicted until 8Ei is available\.$/,
       ),
       expect.stringMatching(
         /^The pod default\/web was evicted at 03:0\d:\d\dZ: Pod ephemeral local .* limit of containers 1Ki\.$/,
