@@ -3,11 +3,9 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
-import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { boundedCall } from '../deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
@@ -25,6 +23,7 @@ import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
 import { ReasonCache } from '../status/reason-cache.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
+import { FailingPods } from './failing-pods.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
 import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
 import { type PodCache, type PodLifecycleSyncer, runtimePodCache, type SyncPodResult } from './pod-syncer.ts';
@@ -143,7 +142,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly #runtimeManager: RuntimeManager;
   readonly #crashLoopBackOff: BackOff;
   readonly #reasonCache = new ReasonCache();
-  readonly #resourceFailures: FailureLog;
+  readonly #resourceFailures: FailingPods;
 
   /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
   constructor(options: AgentPodSyncerOptions) {
@@ -163,7 +162,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       failed: 'Failed to read the resources of a pod',
       recovered: 'The resources of pods can be read again',
     };
-    this.#resourceFailures = new FailureLog({ clock, logger, what });
+    this.#resourceFailures = new FailingPods({ clock, logger, what });
     const actuatedResources = this.#actuatedResources;
     this.#resizeProgress = new ResizeProgress({ statusManager, actuatedResources, eventRecorder });
     this.#runtimeManager = new RuntimeManager({
@@ -251,6 +250,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     await this.#volumes('waitForUnmount', pod, signal);
     statusManager.terminatePod(pod);
     this.#actuatedResources?.remove(pod.metadata.uid);
+    this.#resourceFailures.forget(pod.metadata.uid);
   }
 
   /** Removes stored data of all pods except these. Call it only when all pod sources are ready. Source: kubelet `HandlePodCleanups`. */
@@ -294,11 +294,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     if (this.#runtime.podResources === undefined || pod.status?.phase !== 'Running') return undefined;
     try {
       const resources = await this.#runtime.podResources(pod, { signal });
-      this.#resourceFailures.succeeded();
+      this.#resourceFailures.succeeded(pod.metadata.uid);
       return resources;
     } catch (error) {
       signal?.throwIfAborted();
-      this.#resourceFailures.failed(error, podFieldsOf(pod));
+      this.#resourceFailures.failed(pod, error);
       return {};
     }
   }

@@ -1165,6 +1165,33 @@ describe('resize', () => {
     ]);
   });
 
+  it('resources of one pod that cannot be read are logged as readable again only when those of all pods are', async () => {
+    const logger = recordingLogger();
+    const unreadable = new Set(['uid-1', 'uid-3']);
+    const podResources = async ({ metadata: { uid } }: ValidPod) => {
+      if (unreadable.has(uid)) throw new Error(`no cgroup of ${uid}`);
+      return {};
+    };
+    agent = new TestAgent({ runtimeMethods: { podResources }, logger });
+    for (const uid of ['uid-1', 'uid-2', 'uid-3']) {
+      const pod = podOf();
+      await agent.create({ ...pod, metadata: { ...pod.metadata, uid, name: uid } });
+    }
+    const logged = () =>
+      logger.warnings
+        .filter(({ message }) => message.includes('resources of'))
+        .map(({ message, fields }) => [message, (fields as { reason?: string }).reason]);
+    await agent.advance(300_000);
+    const failures = ['uid-1', 'uid-3'].map((uid) => ['Failed to read the resources of a pod', `no cgroup of ${uid}`]);
+    expect(new Set(logged())).toEqual(new Set(failures));
+    await agent.forceDelete('uid-3');
+    await agent.advance(120_000);
+    expect(logged()).toHaveLength(2);
+    unreadable.clear();
+    await agent.advance(120_000);
+    expect(logged().slice(2)).toEqual([['The resources of pods can be read again', undefined]]);
+  });
+
   it('the pod-level resources of a pod are shown in its status, also by a runtime that cannot resize them', async () => {
     const resources = { limits: { memory: '2Gi' }, requests: { memory: '1Gi' } };
     for (const resizes of [true, false]) {
