@@ -48,7 +48,7 @@ export default {
       to: {
         pathNot: [
           '^src/status-manager/status/',
-          '^src/kube/(types|static-pods|quantity|ip-address|client/pod-client)\\.ts$',
+          '^src/kube/(types|static-pods|quantity|resizable-resources|ip-address|client/pod-client)\\.ts$',
           '^src/shared/(errors|json|time)\\.ts$',
           '^node_modules/(lodash|fast-json-patch)/',
         ],

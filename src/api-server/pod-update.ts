@@ -2,6 +2,7 @@ import isEqual from 'lodash/isEqual.js';
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../kube/static-pods.ts';
+import { isResizable } from '../kube/resizable-resources.ts';
 import type { Container } from '../kube/types.ts';
 import { APIStatusError } from './api-status.ts';
 import { type FieldError, forbiddenValue, invalidValue } from '../kube/validation/field-error.ts';
@@ -14,7 +15,6 @@ const mutableSpec =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 /** Members that an update cannot remove by omitting them: set at create, or unknown to older clients. */
 const preservedMembers = ['resources', 'priority', 'preemptionPolicy'];
-const resizableResources = ['cpu', 'memory'];
 
 /** A request to `status` updates the status, labels, annotations and finalizers. */
 export function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObject {
@@ -206,7 +206,7 @@ function validateContainerResize(next: JSONObject, old: JSONObject, list: string
   const causes: FieldError[] = [];
   for (const kind of ['limits', 'requests']) {
     const removed = Object.keys(objectOf(before, kind)).filter(
-      (name) => resizableResources.includes(name) && objectOf(after, kind)[name] === undefined,
+      (name) => isResizable(name) && objectOf(after, kind)[name] === undefined,
     );
     if (removed.length > 0) {
       causes.push(forbiddenValue(`${field}.resources.${kind}`, `resource ${kind} cannot be removed`));
@@ -221,7 +221,7 @@ function validateContainerResize(next: JSONObject, old: JSONObject, list: string
 function withoutResizable(resources: JSONObject): JSONObject {
   const rest = { ...resources };
   for (const kind of ['limits', 'requests']) {
-    const others = Object.entries(objectOf(resources, kind)).filter(([name]) => !resizableResources.includes(name));
+    const others = Object.entries(objectOf(resources, kind)).filter(([name]) => !isResizable(name));
     delete rest[kind];
     if (others.length > 0) rest[kind] = Object.fromEntries(others);
   }

@@ -1,5 +1,5 @@
 import type { Container, EphemeralContainer } from '../../kube/types.ts';
-import type { ResizableResource } from '../allocation/container-resources.ts';
+import type { ResizableResource } from '../../kube/resizable-resources.ts';
 
 /** Why a container is killed; empty if its spec changed. Source: kubelet `containerKillReason`. */
 export type ContainerKillReason = '' | 'StartupProbe' | 'LivenessProbe' | 'Unknown';

@@ -1,12 +1,6 @@
+import { type ResizableResource, resizableResources } from '../../kube/resizable-resources.ts';
 import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
-import {
-  amountOf,
-  areAmountsEqual,
-  compareAmounts,
-  containerResources,
-  resizableResources,
-  type ResizableResource,
-} from '../allocation/container-resources.ts';
+import { amountOf, areAmountsEqual, compareAmounts, containerResources } from '../allocation/container-resources.ts';
 import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
 import type { ContainerToUpdate } from './pod-actions.ts';
 

@@ -1,11 +1,6 @@
 import { compareQuantities } from '../../kube/quantity.ts';
+import { type ResizableResource, resizableResources } from '../../kube/resizable-resources.ts';
 import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
-
-/** The resources that can be resized, in the order in which they are changed. */
-export const resizableResources = ['memory', 'cpu'] as const;
-
-/** Source: `v1.ResourceMemory`, `v1.ResourceCPU`. */
-export type ResizableResource = (typeof resizableResources)[number];
 
 type ResourceList = NonNullable<ResourceRequirementsInput['limits']>;
 

@@ -1,10 +1,8 @@
 import { compareQuantities } from '../../kube/quantity.ts';
+import { resizableResources } from '../../kube/resizable-resources.ts';
 import type { ResourceRequirementsInput } from '../../kube/types.ts';
 
 type ResourceList = { readonly [resourceName: string]: string | null | undefined };
-
-/** The resources that can be changed while a container or pod is running. */
-const resizableResources = ['cpu', 'memory'] as const;
 
 /**
  * Below these minimums, the kernel gives a container or pod more than it was allocated, so the actual value is not used.
