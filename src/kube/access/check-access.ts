@@ -7,6 +7,7 @@ import type { Pod } from '../types.ts';
 import { requireText } from '../../shared/validate.ts';
 import { requireParts } from './access-options.ts';
 import { type AccessCheck, AccessReport } from './access-report.ts';
+import { isUnrelatedToNode } from './node-authorizer.ts';
 import { type AccessPart, type Permission, permissionsOf } from './permissions.ts';
 
 /**
@@ -136,13 +137,17 @@ class AccessAsker {
     };
   }
 
-  /** The Node authorizer only allows a node to GET pods by name that are bound to it. */
+  /**
+   * The Node authorizer only allows a node to GET pods by name that are bound to it, and may not know yet that this one
+   * is.
+   */
   async reviewGetOfPod(permission: Permission, pod: Pod | APIError | undefined): Promise<AccessCheck> {
     if (pod === undefined || pod instanceof APIError) {
       return { ...permission, by: 'review', result: 'unknown', reason: noPodReason(pod) };
     }
     const { namespace = '', name = '' } = pod.metadata ?? {};
-    return this.review({ ...permission, namespace, name });
+    const check = await this.review({ ...permission, namespace, name });
+    return check.result === 'denied' && isUnrelatedToNode(check.reason ?? '') ? { ...check, result: 'unknown' } : check;
   }
 
   async tryPatch(pod: Pod | APIError | undefined): Promise<AccessCheck> {

@@ -1,4 +1,5 @@
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import { isUnrelatedToNode } from '../../kube/access/node-authorizer.ts';
 import type { APIError } from '../../kube/client/api-error.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -159,9 +160,11 @@ export class SyncResultHandler {
     apiOutage.failed(uid, { verb, failure, statusCode, message, tookMs });
     const fields = { ...statusFields(uid, versioned), verb, failure, nextTryInMs, reason: message };
     const line = this.#lineOf(uid, row, error);
-    const lasts = line.level === 'info' && this.#lasts(entry);
+    // No permission is missing if the next try succeeds.
+    const firstLevel = line === row && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
     const isOneOfMany = line === row && row.isLoggedOnceForManyPods && !this.#forbiddenPods.add(uid, verb, message);
-    const level = isRepeated || isOneOfMany ? line.repeatedLevel : line.level;
+    const lasts = firstLevel === 'info' && !isOneOfMany && this.#lasts(entry);
+    const level = isRepeated || isOneOfMany ? line.repeatedLevel : firstLevel;
     const shownLevel = lasts ? 'warn' : level;
     if (shownLevel === 'warn') entry.isLoggedAtWarn = true;
     logger[shownLevel](fields, verb === 'delete' ? line.deletionMessage : line.message);

@@ -18,6 +18,8 @@ interface Server {
   readonly user?: string;
   readonly groups?: readonly string[];
   readonly denies?: (attributes: Attributes) => boolean;
+  /** Of every review. */
+  readonly reason?: string;
   readonly pods?: readonly object[];
   readonly fails?: (method: string, path: string) => APIError | undefined;
 }
@@ -26,7 +28,7 @@ const pod = { metadata: { namespace: 'default', name: 'a', uid: 'uid-a' } };
 const provider = 'system:serviceaccount:providers:provider';
 
 /** An API server that reviews access by a function. */
-function serverOf({ user = provider, groups = [], denies = () => false, pods = [pod], fails }: Server) {
+function serverOf({ user = provider, groups = [], denies = () => false, reason = '', pods = [pod], fails }: Server) {
   const requests: string[] = [];
   const reviewed: Attributes[] = [];
   const transport: APIRequests = {
@@ -39,7 +41,7 @@ function serverOf({ user = provider, groups = [], denies = () => false, pods = [
         if (!path.endsWith('/selfsubjectaccessreviews')) return method === 'GET' ? { items: pods } : pod;
         const { resourceAttributes } = (options.body as { spec: { resourceAttributes: Attributes } }).spec;
         reviewed.push(resourceAttributes);
-        return { status: { allowed: !denies(resourceAttributes), reason: '' } };
+        return { status: { allowed: !denies(resourceAttributes), reason } };
       };
       return Promise.resolve({ json: respond });
     },
@@ -87,6 +89,14 @@ describe('checkAccess', () => {
         '- patch pods/status, so that pod statuses are written\n' +
         `To give them, apply this as an administrator:\n\n${report.rbac}`,
     );
+  });
+
+  it('a pod that the Node authorizer does not know yet says nothing about the permission to read pods', async () => {
+    const reason = "no relationship found between node 'n1' and this object";
+    const denies = ({ verb, name }: Attributes): boolean => verb === 'get' && name === 'a';
+    const { transport } = serverOf({ user: 'system:node:n1', groups: ['system:nodes'], denies, reason });
+    const report = await checkAccess(transport, { nodeName: 'n1' });
+    expect([report.isComplete, report.unknown]).toMatchObject([true, [{ verb: 'get', name: 'a', reason }]]);
   });
 
   it('detects with a dry run that admission refuses a request that RBAC allows', async () => {

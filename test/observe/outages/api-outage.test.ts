@@ -276,6 +276,34 @@ describe('403 for a pod that is being deleted', () => {
   });
 });
 
+describe('403 because the Node authorizer does not know the pod yet', () => {
+  const words = (name: string) => `pods "${name}" is forbidden: no relationship found between node 'n' and this object`;
+
+  it.each([
+    { forMs: 30_000, pods: 1, warnings: [] },
+    { forMs: 30_000, pods: 3, warnings: [] },
+    { forMs: 120_000, pods: 1, warnings: ['of a pod'] },
+    { forMs: 120_000, pods: 100, warnings: ['of many pods'] },
+  ])('is a warning only if it lasts: $pods pods for $forMs ms', async ({ forMs, pods, warnings }) => {
+    const h = new SyncHarness();
+    const names = Array.from({ length: pods }, (_, i) => `p${i}`);
+    h.addPods(...names);
+    h.manager.start();
+    h.client.react(
+      { verb: 'get' },
+      ({ name }) => {
+        throw new APIError(words(name), { kind: 'http', statusCode: 403, reason: 'Forbidden' });
+      },
+      always,
+    );
+    for (const name of names) h.set(name, 'unseen');
+    await h.clock.advanceAsync(forMs);
+    const logged = h.logger.warnings.map(({ message }) => /of (a pod|many pods)/.exec(message)?.[0]);
+    expect(logged).toEqual(warnings);
+    await h.manager.stop();
+  });
+});
+
 describe('a node without its role', () => {
   const words = 'pods is forbidden: User "system:node:n" cannot get resource "pods"';
   const names = Array.from({ length: 100 }, (_, i) => `p${i}`);
