@@ -1,14 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { withDeadline } from '../agent/deadline.ts';
 import type { APIRequests } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
-import { FailureLog } from '../shared/failure-log.ts';
 import type { Logger } from '../shared/logger.ts';
 import { Authenticator, type KubeletAuthentication } from './authenticator.ts';
 import { Authorizer, type KubeletAuthorization } from './authorizer.ts';
 import { HTTPError } from './http-error.ts';
 import { requestAttributes } from './request-attributes.ts';
+import { createReview } from './review.ts';
 
 export interface AccessControlOptions {
   readonly nodeName: string;
@@ -21,8 +20,6 @@ export interface AccessControlOptions {
   readonly signal: AbortSignal;
 }
 
-const reviewTimeoutMs = 10_000;
-
 /**
  * Admits requests of known users with permission, and no others. Source: kubelet `InstallAuthFilter`.
  *
@@ -33,19 +30,15 @@ export class AccessControl {
   readonly #authenticator: Authenticator;
   readonly #authorizer: Authorizer;
   readonly #logger: Logger;
-  readonly #tokenReviews: FailureLog;
-  readonly #accessReviews: FailureLog;
 
-  constructor({ authentication, authorization, signal, ...options }: AccessControlOptions) {
-    const { clock, logger } = options;
+  constructor({ authentication, authorization, signal, requests, ...options }: AccessControlOptions) {
     setMaxListeners(0, signal);
-    const reviewSignal = <T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> =>
-      withDeadline(clock, reviewTimeoutMs, signal, ({ signal }) => call(signal));
-    this.#authenticator = new Authenticator({ ...authentication, ...options, reviewSignal });
-    this.#authorizer = new Authorizer({ ...authorization, ...options, reviewSignal });
-    this.#logger = logger;
-    this.#tokenReviews = new FailureLog({ logger, clock, what: 'Reviewing a token for the kubelet API' });
-    this.#accessReviews = new FailureLog({ logger, clock, what: 'Reviewing access to the kubelet API' });
+    const bounds = { ...options, requests, signal };
+    const reviewToken = createReview('Reviewing a token for the kubelet API', bounds);
+    const reviewAccess = createReview('Reviewing access to the kubelet API', bounds);
+    this.#authenticator = new Authenticator({ ...authentication, ...options, review: reviewToken });
+    this.#authorizer = new Authorizer({ ...authorization, ...options, review: reviewAccess });
+    this.#logger = options.logger;
   }
 
   /**
@@ -62,9 +55,7 @@ export class AccessControl {
     let isAllowed: boolean;
     try {
       isAllowed = await this.#authorizer.isAllowed(user, attributes);
-      this.#accessReviews.succeeded();
     } catch (cause) {
-      this.#accessReviews.failed(cause);
       throw new HTTPError(500, `Authorization error (${text}, subresource=${subresources[0]})`, { cause });
     }
     if (isAllowed) return;
@@ -74,11 +65,9 @@ export class AccessControl {
 
   async #authenticate(request: IncomingMessage): ReturnType<Authenticator['authenticate']> {
     try {
-      const user = await this.#authenticator.authenticate(request);
-      this.#tokenReviews.succeeded();
-      return user;
-    } catch (error) {
-      this.#tokenReviews.failed(error);
+      return await this.#authenticator.authenticate(request);
+    } catch {
+      // The token cannot be reviewed, which is logged.
       return undefined;
     }
   }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
-import type { APIRequests } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { UserInfo } from './request-attributes.ts';
+import type { Review } from './review.ts';
 import { ReviewCache } from './review-cache.ts';
 
 /** Options of `serveKubeletAPI`: who may connect. Source: `KubeletConfiguration.authentication`. */
@@ -23,10 +23,8 @@ export interface KubeletAuthentication {
 
 export interface AuthenticatorOptions extends KubeletAuthentication {
   readonly clock: Clock;
-  /** For TokenReview; undefined without an API server. */
-  readonly requests: APIRequests | undefined;
-  /** Bounds a TokenReview. */
-  readonly reviewSignal: <T>(call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  /** Rejects without an API server. */
+  readonly review: Review;
 }
 
 const tokenReviewsPath = '/apis/authentication.k8s.io/v1/tokenreviews';
@@ -66,10 +64,8 @@ export class Authenticator {
   }
 
   async #review(token: string): Promise<UserInfo | undefined> {
-    const { requests, reviewSignal } = this.#options;
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } };
-    const response = await reviewSignal((signal) => requests!.request('POST', tokenReviewsPath, { body, signal }));
-    const { status } = response.json() as {
+    const { status } = (await this.#options.review(tokenReviewsPath, body)) as {
       readonly status?: { readonly authenticated?: boolean; readonly user?: Partial<UserInfo> };
     };
     return status?.authenticated === true ? { ...status.user, username: status.user?.username ?? '' } : undefined;

@@ -1,6 +1,6 @@
-import type { APIRequests } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { RequestAttributes, UserInfo } from './request-attributes.ts';
+import type { Review } from './review.ts';
 import { ReviewCache } from './review-cache.ts';
 
 /** Options of `serveKubeletAPI`: who may do what. Source: `KubeletConfiguration.authorization`. */
@@ -16,10 +16,8 @@ export interface KubeletAuthorization {
 export interface AuthorizerOptions extends KubeletAuthorization {
   readonly clock: Clock;
   readonly nodeName: string;
-  /** For SubjectAccessReview; undefined without an API server. */
-  readonly requests: APIRequests | undefined;
-  /** Bounds a SubjectAccessReview. */
-  readonly reviewSignal: <T>(call: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  /** Rejects without an API server. */
+  readonly review: Review;
 }
 
 const reviewsPath = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
@@ -45,7 +43,7 @@ export class Authorizer {
   }
 
   #review(user: UserInfo, verb: string, subresource: string): Promise<boolean> {
-    const { requests, nodeName, reviewSignal } = this.#options;
+    const { nodeName, review } = this.#options;
     const spec = {
       user: user.username,
       uid: user.uid,
@@ -55,8 +53,7 @@ export class Authorizer {
     };
     return this.#reviews.get(JSON.stringify(spec), async () => {
       const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec };
-      const response = await reviewSignal((signal) => requests!.request('POST', reviewsPath, { body, signal }));
-      const { status } = response.json() as {
+      const { status } = (await review(reviewsPath, body)) as {
         readonly status?: { readonly allowed?: boolean; readonly denied?: boolean };
       };
       return status?.allowed === true && status.denied !== true;

@@ -95,6 +95,21 @@ it('while the API server does not respond, requests are refused, and the log say
   ]);
 });
 
+it('while the API server does not respond, a client that an earlier review admits is not a recovery', async () => {
+  await using server = await TestServer.start();
+  await server.get('/stats/');
+  server.reviews.failure = new Error('connect ECONNREFUSED');
+  for (let i = 0; i < 3; i++) {
+    expect((await server.get('/stats/')).status).toBe(404);
+    expect((await server.get('/stats/', { token: 'other' })).status).toBe(401);
+    expect((await server.get('/pods')).status).toBe(500);
+  }
+  expect(server.logger.warnings.map(({ message }) => message)).toEqual([
+    'Reviewing a token for the kubelet API failed',
+    'Reviewing access to the kubelet API failed',
+  ]);
+});
+
 it('no log entry contains a token', async () => {
   await using server = await TestServer.start();
   server.reviews.tokens.set('secret-1', { username: 'other' });
