@@ -198,6 +198,31 @@ describe('TestWriteEventError', () => {
     expect([recorder.inspect(), logger.warnings]).toEqual([{ queued: 0, dropped: 1 }, []]);
   });
 
+  it('an event that the API server refuses does not make a failure, and others no recovery', async () => {
+    const refusal = new APIError('namespaces "none" not found', { kind: 'http', statusCode: 404 });
+    const create: EventClient['create'] = async (event) => {
+      if (event.metadata.namespace === 'none') throw refusal;
+      return event;
+    };
+    recorder = newRecorder({ create, patch: (event) => Promise.resolve(event) });
+    for (let i = 0; i < 10; i++)
+      for (const namespace of ['none', 'ns'])
+        recorder.event({
+          pod: { metadata: { name: `p${i}`, namespace } },
+          type: 'Normal',
+          reason: 'Started',
+          message: 'a',
+        });
+    await clock.advanceAsync(60_000);
+    expect(recorder.inspect()).toEqual({ queued: 0, dropped: 10 });
+    expect(logger.warnings).toMatchObject([
+      {
+        message: 'The API server refuses an event',
+        fields: { reason: refusal.message, involvedObject: { name: 'p0', namespace: 'none' } },
+      },
+    ]);
+  });
+
   it('logs once since when writing fails, and when it succeeds again', async () => {
     const { client } = failing(() => new APIError('refused', { kind: 'network' }));
     let isBroken = true;

@@ -68,6 +68,8 @@ export class APIEventRecorder implements EventRecorder {
   readonly #clock: Clock;
   readonly #correlator: EventCorrelator;
   readonly #failures: FailureLog;
+  /** Never ends: that another event is written says nothing about a refused one. */
+  readonly #refusals: FailureLog;
   readonly #requests: TokenBucket;
   readonly #stop = new AbortController();
   readonly #queue: KubeEvent[] = [];
@@ -85,7 +87,10 @@ export class APIEventRecorder implements EventRecorder {
     this.#clock = options.clock ?? systemClock;
     this.#requests = new TokenBucket(qps, burst, this.#clock);
     this.#correlator = new EventCorrelator(this.#clock, (objectName) => this.#newName(objectName));
-    this.#failures = new FailureLog({ logger: options.logger, clock: this.#clock, what: 'Writing events' });
+    const context = { logger: options.logger, clock: this.#clock };
+    this.#failures = new FailureLog({ ...context, what: 'Writing events' });
+    const refused = { failed: 'The API server refuses an event', recovered: 'The API server accepts the event' };
+    this.#refusals = new FailureLog({ ...context, what: refused });
   }
 
   /** Queues an Event; does nothing after `stop()`. */
@@ -165,6 +170,10 @@ export class APIEventRecorder implements EventRecorder {
         if (statusCodeOf(error) === 409) return;
         // The pod goes together with its namespace; nobody could read the Event.
         if (isNamespaceTerminating(error)) return this.#drop(correlated.event, reasonOf(error));
+        if (isRefusal(error)) {
+          this.#refusals.failed(error, { involvedObject: correlated.event.involvedObject });
+          return this.#drop(correlated.event, reasonOf(error));
+        }
         this.#failures.failed(error);
         const isStopped = this.#stop.signal.aborted;
         if (isStopped && !isFinal(error)) this.#dropQueued();
@@ -219,6 +228,12 @@ function statusCodeOf(error: unknown): number | undefined {
 /** Source: apimachinery `HasStatusCause` with `NamespaceTerminatingCause`. */
 function isNamespaceTerminating(error: unknown): boolean {
   return error instanceof APIError && error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
+}
+
+/** True when the API server has refused this event, for example because there is no such namespace. */
+function isRefusal(error: unknown): boolean {
+  const statusCode = statusCodeOf(error) ?? 0;
+  return statusCode >= 400 && statusCode < 500 && ![401, 403, 429].includes(statusCode);
 }
 
 /** True when the API server has refused the event and would refuse it again. */
