@@ -18,6 +18,7 @@ export const slow = [
   'test/examples/process-runtime/**/*.test.ts',
   'test/observe/outages/night.test.ts',
   'test/observe/statusz/browser.test.ts',
+  'test/support/node/*.test.ts',
 ];
 
 export default defineConfig({

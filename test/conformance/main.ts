@@ -6,7 +6,7 @@ import escapeRegExp from 'lodash/escapeRegExp.js';
 import { alignColumns } from '../../bench/report.ts';
 import { missingRequirements } from '../support/node/requirements.ts';
 import { runNodeScript } from '../support/node/scripts.ts';
-import { Session } from '../support/node/session.ts';
+import { endEarly, withSession } from '../support/node/session.ts';
 import { compare, isConformant, type Outcome, tableOf } from './outcome.ts';
 import { Progress } from './progress.ts';
 import { recordedFocus, recordedSkip, updateSpecList } from './record.ts';
@@ -52,7 +52,7 @@ const program = new Command('npm run conformance --')
   .option('--index <n>', 'keeps several runs on one machine apart: addresses, bridges, ports, cgroups', readPositive, 1)
   .addHelpText(
     'after',
-    '\nExit code: 0 passed, 1 a spec failed that the kubelet passes, 2 wrong usage, something is missing, or the run failed.',
+    '\nExit code: 0 passed, 1 a spec failed that the kubelet passes, 2 wrong usage, something is missing, or the run failed, 130 interrupted.',
   )
   .exitOverride();
 
@@ -80,30 +80,22 @@ async function main(): Promise<number> {
   }
 
   const folder = await mkdtemp(path.join(tmpdir(), 'conformance-'));
-  const interruption = new AbortController();
-  const interrupt = (): void => interruption.abort();
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  let session: Session | undefined;
   let isDone = false;
   try {
     say('Starting a control plane and containerd\n');
-    session = await Session.start(folder, options.index);
-    const node = options.record === true ? session.node('kubelet') : session.node('agent', { flags: openKubeletAPI });
-    say(options.record === true ? 'Starting the kubelet\n' : 'Starting the agent\n');
-    await node.startAgent();
-    interruption.signal.throwIfAborted();
-    const kubeconfig = node.machine.kubeConfig('admin');
-    const run: Run = { kubeconfig, folder, options, signal: interruption.signal };
-    isDone = options.record === true ? await record(run) : await check(run, specs, list);
-    return isDone ? 0 : 1;
+    isDone = await withSession({ folder, index: options.index }, async (session, signal) => {
+      const node = options.record === true ? session.node('kubelet') : session.node('agent', { flags: openKubeletAPI });
+      say(options.record === true ? 'Starting the kubelet\n' : 'Starting the agent\n');
+      await node.startAgent();
+      const run: Run = { kubeconfig: node.machine.kubeConfig('admin'), folder, options, signal };
+      return options.record === true ? record(run) : check(run, specs, list);
+    });
   } catch (error) {
-    say(`The run failed: ${(error as Error).stack}\n`);
-    return 2;
-  } finally {
-    await session?.stop();
-    if (isDone && options.keep !== true) await rm(folder, { recursive: true, force: true, maxRetries: 10 });
-    else say(`Logs: ${folder}\n`);
+    return endEarly(error, folder);
   }
+  if (isDone && options.keep !== true) await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+  else say(`Logs: ${folder}\n`);
+  return isDone ? 0 : 1;
 }
 
 /** Runs the specs against the agent. Whether all have passed. */
@@ -149,7 +141,7 @@ async function runSpecs(
   const timer = setInterval(showAll, process.stderr.isTTY ? 1_000 : 30_000, process.stderr.isTTY ? ' \r' : '\n');
   try {
     return await runGinkgo({
-      assets: await runNodeScript('assets'),
+      assets: await runNodeScript(['assets']),
       kubeconfig,
       focus: selection.focus,
       ...(selection.skip !== undefined && { skip: selection.skip }),

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { signal as sendSignal } from '../support/node/processes.ts';
 import { type GinkgoReport, readGinkgoReport, type SpecResult } from './ginkgo-report.ts';
 
 export interface GinkgoRun {
@@ -17,7 +18,8 @@ export interface GinkgoRun {
   readonly timeoutMinutes: number;
   /** Where the report and the output are written. */
   readonly folder: string;
-  readonly signal?: AbortSignal | undefined;
+  /** Ends the specs at once; their namespaces stay. */
+  readonly signal: AbortSignal;
   /** Called with the output as it comes. */
   onOutput(text: string): void;
 }
@@ -25,21 +27,21 @@ export interface GinkgoRun {
 /** Runs Kubernetes' e2e tests. @throws Error if Ginkgo has written no report */
 export async function runGinkgo(run: GinkgoRun): Promise<SpecResult[]> {
   const { assets, folder, kubeconfig, signal } = run;
+  signal.throwIfAborted();
   const log = path.join(folder, 'ginkgo.log');
   const child = spawn(path.join(assets, 'ginkgo'), argumentsOf(run), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, KUBECONFIG: kubeconfig },
-    // In a process group of its own: a signal must reach each of its processes, and each only once.
+    // In a process group of its own: a signal must reach each of its processes.
     detached: true,
   });
-  // Ginkgo ends its specs, whose namespaces are deleted, and writes the report.
-  const interrupt = (): void => void process.kill(-child.pid!, 'SIGTERM');
-  signal?.addEventListener('abort', interrupt, { once: true });
+  const interrupt = (): void => sendSignal(-child.pid!, 'SIGKILL');
+  signal.addEventListener('abort', interrupt, { once: true });
   const output = createWriteStream(log);
   for (const stream of [child.stdout, child.stderr]) stream.pipe(output, { end: false });
   child.stdout.setEncoding('utf8').on('data', run.onOutput);
   await new Promise<void>((resolve, reject) => child.once('error', reject).once('close', () => resolve()));
-  signal?.removeEventListener('abort', interrupt);
+  signal.removeEventListener('abort', interrupt);
   output.end();
   try {
     return readGinkgoReport(JSON.parse(await readFile(path.join(folder, 'report.json'), 'utf8')) as GinkgoReport[]);

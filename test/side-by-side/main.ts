@@ -9,7 +9,8 @@ import { type Options, parseOptions } from './options.ts';
 import { Progress } from './progress.ts';
 import { RecordingsFolder } from './recordings-folder.ts';
 import { renderHandOver, renderResults } from './report.ts';
-import { Session } from '../support/node/session.ts';
+import { endEarly, type Session, withSession } from '../support/node/session.ts';
+import type { Shape } from './shape.ts';
 import { allShapes, quickShapes } from './shapes/all-shapes.ts';
 
 async function main(): Promise<number> {
@@ -31,43 +32,47 @@ async function main(): Promise<number> {
   }
   const progress = new Progress();
   progress.begin('control plane and containerd');
-  const session = await Session.start(options.folder, options.index);
-  const stop = (): void => void session.stop().finally(() => process.exit(2));
-  process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
-    if (options.handOver) {
-      progress.begin('kubelet → agent → kubelet');
-      const changes = await handOver(session);
-      const text = options.json ? JSON.stringify(changes, undefined, 2) : renderHandOver(changes).join('\n');
-      process.stdout.write(`${text}\n`);
-      return changes.length === 0 ? 0 : 1;
-    }
-    const recordings = new RecordingsFolder(
-      options.kubeletRecordings ?? mkdtempSync(join(tmpdir(), 'kubelet-recordings-')),
-    );
-    const compare = { shapes, concurrency: options.concurrency, recordings, progress };
-    if (options.record) {
-      await recordKubelet(session, shapes, compare);
-      return 0;
-    }
-    const results = await compareAgents(session, compare);
-    const figures = (options.figures ?? shapes === allShapes) ? await measureAgents(session, progress) : undefined;
-    const lines = [
-      ...renderResults(results, process.stdout.isTTY && process.stdout.hasColors()),
-      ...(figures === undefined ? [] : ['', ...renderFigures(figures)]),
-    ];
-    process.stdout.write(
-      options.json ? `${JSON.stringify({ shapes: results, figures }, undefined, 2)}\n` : `${lines.join('\n')}\n`,
-    );
-    return results.every(({ result }) => result === 'same' || result === 'declared') ? 0 : 1;
+    return await withSession(options, (session) => runSession(session, options, shapes, progress));
   } catch (error) {
-    process.stderr.write(`The run failed; logs are in ${options.folder}: ${(error as Error).stack}\n`);
-    return 2;
+    return endEarly(error, options.folder);
   } finally {
     progress.end();
-    process.removeListener('SIGINT', stop).removeListener('SIGTERM', stop);
-    await session.stop();
   }
+}
+
+/** Resolves with the exit code. */
+async function runSession(
+  session: Session,
+  options: Options,
+  shapes: readonly Shape[],
+  progress: Progress,
+): Promise<number> {
+  if (options.handOver) {
+    progress.begin('kubelet → agent → kubelet');
+    const changes = await handOver(session);
+    const text = options.json ? JSON.stringify(changes, undefined, 2) : renderHandOver(changes).join('\n');
+    process.stdout.write(`${text}\n`);
+    return changes.length === 0 ? 0 : 1;
+  }
+  const recordings = new RecordingsFolder(
+    options.kubeletRecordings ?? mkdtempSync(join(tmpdir(), 'kubelet-recordings-')),
+  );
+  const compare = { shapes, concurrency: options.concurrency, recordings, progress };
+  if (options.record) {
+    await recordKubelet(session, shapes, compare);
+    return 0;
+  }
+  const results = await compareAgents(session, compare);
+  const figures = (options.figures ?? shapes === allShapes) ? await measureAgents(session, progress) : undefined;
+  const lines = [
+    ...renderResults(results, process.stdout.isTTY && process.stdout.hasColors()),
+    ...(figures === undefined ? [] : ['', ...renderFigures(figures)]),
+  ];
+  process.stdout.write(
+    options.json ? `${JSON.stringify({ shapes: results, figures }, undefined, 2)}\n` : `${lines.join('\n')}\n`,
+  );
+  return results.every(({ result }) => result === 'same' || result === 'declared') ? 0 : 1;
 }
 
 process.exitCode = await main();

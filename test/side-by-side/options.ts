@@ -46,7 +46,7 @@ export function parseOptions(args: readonly string[]): Options {
     .option('--folder <folder>', 'for logs and files', join(tmpdir(), `side-by-side-${process.pid}`))
     .addHelpText(
       'after',
-      '\nExit status: 0 no undeclared differences, 1 some, 2 wrong usage, something is missing, or the run failed.',
+      '\nExit status: 0 no undeclared differences, 1 some, 2 wrong usage, something is missing, or the run failed, 130 interrupted.',
     )
     .exitOverride()
     .parse(args, { from: 'user' })

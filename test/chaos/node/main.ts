@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError } from 'commander';
 import { missingRequirements } from '../../support/node/requirements.ts';
+import { endEarly } from '../../support/node/session.ts';
 import { Progress } from '../../side-by-side/progress.ts';
 import { type NodeFaultName, nodeFaultNames } from './node-faults.ts';
 import { type NodeRunResult, runNodeChaos } from './node-run.ts';
@@ -44,9 +45,7 @@ export async function nodeChaos(args: readonly string[]): Promise<number> {
     print(options, result);
     return result.violations.length === 0 ? 0 : 1;
   } catch (error) {
-    progress.end();
-    process.stderr.write(`The run failed; logs are in ${options.folder}: ${(error as Error).stack}\n`);
-    return 2;
+    return endEarly(error, options.folder);
   }
 }
 
@@ -72,7 +71,7 @@ function parseOptions(args: readonly string[]): Options {
     .option('--folder <folder>', 'for logs and files', join(tmpdir(), `chaos-node-${process.pid}`))
     .addHelpText(
       'after',
-      '\nExit code: 0 no violations, 1 some violations, 2 wrong usage, something is missing, or a run that failed.',
+      '\nExit code: 0 no violations, 1 some violations, 2 wrong usage, something is missing, or a run that failed, 130 interrupted.',
     )
     .exitOverride()
     .parse(args, { from: 'user' })

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { httpOf } from '../../support/node/cluster.ts';
 import { healthzPortOf } from '../../support/node/agents.ts';
 import type { NodeUnderTest } from '../../support/node/node-under-test.ts';
-import { Session } from '../../support/node/session.ts';
+import { withSession } from '../../support/node/session.ts';
 import type { Json, KubeHTTP } from '../../support/kube-http.ts';
 import { HistoryRecorder } from '../history.ts';
 import { checkTerminalIsFinal, type Violation } from '../invariants.ts';
@@ -57,12 +57,10 @@ const podsPerPace = 8;
 
 /** Runs pods on a node, and disturbs it. */
 export async function runNodeChaos(options: NodeRunOptions): Promise<NodeRunResult> {
-  const session = await Session.start(options.folder, options.index);
-  try {
-    return await new NodeRun(options, session.node('agent', { flags: { 'max-pods': String(2 * options.pods) } })).run();
-  } finally {
-    await session.stop();
-  }
+  return withSession(options, (session) => {
+    const node = session.node('agent', { flags: { 'max-pods': String(2 * options.pods) } });
+    return new NodeRun(options, node).run();
+  });
 }
 
 class NodeRun {

@@ -3,7 +3,7 @@ import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Machine, nodeName } from './machine.ts';
 import { endProcess } from './processes.ts';
-import { repository, runNodeScript } from './scripts.ts';
+import { repository } from './scripts.ts';
 
 export const agentNames = ['kubelet', 'agent'] as const;
 export type AgentName = (typeof agentNames)[number];
@@ -57,7 +57,7 @@ class Kubelet implements NodeAgentProcess {
 
   async start(): Promise<void> {
     const { endpoint, index } = this.#machine;
-    await runNodeScript(
+    await this.#machine.runScript(
       ...(['kubelet', 'up', this.folder, this.#machine.kubeConfig('node-a')] as const),
       ...([endpoint, nodeName, String(index)] as const),
     );
@@ -87,7 +87,8 @@ class ContainerdAgent implements NodeAgentProcess {
     return join(this.folder, 'static');
   }
 
-  start(): Promise<void> {
+  async start(): Promise<void> {
+    this.#machine.signal.throwIfAborted();
     mkdirSync(this.staticPods, { recursive: true });
     const log = openSync(join(this.folder, 'agent.log'), 'a');
     const { endpoint, nodeIP } = this.#machine;
@@ -117,7 +118,6 @@ class ContainerdAgent implements NodeAgentProcess {
     );
     closeSync(log);
     this.pid = child.pid;
-    return Promise.resolve();
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {

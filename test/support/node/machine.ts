@@ -1,5 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, openSync, closeSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { descendantsOf, endProcess, listProcesses, signal } from './processes.ts';
@@ -14,15 +24,17 @@ export class Machine {
   readonly index: number;
   readonly folder: string;
   readonly endpoint: string;
+  /** Once it is aborted, nothing is started any more. */
+  readonly signal: AbortSignal;
   readonly #containerd: string;
   /** Those that this machine makes: if there are some already, another run uses the same index. */
   readonly #bridges: readonly string[];
 
-  static async start(folder: string, index: number): Promise<Machine> {
-    const machine = new Machine(folder, index);
+  static async start(folder: string, index: number, signal: AbortSignal): Promise<Machine> {
+    const machine = new Machine(folder, index, signal);
     try {
-      await runNodeScript('control-plane', 'up', join(folder, 'control-plane'), String(index));
-      await runNodeScript('containerd', 'up', join(folder, 'containerd'), String(index));
+      await machine.runScript('control-plane', 'up', join(folder, 'control-plane'), String(index));
+      await machine.powerOnWithImages();
     } catch (error) {
       await machine.stop();
       throw error;
@@ -30,7 +42,8 @@ export class Machine {
     return machine;
   }
 
-  private constructor(folder: string, index: number) {
+  private constructor(folder: string, index: number, signal: AbortSignal) {
+    this.signal = signal;
     this.folder = folder;
     this.index = index;
     this.#containerd = join(folder, 'containerd');
@@ -50,6 +63,12 @@ export class Machine {
 
   kubeConfig(user: 'admin' | 'node-a'): string {
     return join(this.folder, 'control-plane', `${user}.kubeconfig`);
+  }
+
+  /** Runs a script that starts a part of the node. */
+  async runScript(...command: readonly [name: string, ...args: string[]]): Promise<void> {
+    mkdirSync(this.#temporaryFolder, { recursive: true });
+    await runNodeScript(command, { signal: this.signal, temporaryFolder: this.#temporaryFolder });
   }
 
   /** Kills containerd and starts it again; containers keep running. */
@@ -77,7 +96,7 @@ export class Machine {
     const pid = pidOf(this.#apiServerPid);
     const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
     await endProcess(pid, 'SIGKILL');
-    return () => writeFileSync(this.#apiServerPid, `${start(program, args, join(this.folder, 'control-plane'))}\n`);
+    return () => this.#start(program, args, join(this.folder, 'control-plane'), this.#apiServerPid);
   }
 
   /** As when the machine loses power: containerd and all processes of containers, with what is in memory only. */
@@ -98,7 +117,7 @@ export class Machine {
 
   /** As `powerOn` after `wipeContainerd`: the images are imported again. */
   async powerOnWithImages(): Promise<void> {
-    await runNodeScript('containerd', 'up', this.#containerd, String(this.index));
+    await this.runScript('containerd', 'up', this.#containerd, String(this.index));
   }
 
   /** The processes of containers whose command contains a text. */
@@ -143,7 +162,13 @@ export class Machine {
     const controlPlane = join(this.folder, 'control-plane');
     for (const name of ['sched', 'kcm', 'apiserver', 'etcd']) await endProcessOf(join(controlPlane, `${name}.pid`));
     for (const name of ['etcd', 'certs']) rmSync(join(controlPlane, name), { recursive: true, force: true });
+    unmountBelow(this.#temporaryFolder);
+    rmSync(this.#temporaryFolder, { recursive: true, force: true, maxRetries: 10 });
     for (const bridge of this.#bridges) spawnSync('ip', ['link', 'delete', bridge]);
+  }
+
+  get #temporaryFolder(): string {
+    return join(this.folder, 'tmp');
   }
 
   get #containerdPid(): string {
@@ -155,9 +180,14 @@ export class Machine {
   }
 
   async #startContainerd(): Promise<void> {
-    writeFileSync(this.#containerdPid, `${start('containerd', ['-c', 'config.toml'], this.#containerd)}\n`);
+    this.#start('containerd', ['-c', 'config.toml'], this.#containerd, this.#containerdPid);
     while (spawnSync('ctr', ['-a', join(this.#containerd, 'containerd.sock'), 'version']).status !== 0)
       await sleep(100);
+  }
+
+  #start(program: string, args: readonly string[], folder: string, pidFile: string): void {
+    this.signal.throwIfAborted();
+    writeFileSync(pidFile, `${start(program, args, folder)}\n`);
   }
 
   async #stopContainerd(name: NodeJS.Signals): Promise<void> {

@@ -44,9 +44,10 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Sends a signal, and SIGKILL 10 s later. */
+/** Sends a signal, and SIGKILL 10 s later; to a frozen process, too. */
 export async function endProcess(pid: number, name: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   signal(pid, name);
+  signal(pid, 'SIGCONT');
   for (let waitedMs = 0; isRunning(pid); waitedMs += 20) {
     if (waitedMs === 10_000) signal(pid, 'SIGKILL');
     await sleep(20);
