@@ -164,7 +164,7 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
     )
     .option(
       '--cgroup-root <cgroup>',
-      'the cgroup of all pods, with cgroupfs; "" leaves cgroups to the runtime',
+      'the cgroup of all pods; with the driver systemd, /kubepods is kubepods.slice; "" leaves cgroups to the runtime',
       '/kubepods',
     )
     .addOption(

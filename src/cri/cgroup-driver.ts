@@ -1,25 +1,36 @@
+import type { CgroupFiles } from './cgroup-files.ts';
+import { type CgroupManager, CgroupfsManager } from './cgroup-manager.ts';
 import { type CRIClient, hasCode } from './cri-client.ts';
+import type { RunCommand } from './run-command.ts';
+import { requireSystemd, SystemdCgroupManager } from './systemd-cgroup-manager.ts';
 
 export interface CgroupDriverOptions {
   readonly endpoint: string;
   readonly runtimeName: string;
   readonly cgroupRoot: string | undefined;
+  readonly files: CgroupFiles;
+  readonly run: RunCommand;
 }
 
 /**
- * Rejects if the runtime's cgroup driver would refuse each sandbox. The systemd driver takes only the names of slices;
- * without a name, CRI-O chooses a slice, and containerd a name that it then refuses.
+ * The cgroup driver that the runtime uses; undefined if the runtime chooses the cgroups. Rejects if pods could not be
+ * started: if the driver is systemd and cannot be reached, or if containerd with it had to choose the cgroups, for which
+ * it has no slice.
  */
-export async function requireCgroupDriver(
+export async function createCgroupManager(
   client: Pick<CRIClient, 'call'>,
-  { endpoint, runtimeName, cgroupRoot }: CgroupDriverOptions,
-): Promise<void> {
-  if (!(await usesSystemd(client))) return;
-  const problem = `The container runtime at ${endpoint} uses the systemd cgroup driver, which is not supported`;
-  if (runtimeName === 'containerd')
-    throw new Error(`${problem}: set SystemdCgroup = false in containerd's config.toml`);
-  if (cgroupRoot !== undefined)
-    throw new Error(`${problem}: configure cgroupfs, or let the runtime choose the cgroups`);
+  { endpoint, runtimeName, cgroupRoot, files, run }: CgroupDriverOptions,
+): Promise<CgroupManager | undefined> {
+  const isSystemd = await usesSystemd(client);
+  const problem = `The container runtime at ${endpoint} uses the cgroup driver systemd`;
+  if (cgroupRoot === undefined) {
+    if (isSystemd && runtimeName === 'containerd')
+      throw new Error(`${problem} and needs the slice of each pod: set cgroupRoot, for example to /kubepods`);
+    return undefined;
+  }
+  if (!isSystemd) return new CgroupfsManager(files);
+  await requireSystemd(run, problem);
+  return new SystemdCgroupManager(files, run);
 }
 
 /** Source: kubelet `getCgroupDriverFromCRI`. */

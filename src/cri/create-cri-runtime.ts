@@ -2,10 +2,14 @@ import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
-import { requireCgroupDriver } from './cgroup-driver.ts';
+import { createCgroupManager } from './cgroup-driver.ts';
+import { CgroupFiles } from './cgroup-files.ts';
+import { parseCgroupName } from './cgroup-manager.ts';
 import { CRIClient } from './cri-client.ts';
 import { CRIRuntime } from './cri-runtime.ts';
 import { readMachineResources } from './machine-resources.ts';
+import { PodCgroups } from './pod-cgroups.ts';
+import { runCommand } from './run-command.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 
 /** Options of `createCRIRuntime`. */
@@ -26,9 +30,10 @@ export interface CRIRuntimeOptions {
   /** Log files of one run of a container, at least 2; older ones are compressed. Default: 5. kubelet: `containerLogMaxFiles`. */
   readonly containerLogMaxFiles?: number | undefined;
   /**
-   * The cgroup of all pods, if the runtime uses cgroupfs; the cgroup of each pod in it has the limits of the pod. A
-   * kubelet on the same machine kills what it does not know in its own, `/kubepods`. Default: the runtime decides, and
-   * only containers have limits. The systemd driver of CRI-O works only with the default, that of containerd never.
+   * The cgroup of all pods; the cgroup of each pod in it has the limits of the pod. If the runtime uses the cgroup driver
+   * systemd, `/kubepods` is the slice `kubepods.slice`. A kubelet on the same machine kills what it does not know in its
+   * own, `/kubepods`. Default: the runtime decides, and only containers have limits; containerd with the driver systemd
+   * cannot decide.
    */
   readonly cgroupRoot?: string | undefined;
   /** How many processes a pod may have. Needs `cgroupRoot`. Default: no limit. kubelet: `podPidsLimit`. */
@@ -43,7 +48,8 @@ export interface CRIRuntimeOptions {
  * Connects to a container runtime that implements the CRI, version 1, for example containerd or CRI-O. Needs the
  * packages `@grpc/grpc-js` and `protobufjs`, and usually root. Call `close()` after the agent has stopped.
  *
- * Rejects if the runtime does not respond, or if its cgroup driver is not supported.
+ * Rejects if the runtime does not respond, or if it uses the cgroup driver systemd, and systemd cannot be reached or
+ * `cgroupRoot` is missing.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example
@@ -86,7 +92,10 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
     const { runtime_name: runtimeName } = await client.call('Version', {}).catch((cause: Error) => {
       throw new Error(`The container runtime at ${endpoint} does not respond: ${cause.message}`, { cause });
     });
-    await requireCgroupDriver(client, { endpoint, runtimeName, cgroupRoot });
+    const files = new CgroupFiles();
+    const manager = await createCgroupManager(client, { endpoint, runtimeName, cgroupRoot, files, run: runCommand });
+    const machine = await readMachineResources();
+    const root = parseCgroupName(cgroupRoot ?? '');
     return new CRIRuntime({
       client,
       runtimeName,
@@ -94,10 +103,9 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       podLogsDirectory,
       containerLogMaxSizeBytes,
       containerLogMaxFiles,
-      cgroupRoot,
-      podPidsLimit,
+      podCgroups: manager && new PodCgroups({ files, manager, root, cpus: machine.cpus, podPidsLimit, logger }),
       helper,
-      machine: await readMachineResources(),
+      machine,
       clock: resolveClock(options.clock),
       logger,
     });

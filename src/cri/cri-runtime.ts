@@ -39,8 +39,8 @@ import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
-import { ensurePodCgroup, podCgroupResources, removePodCgroups, updatePodCgroup } from './pod-cgroups.ts';
 import { OneAtATime } from './one-at-a-time.ts';
+import type { PodCgroups } from './pod-cgroups.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
@@ -59,8 +59,8 @@ export interface CRIRuntimeSettings {
   readonly podLogsDirectory: string;
   readonly containerLogMaxSizeBytes: number;
   readonly containerLogMaxFiles: number;
-  readonly cgroupRoot: string | undefined;
-  readonly podPidsLimit: number | undefined;
+  /** Undefined leaves the cgroups of pods to the runtime. */
+  readonly podCgroups: PodCgroups | undefined;
   readonly helper: RuntimeHelper;
   readonly machine: MachineResources;
   readonly clock: Clock;
@@ -147,8 +147,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   /** Creates the pod's cgroup with the limits of the pod; without `cgroupRoot`, the runtime does, without limits. */
   async preparePod(pod: ValidPod): Promise<void> {
-    const { cgroupRoot, podPidsLimit, machine, logger } = this.#settings;
-    if (cgroupRoot !== undefined) await ensurePodCgroup(pod, { cgroupRoot, cpus: machine.cpus, podPidsLimit, logger });
+    await this.#settings.podCgroups?.ensureExists(pod);
   }
 
   async updatePodResources(
@@ -156,17 +155,14 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     step: 'before' | 'after',
     { sandboxID = '', signal }: CallOptions & { readonly sandboxID?: string | undefined } = {},
   ): Promise<void> {
-    const { cgroupRoot, client } = this.#settings;
-    if (cgroupRoot === undefined) return;
     const updateSandbox = (config: ResourceConfig): Promise<void> =>
-      updatePodSandboxResources(client, updateSandboxResourcesRequest(pod, sandboxID, config), { signal });
-    await updatePodCgroup(pod, step, { cgroupRoot, updateSandbox });
+      updatePodSandboxResources(this.#client, updateSandboxResourcesRequest(pod, sandboxID, config), { signal });
+    await this.#settings.podCgroups?.update(pod, step, updateSandbox);
   }
 
   /** Without `cgroupRoot`, the runtime decides where the cgroup is. */
   async podResources(pod: ValidPod): Promise<ResourceRequirementsInput | undefined> {
-    const { cgroupRoot } = this.#settings;
-    return cgroupRoot === undefined ? undefined : podCgroupResources(pod, { cgroupRoot });
+    return this.#settings.podCgroups?.resources(pod);
   }
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
@@ -369,12 +365,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     shouldPodContentBeRemoved: (podUID: string) => boolean,
     { signal }: CallOptions = {},
   ): Promise<void> {
-    const { podLogsDirectory, cgroupRoot, logger } = this.#settings;
+    const { podLogsDirectory, podCgroups, logger } = this.#settings;
     const isDead = async (id: string): Promise<boolean> =>
       ((await this.#containerStatus(id, signal))?.state ?? 'CONTAINER_EXITED') === 'CONTAINER_EXITED';
     const folders = { podLogsDirectory, containerLogsDirectory: this.#containerLogsDirectory, isDead, logger };
     await evictPodLogsDirectories(folders, shouldPodContentBeRemoved);
-    if (cgroupRoot !== undefined) await removePodCgroups(cgroupRoot, shouldPodContentBeRemoved);
+    await podCgroups?.removeOrphans(shouldPodContentBeRemoved);
   }
 
   /** Ends calls, events and the rotation of logs. */
@@ -519,10 +515,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async #sandboxConfig(pod: ValidPod, attempt: number): Promise<CRIRequest<'PodSandboxConfig'>> {
-    const { helper, podLogsDirectory, cgroupRoot } = this.#settings;
+    const { helper, podLogsDirectory, podCgroups } = this.#settings;
     const dns = await helper.getPodDNS(pod);
     const hostname = helper.generatePodHostName(pod);
-    return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupRoot });
+    const cgroupParent = podCgroups?.parentOf(pod) ?? '';
+    return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupParent });
   }
 
   /** A file of its own for each run of a container. Source: kubelet `makeMounts`. */

@@ -13,6 +13,8 @@ export interface ResourceConfig {
   readonly memory?: number | undefined;
   /** Processes. Not a resource of the pod: the node sets it. */
   readonly pidsLimit?: number | undefined;
+  /** Bytes by size of the page: `2MB`. */
+  readonly hugePageLimits?: Readonly<Record<string, number>> | undefined;
 }
 
 /**

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { ValidPod } from '../kube/types.ts';
-import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newPodLabels, podLogsDirectoryName } from './labels.ts';
 import { overheadLinuxResources, sandboxLinuxResources } from './linux-resources.ts';
@@ -14,8 +13,8 @@ export interface SandboxSettings {
   /** Of a pod with a network of its own. */
   readonly hostname: string;
   readonly podLogsDirectory: string;
-  /** The cgroup of all pods; undefined leaves the cgroups to the runtime. */
-  readonly cgroupRoot: string | undefined;
+  /** The cgroup of the pod; empty leaves it to the runtime. */
+  readonly cgroupParent: string;
 }
 
 /** Source: kubelet `generatePodSandboxConfig`. */
@@ -31,7 +30,7 @@ export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSetting
     log_directory: join(settings.podLogsDirectory, podLogsDirectoryName(pod)),
     port_mappings: portMappings(spec),
     linux: {
-      cgroup_parent: settings.cgroupRoot === undefined ? '' : podCgroupParent(pod, settings.cgroupRoot),
+      cgroup_parent: settings.cgroupParent,
       sysctls: Object.fromEntries(
         (spec.securityContext?.sysctls ?? []).map((sysctl) => [normalizeSysctl(sysctl.name), sysctl.value]),
       ),
@@ -40,12 +39,6 @@ export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSetting
       resources: sandboxLinuxResources(pod),
     },
   };
-}
-
-/** Source: kubelet `GetPodCgroupParent`, with the driver cgroupfs. */
-export function podCgroupParent(pod: ValidPod, root: string): string {
-  const qos = computePodQOS(pod);
-  return join(root, ...(qos === 'Guaranteed' ? [] : [qos.toLowerCase()]), `pod${pod.metadata.uid}`);
 }
 
 /** `net/ipv4/x` is `net.ipv4.x`; a name whose first separator is a dot stays. Source: `sysctl.NormalizeName`. */

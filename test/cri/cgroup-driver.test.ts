@@ -1,9 +1,18 @@
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
-import { requireCgroupDriver } from '../../src/cri/cgroup-driver.ts';
+import { createCgroupManager } from '../../src/cri/cgroup-driver.ts';
+import { CgroupFiles } from '../../src/cri/cgroup-files.ts';
+import { CgroupfsManager } from '../../src/cri/cgroup-manager.ts';
 import { type CRIClient, CRIError } from '../../src/cri/cri-client.ts';
+import { SystemdCgroupManager } from '../../src/cri/systemd-cgroup-manager.ts';
 
-const endpoint = 'unix:///run/runtime.sock';
+const containerd = {
+  endpoint: 'unix:///run/runtime.sock',
+  runtimeName: 'containerd',
+  cgroupRoot: '/kubepods',
+  files: new CgroupFiles('/missing'),
+  run: async () => {},
+};
 
 function refusal(code: status): CRIError {
   return new CRIError(Object.assign(new Error(), { code, details: 'refused', metadata: undefined as never }));
@@ -35,20 +44,11 @@ const isConfigured = (SystemdCgroup: boolean) =>
     },
   });
 
-it.each<[string, Pick<CRIClient, 'call'>, string, string | undefined]>([
-  ['containerd 2', says('SYSTEMD'), 'containerd', '/kubepods'],
-  ['containerd 2, which chooses the cgroups', says('SYSTEMD'), 'containerd', undefined],
-  ['containerd 1', isConfigured(true), 'containerd', '/kubepods'],
-])('the systemd driver is refused with the setting to change: %s', async (_name, client, runtimeName, cgroupRoot) => {
-  await expect(requireCgroupDriver(client, { endpoint, runtimeName, cgroupRoot })).rejects.toThrow(
-    /unix:\/\/\/run\/runtime\.sock uses the systemd cgroup driver.* SystemdCgroup = false/,
-  );
-});
-
-it('the systemd driver of another runtime is refused unless the runtime chooses the cgroups', async () => {
-  const options = { endpoint, runtimeName: 'cri-o', cgroupRoot: '/kubepods' };
-  await expect(requireCgroupDriver(says('SYSTEMD'), options)).rejects.toThrow(/systemd cgroup driver.* cgroupfs/);
-  await expect(requireCgroupDriver(says('SYSTEMD'), { ...options, cgroupRoot: undefined })).resolves.toBeUndefined();
+it.each([
+  ['containerd 2', says('SYSTEMD')],
+  ['containerd 1', isConfigured(true)],
+])('cgroups are slices of systemd if the runtime uses the driver systemd: %s', async (_name, client) => {
+  expect(await createCgroupManager(client, containerd)).toBeInstanceOf(SystemdCgroupManager);
 });
 
 it.each([
@@ -56,12 +56,26 @@ it.each([
   ['cgroupfs of containerd 1', isConfigured(false)],
   ['a runtime that does not say', runtime({ Status: { info: {} } })],
   ['a runtime whose configuration is not JSON', runtime({ Status: { info: { config: 'no' } } })],
-])('accepts %s', async (_name, client) => {
-  const options = { endpoint, runtimeName: 'containerd', cgroupRoot: '/kubepods' };
-  await expect(requireCgroupDriver(client, options)).resolves.toBeUndefined();
+])('cgroups are folders otherwise: %s', async (_name, client) => {
+  expect(await createCgroupManager(client, containerd)).toBeInstanceOf(CgroupfsManager);
+});
+
+it('without a root, the runtime chooses the cgroups, which containerd with the driver systemd cannot', async () => {
+  const options = { ...containerd, cgroupRoot: undefined };
+  expect(await createCgroupManager(says('CGROUPFS'), options)).toBeUndefined();
+  expect(await createCgroupManager(says('SYSTEMD'), { ...options, runtimeName: 'cri-o' })).toBeUndefined();
+  await expect(createCgroupManager(says('SYSTEMD'), options)).rejects.toThrow(
+    'The container runtime at unix:///run/runtime.sock uses the cgroup driver systemd and needs the slice of each pod: set cgroupRoot',
+  );
+});
+
+it('a systemd that cannot be reached fails the start with what to do', async () => {
+  const run = () => Promise.reject(new Error('busctl: spawn busctl ENOENT'));
+  await expect(createCgroupManager(says('SYSTEMD'), { ...containerd, run })).rejects.toThrow(
+    /runtime\.sock uses the cgroup driver systemd, but systemd cannot be reached: .*ENOENT\. Run the agent on the host.* or configure the cgroup driver cgroupfs/,
+  );
 });
 
 it('a call that fails otherwise fails the start', async () => {
-  const options = { endpoint, runtimeName: 'containerd', cgroupRoot: '/kubepods' };
-  await expect(requireCgroupDriver(runtime({}, status.UNAVAILABLE), options)).rejects.toThrow('refused');
+  await expect(createCgroupManager(runtime({}, status.UNAVAILABLE), containerd)).rejects.toThrow('refused');
 });

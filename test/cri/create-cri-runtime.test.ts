@@ -79,9 +79,11 @@ describe('createCRIRuntime', () => {
     );
   });
 
-  it('refuses a containerd with the systemd cgroup driver, and accepts one with cgroupfs', async () => {
+  it('refuses a containerd with the cgroup driver systemd and no `cgroupRoot`, and accepts one with cgroupfs', async () => {
     const systemd = await serveContainerd('SYSTEMD');
-    await expect(createCRIRuntime({ endpoint: systemd, helper })).rejects.toThrow(/systemd cgroup driver/);
+    await expect(createCRIRuntime({ endpoint: systemd, helper })).rejects.toThrow(
+      /cgroup driver systemd .*set cgroupRoot/,
+    );
     const runtime = await createCRIRuntime({ endpoint: await serveContainerd('CGROUPFS'), helper });
     runtime.close();
   });

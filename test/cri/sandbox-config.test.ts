@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { generatePodSandboxConfig, normalizeSysctl, podCgroupParent } from '../../src/cri/sandbox-config.ts';
+import { generatePodSandboxConfig, normalizeSysctl } from '../../src/cri/sandbox-config.ts';
 import { podWith } from './pods.ts';
 
 const settings = {
@@ -7,7 +7,7 @@ const settings = {
   dns: { servers: ['10.0.0.10'], searches: [], options: [] },
   hostname: 'web',
   podLogsDirectory: '/logs',
-  cgroupRoot: '/kubepods',
+  cgroupParent: '/kubepods/besteffort/poduid-1',
 };
 
 describe('generatePodSandboxConfig', () => {
@@ -32,21 +32,6 @@ describe('generatePodSandboxConfig', () => {
     expect(generatePodSandboxConfig(podWith({}, { ports }), settings).port_mappings).toEqual([mapping]);
     const onHost = generatePodSandboxConfig(podWith({ hostNetwork: true }, { ports }), settings);
     expect(onHost).toMatchObject({ port_mappings: [], hostname: '' });
-  });
-
-  it('leaves the cgroup to the runtime without a root', () => {
-    const config = generatePodSandboxConfig(podWith(), { ...settings, cgroupRoot: undefined });
-    expect(config.linux?.cgroup_parent).toBe('');
-  });
-});
-
-describe('podCgroupParent', () => {
-  const resources = { limits: { cpu: '1', memory: '1Gi' }, requests: { cpu: '1', memory: '1Gi' } };
-
-  it('has a level for each QoS class but Guaranteed', () => {
-    expect(podCgroupParent(podWith({}, { resources }), '/kubepods')).toBe('/kubepods/poduid-1');
-    const burstable = podWith({}, { resources: { requests: { cpu: '1' } } });
-    expect(podCgroupParent(burstable, '/kubepods')).toBe('/kubepods/burstable/poduid-1');
   });
 });
 

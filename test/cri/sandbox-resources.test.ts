@@ -48,7 +48,7 @@ describe('updateSandboxResourcesRequest', () => {
     expect(request.resources).toEqual({
       ...{ cpu_shares: 768, cpu_period: 100_000, cpu_quota: 25_000, memory_limit_in_bytes: 48 * 2 ** 20 },
     });
-    const settings = { attempt: 0, dns: {}, hostname: '', podLogsDirectory: '/logs', cgroupRoot: undefined };
+    const settings = { attempt: 0, dns: {}, hostname: '', podLogsDirectory: '/logs', cgroupParent: '' };
     expect(generatePodSandboxConfig(pod, settings).linux?.overhead).toEqual(overhead);
   });
 });

@@ -1,0 +1,139 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
+import { type CgroupLimit, type CgroupLimits, cgroupLimits, limitsIn } from './cgroup-limits.ts';
+import type { ResourceConfig } from './resource-config.ts';
+
+/** The controllers that a pod's cgroup is created for; the runtime creates it for the others with the sandbox. */
+const usedControllers = ['cpu', 'memory', 'pids', 'hugetlb'];
+
+/** The files of cgroups, version 1 and 2. A path is that of a cgroup in each hierarchy. */
+export class CgroupFiles {
+  readonly #mountPoint: string;
+  /** Whether there is one hierarchy, of version 2. */
+  readonly isUnified: boolean;
+
+  constructor(mountPoint = '/sys/fs/cgroup') {
+    this.#mountPoint = mountPoint;
+    this.isUnified = existsSync(join(mountPoint, 'cgroup.controllers'));
+  }
+
+  get limits(): CgroupLimits {
+    return cgroupLimits(this.isUnified);
+  }
+
+  /** Whether the cgroup exists for each controller. */
+  async exists(path: string): Promise<boolean> {
+    return [...(await this.#controllerFolders()).values()].every((folder) => existsSync(join(folder, path)));
+  }
+
+  /** Creates the cgroup and those above it, unless they exist. */
+  async create(path: string): Promise<void> {
+    if (this.isUnified) await this.#delegateControllers(dirname(path));
+    for (const folder of new Set((await this.#controllerFolders()).values()))
+      await mkdir(join(folder, path), { recursive: true });
+  }
+
+  async write(path: string, config: Partial<ResourceConfig>): Promise<void> {
+    for (const [limit, value] of limitsIn(config, this.isUnified))
+      await writeFile(this.#fileOf(path, limit), limit.format(value));
+    const { hugePageLimits } = config;
+    const hugetlb = hugePageLimits && (await this.#controllerFolders()).get('hugetlb');
+    if (hugetlb === undefined) return;
+    for (const [pageSize, bytes] of Object.entries(hugePageLimits!))
+      for (const kind of ['', '.rsvd']) {
+        const name = `hugetlb.${pageSize}${kind}.${this.isUnified ? 'max' : 'limit_in_bytes'}`;
+        const file = join(hugetlb, path, name);
+        // Linux has the limit of reservations since 5.7.
+        if (kind === '' || existsSync(file)) await writeFile(file, String(bytes));
+      }
+  }
+
+  /** The files are in memory: reading them takes less time than waiting for another thread. */
+  read(path: string, limit: Pick<CgroupLimit, 'controller' | 'file'>): string {
+    return readFileSync(this.#fileOf(path, limit), 'utf8');
+  }
+
+  memoryUsageBytes(path: string): number {
+    const file = this.isUnified ? 'memory.current' : 'memory.usage_in_bytes';
+    return Number(this.read(path, { controller: 'memory', file }));
+  }
+
+  /** The names of the cgroups in a cgroup, in any hierarchy. */
+  async childrenOf(path: string): Promise<ReadonlySet<string>> {
+    const names = (await this.#hierarchies()).map((folder) => foldersIn(join(folder, path)));
+    return new Set((await Promise.all(names)).flat());
+  }
+
+  /** Kills all processes in the cgroup. Source: kubelet `tryKillingCgroupProcesses`. */
+  async kill(path: string): Promise<void> {
+    for (const folder of await this.#hierarchies()) await killProcesses(join(folder, path));
+  }
+
+  /** Removes the cgroup and those in it. Rejects if there are processes. */
+  async remove(path: string): Promise<void> {
+    for (const folder of await this.#hierarchies()) await removeCgroup(join(folder, path));
+  }
+
+  #fileOf(path: string, { controller, file }: Pick<CgroupLimit, 'controller' | 'file'>): string {
+    return join(this.#mountPoint, this.isUnified ? '' : controller, path, file);
+  }
+
+  /** One of cgroup 2, one for each controller of cgroup 1. */
+  async #hierarchies(): Promise<string[]> {
+    if (this.isUnified) return [this.#mountPoint];
+    return (await foldersIn(this.#mountPoint)).map((name) => join(this.#mountPoint, name));
+  }
+
+  /** Where each controller that the kernel has and that is used has its cgroups. */
+  async #controllerFolders(): Promise<ReadonlyMap<string, string>> {
+    const root = this.#mountPoint;
+    if (this.isUnified) return new Map((await usedControllersOf(root)).map((name) => [name, root]));
+    // Some are links to the folder of several controllers.
+    const mounted = usedControllers.filter((name) => existsSync(join(root, name)));
+    return new Map(mounted.map((name) => [name, join(root, name)]));
+  }
+
+  /** Creates a cgroup of version 2, and gives it and those above it the controllers for their children. */
+  async #delegateControllers(path: string): Promise<void> {
+    let folder = this.#mountPoint;
+    for (const name of ['', ...relative('/', path).split('/')]) {
+      folder = join(folder, name);
+      await mkdir(folder, { recursive: true });
+      const added = (await usedControllersOf(folder)).map((controller) => `+${controller}`);
+      await writeFile(join(folder, 'cgroup.subtree_control'), added.join(' '));
+    }
+  }
+}
+
+async function usedControllersOf(folder: string): Promise<readonly string[]> {
+  const available = (await readFile(join(folder, 'cgroup.controllers'), 'utf8')).split(/\s+/);
+  return usedControllers.filter((name) => available.includes(name));
+}
+
+async function killProcesses(path: string): Promise<void> {
+  const processes = await readFile(join(path, 'cgroup.procs'), 'utf8').catch(() => '');
+  for (const pid of processes.split('\n').filter(Boolean)) {
+    try {
+      process.kill(Number(pid), 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+  for (const name of await foldersIn(path)) await killProcesses(join(path, name));
+}
+
+async function removeCgroup(path: string): Promise<void> {
+  for (const name of await foldersIn(path)) await removeCgroup(join(path, name));
+  try {
+    // The files in it are the kernel's.
+    await rmdir(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
+
+async function foldersIn(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
