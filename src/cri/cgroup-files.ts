@@ -27,6 +27,11 @@ export class CgroupFiles {
     return [...(await this.#controllerFolders()).values()].every((folder) => existsSync(join(folder, path)));
   }
 
+  /** Whether the cgroup exists in any hierarchy. */
+  async existsAnywhere(path: string): Promise<boolean> {
+    return (await this.#hierarchies()).some((folder) => existsSync(join(folder, path)));
+  }
+
   /** Creates the cgroup and those above it, unless they exist. */
   async create(path: string): Promise<void> {
     if (this.isUnified) await this.#delegateControllers(dirname(path));
@@ -113,9 +118,13 @@ async function usedControllersOf(folder: string): Promise<readonly string[]> {
 
 async function killProcesses(path: string): Promise<void> {
   const processes = await readFile(join(path, 'cgroup.procs'), 'utf8').catch(() => '');
-  for (const pid of processes.split('\n').filter(Boolean)) {
+  // A process of another namespace has the ID 0, which would be the agent's own process group.
+  for (const pid of processes
+    .split('\n')
+    .map(Number)
+    .filter((id) => id > 0)) {
     try {
-      process.kill(Number(pid), 'SIGKILL');
+      process.kill(pid, 'SIGKILL');
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     }

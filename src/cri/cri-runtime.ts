@@ -150,6 +150,10 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     await this.#settings.podCgroups?.ensureExists(pod);
   }
 
+  async releasePod(pod: ValidPod): Promise<void> {
+    await this.#settings.podCgroups?.destroy(pod);
+  }
+
   async updatePodResources(
     pod: ValidPod,
     step: 'before' | 'after',

@@ -23,6 +23,8 @@ export interface PodCgroupsOptions {
 /** The cgroups of pods. Source: kubelet `PodContainerManager`. */
 export class PodCgroups {
   readonly #options: PodCgroupsOptions;
+  /** UIDs of removed pods. */
+  readonly #failedRemovals = new Set<string>();
 
   constructor(options: PodCgroupsOptions) {
     this.#options = options;
@@ -134,11 +136,16 @@ export class PodCgroups {
   }
 
   /**
-   * Removes the cgroups of pods that need no data any more: the runtime creates the cgroup of a pod with its sandbox, but
-   * does not remove it. A cgroup with processes stays. Source: kubelet `cleanupOrphanedPodCgroups`.
-   *
-   * Divergence: once the pod is deleted or evicted. In the kubelet once it has ended, by chance before its last status is
-   * generated.
+   * Kills what still runs in the cgroup of a pod that has ended, and removes it. Rejects while processes are ending.
+   * Source: kubelet `Destroy`.
+   */
+  destroy(pod: ValidPod): Promise<void> {
+    return this.#destroy(this.#nameOf(pod));
+  }
+
+  /**
+   * Removes the cgroups of pods that need no data any more, which an earlier agent may have left. Failures are logged, and
+   * the next call tries again. Source: kubelet `cleanupOrphanedPodCgroups`.
    */
   async removeOrphans(shouldPodContentBeRemoved: (podUID: string) => boolean): Promise<void> {
     const { files, manager, root } = this.#options;
@@ -146,9 +153,30 @@ export class PodCgroups {
       for (const folder of await files.childrenOf(manager.path(qos))) {
         const component = manager.componentOf(folder);
         const podUID = /^pod(.+)$/.exec(component)?.[1];
-        if (podUID !== undefined && shouldPodContentBeRemoved(podUID))
-          await manager.destroy([...qos, component]).catch(() => {});
+        if (podUID === undefined || !shouldPodContentBeRemoved(podUID)) continue;
+        await this.#destroy([...qos, component]).then(
+          () => this.#failedRemovals.delete(podUID),
+          (error: unknown) => this.#removalFailed(podUID, error),
+        );
       }
+  }
+
+  async #destroy(name: CgroupName): Promise<void> {
+    const { files, manager } = this.#options;
+    const path = manager.path(name);
+    if (!(await files.existsAnywhere(path))) return;
+    await files.kill(path);
+    await manager.destroy(name);
+  }
+
+  #removalFailed(podUID: string, error: unknown): void {
+    const { logger } = this.#options;
+    if (!this.#failedRemovals.has(podUID))
+      logger.warn(
+        { podUID, reason: reasonOf(error) },
+        'Failed to remove the cgroup of a removed pod; it will be retried',
+      );
+    this.#failedRemovals.add(podUID);
   }
 
   /** Source: kubelet `GetPodContainerName`. */

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -36,14 +38,44 @@ it.each([
     ).toEqual([false, false, false, true, true]);
 });
 
-it('leaves a cgroup that cannot be removed', async () => {
+it('a cgroup that cannot be removed is logged once, and the others are removed', async () => {
   const mountPoint = directories.create();
-  const pod = join(mountPoint, 'cpu', 'kubepods', 'podgone');
-  mkdirSync(pod, { recursive: true });
+  const folders = ['podbusy', 'podgone'].map((name) => join(mountPoint, 'cpu', 'kubepods', name));
+  for (const folder of folders) mkdirSync(folder, { recursive: true });
   // Stands for a process in it.
-  writeFileSync(join(pod, 'busy'), '');
-  await podCgroups(mountPoint).removeOrphans(() => true);
-  expect(existsSync(pod)).toBe(true);
+  writeFileSync(join(folders[0]!, 'busy'), '');
+  const logged: unknown[] = [];
+  const logger = { ...silentLogger, warn: (fields: unknown) => void logged.push(fields) };
+  const cgroups = podCgroups(mountPoint, { logger });
+  for (let i = 0; i < 2; i++) await cgroups.removeOrphans(() => true);
+  expect(folders.map((folder) => existsSync(folder))).toEqual([true, false]);
+  expect(logged).toEqual([{ podUID: 'busy', reason: expect.stringMatching(/^ENOTEMPTY.*podbusy/) as string }]);
+});
+
+describe('the cgroup of a pod that has ended', () => {
+  const pod = podWith({}, { resources: { requests: { cpu: '1' } } });
+
+  it('is removed with those in it', async () => {
+    const { cgroups, folders, mountPoint } = cgroup1();
+    for (const name of ['cpu', 'freezer']) mkdirSync(join(mountPoint, name, cgroup, 'app'), { recursive: true });
+    await cgroups.destroy(pod);
+    expect(folders()).toEqual([]);
+    await expect(cgroups.destroy(pod)).resolves.toBeUndefined();
+  });
+
+  it('has its processes killed, and stays until they have ended', async () => {
+    const { cgroups, folders, mountPoint } = cgroup1();
+    const child = spawn('sleep', ['1000']);
+    const exited = once(child, 'exit');
+    const app = join(mountPoint, 'cpu', cgroup, 'app');
+    mkdirSync(app, { recursive: true });
+    // 0: a process of another namespace.
+    writeFileSync(join(app, 'cgroup.procs'), `0\n${child.pid}\n`);
+    await expect(cgroups.destroy(pod)).rejects.toThrow(/^ENOTEMPTY.*app/);
+    expect(await exited).toEqual([null, 'SIGKILL']);
+    expect(folders()).toEqual(['cpu']);
+    await expect(cgroups.destroy(pod)).rejects.toThrow(/^ENOTEMPTY.*app/);
+  });
 });
 
 const limited = (cpu: string, memory: string) =>

@@ -75,6 +75,7 @@ const otherOptionalMethods = [
   'subscribe',
   'updateContainerResources',
   'preparePod',
+  'releasePod',
   'updatePodResources',
   'podResources',
   'podSandboxStatus',

@@ -248,6 +248,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { statusManager } = this.#options;
     await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: true, signal });
     await this.#volumes('waitForUnmount', pod, signal);
+    await this.#runtime.releasePod?.(pod, { signal });
     statusManager.terminatePod(pod);
     this.#actuatedResources?.remove(pod.metadata.uid);
     this.#resourceFailures.forget(pod.metadata.uid);

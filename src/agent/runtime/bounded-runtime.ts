@@ -95,6 +95,9 @@ export function boundedRuntime(
     ...(runtime.preparePod && {
       preparePod: (pod, { signal } = {}) => bounded('preparePod', ms, signal, (o) => runtime.preparePod!(pod, o)),
     }),
+    ...(runtime.releasePod && {
+      releasePod: (pod, { signal } = {}) => bounded('releasePod', ms, signal, (o) => runtime.releasePod!(pod, o)),
+    }),
     ...(runtime.updatePodResources && {
       updatePodResources: (pod, step, { signal, ...of } = {}) =>
         bounded('updatePodResources', ms, signal, (o) => runtime.updatePodResources!(pod, step, { ...of, ...o })),

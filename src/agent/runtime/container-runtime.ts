@@ -114,6 +114,11 @@ export interface ContainerRuntime {
    */
   preparePod?(pod: ValidPod, options?: CallOptions): Promise<void>;
   /**
+   * Called when a pod has ended, its containers have exited and its volumes are unmounted: undoes `preparePod`. Must be
+   * idempotent; called again if it rejects. Source: kubelet `PodContainerManager.Destroy`.
+   */
+  releasePod?(pod: ValidPod, options?: CallOptions): Promise<void>;
+  /**
    * Called `before` and `after` the containers of a pod are resized, with the new resources of the pod. Raise pod-level
    * limits before, and lower them after. Without this method, a resize of pod-level resources is Infeasible. Source:
    * kubelet `doPodResizeAction`.

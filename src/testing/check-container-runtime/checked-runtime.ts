@@ -169,6 +169,7 @@ export class CheckedRuntime {
       await this.repeat('stopPodSandbox', async () => this.bounded.stopPodSandbox?.(id));
       await this.repeat('removePodSandbox', async () => this.bounded.removePodSandbox?.(id));
     }
+    await this.repeat('releasePod', async () => this.bounded.releasePod?.(pod));
     const left = await this.podOf(pod);
     this.#options.results.check('runs-removed', left === undefined, `getPod still shows ${show(left)}`);
   }

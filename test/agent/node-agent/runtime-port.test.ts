@@ -132,6 +132,23 @@ describe('what the agent tells a runtime', () => {
     expect(new Set(steps)).toEqual(new Set(['web: 0']));
   });
 
+  it('releasePod is called when a pod has ended, without being deleted, until it succeeds', async () => {
+    let failures = 1;
+    const steps: string[] = [];
+    const releasePod: NonNullable<ContainerRuntime['releasePod']> = async ({ metadata: { name, uid } }) => {
+      steps.push(`${name} ${cluster.runtime.container(uid, 'app')?.state}`);
+      if (failures-- > 0) throw new Error('busy');
+    };
+    Object.assign(cluster.runtime, { releasePod });
+    await cluster.startAgent();
+    const uid = await cluster.create(podOf({ restartPolicy: 'Never' }));
+    await cluster.advance(5000);
+    expect(steps).toEqual([]);
+    cluster.runtime.exit(cluster.runtime.container(uid, 'app')!.id);
+    await cluster.advance(120_000);
+    expect(steps).toEqual(['web exited', 'web exited']);
+  });
+
   it('a pod whose new sandbox cannot be read starts no containers until a later sync', async () => {
     await cluster.startAgent();
     cluster.runtime.fail({ method: 'getPod' }, 'not now', 3);

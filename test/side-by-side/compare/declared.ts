@@ -26,7 +26,7 @@ const coalesced: Declaration = {
 export const declarations: readonly Declaration[] = [
   {
     reason:
-      'Housekeeping in the kubelet removes the cgroup of a pod that has ended, by chance before its last status is generated (kubelet: cleanupOrphanedPodCgroups; docs/parity.md).',
+      'Housekeeping in the kubelet removes the cgroup of a pod that has ended, by chance before its last status is generated (kubelet: cleanupOrphanedPodCgroups).',
     in: 'statuses',
     paths: /^status\.resources\.(limits|requests)\.(cpu|memory)$/,
     absentInKubelet: true,
