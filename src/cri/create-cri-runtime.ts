@@ -103,7 +103,7 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       podLogsDirectory,
       containerLogMaxSizeBytes,
       containerLogMaxFiles,
-      podCgroups: manager && new PodCgroups({ files, manager, root, cpus: machine.cpus, podPidsLimit, logger }),
+      podCgroups: manager && new PodCgroups({ files, manager, root, machine, podPidsLimit, logger }),
       helper,
       machine,
       clock: resolveClock(options.clock),

@@ -145,6 +145,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return pods[0];
   }
 
+  /** Without `cgroupRoot`, the runtime decides on cgroups. */
+  async updateQOSCgroups(activePods: readonly ValidPod[]): Promise<void> {
+    await this.#settings.podCgroups?.updateQOS(activePods);
+  }
+
   /** Creates the pod's cgroup with the limits of the pod; without `cgroupRoot`, the runtime does, without limits. */
   async preparePod(pod: ValidPod): Promise<void> {
     await this.#settings.podCgroups?.ensureExists(pod);

@@ -4,6 +4,7 @@ import { isRestartableInitContainer } from '../status-manager/status/container-r
 import { podRequests } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
+import { containerHugePageLimits } from './huge-pages.ts';
 import type { RunnableContainer } from './pod-spec.ts';
 
 /** The properties of the machine that resources depend on. */
@@ -13,6 +14,8 @@ export interface MachineResources {
   readonly hasCgroup2: boolean;
   /** Whether the swap of a cgroup can be limited. */
   readonly hasSwapController: boolean;
+  /** `2MB` and so on. */
+  readonly hugePageSizes: readonly string[];
 }
 
 const minShares = 2;
@@ -64,6 +67,7 @@ export function containerLinuxResources(
     cpu_quota: milliCPUToQuota(milliCPUOf(cpuLimit)),
     memory_limit_in_bytes: bytesOf(memoryLimit),
     oom_score_adj: containerOOMScoreAdjust(pod, container, machine.memoryBytes, resources),
+    hugepage_limits: containerHugePageLimits(pod, container, machine.hugePageSizes),
     ...(machine.hasCgroup2 && { unified: unifiedResources(machine) }),
   };
 }

@@ -2,10 +2,12 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { readHugePageSizes } from './huge-pages.ts';
 import type { MachineResources } from './linux-resources.ts';
 
 export async function readMachineResources(): Promise<MachineResources> {
-  return { memoryBytes: totalmem(), cpus: cpus().length, ...(await cgroupFeatures()) };
+  const hugePageSizes = await readHugePageSizes();
+  return { memoryBytes: totalmem(), cpus: cpus().length, hugePageSizes, ...(await cgroupFeatures()) };
 }
 
 /**

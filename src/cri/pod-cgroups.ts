@@ -1,11 +1,13 @@
+import sumBy from 'lodash/sumBy.js';
 import { quantityValue } from '../kube/quantity.ts';
 import type { ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
+import { podRequests } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import { type CgroupLimit, cpuWeight, sharesOfWeight, valueOf } from './cgroup-limits.ts';
 import type { CgroupManager, CgroupName } from './cgroup-manager.ts';
-import { milliCPUToShares, resourcesFromStatus } from './linux-resources.ts';
+import { type MachineResources, milliCPUToShares, resourcesFromStatus } from './linux-resources.ts';
 import { type ResourceConfig, resourceConfigForPod } from './resource-config.ts';
 
 export interface PodCgroupsOptions {
@@ -13,8 +15,7 @@ export interface PodCgroupsOptions {
   readonly manager: CgroupManager;
   /** The cgroup of all pods. */
   readonly root: CgroupName;
-  /** Of this machine. */
-  readonly cpus: number;
+  readonly machine: Pick<MachineResources, 'cpus' | 'hugePageSizes'>;
   /** How many processes a pod may have. Default: no limit. */
   readonly podPidsLimit?: number | undefined;
   readonly logger: Logger;
@@ -30,6 +31,31 @@ export class PodCgroups {
     this.#options = options;
   }
 
+  /**
+   * Gives all pods the share of cpu of the machine, Burstable pods the sum of their requests, and BestEffort pods the
+   * least; creates these cgroups if necessary. Rejects if that fails. Source: kubelet `UpdateCgroups`,
+   * `enforceNodeAllocatableCgroups`.
+   */
+  async updateQOS(activePods: readonly ValidPod[]): Promise<void> {
+    const { files, manager, root, machine } = this.#options;
+    const burstable = activePods.filter((pod) => computePodQOS(pod) === 'Burstable');
+    const requested = sumBy(burstable, (pod) => quantityValue(podRequests(pod)['cpu'] ?? 0, 'm') ?? 0);
+    for (const [name, milliCPU] of [
+      [root, machine.cpus * 1000],
+      [[...root, 'burstable'], requested],
+      [[...root, 'besteffort'], 0],
+    ] as const) {
+      // The root cgroup has no limits.
+      if (name.length === 0) continue;
+      const path = manager.path(name);
+      if (!(await files.exists(path))) await manager.create(name);
+      const cpuShares = milliCPUToShares(milliCPU);
+      const { format, parse } = files.limits.cpuShares;
+      const current = ifPresent(() => parse(files.read(path, files.limits.cpuShares)));
+      if (current !== parse(format(cpuShares))) await manager.update(name, { cpuShares });
+    }
+  }
+
   /** The cgroup of a pod, as a runtime with the same driver takes it. Source: kubelet `GetPodCgroupParent`. */
   parentOf(pod: ValidPod): string {
     return this.#options.manager.path(this.#nameOf(pod));
@@ -38,11 +64,9 @@ export class PodCgroups {
   /**
    * Creates the cgroup of a pod, with its limits, unless it exists. Rejects if it cannot be created; a limit that cannot
    * be set is logged. Source: kubelet `EnsureExists`.
-   *
-   * Divergence: the cgroup of Burstable pods keeps the kernel's default share of cpu.
    */
   async ensureExists(pod: ValidPod): Promise<void> {
-    const { files, manager, root, cpus, podPidsLimit, logger } = this.#options;
+    const { files, manager, root, machine, podPidsLimit, logger } = this.#options;
     const name = this.#nameOf(pod);
     if (await files.exists(manager.path(name))) return;
     for (let depth = root.length; depth < name.length; depth++) {
@@ -52,11 +76,7 @@ export class PodCgroups {
     await manager.create(name);
     const { namespace, name: podName, uid: podUID } = pod.metadata;
     try {
-      // The kernel's default share for all pods is that of one system service. kubelet: `enforceNodeAllocatableCgroups`.
-      if (root.length > 0) await manager.update(root, { cpuShares: milliCPUToShares(cpus * 1000) });
-      const config = resourceConfigForPod(pod);
-      if (computePodQOS(pod) === 'BestEffort') await manager.update(name.slice(0, -1), config);
-      await manager.update(name, { ...config, pidsLimit: podPidsLimit });
+      await manager.update(name, { ...resourceConfigForPod(pod, machine.hugePageSizes), pidsLimit: podPidsLimit });
     } catch (error) {
       const reason = reasonOf(error);
       logger.error({ pod: `${namespace}/${podName}`, podUID, reason }, 'Failed to limit the pod cgroup');
@@ -67,6 +87,8 @@ export class PodCgroups {
    * Raises the limits of a pod's cgroup before its containers are resized, and lowers them after. A limit that the pod no
    * longer has stays. Rejects if the memory limit would be lowered below the usage, or if the runtime, which is told first,
    * refuses a limit. Source: kubelet `doPodResizeAction`.
+   *
+   * Divergence: the limits of huge pages stay; the kubelet sets them to 0 with each other limit.
    *
    * @param updateSandbox called with all limits before one of them is set, and again with the earlier ones if that fails
    */

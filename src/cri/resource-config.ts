@@ -2,6 +2,7 @@ import { quantityValue } from '../kube/quantity.ts';
 import type { Pod } from '../kube/types.ts';
 import { podStatusResources } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
+import { hugePageLimits } from './huge-pages.ts';
 import { milliCPUToQuota, milliCPUToShares } from './linux-resources.ts';
 
 /** The limits of a cgroup; an absent one is not written. Source: kubelet `cm.ResourceConfig`. */
@@ -21,13 +22,14 @@ export interface ResourceConfig {
  * The limits of the cgroup of a pod: those of all its containers together, or the pod-level ones. A Burstable pod has a
  * limit if all its containers have one, or the pod itself. Source: kubelet `ResourceConfigForPod`.
  *
- * Divergence: without huge pages and the claims of `nodeAllocatableResourceClaimStatuses`.
+ * Divergence: without the claims of `nodeAllocatableResourceClaimStatuses`.
  */
-export function resourceConfigForPod(pod: Pod): ResourceConfig {
+export function resourceConfigForPod(pod: Pod, hugePageSizes: readonly string[] = []): ResourceConfig {
   const spec = pod.spec ?? {};
   const { requests = {}, limits = {} } = podStatusResources(spec).resources;
   const qos = computePodQOS(pod);
-  if (qos === 'BestEffort') return { cpuShares: milliCPUToShares(0) };
+  const hugePages = hugePageSizes.length > 0 && { hugePageLimits: hugePageLimits(requests, hugePageSizes) };
+  if (qos === 'BestEffort') return { cpuShares: milliCPUToShares(0), ...hugePages };
   const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
   const isLimited = (name: 'cpu' | 'memory'): boolean =>
     qos === 'Guaranteed' ||
@@ -37,6 +39,7 @@ export function resourceConfigForPod(pod: Pod): ResourceConfig {
     cpuShares: milliCPUToShares(quantityValue(requests['cpu'] ?? 0, 'm') ?? 0),
     ...(isLimited('cpu') && { cpuQuota: milliCPUToQuota(quantityValue(limits['cpu'] ?? 0, 'm') ?? 0) }),
     ...(isLimited('memory') && { memory: quantityValue(limits['memory'] ?? 0) ?? 0 }),
+    ...hugePages,
   };
 }
 

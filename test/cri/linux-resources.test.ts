@@ -10,7 +10,7 @@ import {
 import { appOf, podWith } from './pods.ts';
 
 const gibibyte = 2 ** 30;
-const machine = { memoryBytes: 10 * gibibyte, cpus: 4, hasCgroup2: false, hasSwapController: false };
+const machine = { memoryBytes: 10 * gibibyte, cpus: 4, hasCgroup2: false, hasSwapController: false, hugePageSizes: [] };
 
 describe('milliCPUToShares', () => {
   it.each([

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CgroupFiles } from '../../src/cri/cgroup-files.ts';
-import { CgroupfsManager, parseCgroupName } from '../../src/cri/cgroup-manager.ts';
+import { CgroupfsManager, type CgroupName, parseCgroupName } from '../../src/cri/cgroup-manager.ts';
 import { PodCgroups, type PodCgroupsOptions } from '../../src/cri/pod-cgroups.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
@@ -17,7 +17,14 @@ afterEach(() => directories.removeAll());
 function podCgroups(mountPoint: string, options: Partial<PodCgroupsOptions> = {}): PodCgroups {
   const files = new CgroupFiles(mountPoint);
   const manager = new CgroupfsManager(files);
-  return new PodCgroups({ files, manager, root: ['kubepods'], cpus: 4, logger: silentLogger, ...options });
+  return new PodCgroups({
+    files,
+    manager,
+    root: ['kubepods'],
+    machine: { cpus: 4, hugePageSizes: [] },
+    logger: silentLogger,
+    ...options,
+  });
 }
 
 it.each([
@@ -191,25 +198,53 @@ describe('the resources of a pod are those of its cgroup', () => {
   });
 });
 
-it('all pods together have the share of cpu of the machine', async () => {
-  const { mountPoint, cgroups } = cgroup1();
-  await cgroups.ensureExists(podWith());
-  expect(readFileSync(join(mountPoint, 'cpu/kubepods/cpu.shares'), 'utf8')).toBe('4096');
+describe('the shares of cpu of QoS classes', () => {
+  const burstable = (cpu: string) => podWith({}, { resources: { requests: { cpu } } });
+  const guaranteed = podWith({}, { resources: { limits: { cpu: '2', memory: '1Gi' } } });
+  const sharesIn = (mountPoint: string) =>
+    ['', 'burstable', 'besteffort'].map((name) =>
+      readFileSync(join(mountPoint, 'cpu/kubepods', name, 'cpu.shares'), 'utf8'),
+    );
+
+  it('are those of the machine, of the requests of Burstable pods, and the least one', async () => {
+    const { mountPoint, cgroups } = cgroup1();
+    await cgroups.updateQOS([burstable('250m'), guaranteed, podWith(), burstable('1')]);
+    expect(sharesIn(mountPoint)).toEqual(['4096', '1280', '2']);
+    await cgroups.updateQOS([guaranteed]);
+    expect(sharesIn(mountPoint)).toEqual(['4096', '2', '2']);
+  });
+
+  it('are written only if they change', async () => {
+    const { mountPoint } = cgroup1();
+    const files = new CgroupFiles(mountPoint);
+    const updated: string[] = [];
+    const manager = Object.assign(new CgroupfsManager(files), {
+      update: async (name: CgroupName, { cpuShares }: { readonly cpuShares?: number | undefined }) => {
+        updated.push(`${name.join('/')} ${cpuShares}`);
+        await files.write(`/${name.join('/')}`, { cpuShares: cpuShares! });
+      },
+    });
+    const cgroups = podCgroups(mountPoint, { files, manager });
+    await cgroups.updateQOS([burstable('1')]);
+    expect(updated.splice(0)).toEqual(['kubepods 4096', 'kubepods/burstable 1024', 'kubepods/besteffort 2']);
+    await cgroups.updateQOS([burstable('1')]);
+    expect(updated).toEqual([]);
+    await cgroups.updateQOS([burstable('2')]);
+    expect(updated).toEqual(['kubepods/burstable 2048']);
+  });
+
+  it('are not written to the root cgroup, which has none', async () => {
+    const { mountPoint } = cgroup1();
+    await podCgroups(mountPoint, { root: parseCgroupName('/') }).updateQOS([]);
+    expect(existsSync(join(mountPoint, 'cpu/cpu.shares'))).toBe(false);
+    expect(readFileSync(join(mountPoint, 'cpu/besteffort/cpu.shares'), 'utf8')).toBe('2');
+  });
 });
 
-it('the root cgroup, which has no limits, is not written', async () => {
-  const { mountPoint } = cgroup1();
-  await podCgroups(mountPoint, { root: parseCgroupName('/') }).ensureExists(podWith());
-  expect(existsSync(join(mountPoint, 'cpu/cpu.shares'))).toBe(false);
-});
-
-it('a besteffort pod has the least share of cpu, and so have all together', async () => {
+it('a besteffort pod has the least share of cpu', async () => {
   const { mountPoint, cgroups } = cgroup1();
   await cgroups.ensureExists(podWith());
-  const shares = ['', 'poduid-1'].map((name) =>
-    readFileSync(join(mountPoint, 'cpu/kubepods/besteffort', name, 'cpu.shares'), 'utf8'),
-  );
-  expect(shares).toEqual(['2', '2']);
+  expect(readFileSync(join(mountPoint, 'cpu/kubepods/besteffort/poduid-1/cpu.shares'), 'utf8')).toBe('2');
 });
 
 it('rejects with the path of a cgroup that cannot be created', async () => {
@@ -226,6 +261,35 @@ it('a limit that cannot be written is logged, and the pod starts', async () => {
   await podCgroups(mountPoint, { logger }).ensureExists(limited('200m', '64Mi'));
   const reason = expect.stringMatching(/^EISDIR.*memory\.limit_in_bytes/) as string;
   expect(logged).toEqual([{ pod: 'default/web', podUID: 'uid-1', reason }]);
+});
+
+describe('the huge pages of a pod', () => {
+  const pod = podWith({}, { resources: { requests: { 'hugepages-2Mi': '4Mi', memory: '1Mi' } } });
+  const machine = { cpus: 4, hugePageSizes: ['2MB'] };
+
+  it('are limited, and their reservation where the kernel can: cgroup 1', async () => {
+    const { mountPoint } = cgroup1();
+    const folder = join(mountPoint, 'hugetlb', cgroup);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'hugetlb.2MB.rsvd.limit_in_bytes'), '');
+    await podCgroups(mountPoint, { machine }).ensureExists(pod);
+    for (const name of ['hugetlb.2MB.limit_in_bytes', 'hugetlb.2MB.rsvd.limit_in_bytes'])
+      expect(readFileSync(join(folder, name), 'utf8')).toBe(String(4 * 2 ** 20));
+  });
+
+  it('are limited: cgroup 2', async () => {
+    const { mountPoint, parents } = cgroup2();
+    for (const parent of parents) writeFileSync(join(parent, 'cgroup.controllers'), 'cpu memory pids hugetlb');
+    await podCgroups(mountPoint, { machine }).ensureExists(pod);
+    expect(readFileSync(join(mountPoint, cgroup, 'hugetlb.2MB.max'), 'utf8')).toBe(String(4 * 2 ** 20));
+    expect(readdirSync(join(mountPoint, cgroup))).not.toContain('hugetlb.2MB.rsvd.max');
+  });
+
+  it('are not limited by a kernel without the controller', async () => {
+    const { mountPoint } = cgroup2();
+    await podCgroups(mountPoint, { machine }).ensureExists(pod);
+    expect(readdirSync(join(mountPoint, cgroup)).filter((name) => name.startsWith('hugetlb'))).toEqual([]);
+  });
 });
 
 it('limits the processes of a pod', async () => {

@@ -12,6 +12,7 @@ import { podWith } from './pods.ts';
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
 
+const machine = { cpus: 4, hugePageSizes: [] };
 const pod = ['kubepods', 'burstable', 'pod1234-abcd'];
 const slice = 'kubepods-burstable-pod1234_abcd.slice';
 
@@ -49,7 +50,7 @@ describe('a cgroup has the slice that the kubelet gives it', () => {
 
   it('and the runtime is told its path', () => {
     const { files } = systemd();
-    const cgroups = new PodCgroups({ files, manager, root: ['kubepods'], cpus: 4, logger: silentLogger });
+    const cgroups = new PodCgroups({ files, manager, root: ['kubepods'], machine, logger: silentLogger });
     expect(cgroups.parentOf(podWith())).toBe(
       '/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-poduid_1.slice',
     );
@@ -116,7 +117,7 @@ it('stops the slice of a removed pod, and removes its folder', async () => {
   await manager.create(pod);
   mkdirSync(join(folder, 'cri-containerd-1.scope'));
   calls.length = 0;
-  const cgroups = new PodCgroups({ files, manager, root: ['kubepods'], cpus: 4, logger: silentLogger });
+  const cgroups = new PodCgroups({ files, manager, root: ['kubepods'], machine, logger: silentLogger });
   await cgroups.removeOrphans((podUID) => podUID === 'other');
   expect(calls).toEqual([]);
   await cgroups.removeOrphans((podUID) => podUID === '1234-abcd');

@@ -36,6 +36,7 @@ import { GenericPLEG } from '../pleg/generic-pleg.ts';
 import { RuntimePodCache } from '../pleg/runtime-pod-cache.ts';
 import { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
 import { PodWorkers } from '../pod-workers/pod-workers.ts';
+import { QOSCgroups } from '../pod-workers/qos-cgroups.ts';
 import { WorkQueue } from '../pod-workers/work-queue.ts';
 import { createProber } from '../prober/create-prober.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
@@ -256,8 +257,10 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       pleg.requestRelist(pod.metadata.uid);
     },
   });
+  const qosCgroups = new QOSCgroups({ runtime, getActivePods, clock, logger });
   const podSyncer = new AgentPodSyncer({
     runtime,
+    qosCgroups,
     podCache,
     statusManager,
     probeManager,
@@ -350,6 +353,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     shutdownAdmission,
     pleg,
     runtimeState,
+    qosCgroups,
     containerGC,
     imageGC,
     evictionManager,

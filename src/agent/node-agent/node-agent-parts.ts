@@ -19,6 +19,7 @@ import type { OwnNode } from '../node/own-node.ts';
 import type { GenericPLEG } from '../pleg/generic-pleg.ts';
 import type { RuntimeState } from '../runtime/runtime-state.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { QOSCgroups } from '../pod-workers/qos-cgroups.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import type { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
 import type { APIConnection } from './api-connection.ts';
@@ -61,6 +62,7 @@ export interface NodeAgentParts {
   readonly podSourceContext: PodSourceContext;
   readonly pleg: GenericPLEG;
   readonly runtimeState: RuntimeState;
+  readonly qosCgroups: QOSCgroups;
   readonly containerGC: ContainerGC;
   /** Undefined if images are not garbage-collected. */
   readonly imageGC: ImageGCManager | undefined;

@@ -246,7 +246,8 @@ export class NodeAgent implements AsyncDisposable {
 
   /** Source: kubelet `StartGarbageCollection`. */
   async #collectGarbage(): Promise<void> {
-    const { containerGC, sourcesReady } = this.#parts;
+    const { qosCgroups, containerGC, sourcesReady } = this.#parts;
+    await qosCgroups.update(this.#stopSignal.signal);
     try {
       await containerGC.garbageCollect(sourcesReady.allReady());
       this.#gcFailures.succeeded();

@@ -74,6 +74,7 @@ const otherOptionalMethods = [
   'status',
   'subscribe',
   'updateContainerResources',
+  'updateQOSCgroups',
   'preparePod',
   'releasePod',
   'updatePodResources',

@@ -29,6 +29,7 @@ import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts'
 import { type PodCache, type PodLifecycleSyncer, runtimePodCache, type SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
 import { BackOffError } from './next-sync-delay.ts';
+import type { QOSCgroups } from './qos-cgroups.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 import { messageOf, syncError, type SyncActionResult } from './sync-result.ts';
 
@@ -103,6 +104,8 @@ export interface AgentPodSyncerOptions {
   readonly probeManager?: PodProbes | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
+  /** Default: the cgroups of QoS classes are not updated. */
+  readonly qosCgroups?: Pick<QOSCgroups, 'update'> | undefined;
   /** Default: events are dropped. */
   readonly eventRecorder?: PodEventRecorder | undefined;
   /**
@@ -174,6 +177,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
       probeResults: probeManager?.results ?? noProbeResults,
       actuatedResources,
+      updateQOSCgroups: async () => options.qosCgroups?.update(),
       onPodSandboxReady: (pod) => this.#setReadyToStartContainers(pod),
     });
     this.activeDeadlineHandler = new ActiveDeadlineHandler({
@@ -377,7 +381,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const error = syncError(await this.#runtimeManager.killPod(pod, runtimeStatus, gracePeriodSeconds, signal));
-    if (error === undefined) return;
+    if (error === undefined) return this.#options.qosCgroups?.update(signal);
     signal?.throwIfAborted();
     const message = `error killing pod: ${error.message}`;
     this.#eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });

@@ -29,6 +29,8 @@ export interface RuntimeManagerOptions {
   readonly crashLoopBackOff: BackOff;
   /** Called when the pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
   readonly onPodSandboxReady: (pod: ValidPod) => void;
+  /** Called before a pod is prepared; must not reject. */
+  readonly updateQOSCgroups: () => Promise<void>;
   readonly clock: Clock;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
@@ -154,7 +156,7 @@ export class RuntimeManager {
   }
 
   async #createSandbox(pod: ValidPod, attempt: number): Promise<SyncActionResult & Partial<NewSandbox>> {
-    const { runtime, eventRecorder } = this.#options;
+    const { runtime, eventRecorder, updateQOSCgroups } = this.#options;
     const { name, namespace } = pod.metadata;
     const target = { action: 'CreatePodSandbox', target: `${name}_${namespace}` } as const;
     const step = async <T>(reason: string, what: string, call: () => Promise<T>): Promise<T> => {
@@ -166,6 +168,7 @@ export class RuntimeManager {
         throw new SyncActionError('CreatePodSandboxError', message, { cause: thrown });
       }
     };
+    await updateQOSCgroups();
     try {
       await step('FailedToCreatePodContainer', 'unable to ensure pod container exists', async () =>
         runtime.preparePod?.(pod),

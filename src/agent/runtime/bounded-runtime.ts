@@ -92,6 +92,10 @@ export function boundedRuntime(
           runtime.updateContainerResources!(id, resources, { ...of, ...o }),
         ),
     }),
+    ...(runtime.updateQOSCgroups && {
+      updateQOSCgroups: (pods, { signal } = {}) =>
+        bounded('updateQOSCgroups', ms, signal, (o) => runtime.updateQOSCgroups!(pods, o)),
+    }),
     ...(runtime.preparePod && {
       preparePod: (pod, { signal } = {}) => bounded('preparePod', ms, signal, (o) => runtime.preparePod!(pod, o)),
     }),

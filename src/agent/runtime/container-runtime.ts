@@ -109,6 +109,12 @@ export interface ContainerRuntime {
   getPod(uid: string, options?: CallOptions): Promise<RuntimePod | undefined>;
 
   /**
+   * Called with the pods that run or are to run, before each sandbox of a pod is created, after a pod was killed, and
+   * every minute: for the share of cpu of all Burstable pods together. Failures are logged. Source: kubelet
+   * `UpdateQOSCgroups`.
+   */
+  updateQOSCgroups?(activePods: readonly ValidPod[], options?: CallOptions): Promise<void>;
+  /**
    * Called before each sandbox of a pod is created; for the cgroup of the pod, for example. Must be idempotent.
    * Source: kubelet `PodContainerManager.EnsureExists`.
    */

@@ -132,6 +132,31 @@ describe('what the agent tells a runtime', () => {
     expect(new Set(steps)).toEqual(new Set(['web: 0']));
   });
 
+  it('updateQOSCgroups is called with the active pods before a pod is prepared, after it was killed, and each minute', async () => {
+    const steps: string[] = [];
+    const stepWith = (step: string, pods: readonly ValidPod[]): void => {
+      steps.push([step, ...pods.map(({ metadata }) => metadata.name)].join(' '));
+    };
+    Object.assign(cluster.runtime, {
+      updateQOSCgroups: async (pods: readonly ValidPod[]) => stepWith('update', pods),
+      preparePod: async (pod: ValidPod) => stepWith('prepare', [pod]),
+      releasePod: async (pod: ValidPod) => stepWith('release', [pod]),
+    });
+    await cluster.startAgent();
+    await cluster.advance(1000);
+    steps.length = 0;
+    await cluster.create(podOf());
+    await cluster.advance(2000);
+    expect(steps.splice(0)).toEqual(['update web', 'prepare web']);
+    await cluster.advance(60_000);
+    expect(steps.splice(0)).toEqual(['update web']);
+    cluster.server.pods.delete('default', 'web');
+    await cluster.advance(10_000);
+    expect(steps.splice(0)).toEqual(['update web', 'release web']);
+    await cluster.advance(60_000);
+    expect(steps).toEqual(['update']);
+  });
+
   it('releasePod is called when a pod has ended, without being deleted, until it succeeds', async () => {
     let failures = 1;
     const steps: string[] = [];

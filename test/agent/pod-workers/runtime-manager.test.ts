@@ -68,6 +68,7 @@ function newManager(): RuntimeManager {
         messages.push(`${type} ${reason}: ${message}`);
       },
     },
+    updateQOSCgroups: async () => {},
     onPodSandboxReady: ({ metadata }) => {
       const [sandbox] = runtime.pod(metadata.uid)!.sandboxes!;
       if (sandbox?.ready === true) sandboxesReady++;
