@@ -8,6 +8,8 @@ import { type CRIClient, CRIError, hasCode } from './cri-client.ts';
 import type { CRIMessage } from './cri-messages.ts';
 
 const reconnectMs = 1000;
+/** Interval of the attempts while the runtime has no events. */
+const reconnectWithoutEventsMs = 10_000;
 /** A restart of the runtime is over sooner. */
 const logAfterMs = 10_000;
 /** Interval and number of polls until the CRI shows an exit: until the agent's relist finds it. */
@@ -111,13 +113,26 @@ export class RuntimeEvents {
       hasEnded = true;
       this.#timer?.stop();
       if (isComplete) this.#options.onComplete(false);
-      const isUnimplemented = this.#hasCRIEvents && error?.code === status.UNIMPLEMENTED;
-      if (isUnimplemented) this.#hasCRIEvents = false;
-      else this.#failures.failed(error === undefined ? new Error('The stream ended') : new CRIError(error));
-      this.#timer = this.#options.clock.afterFunc(isUnimplemented ? 0 : reconnectMs, () => this.#connect());
+      const delayMs = this.#delayAfterEnd(error, isComplete);
+      this.#timer = this.#options.clock.afterFunc(delayMs, () => this.#connect());
     };
     stream.on('error', onEnd);
     stream.on('end', onEnd);
+  }
+
+  /** Logs why a stream ended; returns when to open the next one. */
+  #delayAfterEnd(error: ServiceError | undefined, hasSentEvents: boolean): number {
+    if (this.#hasCRIEvents && error?.code === status.UNIMPLEMENTED) {
+      this.#hasCRIEvents = false;
+      return 0;
+    }
+    // CRI-O with enable_pod_events = false, its default, ends each stream immediately.
+    if (error === undefined && !hasSentEvents) {
+      this.#failures.succeeded();
+      return reconnectWithoutEventsMs;
+    }
+    this.#failures.failed(error === undefined ? new Error('The stream ended') : new CRIError(error));
+    return reconnectMs;
   }
 
   /** containerd sends its event before its CRI shows the exit. */

@@ -94,6 +94,19 @@ it('events are not there again while their stream waits for a connection', () =>
   events.stop();
 });
 
+it('a runtime that ends each stream without an event has none: this is no failure, and is tried again every 10 s', () => {
+  const { clock, logger, streams, completeness, events } = watchEvents();
+  for (let i = 1; i <= 60; i++) {
+    streams.at(-1)!.emit('end');
+    clock.advance(9999);
+    expect(streams).toHaveLength(i);
+    clock.advance(1);
+  }
+  expect(logger.lines).toEqual([]);
+  expect(completeness).toEqual([]);
+  events.stop();
+});
+
 it("the start and the stop that a worker is waiting for are no events; a container's own exit is one", async () => {
   const stream = new Stream();
   let respond = (): void => {};
