@@ -39,7 +39,9 @@ export function toRuntimeContainerStatus(
     // A container that could not be started has the time 0, which the kubelet shows as 1970.
     startedAtMs: hasStarted ? toMs(status.started_at) : undefined,
     image: image?.image,
+    // containerd before 2.0 does not report the ID.
     imageID: status.image_id || status.image_ref,
+    imageRef: status.image_ref,
     ...(status.state === 'CONTAINER_EXITED' && {
       finishedAtMs: toMs(status.finished_at),
       exitCode: status.exit_code,

@@ -39,6 +39,11 @@ function statusOf(runs: RuntimeContainerStatus[], previous: ContainerStatusInput
   return status!;
 }
 
+it('imageID is the reference of the image; of a runtime that has none, the ID', () => {
+  expect(statusOf([run({ imageID: 'sha256:1', imageRef: 'app@sha256:2' })]).imageID).toBe('app@sha256:2');
+  expect(statusOf([run({ imageID: 'sha256:1' })]).imageID).toBe('sha256:1');
+});
+
 describe('resources of a container', () => {
   it('of a running one are those that the runtime reports, where they can be resized', () => {
     const reported = { limits: { cpu: '2' }, requests: { cpu: '250m', 'example.com/gpu': '9' } };

@@ -39,8 +39,12 @@ describe('toRuntimeContainerStatus', () => {
       createdAtMs: 1000,
       startedAtMs: 2000,
       image: 'app:1',
-      imageID: 'sha256:1',
     });
+  });
+
+  it('has the ID of the image and the reference that the pod status shows; older runtimes report one for both', () => {
+    expect(status({})).toMatchObject({ imageID: 'sha256:1', imageRef: 'app@sha256:2' });
+    expect(status({ image_id: '' })).toMatchObject({ imageID: 'app@sha256:2', imageRef: 'app@sha256:2' });
   });
 
   it('of a created container has not started', () => {

@@ -33,8 +33,10 @@ export interface RuntimeContainerStatus {
   readonly message?: string | undefined;
   /** The image that it was started from, as shown in the pod status. Default: empty. */
   readonly image?: string | undefined;
-  /** The image's digest or ID. Default: empty. */
+  /** The image's ID as in `listImages`, or its digest. Default: empty. */
   readonly imageID?: string | undefined;
+  /** What the pod status shows as `imageID`: usually the repository with the digest. Default: `imageID`. */
+  readonly imageRef?: string | undefined;
   /**
    * `hashContainer` of the spec that the container was created from. A running container whose hash
    * differs from its spec's is restarted. If it is absent, the container is never restarted for that reason.

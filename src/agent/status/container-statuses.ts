@@ -177,7 +177,7 @@ function statusOfRun(
     ready: false,
     restartCount: Math.max(attempt, previous?.restartCount ?? 0),
     image: run.image ?? '',
-    imageID: run.imageID ?? '',
+    imageID: run.imageRef ?? run.imageID ?? '',
     containerID: run.id,
     ...(previous?.volumeMounts && { volumeMounts: previous.volumeMounts }),
   };
