@@ -268,13 +268,9 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     { signal, pod = {}, container = { name: '' } }: ResizeOptions = {},
   ): Promise<void> {
     const id = bareID(containerID);
+    // A limit that is not set stays unchanged: a resize cannot remove it, and CRI-O refuses -1.
     const linux = containerLinuxResources(pod, container as RunnableContainer, this.#settings.machine, resources);
-    const request: CRIRequest<'UpdateContainerResourcesRequest'> = {
-      container_id: id,
-      // In the CRI, 0 leaves a limit unchanged.
-      linux: { ...linux, cpu_quota: linux.cpu_quota || -1, memory_limit_in_bytes: linux.memory_limit_in_bytes || -1 },
-    };
-    await withGoMessage(this.#client.call('UpdateContainerResources', request, { signal }));
+    await withGoMessage(this.#client.call('UpdateContainerResources', { container_id: id, linux }, { signal }));
     this.#containers.delete(id);
   }
 
