@@ -238,6 +238,33 @@ describe('checkContainerRuntime', () => {
     expect(await brokenRules(change)).toContain(rule);
   });
 
+  const timedOutWith =
+    (exitCode: number): Change =>
+    (r) => ({
+      execSync: (...args) =>
+        r.execSync(...args).catch((error: Error) => {
+          if (!error.message.includes('timed out')) throw error;
+          return { exitCode, stdout: '', stderr: 'command timed out' };
+        }),
+    });
+  it.each<[string, RuntimeRule, boolean, Change]>([
+    ['its time-out as an exit code', 'exec-time-out', true, timedOutWith(-1)],
+    ['success after its time-out', 'exec-time-out', false, timedOutWith(0)],
+    [
+      'an error of createContainer for a command that it cannot find',
+      'start-failure',
+      true,
+      (r) => ({
+        createContainer: (config) =>
+          config.container.name === 'unstartable'
+            ? Promise.reject(new Error('executable file not found in $PATH'))
+            : r.createContainer(config),
+      }),
+    ],
+  ])('a runtime may report %s: %s is kept: %s', async (_, rule, isKept, change) => {
+    expect((await check(change)).find((result) => result.rule === rule)?.passed).toBe(isKept);
+  });
+
   it('a runtime that forgets its hashes when it is restarted is told so', async () => {
     expect(
       await brokenRules(

@@ -31,7 +31,8 @@ export const runtimeRules = {
   'log-path':
     'kubectl logs and log collectors read NAMESPACE_NAME_UID/CONTAINER/ATTEMPT.log, in the format of the CRI.',
   'exec-result': 'A probe or hook fails by its exit code, which is no error of execSync; its output is the message.',
-  'exec-time-out': 'execSync rejects after timeoutMs: otherwise a probe that hangs never fails.',
+  'exec-time-out':
+    'execSync rejects after timeoutMs, or resolves with an exit code other than 0: otherwise a probe that hangs never fails.',
   'exec-stopped': 'execSync rejects if the container is not running.',
   'abort-signals': 'A call ends soon after its signal was aborted: otherwise calls that nobody waits for pile up.',
   'stop-asks-first': 'stopContainer lets a container end in its grace period, and resolves when it has exited.',
@@ -45,7 +46,7 @@ export const runtimeRules = {
     'finishedAtMs is in milliseconds since the epoch, at most a second before startedAtMs (containerd reads its clock for the start after a short run has ended): from both, the crash-loop back-off is counted.',
   'termination-message': 'message of an exited container is the content of its terminationMessagePath.',
   'start-failure':
-    'A container that cannot be started makes startContainer reject, or createContainer with a ContainerConfigError, and is not shown as running.',
+    'A container that cannot be started makes createContainer or startContainer reject, and is not shown as running.',
   'start-failure-times':
     'A container that exited without having started has startedAtMs 0: the kubelet shows 1970-01-01T00:00:00Z.',
   'runs-kept': 'An exited run is shown until it is removed: it is lastState of the status.',
