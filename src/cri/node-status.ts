@@ -14,23 +14,24 @@ export function nodeStatusOfRuntime(
   return {
     nodeInfo: { containerRuntimeVersion: `${version.runtime_name}://${version.runtime_version}` },
     images: images
-      .toSorted((a, b) => b.size - a.size)
+      // In the same order each time, whatever the order of the runtime: another one would be a change of the Node.
+      .toSorted((a, b) => b.size - a.size || (a.id < b.id ? 1 : -1))
       .slice(0, maxImages)
       .map(({ repo_digests: digests, repo_tags: tags, size }) => {
         return { names: [...digests, ...tags].slice(0, maxNamesPerImage), sizeBytes: size };
       }),
     ...(handlers.length > 0 && {
-      runtimeHandlers: handlers.map(({ name, features: handlerFeatures }) => {
-        return {
-          name,
-          ...(handlerFeatures && {
+      runtimeHandlers: handlers
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+        .map(({ name, features: supported }) => {
+          return {
+            name,
             features: {
-              recursiveReadOnlyMounts: handlerFeatures.recursive_read_only_mounts,
-              userNamespaces: handlerFeatures.user_namespaces,
+              recursiveReadOnlyMounts: supported?.recursive_read_only_mounts ?? false,
+              userNamespaces: supported?.user_namespaces ?? false,
             },
-          }),
-        };
-      }),
+          };
+        }),
     }),
     ...(features && { features: { supplementalGroupsPolicy: features.supplemental_groups_policy } }),
   };
