@@ -7,7 +7,7 @@ import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-c
 import type { RuntimeHelper } from '../../src/agent/runtime-helper/runtime-helper.ts';
 import { createPodClient } from '../../src/kube/http/http-pod-client.ts';
 import type { Pod } from '../../src/kube/types.ts';
-import { startContainerd, whyNoContainerd } from './containerd.ts';
+import { otherRuntime, startContainerd, whyNoContainerd } from './containerd.ts';
 
 const why = whyNoContainerd();
 const image = 'docker.io/library/busybox:1';
@@ -93,14 +93,15 @@ describe.skipIf(why !== undefined)(
       });
       const pod = await podWhen('ends', hasPhase('Failed'));
       const { podIP, containerStatuses } = pod!.status!;
-      expect(podIP).toMatch(/^10\.95\./);
+      expect(podIP).toMatch(/^10\./);
       expect(containerStatuses![0]).toMatchObject({
-        imageID: expect.stringMatching(/^sha256:/),
+        imageID: expect.stringMatching(/sha256:[0-9a-f]{64}$/),
         state: { terminated: { exitCode: 3, reason: 'Error', message: `bye ends ${podIP}` } },
       });
     });
 
-    it('shows why a container cannot be started', async () => {
+    // CRI-O looks for the command when it creates the container.
+    it.skipIf(otherRuntime !== undefined)('shows why a container cannot be started', async () => {
       const { stop } = await startAgent();
       onTestFinished(() => stop({ terminatePods: true }));
       createPod('no-command', { command: ['missing'] });
@@ -123,10 +124,13 @@ describe.skipIf(why !== undefined)(
     it('says that the runtime and its network are ready', async () => {
       const { stop, runtime } = await startAgent();
       onTestFinished(() => stop());
-      expect((await runtime.status()).conditions).toMatchObject([
-        { type: 'RuntimeReady', status: true },
-        { type: 'NetworkReady', status: true },
-      ]);
+      // containerd 2 has more, for its deprecated settings.
+      expect((await runtime.status()).conditions).toMatchObject(
+        expect.arrayContaining([
+          expect.objectContaining({ type: 'RuntimeReady', status: true }),
+          expect.objectContaining({ type: 'NetworkReady', status: true }),
+        ]),
+      );
     });
 
     it('rotates logs, links to them, and removes logs and cgroups of removed pods', async () => {
@@ -197,14 +201,14 @@ describe.skipIf(why !== undefined)(
       const find = async () =>
         (await runtime.listImages()).find(({ names }) => names?.some((n) => n.includes('nginx')));
       const nginx = await find();
-      expect(nginx).toMatchObject({ id: expect.stringMatching(/^sha256:/) as string, pinned: false });
+      expect(nginx).toMatchObject({ id: expect.stringMatching(/^(sha256:)?[0-9a-f]{64}$/) as string, pinned: false });
       expect(nginx!.names).toContain('registry.k8s.io/e2e-test-images/nginx:1.27.0-2');
       expect(nginx!.sizeBytes).toBeGreaterThan(1_000_000);
       await runtime.removeImage(nginx!.id);
       expect(await find()).toBeUndefined();
     });
 
-    it('shows why an image cannot be pulled', async () => {
+    it.skipIf(otherRuntime !== undefined)('shows why an image cannot be pulled', async () => {
       const { stop } = await startAgent();
       onTestFinished(() => stop({ terminatePods: true }));
       const waiting = (pod: Pod | undefined) => pod?.status?.containerStatuses?.[0]?.state?.waiting;
