@@ -15,7 +15,7 @@ export function sliceName(name: CgroupName): string {
 type UnitProperty = readonly string[];
 
 /** Source: opencontainers/cgroups `Apply` of the systemd managers. */
-export function newSliceProperties(name: CgroupName, isUnified: boolean): readonly UnitProperty[] {
+function newSliceProperties(name: CgroupName, isUnified: boolean): readonly UnitProperty[] {
   return [
     ['Description', 's', `libcontainer container ${sliceName(name)}`],
     ['Wants', 'as', '1', sliceName(name.slice(0, -1))],

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CgroupFiles } from '../../src/cri/cgroup-files.ts';
@@ -92,6 +92,22 @@ it('creates a slice as the kubelet does, and its folder', async () => {
   ]);
   expect(existsSync(folder)).toBe(true);
   expect(readFileSync(join(mountPoint, 'kubepods.slice/cgroup.subtree_control'), 'utf8')).toBe('+cpu +memory +pids');
+});
+
+it('creates the folders of cgroup 1, where systemd has another name for io', async () => {
+  const mountPoint = directories.create();
+  for (const name of ['cpu,cpuacct', 'memory', 'pids']) mkdirSync(join(mountPoint, name));
+  symlinkSync('cpu,cpuacct', join(mountPoint, 'cpu'));
+  const calls: string[] = [];
+  const run = async (program: string, args: readonly string[]) => void calls.push([program, ...args].join(' '));
+  const manager = new SystemdCgroupManager(new CgroupFiles(mountPoint), run);
+  await manager.create(pod);
+  await manager.update(pod, { cpuShares: 102 });
+  expect(calls[0]).toContain(' CPUAccounting b true BlockIOAccounting b true ');
+  expect(calls[2]).toMatch(/SetUnitProperties .* 1 CPUShares t 102$/);
+  const folders = ['cpu,cpuacct', 'memory', 'pids'].map((name) => join(mountPoint, name, manager.path(pod)));
+  expect(folders.map((folder) => existsSync(folder))).toEqual([true, true, true]);
+  expect(readFileSync(join(folders[0]!, 'cpu.shares'), 'utf8')).toBe('102');
 });
 
 it('a slice that systemd has loaded already is used', async () => {
