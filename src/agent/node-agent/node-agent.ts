@@ -244,7 +244,7 @@ export class NodeAgent implements AsyncDisposable {
     await logMissingAccess(connection.requests, { nodeName, parts, logger, signal: this.#stopSignal.signal });
   }
 
-  /** Source: kubelet `StartGarbageCollection`. */
+  /** Also updates the cgroups of the QoS classes. Source: kubelet `StartGarbageCollection`, `periodicQOSCgroupUpdateInterval`. */
   async #collectGarbage(): Promise<void> {
     const { qosCgroups, containerGC, sourcesReady } = this.#parts;
     await qosCgroups.update(this.#stopSignal.signal);
