@@ -29,9 +29,10 @@ export interface AgentOptions {
 
 export function createAgent(name: AgentName, machine: Machine, { folder, flags }: AgentOptions = {}): NodeAgentProcess {
   const path = join(machine.folder, folder ?? name);
-  if (name === 'kubelet') return new Kubelet(machine, path);
   // The kubelet kills processes below /kubepods that are not its own.
-  const cgroupRoot = folder === undefined ? machine.cgroupRoot : '/kubepods';
+  const cgroupRoot = name === 'agent' && folder === undefined ? machine.cgroupRoot : '/kubepods';
+  machine.usedCgroups.add(cgroupRoot);
+  if (name === 'kubelet') return new Kubelet(machine, path);
   return new ContainerdAgent(machine, path, { 'cgroup-root': cgroupRoot, ...flags });
 }
 

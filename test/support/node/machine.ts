@@ -18,6 +18,7 @@ import { runNodeScript } from './scripts.ts';
 export const nodeName = 'node-a';
 
 const cgroups = '/sys/fs/cgroup';
+const networkNamespaces = '/run/netns';
 
 /** A control plane and a containerd of their own, in one folder. */
 export class Machine {
@@ -26,6 +27,8 @@ export class Machine {
   readonly endpoint: string;
   /** Once it is aborted, nothing is started any more. */
   readonly signal: AbortSignal;
+  /** Those of agents, which are removed at the end. */
+  readonly usedCgroups = new Set<string>();
   readonly #containerd: string;
   /** Those that this machine makes: if there are some already, another run uses the same index. */
   readonly #bridges: readonly string[];
@@ -102,7 +105,9 @@ export class Machine {
   /** As when the machine loses power: containerd and all processes of containers, with what is in memory only. */
   async powerOff(agentFolder: string): Promise<void> {
     await this.#stopContainerd('SIGKILL');
-    this.#killContainers();
+    await this.#killContainers();
+    this.#removeNetworks();
+    removeFolder(join(this.#containerd, 'state'));
     unmountBelow(agentFolder);
   }
 
@@ -147,24 +152,25 @@ export class Machine {
   /** Removes what an agent has stored, the logs of containers too; its own log stays. */
   forget(agentFolder: string): void {
     unmountBelow(agentFolder);
-    for (const name of ['root', 'podlogs']) {
-      rmSync(join(agentFolder, name), { recursive: true, force: true, maxRetries: 10 });
-    }
+    for (const name of ['root', 'podlogs']) removeFolder(join(agentFolder, name));
   }
 
+  /** Ends all processes, then removes what they have left. A part that fails does not keep the others. */
   async stop(): Promise<void> {
-    await this.#stopContainerd('SIGTERM');
-    this.#killContainers();
-    for (const controller of readdirSync(cgroups)) removeCgroup(join(cgroups, controller, this.cgroupRoot));
-    for (const name of ['root', 'state', 'images', 'ipam']) {
-      rmSync(join(this.#containerd, name), { recursive: true, force: true, maxRetries: 10 });
-    }
     const controlPlane = join(this.folder, 'control-plane');
-    for (const name of ['sched', 'kcm', 'apiserver', 'etcd']) await endProcessOf(join(controlPlane, `${name}.pid`));
-    for (const name of ['etcd', 'certs']) rmSync(join(controlPlane, name), { recursive: true, force: true });
-    unmountBelow(this.#temporaryFolder);
-    rmSync(this.#temporaryFolder, { recursive: true, force: true, maxRetries: 10 });
-    for (const bridge of this.#bridges) spawnSync('ip', ['link', 'delete', bridge]);
+    await attemptAll([
+      () => this.#stopContainerd('SIGTERM'),
+      () => this.#killContainers(),
+      ...['sched', 'kcm', 'apiserver', 'etcd'].map(
+        (name) => () => endProcessOf(join(controlPlane, `${name}.pid`), 'SIGKILL'),
+      ),
+      () => this.#removeNetworks(),
+      () => this.#removeCgroups(),
+      ...['root', 'state', 'images', 'ipam'].map((name) => () => removeFolder(join(this.#containerd, name))),
+      ...['etcd', 'certs'].map((name) => () => removeFolder(join(controlPlane, name))),
+      () => removeFolder(this.#temporaryFolder),
+      () => this.#bridges.forEach((bridge) => spawnSync('ip', ['link', 'delete', bridge])),
+    ]);
   }
 
   get #temporaryFolder(): string {
@@ -198,31 +204,46 @@ export class Machine {
     return command.includes('containerd-shim') && command.includes(`${this.#containerd}/containerd.sock`);
   }
 
-  #killContainers(): void {
-    const networks = this.#networkNamespaces();
-    const containers = descendantsOf((command) => this.#isShim(command));
-    for (const { pid } of listProcesses().filter(({ command }) => this.#isShim(command))) signal(pid, 'SIGKILL');
-    for (const { pid } of containers) signal(pid, 'SIGKILL');
-    unmountBelow(join(this.#containerd, 'state'));
-    rmSync(join(this.#containerd, 'state'), { recursive: true, force: true, maxRetries: 10 });
-    for (const path of networks) {
+  /** Kills shims and containers until none is left: one may start while others end. */
+  async #killContainers(): Promise<void> {
+    for (;;) {
+      const containers = descendantsOf((command) => this.#isShim(command));
+      const all = [...listProcesses().filter(({ command }) => this.#isShim(command)), ...containers];
+      if (all.length === 0) return;
+      await Promise.all(all.map(({ pid }) => endProcess(pid, 'SIGKILL')));
+    }
+  }
+
+  #removeCgroups(): void {
+    for (const controller of readdirSync(cgroups))
+      for (const root of this.usedCgroups) removeCgroup(join(cgroups, controller, root));
+  }
+
+  /** Removes the network namespaces of sandboxes, and those with an address of this machine's pods: not all have a task. */
+  #removeNetworks(): void {
+    if (!existsSync(networkNamespaces)) return;
+    const ofTasks = this.#networksOfTasks();
+    for (const name of readdirSync(networkNamespaces).filter((each) => each.startsWith('cni-'))) {
+      const path = join(networkNamespaces, name);
+      const { stdout } = spawnSync('nsenter', [`--net=${path}`, 'ip', '-4', '-oneline', 'address']);
+      if (!ofTasks.has(name) && !stdout.toString().includes(` 10.${88 + this.index}.`)) continue;
       spawnSync('umount', ['-l', path]);
       rmSync(path, { force: true });
     }
   }
 
-  #networkNamespaces(): Set<string> {
+  #networksOfTasks(): Set<string> {
     const tasks = join(this.#containerd, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');
     if (!existsSync(tasks)) return new Set();
-    const paths = readdirSync(tasks).flatMap((id) => {
+    const names = readdirSync(tasks).flatMap((id) => {
       try {
         const { linux } = JSON.parse(readFileSync(join(tasks, id, 'config.json'), 'utf8')) as RuntimeSpec;
-        return linux.namespaces.flatMap(({ type, path }) => (type === 'network' && path ? [path] : []));
+        return linux.namespaces.flatMap(({ type, path }) => (type === 'network' && path ? [basename(path)] : []));
       } catch {
         return [];
       }
     });
-    return new Set(paths.filter((path) => /^(\/var)?\/run\/netns\/cni-/.test(path)));
+    return new Set(names);
   }
 }
 
@@ -245,6 +266,24 @@ function pidOf(file: string): number {
 
 interface RuntimeSpec {
   readonly linux: { readonly namespaces: readonly { readonly type: string; readonly path?: string }[] };
+}
+
+/** Makes all calls, one after the other, and then fails if one has failed. */
+async function attemptAll(calls: readonly (() => unknown)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const call of calls) {
+    try {
+      await call();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, `Not all could be ended: ${errors.join('; ')}`);
+}
+
+function removeFolder(folder: string): void {
+  unmountBelow(folder);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 }
 
 function removeCgroup(path: string): void {

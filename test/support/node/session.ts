@@ -58,8 +58,11 @@ export class Session {
   async #stop(): Promise<void> {
     await this.#node?.agent.stop('SIGKILL');
     await this.#cluster.close();
-    await this.#machine.stop();
-    if (this.#node !== undefined) this.#machine.forget(this.#node.agent.folder);
+    try {
+      await this.#machine.stop();
+    } finally {
+      if (this.#node !== undefined) this.#machine.forget(this.#node.agent.folder);
+    }
   }
 }
 
