@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ContainerStatusInput, ValidPod } from 'kubelet-status-manager';
+import type { Container, ContainerStatusInput, ValidPod } from 'kubelet-status-manager';
 import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
 import type { ProbeResult, RuntimeContainerStatus } from 'kubelet-status-manager/agent';
@@ -87,13 +87,25 @@ describe('resources of a container', () => {
 });
 
 describe('container statuses', () => {
-  it('show the user, the stop signal and the health of devices that the runtime reports', () => {
+  it('show the user and the health of devices that the runtime reports', () => {
     const user = { linux: { uid: 1000, gid: 1000 } };
     const allocatedResourcesStatus = [
       { name: 'example.com/gpu', resources: [{ resourceID: 'gpu-1', health: 'Unhealthy' }] },
     ];
-    const shown = { user, stopSignal: 'SIGINT', allocatedResourcesStatus };
+    const shown = { user, allocatedResourcesStatus };
     expect(statusOf([run(shown)])).toMatchObject(shown);
+  });
+
+  it('show the stop signal that the runtime reports of a container that asks for one', () => {
+    const runtimeStatus = { sandboxes: [], containers: [run({ stopSignal: 'SIGINT' })] };
+    const stopSignalOf = (lifecycle?: Container['lifecycle']) => {
+      const containers = [{ name: 'app', image: 'app:1', lifecycle }];
+      const asking = { ...pod, spec: { containers } };
+      const input = { pod: asking, runtimeStatus, startFailures: new Map(), isRestartingAllContainers: false };
+      return convertToAPIContainerStatuses({ ...input, previous: [] }, containers)[0]!.stopSignal;
+    };
+    expect(stopSignalOf({ stopSignal: 'SIGINT' })).toBe('SIGINT');
+    expect(stopSignalOf()).toBeUndefined();
   });
 
   it('never have two states in lastState, which the manager would refuse', () => {

@@ -109,7 +109,8 @@ function containerStatus(input: ContainerStatusesInput, container: Container | E
   if (container.resources?.requests) status.allocatedResources = container.resources.requests;
   if (newest.allocatedResourcesStatus !== undefined) status.allocatedResourcesStatus = newest.allocatedResourcesStatus;
   if (newest.user !== undefined) status.user = newest.user;
-  if (newest.stopSignal !== undefined) status.stopSignal = newest.stopSignal;
+  // Of no other container: the feature gate ContainerStopSignals is off by default, and containerd 2 always reports one.
+  if (newest.stopSignal !== undefined && container.lifecycle?.stopSignal != null) status.stopSignal = newest.stopSignal;
   if (before !== undefined) {
     status.lastState = statusOfRun(before, previous, input.isRestartingAllContainers).state;
   }
