@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
@@ -112,6 +113,8 @@ export class GenericPLEG {
   start(): void {
     if (this.#run !== undefined) return;
     const run = new AbortController();
+    // Any number of pods are inspected at the same time.
+    setMaxListeners(0, run.signal);
     this.#run = run;
     this.#subscribe();
     this.#options.cache.onWait(() => this.#schedule());

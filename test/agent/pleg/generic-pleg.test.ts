@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent';
 import type { RuntimeEventType } from '../../../src/agent/runtime/container-runtime.ts';
 import { GenericPLEG, type GenericPLEGOptions } from '../../../src/agent/pleg/generic-pleg.ts';
@@ -312,6 +312,20 @@ it('pods that wait for a relist are inspected at the same time', async () => {
   expect(calls.map(({ uid }) => uid)).toEqual(['1', '2', '3', '1']);
   calls[3]!.respond();
   await kit.pleg.stop();
+});
+
+it('inspects any number of pods at the same time without a warning of Node.js', async () => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', onWarning);
+  onTestFinished(() => void process.off('warning', onWarning));
+  const { pleg, clock } = newPLEG({ getPod: async () => undefined });
+  pleg.start();
+  await clock.advanceAsync(0);
+  for (let i = 0; i < 20; i++) pleg.requestRelist(String(i));
+  await clock.advanceAsync(0);
+  expect(warnings).toEqual([]);
+  await pleg.stop();
 });
 
 it('a container that is created does not make its pod be inspected', async () => {
