@@ -37,7 +37,7 @@ const masks: readonly Mask[] = [
   {
     what: 'address',
     reason: 'The next free one of the bridge.',
-    replaces: /\b10\.(8[89]|9[0-8])\.\d+\.\d+\b/g,
+    replaces: /\b10\.(8[89]|9[0-8]|1[0-8]\d)\.\d+\.\d+\b/g,
     numbered: true,
   },
   { what: 'node address', reason: 'It contains the --index.', replaces: /\b10\.99\.\d+\.1\b/g },
