@@ -1,14 +1,19 @@
 import { expect, it } from 'vitest';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
+import type { MachineResources } from '../../src/cri/linux-resources.ts';
 
 it('a resize tells the runtime of no limit that is not set, as the kubelet does: CRI-O refuses negative ones', async () => {
   const requests: object[] = [];
+  const machine: MachineResources = {
+    ...{ memoryBytes: 2 ** 30, cpus: 2, hugePageSizes: [] },
+    ...{ hasCgroup2: false, hasSwapController: false },
+  };
   const runtime = new CRIRuntime({
     runtimeName: 'cri-o',
     podLogsDirectory: '/logs',
     containerLogMaxSizeBytes: Infinity,
     client: { call: async (_method: string, request: object) => requests.push(request) },
-    machine: { memoryBytes: 2 ** 30, cpus: 2, hasCgroup2: false, hasSwapController: false },
+    machine,
   } as object as CRIRuntimeSettings);
   await runtime.updateContainerResources('cri-o://c', { requests: { cpu: '500m' } });
   await runtime.updateContainerResources('cri-o://c', { limits: { cpu: '1', memory: '64Mi' } });
