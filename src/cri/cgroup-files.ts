@@ -7,6 +7,11 @@ import type { ResourceConfig } from './resource-config.ts';
 /** The controllers that a pod's cgroup is created for; the runtime creates it for the others with the sandbox. */
 const usedControllers = ['cpu', 'memory', 'pids', 'hugetlb'];
 
+/** Source: opencontainers/cgroups `IsCgroup2UnifiedMode`. */
+export function isCgroup2UnifiedMode(mountPoint: string): boolean {
+  return existsSync(join(mountPoint, 'cgroup.controllers'));
+}
+
 /** The files of cgroups, version 1 and 2. A path is that of a cgroup in each hierarchy. */
 export class CgroupFiles {
   readonly #mountPoint: string;
@@ -15,7 +20,7 @@ export class CgroupFiles {
 
   constructor(mountPoint = '/sys/fs/cgroup') {
     this.#mountPoint = mountPoint;
-    this.isUnified = existsSync(join(mountPoint, 'cgroup.controllers'));
+    this.isUnified = isCgroup2UnifiedMode(mountPoint);
   }
 
   get limits(): CgroupLimits {

@@ -4,7 +4,7 @@ import type { ValidPod } from '../kube/types.ts';
 import { type CRIClient, withGoMessage } from './cri-client.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { pullError, requireImageName } from './image-errors.ts';
-import { OneAtATime } from './one-at-a-time.ts';
+import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ImageUser } from './security-context.ts';
 

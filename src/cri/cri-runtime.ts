@@ -39,7 +39,7 @@ import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
-import { OneAtATime } from './one-at-a-time.ts';
+import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { RuntimeEvents } from './runtime-events.ts';
