@@ -78,6 +78,14 @@ describe.skipIf(why !== '')(
       return stdout;
     }
 
+    async function kubectlWithInput(input: string, ...args: string[]): Promise<string> {
+      const child = spawn('kubectl', args, { env: environment(), stdio: ['pipe', 'pipe', 'inherit'] });
+      child.stdin.end(input);
+      let text = '';
+      for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk as string;
+      return text;
+    }
+
     /** Resolves when the container has written `hello`. */
     async function runPod(name: string, script: string, container: object = {}): Promise<void> {
       const pod = {
@@ -100,27 +108,13 @@ describe.skipIf(why !== '')(
       await runPod('web', 'exec sleep 3600');
       expect(await kubectl('exec', 'web', '--', 'echo', 'a b')).toBe('a b\n');
       await expect(kubectl('exec', 'web', '--', 'sh', '-c', 'exit 7')).rejects.toMatchObject({ code: 7 });
-      const child = spawn('kubectl', ['exec', '-i', 'web', '--', 'cat'], {
-        env: environment(),
-        stdio: ['pipe', 'pipe', 'inherit'],
-      });
-      child.stdin.end('from the client');
-      let text = '';
-      for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk as string;
-      expect(text).toBe('from the client');
+      expect(await kubectlWithInput('from the client', 'exec', '-i', 'web', '--', 'cat')).toBe('from the client');
       await kubectl('delete', 'pod', 'web');
     });
 
     it('attach: the output from then on, and the input, until the process ends', async () => {
       await runPod('typed', 'while read line; do echo "read $line"; done', { stdin: true, stdinOnce: true });
-      const child = spawn('kubectl', ['attach', '-i', '-q', 'typed'], {
-        env: environment(),
-        stdio: ['pipe', 'pipe', 'inherit'],
-      });
-      child.stdin.end('one\ntwo\n');
-      let text = '';
-      for await (const chunk of child.stdout.setEncoding('utf8')) text += chunk as string;
-      expect(text).toBe('read one\nread two\n');
+      expect(await kubectlWithInput('one\ntwo\n', 'attach', '-i', '-q', 'typed')).toBe('read one\nread two\n');
       await kubectl('wait', 'pod/typed', '--for', 'jsonpath={.status.phase}=Succeeded');
     });
 
