@@ -2,7 +2,7 @@ import type { CallOptions, PulledImage } from '../agent/runtime/container-runtim
 import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { type CRIClient, withGoMessage } from './cri-client.ts';
-import type { CRIRequest } from './cri-messages.ts';
+import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { pullError, requireImageName } from './image-errors.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
@@ -19,6 +19,8 @@ export class CRIImages {
   readonly #options: CRIImagesOptions;
   /** Source: kubelet `serializeImagePulls`. */
   readonly #pulls = new OneAtATime();
+  /** By image ID, which is a digest of the image's configuration. */
+  readonly #users = new Map<string, ImageUser>();
 
   constructor(options: CRIImagesOptions) {
     this.#options = options;
@@ -26,8 +28,7 @@ export class CRIImages {
 
   async imageRef(image: string, { signal }: CallOptions = {}): Promise<string | undefined> {
     requireImageName(image);
-    const call = this.#options.client.call('ImageStatus', { image: { image } }, { signal });
-    return (await withGoMessage(call)).image?.id || undefined;
+    return (await withGoMessage(this.#status(image, signal)))?.id || undefined;
   }
 
   async pullImage(image: string, pod: ValidPod, { signal }: CallOptions = {}): Promise<PulledImage> {
@@ -37,6 +38,8 @@ export class CRIImages {
 
   async listImages({ signal }: CallOptions = {}): Promise<readonly RuntimeImage[]> {
     const { images } = await this.#options.client.call('ListImages', {}, { signal });
+    const ids = new Set(images.map(({ id }) => id));
+    for (const id of this.#users.keys()) if (!ids.has(id)) this.#users.delete(id);
     return images.map(({ id, repo_tags: tags, repo_digests: digests, size, pinned }) => {
       return { id, names: [...tags, ...digests], sizeBytes: size, pinned };
     });
@@ -46,11 +49,19 @@ export class CRIImages {
     await this.#options.client.call('RemoveImage', { image: { image: imageID } }, { signal });
   }
 
-  /** The user that an image's containers run as. Source: kubelet `getImageUser`. */
-  async imageUser(image: string, signal: AbortSignal | undefined): Promise<ImageUser> {
+  /**
+   * The user that an image's containers run as. It is not asked for again after `imageRef` has returned this reference.
+   * Source: kubelet `getImageUser`.
+   */
+  async imageUser(imageRef: string, signal: AbortSignal | undefined): Promise<ImageUser> {
+    return this.#users.get(imageRef) ?? userOf(await this.#status(imageRef, signal));
+  }
+
+  async #status(image: string, signal: AbortSignal | undefined): Promise<CRIMessage<'Image'> | undefined> {
     const { image: status } = await this.#options.client.call('ImageStatus', { image: { image } }, { signal });
-    if (status?.uid) return { uid: status.uid.value };
-    return status?.username ? { username: status.username } : { uid: 0 };
+    if (!status) return undefined;
+    this.#users.set(status.id, userOf(status));
+    return status;
   }
 
   /** Source: kubelet `pullImage`, which tries the credentials one after the other. */
@@ -84,10 +95,15 @@ export class CRIImages {
 
   async #imageSize(image: string, signal: AbortSignal | undefined): Promise<number | undefined> {
     try {
-      return (await this.#options.client.call('ImageStatus', { image: { image } }, { signal })).image?.size;
+      return (await this.#status(image, signal))?.size;
     } catch {
       // The size is optional: only an event shows it.
       return undefined;
     }
   }
+}
+
+function userOf(image: CRIMessage<'Image'> | undefined): ImageUser {
+  if (image?.uid) return { uid: image.uid.value };
+  return image?.username ? { username: image.username } : { uid: 0 };
 }

@@ -205,19 +205,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const container = config.container as RunnableContainer;
     const { helper, machine, rootDirectory, podLogsDirectory } = this.#settings;
     const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
-    const [sandboxAttempt, nextRun, options, imageUser] = await Promise.all([
-      this.#sandboxAttempt(sandboxID, signal),
+    const [sandboxConfig, nextRun, options, imageUser] = await Promise.all([
+      this.#sandboxAttempt(sandboxID, signal).then((sandboxAttempt) => this.#sandboxConfig(pod, sandboxAttempt)),
       calcRestartCountByLogDir(logs),
       helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
       this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
+      mkdir(logs, { recursive: true, mode: 0o755 }),
     ]);
     // Never overwrites the log of a run that neither containerd nor the agent remembers.
     const attempt = Math.max(config.attempt, nextRun);
-    const [moreMounts, sandboxConfig] = await Promise.all([
-      this.#terminationMessageMount(pod, container),
-      this.#sandboxConfig(pod, sandboxAttempt),
-      mkdir(logs, { recursive: true, mode: 0o755 }),
-    ]);
+    const moreMounts = await this.#terminationMessageMount(pod, container);
     const containerConfig = generateContainerConfig(
       { ...config, attempt },
       {
