@@ -105,17 +105,17 @@ class ContainerdAgent implements NodeAgentProcess {
       'healthz-port': String(healthzPortOf(this.#machine)),
       'pod-manifest-path': this.staticPods,
     };
+    const { environment, nodeFlags } = readUnit();
     const child = spawn(
       process.execPath,
       [
-        // As in containerd-agent.service.
-        '--max-semi-space-size=8',
+        ...nodeFlags,
         join(repository, 'dist', 'containerd-agent', 'main.mjs'),
         ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
         '--register-node',
       ],
       // Ctrl-C reaches only the command, which then stops the agent.
-      { stdio: ['ignore', log, log], detached: true },
+      { env: { ...process.env, ...environment }, stdio: ['ignore', log, log], detached: true },
     );
     closeSync(log);
     this.pid = child.pid;
@@ -125,4 +125,16 @@ class ContainerdAgent implements NodeAgentProcess {
     if (this.pid !== undefined) await endProcess(this.pid, signal);
     this.pid = undefined;
   }
+}
+
+/** How systemd starts the agent. */
+function readUnit(): { readonly environment: Readonly<Record<string, string>>; readonly nodeFlags: readonly string[] } {
+  const unit = readFileSync(join(repository, 'examples', 'containerd-agent', 'containerd-agent.service'), 'utf8');
+  const [, flags = ''] = /^ExecStart=\S+\/node ((?:--\S+ )*)/m.exec(unit) ?? [];
+  return {
+    environment: Object.fromEntries(
+      [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+    ),
+    nodeFlags: flags.split(' ').filter((flag) => flag !== ''),
+  };
 }
