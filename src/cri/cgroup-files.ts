@@ -40,8 +40,8 @@ export class CgroupFiles {
   /** Creates the cgroup and those above it, unless they exist. */
   async create(path: string): Promise<void> {
     if (this.isUnified) await this.#delegateControllers(dirname(path));
-    for (const folder of new Set((await this.#controllerFolders()).values()))
-      await mkdir(join(folder, path), { recursive: true });
+    const folders = [...new Set((await this.#controllerFolders()).values())];
+    await Promise.all(folders.map((folder) => mkdir(join(folder, path), { recursive: true })));
   }
 
   async write(path: string, config: Partial<ResourceConfig>): Promise<void> {

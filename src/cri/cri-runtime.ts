@@ -175,10 +175,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
-    const config = await this.#sandboxConfig(pod, attempt);
-    await mkdir(config.log_directory!, { recursive: true, mode: 0o755 });
+    const { helper, podLogsDirectory } = this.#settings;
     const { runtimeClassName } = runnableSpec(pod);
-    const handler = runtimeClassName ? await this.#settings.helper.lookupRuntimeHandler(runtimeClassName) : '';
+    const [config, handler] = await Promise.all([
+      this.#sandboxConfig(pod, attempt),
+      runtimeClassName ? helper.lookupRuntimeHandler(runtimeClassName) : '',
+      mkdir(join(podLogsDirectory, podLogsDirectoryName(pod)), { recursive: true, mode: 0o755 }),
+    ]);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const { pod_sandbox_id: id } = await withGoMessage(call);
     this.#owners.set(id, pod.metadata.uid);

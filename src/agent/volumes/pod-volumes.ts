@@ -50,7 +50,7 @@ export class PodVolumes implements VolumeManager {
     const uid = pod.metadata?.uid ?? '';
     const folder = podDirectory(this.#options.rootDirectory, pod);
     const mode = this.#options.mounts ? 0o750 : 0o700;
-    for (const name of ['volumes', 'plugins']) await mkdir(join(folder, name), { recursive: true, mode });
+    await Promise.all(['volumes', 'plugins'].map((name) => mkdir(join(folder, name), { recursive: true, mode })));
     const ready = this.#ready.get(uid) ?? new Set();
     this.#ready.set(uid, ready);
     await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, ready, signal)));
