@@ -1,5 +1,6 @@
 import type { KubeTransport } from '../http/kube-transport.ts';
 import type { Clock, ClockLike } from '../../shared/clock.ts';
+import { deepFreeze } from '../../shared/freeze.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
@@ -10,8 +11,8 @@ import type { InformerLike } from './informer-source.ts';
 import { InformerSource } from './informer-source.ts';
 import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
 import { KnownPods } from './known-pods.ts';
-import { PodReflector } from './pod-reflector.ts';
 import type { InformerPodSource } from './pod-source.ts';
+import { defaultTimeouts, Reflector } from './reflector.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../pod-manager.ts';
 
 /** Options of `createInformerPodManager`. */
@@ -194,16 +195,23 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
     refuseOption('nodeName', "a node's name", nodeName);
   if (typeof transport?.request !== 'function' || typeof transport.stream !== 'function')
     refuseOption('transport', 'a KubeTransport', transport);
-  const listTimeoutMs = positiveIntegerOption('listTimeoutMs', options.listTimeoutMs ?? 60_000);
-  const inactivityTimeoutMs = positiveIntegerOption('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 150_000);
-  const reflector = new PodReflector({
+  const timeout = (name: keyof typeof defaultTimeouts): number =>
+    positiveIntegerOption(name, options[name] ?? defaultTimeouts[name]);
+  const reflector = new Reflector({
     transport,
-    nodeName,
+    resource: 'pods',
+    fieldSelector: `spec.nodeName=${nodeName}`,
+    messages: {
+      failed: 'Failed to list and watch the pods of the node: all requests fail',
+      recovered: 'Watching the pods of the node again',
+    },
+    logFields: { nodeName },
+    transform: (object) => deepFreeze(object as Pod),
     clock,
     random,
     logger,
-    listTimeoutMs,
-    inactivityTimeoutMs,
+    listTimeoutMs: timeout('listTimeoutMs'),
+    inactivityTimeoutMs: timeout('inactivityTimeoutMs'),
   });
   return new InformerPodManager(reflector, clock, logger);
 }

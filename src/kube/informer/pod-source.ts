@@ -1,18 +1,9 @@
 import type { InformerState } from '../pod-manager.ts';
 import type { Pod } from '../types.ts';
+import type { ReflectorSink } from './reflector.ts';
 
 /** Receives the API server's pods. */
-export interface InformerPodSink {
-  /** The complete list of pods. */
-  replace(pods: readonly Pod[]): void;
-  /** The pod is new or changed. */
-  upsert(pod: Pod): void;
-  remove(pod: Pod): void;
-  /** The first list is complete. */
-  synced(): void;
-  /** The server has sent a bookmark or another event without a changed pod. */
-  bookmark(): void;
-}
+export type InformerPodSink = ReflectorSink<Pod>;
 
 /** The source of an `InformerPodManager`'s pods. */
 export interface InformerPodSource {

@@ -1,13 +1,12 @@
 import { APIError, describeAPIError } from '../client/api-error.ts';
 import { isNestedTooDeeply } from '../client/json-depth.ts';
-import { isObject, parseJSON } from '../../shared/json.ts';
-import type { Pod } from '../types.ts';
+import { isObject, parseJSON, type Raw } from '../../shared/json.ts';
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 
-/** One event of a watch on pods; `object` of a bookmark has a resourceVersion and nothing else. */
+/** One event of a watch; `object` of a bookmark has a resourceVersion and nothing else. */
 export interface WatchEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
-  readonly object: Pod;
+  readonly object: Raw;
 }
 
 /** etcd refuses objects above 1.5 MiB; as JSON they can be longer. */

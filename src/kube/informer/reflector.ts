@@ -4,16 +4,22 @@ import { type Clock, sleep, type Timer } from '../../shared/clock.ts';
 import { ExponentialBackOff, jitter } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { deepFreeze } from '../../shared/freeze.ts';
+import { isObject, type Raw } from '../../shared/json.ts';
 import type { InformerState } from '../pod-manager.ts';
-import type { Pod } from '../types.ts';
-import type { InformerPodSink, InformerPodSource } from './pod-source.ts';
-import { isResourceVersionExpired, listPods, type PodListQuery } from './pod-list.ts';
+import { isResourceVersionExpired, listObjects, type ListQuery } from './object-list.ts';
 import { readWatchEvents } from './watch-events.ts';
 
-export interface PodReflectorOptions {
+export interface ReflectorOptions<T> {
   readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
-  readonly nodeName: string;
+  /** Of the core API, plural: `pods`. */
+  readonly resource: string;
+  readonly fieldSelector?: string;
+  /** For the log. */
+  readonly messages: { readonly failed: string; readonly recovered: string };
+  /** Added to each log entry. */
+  readonly logFields: object;
+  /** Converts each object; the whole one is not kept. Source: client-go `cache.TransformFunc`. */
+  readonly transform: (object: Raw) => T;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -21,32 +27,42 @@ export interface PodReflectorOptions {
   readonly inactivityTimeoutMs: number;
 }
 
+export const defaultTimeouts = { listTimeoutMs: 60_000, inactivityTimeoutMs: 150_000 } as const;
+
+/** Receives the objects. */
+export interface ReflectorSink<T> {
+  /** The complete list. */
+  replace(objects: readonly T[]): void;
+  /** The object is new or changed. */
+  upsert(object: T): void;
+  remove(object: T): void;
+  /** The first list is complete. */
+  synced(): void;
+  /** The server has sent a bookmark or another event without a changed object. */
+  bookmark(): void;
+}
+
 /** client-go's reflector: 0.8 s, doubled up to 30 s, each with up to as much again at random. */
 const BACK_OFF = { firstMs: 800, maxMs: 30_000 };
 /** A watch open for this long is healthy and resets the back-off. A relist is immediate if the last list is older than this. */
 const HEALTHY_MS = 5_000;
 const LOGGED_AFTER_MS = 30_000;
-const messages = {
-  failed: 'Failed to list and watch the pods of the node: all requests fail',
-  recovered: 'Watching the pods of the node again',
-};
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
 
-/** After this many failed watches from one resource version, the pods are listed again. client-go relists after any watch error. */
+/** After this many failed watches from one resource version, the objects are listed again. client-go relists after any watch error. */
 const MAX_FAILURES_AT_ONE_VERSION = 3;
 
-const POD_PATH = '/api/v1/pods';
-
 /**
- * Lists a node's pods and watches them from that resource version, repeatedly until stopped. A
- * watch that breaks is resumed from the last resource version. When that version has expired (410),
- * or watches from it keep failing, the pods are listed again. A watch without an event or bookmark
- * for longer than the servers' bookmark interval counts as broken.
- * Pods are frozen. Source: client-go `tools/cache.Reflector`.
+ * Lists the objects of a resource and watches them from that resource version, repeatedly until
+ * stopped. A watch that breaks is resumed from the last resource version. When that version has
+ * expired (410), or watches from it keep failing, the objects are listed again. A watch without an
+ * event or bookmark for longer than the servers' bookmark interval counts as broken.
+ * Source: client-go `tools/cache.Reflector`.
  */
-export class PodReflector implements InformerPodSource {
-  readonly #options: PodReflectorOptions;
+export class Reflector<T> {
+  readonly #options: ReflectorOptions<T>;
+  readonly #path: string;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   /** Resource version from which the next watch starts; undefined: list first. */
@@ -61,11 +77,14 @@ export class PodReflector implements InformerPodSource {
   /** Number of failed watches from the same resource version. */
   #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
-  constructor(options: PodReflectorOptions) {
+  constructor(options: ReflectorOptions<T>) {
+    const { resource, messages, clock, logger } = options;
     this.#options = options;
-    this.#failureLog = new FailureLog({ ...options, what: messages, afterMs: LOGGED_AFTER_MS });
+    this.#path = `/api/v1/${resource}`;
+    this.#failureLog = new FailureLog({ clock, logger, what: messages, afterMs: LOGGED_AFTER_MS });
   }
 
+  /** Lists and watches that failed and were started again. */
   get restarts(): number {
     return this.#restarts;
   }
@@ -74,16 +93,17 @@ export class PodReflector implements InformerPodSource {
     return this.#failureLog.failure;
   }
 
-  start(sink: InformerPodSink): void {
+  start(sink: ReflectorSink<T>): void {
     this.#running ??= this.#run(sink);
   }
 
+  /** Resolves when no request and no timer is left; the sink is not called after that. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
   }
 
-  async #run(sink: InformerPodSink): Promise<void> {
+  async #run(sink: ReflectorSink<T>): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const delayMs = await this.#listAndWatch(sink);
@@ -92,7 +112,7 @@ export class PodReflector implements InformerPodSource {
   }
 
   /** One round; resolves with how long to wait before the next. */
-  async #listAndWatch(sink: InformerPodSink): Promise<number> {
+  async #listAndWatch(sink: ReflectorSink<T>): Promise<number> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     let isOpened = false;
@@ -135,17 +155,18 @@ export class PodReflector implements InformerPodSource {
     this.#logFailure(error, tookMs, delayMs);
     return delayMs;
   }
+
   #onHealthy(): void {
     this.#delays.reset();
-    this.#failureLog.succeeded({ nodeName: this.#options.nodeName });
+    this.#failureLog.succeeded(this.#options.logFields);
   }
 
   #logFailure(error: APIError, tookMs: number, delayMs: number): void {
-    const { logger, nodeName } = this.#options;
+    const { logger, logFields, resource } = this.#options;
     const next = this.#resourceVersion === undefined ? 'list' : 'watch';
     const { kind, statusCode, message } = error;
-    const fields = { nodeName, kind, statusCode, next, delayMs };
-    logger.info({ ...fields, reason: message }, 'Listing or watching pods failed');
+    const fields = { ...logFields, kind, statusCode, next, delayMs };
+    logger.info({ ...fields, reason: message }, `Listing or watching ${resource} failed`);
     this.#failureLog.failed(error, fields, { tookMs });
   }
 
@@ -166,22 +187,23 @@ export class PodReflector implements InformerPodSource {
   }
 
   /** Resolves with the resourceVersion from which to watch. */
-  async #list(sink: InformerPodSink): Promise<string> {
-    const { transport, nodeName, listTimeoutMs, clock, logger } = this.#options;
+  async #list(sink: ReflectorSink<T>): Promise<string> {
+    const { transport, resource, fieldSelector, logFields, transform, listTimeoutMs, clock, logger } = this.#options;
     const deadline = this.#deadline();
     try {
-      const requestPage = async (query: PodListQuery): Promise<unknown> => {
+      const requestPage = async (query: ListQuery): Promise<unknown> => {
         deadline.within(listTimeoutMs);
-        const response = await transport.request('GET', POD_PATH, {
-          query: { fieldSelector: `spec.nodeName=${nodeName}`, ...query },
+        const response = await transport.request('GET', this.#path, {
+          query: { fieldSelector, ...query },
           signal: deadline.signal,
         });
         return response.json();
       };
-      const { pods, resourceVersion } = await listPods(requestPage, this.#listVersion);
+      const options = { resource, resourceVersion: this.#listVersion, requestPage, transform };
+      const { objects, resourceVersion } = await listObjects(options);
       this.#listedMs = clock.monotonicMs();
-      logger.debug({ nodeName, pods: pods.length, resourceVersion }, 'Listed pods');
-      sink.replace(deepFreeze(pods));
+      logger.debug({ ...logFields, [resource]: objects.length, resourceVersion }, `Listed ${resource}`);
+      sink.replace(objects);
       sink.synced();
       return resourceVersion;
     } finally {
@@ -190,28 +212,28 @@ export class PodReflector implements InformerPodSource {
   }
 
   /** Resolves when the server ends the watch. */
-  async #watch(resourceVersion: string, sink: InformerPodSink, onOpen: () => void): Promise<void> {
-    const { transport, nodeName, inactivityTimeoutMs, random, logger } = this.#options;
+  async #watch(resourceVersion: string, sink: ReflectorSink<T>, onOpen: () => void): Promise<void> {
+    const { transport, resource, fieldSelector, logFields, transform, inactivityTimeoutMs } = this.#options;
+    const { random, logger } = this.#options;
     const deadline = this.#deadline();
     try {
       deadline.within(inactivityTimeoutMs);
       const query = {
-        fieldSelector: `spec.nodeName=${nodeName}`,
+        fieldSelector,
         watch: true,
         allowWatchBookmarks: true,
         resourceVersion,
         timeoutSeconds: Math.floor(MIN_WATCH_SECONDS * (1 + random())),
       };
-      const { body } = await transport.stream(POD_PATH, { query, signal: deadline.signal });
+      const { body } = await transport.stream(this.#path, { query, signal: deadline.signal });
       onOpen();
-      logger.debug({ nodeName, resourceVersion }, 'Watching pods');
-      for await (const event of readWatchEvents(body)) {
-        const { type, object } = deepFreeze(event);
+      logger.debug({ ...logFields, resourceVersion }, `Watching ${resource}`);
+      for await (const { type, object } of readWatchEvents(body)) {
         deadline.within(inactivityTimeoutMs);
         if (this.#stopping.signal.aborted) return;
-        if (type === 'DELETED') sink.remove(object);
-        else if (type === 'BOOKMARK') sink.bookmark();
-        else sink.upsert(object);
+        if (type === 'BOOKMARK') sink.bookmark();
+        else if (type === 'DELETED') sink.remove(transform(object));
+        else sink.upsert(transform(object));
         this.#resourceVersion = resourceVersionOf(object) ?? this.#resourceVersion;
       }
     } finally {
@@ -244,7 +266,7 @@ function cannotWatchFromThere(error: APIError): boolean {
 }
 
 /** Undefined also for `0`: a watch from `0` starts at an arbitrary version. */
-function resourceVersionOf(object: Pod): string | undefined {
-  const version: unknown = object.metadata?.resourceVersion;
+function resourceVersionOf({ metadata }: Raw): string | undefined {
+  const version = isObject(metadata) ? metadata['resourceVersion'] : undefined;
   return typeof version === 'string' && version !== '' && version !== '0' ? version : undefined;
 }

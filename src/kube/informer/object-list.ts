@@ -1,16 +1,24 @@
 import { APIError, describeAPIError } from '../client/api-error.ts';
-import { isObject } from '../../shared/json.ts';
-import type { Pod } from '../types.ts';
+import { isObject, type Raw } from '../../shared/json.ts';
 
-/** Parameters of a list of pods, besides its selector. */
-export interface PodListQuery {
+/** Parameters of a list, besides its selector. */
+export interface ListQuery {
   readonly resourceVersion?: string;
   readonly limit?: number;
   readonly continue?: string;
 }
 
-export interface PodList {
-  readonly pods: readonly Pod[];
+export interface ListOptions<T> {
+  /** `pods`. */
+  readonly resource: string;
+  readonly resourceVersion: string;
+  readonly requestPage: (query: ListQuery) => Promise<unknown>;
+  /** Converts each object, so that no more than a page of whole objects is in memory. */
+  readonly transform: (object: Raw) => T;
+}
+
+export interface ObjectList<T> {
+  readonly objects: readonly T[];
   readonly resourceVersion: string;
 }
 
@@ -18,29 +26,27 @@ export interface PodList {
 const PAGE_SIZE = 500;
 
 /**
- * Lists all pods, page by page. All pages have the same resource version; when it has expired
- * (410), all pods are requested again in one response.
+ * Lists all objects of a resource, page by page. All pages have the same resource version; when it has
+ * expired (410), all objects are requested again in one response.
  * Source: client-go `tools/pager.ListPager`.
  */
-export async function listPods(
-  requestPage: (query: PodListQuery) => Promise<unknown>,
-  resourceVersion: string,
-): Promise<PodList> {
-  let pods: Pod[] = [];
-  let query: PodListQuery = { resourceVersion, limit: PAGE_SIZE };
+export async function listObjects<T>(options: ListOptions<T>): Promise<ObjectList<T>> {
+  const { resource, resourceVersion, requestPage, transform } = options;
+  let objects: T[] = [];
+  let query: ListQuery = { resourceVersion, limit: PAGE_SIZE };
   let isExpired = false;
   for (;;) {
     try {
-      const page = readPage(await requestPage(query));
-      pods = pods.concat(page.pods);
-      if (page.continueToken === '') return { pods, resourceVersion: page.resourceVersion };
+      const page = readPage(await requestPage(query), resource);
+      objects = objects.concat(page.objects.map(transform));
+      if (page.continueToken === '') return { objects, resourceVersion: page.resourceVersion };
       if (page.continueToken === query.continue)
         throw invalidResponse('the server returned the same continue token again');
       query = { limit: PAGE_SIZE, continue: page.continueToken };
     } catch (error) {
       if (isExpired || query.continue === undefined || !isResourceVersionExpired(describeAPIError(error))) throw error;
       isExpired = true;
-      pods = [];
+      objects = [];
       query = { resourceVersion };
     }
   }
@@ -51,17 +57,17 @@ export function isResourceVersionExpired({ statusCode }: APIError): boolean {
   return statusCode === 410;
 }
 
-function readPage(response: unknown): PodList & { readonly continueToken: string } {
+function readPage(response: unknown, resource: string): ObjectList<Raw> & { readonly continueToken: string } {
   if (isObject(response) && isObject(response['metadata'])) {
     const { resourceVersion, continue: continueToken = '' } = response['metadata'];
     // Go writes an empty list as null in some versions.
     const items = response['items'] ?? [];
     const isComplete = typeof resourceVersion === 'string' && resourceVersion !== '' && Array.isArray(items);
     if (isComplete && typeof continueToken === 'string') {
-      return { pods: items as Pod[], resourceVersion, continueToken };
+      return { objects: items as Raw[], resourceVersion, continueToken };
     }
   }
-  throw invalidResponse('the response is not a list of pods');
+  throw invalidResponse(`the response is not a list of ${resource}`);
 }
 
 function invalidResponse(message: string): APIError {
