@@ -60,6 +60,7 @@ export async function startAgent(
     eventRecorder,
     logger,
   });
+  cleanUps.add('runtime helper', () => helper.close());
   const runtime = await inStep(
     '--container-runtime-endpoint',
     createCRIRuntime({

@@ -42,6 +42,8 @@ export interface ProcessAgentOptions {
 export interface ProcessAgent {
   readonly agent: NodeAgent;
   readonly runtime: ProcessRuntime;
+  /** Close it after the agent has stopped. */
+  readonly helper: ReturnType<typeof createRuntimeHelper>;
 }
 
 /**
@@ -79,5 +81,5 @@ export async function createProcessAgent(options: ProcessAgentOptions): Promise<
     clock,
     logger,
   });
-  return { agent, runtime };
+  return { agent, runtime, helper };
 }

@@ -76,12 +76,13 @@ export async function runAgent(
   const agentNode = new AgentNode({ nodeName, addresses, isTainted: !cluster.isOwn });
   const metricsRegistry = new Registry();
   const eventLog = new EventLog((line) => process.stdout.write(line), clock);
-  const { agent, runtime } = await createProcessAgent({
+  const { agent, runtime, helper } = await createProcessAgent({
     ...{ nodeName, addresses, runsPod, podManifestPath, root, eventRecorder, clock, logger },
     podClient: isTerminal ? podClient : eventLog.observe(podClient),
     node: agentNode.options(),
     metrics: createPrometheusMetrics({ register: metricsRegistry }),
   });
+  cleanUps.add('runtime helper', () => helper.close());
   cleanUps.add('runtime', () => {
     runtime.close();
     if (!runtime.hasRunningContainers()) root.removeFiles();

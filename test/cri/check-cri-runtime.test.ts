@@ -20,6 +20,7 @@ it.skipIf(why !== undefined)(`the CRI runtime on containerd keeps every rule of 
   const rootDirectory = `${containerd.folder}/kubelet`;
   const podLogsDirectory = `${containerd.folder}/logs`;
   const helper = createRuntimeHelper({ rootDirectory, hostIPs: ['127.0.0.1'] });
+  onTestFinished(() => helper.close());
   const { volumeManager } = helper;
   const open = async () => {
     const opened = await createCRIRuntime({

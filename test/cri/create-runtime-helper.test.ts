@@ -5,6 +5,7 @@ import { createNodeAgent } from '../../src/agent/node-agent/create-node-agent.ts
 import { APIServer } from '../../src/api-server/index.ts';
 import { createCRIRuntime } from '../../src/cri/create-cri-runtime.ts';
 import { createRuntimeHelper } from '../../src/agent/runtime-helper/create-runtime-helper.ts';
+import { createPodClient } from '../../src/kube/http/http-pod-client.ts';
 import type { Pod } from '../../src/kube/types.ts';
 import { startContainerd, whyNoContainerd } from './containerd.ts';
 import { objectTransport } from '../support/object-transport.ts';
@@ -20,25 +21,20 @@ describe.skipIf(why !== undefined)(
     let containerd: Awaited<ReturnType<typeof startContainerd>>;
     let server: APIServer;
     let stop: () => Promise<void>;
-    const objects = objectTransport({
-      '/api/v1/namespaces/default/configmaps/settings': { data: { color: 'blue', 'a.conf': 'one' } },
-      '/api/v1/namespaces/default/secrets/keys': { data: { password: base64('hidden') } },
-      '/api/v1/namespaces/default/services': {
-        items: [
-          {
-            metadata: { name: 'kubernetes', namespace: 'default' },
-            spec: { clusterIP: '10.96.0.1', ports: [{ port: 443 }] },
-          },
-        ],
-      },
-      '/api/v1/namespaces/default/serviceaccounts/default/token': {
-        status: { token: 'a-token', expirationTimestamp: new Date(Date.now() + 3_600_000).toISOString() },
-      },
-    });
+    let objects: ReturnType<typeof objectTransport>;
 
     beforeAll(async () => {
       containerd = await startContainerd(6);
       server = await APIServer.start();
+      const cluster = createPodClient(server.kubeconfig()).transport;
+      const objectsOfPods = {
+        '/api/v1/namespaces/default/configmaps/settings': { data: { color: 'blue', 'a.conf': 'one' } },
+        '/api/v1/namespaces/default/secrets/keys': { data: { password: base64('hidden') } },
+        '/api/v1/namespaces/default/serviceaccounts/default/token': {
+          status: { token: 'a-token', expirationTimestamp: new Date(Date.now() + 3_600_000).toISOString() },
+        },
+      };
+      objects = objectTransport(objectsOfPods, cluster);
       const rootDirectory = `${containerd.folder}/kubelet`;
       const helper = createRuntimeHelper({
         client: { transport: objects.transport },
@@ -60,6 +56,8 @@ describe.skipIf(why !== undefined)(
       stop = async () => {
         await agent.stop({ drain: true, terminatePods: true });
         runtime.close();
+        await helper.close();
+        await cluster.close();
       };
     });
     afterAll(async () => {
@@ -112,7 +110,7 @@ describe.skipIf(why !== undefined)(
       const message = await messageOf('environment');
       const { podIP } = server.pods.get('default', 'environment')!.status!;
       expect(message.trim().split('\n')).toEqual([
-        `blue hidden ${podIP}/192.0.2.7 10.96.0.1 own`,
+        `blue hidden ${podIP}/192.0.2.7 127.0.0.1 own`,
         expect.stringContaining('default.svc.cluster.local'),
         `${podIP}\town.sub.default.svc.cluster.local\town`,
       ]);

@@ -90,6 +90,11 @@ export async function anAgentOnContainerd(kubeConfig: KubeConfigObject): Promise
   const { volumeManager } = helper;
   const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, volumeManager });
   agent.start();
+
+  // When it is to end:
+  await agent.stop({ drain: true });
+  runtime.close();
+  await helper.close();
 }
 
 export async function theKubeletAPI(agent: NodeAgent, runtime: KubeletAPIOptions['runtime']): Promise<void> {

@@ -5,7 +5,7 @@ import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { withDeadline } from '../deadline.ts';
 import { isResponse } from '../node/node-client.ts';
-import type { ConfigMap, ObjectReader, Secret, Service } from './object-reader.ts';
+import type { ConfigMap, ObjectReader, Secret } from './object-reader.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 
 /**
@@ -21,10 +21,10 @@ interface CachedObject {
 }
 
 /**
- * ConfigMaps, Secrets, Services and RuntimeClasses from the API server, at most a second old. While the API server does
+ * ConfigMaps, Secrets and RuntimeClasses from the API server, at most a second old. While the API server does
  * not respond, the versions that were last read are used, so that a restarting container still gets its environment.
  *
- * Divergence: the kubelet watches each ConfigMap and Secret of its pods, and all Services.
+ * Divergence: the kubelet watches each ConfigMap and Secret of its pods, and all RuntimeClasses.
  */
 export class APIObjects implements ObjectReader {
   readonly #requests: APIRequests;
@@ -45,11 +45,6 @@ export class APIObjects implements ObjectReader {
 
   async getSecret(namespace: string, name: string): Promise<Secret | undefined> {
     return (await this.#read(`${namespacePath(namespace)}/secrets/${pathSegment(name, 'name')}`)) as Secret;
-  }
-
-  async listServices(namespace: string): Promise<readonly Service[]> {
-    const list = (await this.#read(`${namespacePath(namespace)}/services`)) as { readonly items?: readonly Service[] };
-    return list?.items ?? [];
   }
 
   getServiceAccountToken(...request: Parameters<ServiceAccountTokens['get']>): Promise<string> {

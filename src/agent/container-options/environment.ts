@@ -5,7 +5,7 @@ import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { readEnvFile } from './env-file.ts';
 import { expandReferences } from './expand-references.ts';
 import { type KnownAddresses, podFieldSelectorRuntimeValue } from './field-value.ts';
-import type { ObjectReader } from './object-reader.ts';
+import type { ObjectReader, ServiceReader } from './object-reader.ts';
 import { type ContainerWithEnvironment, type FileKeySelector, podSpecOf } from './pod-members.ts';
 import { type Allocatable, resourceFieldValue } from './resource-field-value.ts';
 import type { EnvironmentVariable } from './run-container-options.ts';
@@ -13,8 +13,9 @@ import { serviceEnvironment, servicesForPod } from './service-environment.ts';
 
 /** Inputs for the environment of a container, in addition to its pod. */
 export interface EnvironmentSources extends KnownAddresses {
-  /** Undefined without an API server. */
+  /** Undefined without an API server, as are `services`. */
   readonly objects: ObjectReader | undefined;
+  readonly services: ServiceReader | undefined;
   /** Of the node. */
   readonly allocatable: Allocatable;
   /** The folder of one of the pod's volumes; undefined for another name. */
@@ -31,7 +32,7 @@ export async function makeEnvironmentVariables(
   sources: EnvironmentSources,
 ): Promise<EnvironmentVariable[]> {
   const { env = [], envFrom = [] }: ContainerWithEnvironment = container;
-  const services = await serviceVariables(pod, sources.objects);
+  const services = await serviceVariables(pod, sources.services);
   const readObject = objectData(pod, sources.objects);
   const values = new Map<string, string>();
   for (const { prefix = '', configMapRef, secretRef } of envFrom) {
@@ -88,23 +89,23 @@ async function fileValue(
 type ObjectKind = 'configMap' | 'secret';
 const kindNames: Readonly<Record<ObjectKind, string>> = { configMap: 'ConfigMap', secret: 'Secret' };
 
-async function serviceVariables(pod: Pod, objects: ObjectReader | undefined): Promise<ReadonlyMap<string, string>> {
+async function serviceVariables(pod: Pod, services: ServiceReader | undefined): Promise<ReadonlyMap<string, string>> {
   const { enableServiceLinks } = podSpecOf(pod);
   const { namespace = '' } = pod.metadata ?? {};
   if (enableServiceLinks === undefined)
     throw new ContainerConfigError('nil pod.spec.enableServiceLinks encountered, cannot construct envvars');
-  if (objects === undefined) return new Map();
-  const namespaces = new Set(['default', ...(enableServiceLinks ? [namespace] : [])]);
-  try {
-    const lists = await Promise.all([...namespaces].map((one) => objects.listServices(one)));
-    const variables = serviceEnvironment(servicesForPod(lists.flat(), namespace, enableServiceLinks));
-    return new Map(variables.map(({ name, value }) => [name, value]));
-  } catch (cause) {
-    // Static pods must start without Services: one of them may be the API server.
-    if (isStaticPod(pod)) return new Map();
-    const message = 'services have not yet been read at least once, cannot construct envvars';
-    throw new ContainerConfigError(message, { cause });
+  if (services === undefined) return new Map();
+  // Static pods must start without Services: one of them may be the API server.
+  if (!isStaticPod(pod)) {
+    await services.waitForSync().catch((cause: unknown) => {
+      const message = 'services have not yet been read at least once, cannot construct envvars';
+      throw new ContainerConfigError(message, { cause });
+    });
   }
+  const namespaces = new Set(['default', ...(enableServiceLinks ? [namespace] : [])]);
+  const known = [...namespaces].flatMap((one) => services.listServices(one));
+  const variables = serviceEnvironment(servicesForPod(known, namespace, enableServiceLinks));
+  return new Map(variables.map(({ name, value }) => [name, value]));
 }
 
 /** Reads the data of ConfigMaps and Secrets, each at most once, so that a container gets one version of an object. */

@@ -43,8 +43,14 @@ export interface ObjectReader {
   getConfigMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
   /** Undefined if it does not exist. */
   getSecret(namespace: string, name: string): Promise<Secret | undefined>;
-  /** All Services of a namespace. Rejects if they could not be read even once. */
-  listServices(namespace: string): Promise<readonly Service[]>;
   /** A token of the pod's service account, bound to the pod. */
   getServiceAccountToken(pod: Pod, request: TokenRequest): Promise<string>;
+}
+
+/** The Services of the cluster. */
+export interface ServiceReader {
+  /** Resolves when the Services have been read at least once; rejects if that takes too long. */
+  waitForSync(): Promise<void>;
+  /** The Services of a namespace that are known now. */
+  listServices(namespace: string): readonly Service[];
 }

@@ -51,7 +51,7 @@ export function serviceEnvironment(services: readonly Service[]): EnvironmentVar
   });
 }
 
-function hasClusterIP({ spec: { clusterIP } }: Service): boolean {
+export function hasClusterIP({ spec: { clusterIP } }: Service): boolean {
   return clusterIP !== undefined && clusterIP !== '' && clusterIP !== 'None';
 }
 

@@ -7,6 +7,7 @@ import { getPodDNS } from '../container-options/pod-dns.ts';
 import { generatePodHostNameAndDomain } from '../container-options/pod-host-name.ts';
 import { pullCredentials } from '../container-options/pull-credentials.ts';
 import { parseResolvConf } from '../container-options/resolv-conf.ts';
+import { ServiceLister } from '../container-options/service-lister.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
@@ -17,15 +18,15 @@ import type { KubeTransport } from '../../kube/http/kube-transport.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { requireBooleanOption } from '../../shared/validate.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
 
 /** Options of `createRuntimeHelper`. */
 export interface RuntimeHelperOptions {
   /**
-   * A client of `createPodClient`, as a user of `system:nodes`: it reads ConfigMaps, Secrets, Services and RuntimeClasses,
-   * and creates service account tokens. Without it, pods cannot use these.
+   * A client of `createPodClient`, as a user of `system:nodes`: it reads ConfigMaps, Secrets and RuntimeClasses, watches
+   * Services, and creates service account tokens. Without it, pods cannot use these.
    */
   readonly client?: { readonly transport: KubeTransport } | undefined;
   /** Folders of pods are below it; that of `createCRIRuntime`. Default: `/var/lib/kubelet`. */
@@ -62,6 +63,9 @@ export interface RuntimeHelperOptions {
  * secrets, and volumes (emptyDir, hostPath, configMap, secret, downwardAPI, projected). It is the `helper` of
  * `createCRIRuntime`; another runtime calls it in its own `createContainer`. Its `volumeManager` is that of
  * `createNodeAgent`. Volumes need root, unless `mounts` is false.
+ *
+ * With the first pod, it begins to watch the Services of the cluster. Call `close()` after the agent has stopped: the
+ * watch keeps the process alive.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example
@@ -74,12 +78,20 @@ export interface RuntimeHelperOptions {
  * const helper = createRuntimeHelper({ client, clusterDNS: ['10.96.0.10'], hostIPs: ['192.0.2.7'] });
  * const runtime = await createCRIRuntime({ endpoint: 'unix:///run/containerd/containerd.sock', helper });
  * const { volumeManager } = helper;
- * createNodeAgent({ nodeName: 'node-a', client, runtime, volumeManager }).start();
+ * const agent = createNodeAgent({ nodeName: 'node-a', client, runtime, volumeManager });
+ * agent.start();
+ *
+ * // When it is to end:
+ * await agent.stop({ drain: true });
+ * runtime.close();
+ * await helper.close();
  * ```
  */
-export function createRuntimeHelper(
-  options: RuntimeHelperOptions,
-): RuntimeHelper & { readonly volumeManager: VolumeManager } {
+export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelper & {
+  readonly volumeManager: VolumeManager;
+  /** Ends the watch of Services; resolves when no request and no timer of it is left. Idempotent. */
+  close(): Promise<void>;
+} {
   const {
     client,
     rootDirectory = '/var/lib/kubelet',
@@ -91,17 +103,24 @@ export function createRuntimeHelper(
     allocatable = { cpu: String(availableParallelism()), memory: String(totalmem()) },
     eventRecorder,
   } = options;
-  if (client !== undefined && typeof client.transport?.request !== 'function')
+  const { transport } = client ?? {};
+  if (client !== undefined && (typeof transport?.request !== 'function' || typeof transport.stream !== 'function'))
     refuseOption('client', 'a client of createPodClient');
   if (!rootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', rootDirectory);
   requireBooleanOption('mounts', mounts);
   const clock = resolveClock(options.clock);
   const logger = resolveLogger(options.logger);
-  const objects = client && new APIObjects(client.transport, clock);
+  const objects = transport && new APIObjects(transport, clock);
+  const services =
+    transport && new ServiceLister({ transport, clock, random: resolveRandom(undefined, logger), logger });
   const volumes = new PodVolumes({ rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger });
   return {
     volumeManager: {
-      waitForAttachAndMount: (pod, callOptions) => volumes.waitForAttachAndMount(pod, callOptions),
+      waitForAttachAndMount: (pod, callOptions) => {
+        // The pod's containers are created later, and then need not wait for the Services.
+        services?.start();
+        return volumes.waitForAttachAndMount(pod, callOptions);
+      },
       emptyDirUsage: (pod) => volumes.emptyDirUsage(pod),
       cleanupOrphanedPodDirs: (podUIDs, callOptions) => volumes.cleanupOrphanedPodDirs(podUIDs, callOptions),
       waitForUnmount: async (pod) => {
@@ -112,7 +131,7 @@ export function createRuntimeHelper(
     async generateRunContainerOptions(pod, container, podIPs) {
       try {
         const envs = await makeEnvironmentVariables(pod, container, {
-          ...{ objects, podIPs, hostIPs, allocatable },
+          ...{ objects, services, podIPs, hostIPs, allocatable },
           volumePath: (name) => {
             const volume = volumesOf(pod).find((each) => each.name === name);
             return volume && volumePath(rootDirectory, pod, volume);
@@ -141,5 +160,6 @@ export function createRuntimeHelper(
       return objects.lookupRuntimeHandler(name);
     },
     pullCredentials: (pod, image) => pullCredentials(pod, image, objects),
+    close: async () => services?.close(),
   };
 }

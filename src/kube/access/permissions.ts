@@ -84,6 +84,7 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
       { verb: 'get', resource: 'configmaps', purpose: 'pods get environment and volumes from ConfigMaps' },
       { verb: 'get', resource: 'secrets', purpose: 'pods get environment, volumes and pull credentials from Secrets' },
       { verb: 'list', resource: 'services', purpose: 'pods get the addresses of Services' },
+      { verb: 'watch', resource: 'services', purpose: 'changes of Services are seen' },
       {
         verb: 'create',
         resource: 'serviceaccounts',

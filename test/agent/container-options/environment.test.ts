@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeEnvironmentVariables } from '../../../src/agent/container-options/environment.ts';
-import type { ConfigMap, ObjectReader, Secret, Service } from '../../../src/agent/container-options/object-reader.ts';
+import type {
+  ConfigMap,
+  ObjectReader,
+  Secret,
+  Service,
+  ServiceReader,
+} from '../../../src/agent/container-options/object-reader.ts';
 import type { ContainerWithEnvironment } from '../../../src/agent/container-options/pod-members.ts';
 import type { EnvironmentVariable } from '../../../src/agent/container-options/run-container-options.ts';
 import { serviceEnvironment } from '../../../src/agent/container-options/service-environment.ts';
@@ -421,21 +427,23 @@ const cases: readonly Case[] = [
   },
 ];
 
-function readerOf({ unsyncedServices, configMap: map, secret: one }: Case): ObjectReader {
+function objectsOf({ configMap: map, secret: one }: Case): ObjectReader {
   return {
     getConfigMap: async () => map,
     getSecret: async () => one,
     getServiceAccountToken: async () => 'token',
-    listServices: async (namespace) => {
-      if (unsyncedServices) throw new Error('the API server is away');
-      return services.filter(({ metadata }) => metadata.namespace === namespace);
-    },
   };
 }
 
-/** Upstream's cases without a Service lister still have ConfigMaps and Secrets. */
-function withoutServices(reader: ObjectReader): ObjectReader {
-  return { ...reader, listServices: async () => [] };
+function servicesOf({ nilLister, unsyncedServices }: Case): ServiceReader | undefined {
+  if (nilLister) return undefined;
+  const known = unsyncedServices ? [] : services;
+  return {
+    waitForSync: async () => {
+      if (unsyncedServices) throw new Error('the API server is away');
+    },
+    listServices: (namespace) => known.filter(({ metadata }) => metadata.namespace === namespace),
+  };
 }
 
 describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
@@ -456,12 +464,12 @@ describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
         containers: [{ name: 'app' }, { name: 'other', resources: { limits: { memory: '1k' } } }],
       },
     };
-    const reader = readerOf(one);
     const made = makeEnvironmentVariables(
       pod,
       { name: 'app', ...one.container },
       {
-        objects: one.nilLister ? withoutServices(reader) : reader,
+        objects: objectsOf(one),
+        services: servicesOf(one),
         podIPs: one.podIPs ?? [],
         hostIPs: ['127.0.0.1', '::1'],
         allocatable: { cpu: '1500m', memory: '8Gi', 'ephemeral-storage': '10Gi' },
@@ -476,7 +484,8 @@ describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
 
   it('has no ConfigMaps, Secrets and Services without an API server', async () => {
     const pod = { metadata: { namespace: 'test' }, spec: { enableServiceLinks: true } };
-    const sources = { objects: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath: () => undefined };
+    const unavailable = { objects: undefined, services: undefined };
+    const sources = { ...unavailable, podIPs: [], hostIPs: [], allocatable: {}, volumePath: () => undefined };
     expect(await makeEnvironmentVariables(pod, { name: 'app' }, sources)).toEqual([]);
     const container = { name: 'app', envFrom: [{ secretRef: { name: 'keys' } }] };
     await expect(makeEnvironmentVariables(pod, container, sources)).rejects.toThrow(
@@ -502,7 +511,7 @@ describe('fileKeyRef', () => {
     };
     const volumePath = (name: string) => (name === 'data' ? folder : undefined);
     return makeEnvironmentVariables(pod, container, {
-      ...{ objects: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath },
+      ...{ objects: undefined, services: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath },
     });
   };
 

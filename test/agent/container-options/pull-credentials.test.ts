@@ -11,7 +11,6 @@ async function usersFor(image: string, auths: Record<string, object>, key = '.do
     getConfigMap: async () => undefined,
     getSecret: async (_namespace, name) =>
       name === 'pull' ? { data: { [key]: base64(JSON.stringify(config)) } } : undefined,
-    listServices: async () => [],
     getServiceAccountToken: async () => '',
   };
   const pod = {

@@ -1,9 +1,10 @@
 import { existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRuntimeHelper } from '../../../src/agent/runtime-helper/create-runtime-helper.ts';
 import type { Container, ValidPod, VolumeMount } from '../../../src/kube/types.ts';
-import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
+import { APIServer, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { TestDirectories } from '../../support/directories.ts';
 import { objectTransport } from '../../support/object-transport.ts';
 
@@ -13,29 +14,37 @@ let root: string;
 let clock: FakeClock;
 let objects: ReturnType<typeof objectTransport>;
 let helper: ReturnType<typeof createRuntimeHelper>;
+
+let server: APIServer;
+let client: HTTPPodClient;
+beforeAll(async () => {
+  server = await APIServer.start({ nodeUsers: ['node-a'] });
+  client = createPodClient(server.kubeconfig('node-a'));
+});
+afterAll(async () => {
+  await client.transport.close();
+  await server.close();
+});
+
 beforeEach(() => {
   root = directories.create();
   clock = new FakeClock();
   const namespace = '/api/v1/namespaces/default';
-  objects = objectTransport({
+  const objectsOfPods = {
     [`${namespace}/configmaps/settings`]: { data: { level: 'high', color: 'red' } },
     [`${namespace}/secrets/login`]: { data: { password: base64('hush') } },
-    [`${namespace}/services`]: {
-      items: [
-        {
-          metadata: { name: 'kubernetes', namespace: 'default' },
-          spec: { clusterIP: '10.0.0.1', ports: [{ port: 443 }] },
-        },
-      ],
-    },
     [`${namespace}/serviceaccounts/robot/token`]: {
       status: { token: 'a-token', expirationTimestamp: new Date(clock.now() + 3_600_000).toISOString() },
     },
-  });
+  };
+  objects = objectTransport(objectsOfPods, client.transport);
   const ports = { client: { transport: objects.transport }, clock, logger: silentLogger };
   helper = createRuntimeHelper({ ...ports, rootDirectory: root, hostIPs: ['192.0.2.1'], mounts: false });
 });
-afterEach(() => directories.removeAll());
+afterEach(async () => {
+  await helper.close();
+  directories.removeAll();
+});
 
 function podWith(container: Partial<Container>, spec: object = {}): [ValidPod, Container] {
   const app: Container = { name: 'app', ...container };
@@ -62,8 +71,8 @@ it('expands $(NAME) in command and args with the complete environment of the con
     }),
   );
   expect(command).toEqual(['run', '$(PROGRAM)']);
-  expect(args).toEqual(['high', '10.0.0.1', '$(UNKNOWN)', '$(__proto__)']);
-  expect(envs).toContainEqual({ name: 'KUBERNETES_SERVICE_PORT', value: '443' });
+  expect(args).toEqual(['high', '127.0.0.1', '$(UNKNOWN)', '$(__proto__)']);
+  expect(envs).toContainEqual({ name: 'KUBERNETES_SERVICE_PORT', value: new URL(server.url).port });
 });
 
 describe('with `mounts: false`', () => {
@@ -159,6 +168,7 @@ describe('with `mounts: false`', () => {
     const [pod, container] = podWith({ volumeMounts }, { volumes });
     const { mounts } = await optionsOf([pod, container]);
     for (const { hostPath } of mounts) writeFileSync(join(hostPath, 'file'), 'kept');
+    await helper.close();
     helper = createRuntimeHelper({ rootDirectory: root, mounts: false, clock, logger: silentLogger });
     await helper.volumeManager.waitForAttachAndMount(pod, {});
     expect(readFileSync(join(mounts[0]!.hostPath, 'file'), 'utf8')).toBe('kept');

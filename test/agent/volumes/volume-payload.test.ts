@@ -8,7 +8,6 @@ const objects: ObjectReader = {
   getConfigMap: async (_namespace, name) =>
     name === 'map' ? { data: { foo: 'foo', bar: 'bar' }, binaryData: { bin: base64('\u0001') } } : undefined,
   getSecret: async (_namespace, name) => (name === 'keys' ? { data: { foo: base64('hidden') } } : undefined),
-  listServices: async () => [],
   getServiceAccountToken: async (_pod, { audience = 'api' }) => `token for ${audience}`,
 };
 const pod = { metadata: { name: 'pod', namespace: 'ns', labels: { a: '1' } }, spec: { containers: [{ name: 'app' }] } };

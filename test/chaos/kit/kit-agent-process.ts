@@ -20,6 +20,7 @@ const addresses = ['127.0.0.1'];
 interface RunningAgent {
   readonly agent: NodeAgent;
   readonly runtime: ProcessRuntime;
+  readonly helper: ReturnType<typeof createRuntimeHelper>;
   readonly client: HTTPPodClient;
 }
 
@@ -80,13 +81,14 @@ async function start(config: KitAgentConfig): Promise<RunningAgent> {
   });
   agent.start();
   writeReport({ kind: 'running' });
-  return { agent, runtime, client };
+  return { agent, runtime, helper, client };
 }
 
 async function stop(drain: boolean): Promise<void> {
   isStopping = true;
-  const { agent, runtime, client } = await starting!;
+  const { agent, runtime, helper, client } = await starting!;
   await agent.stop({ drain, deadlineMs: 2_000 });
+  await helper.close();
   await client.transport.close();
   runtime.close();
   writeReport({ kind: 'stopped', left: await leakCheck!.left(), outcomes: {}, broken: [], thrown: 0 });

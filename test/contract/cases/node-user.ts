@@ -177,7 +177,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
       });
     });
 
-    describe('its Node, its Lease, Events', () => {
+    describe('its Node, its Lease, Services, Events', () => {
       it('may create its own Node, read it, label it and patch its status, but not delete it', async () => {
         const { http } = server();
         const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-c' } };
@@ -240,6 +240,18 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
             details: { name: 'node-b', group: 'coordination.k8s.io', kind: 'leases' },
           });
         }
+      });
+
+      it('may list and watch the Services of all namespaces', async () => {
+        const path = '/api/v1/services';
+        const list = expectOk(await server().http.request('GET', path, asNode()));
+        expect(list.items.map(({ metadata }: Json) => metadata.name)).toEqual(['kubernetes']);
+        const events = await server().http.watch(`${path}?watch=true`, asNode());
+        expect((await events.next()).value).toMatchObject({
+          type: 'ADDED',
+          object: { metadata: { name: 'kubernetes' } },
+        });
+        events.close();
       });
 
       it('may create and patch Events, but not list them', async () => {

@@ -139,6 +139,7 @@ export const nodeUsers: readonly Scenario[] = [
       review({ verb: 'create', resource: 'events', namespace: 'default' }),
       review({ verb: 'get', resource: 'namespaces', name: 'default' }),
       review({ verb: 'list', resource: 'services' }),
+      review({ verb: 'watch', resource: 'services' }),
       review({ verb: 'create', resource: 'services', namespace: 'default' }),
       review({ verb: 'patch', resource: 'pods', subresource: 'status', namespace: 'default', name: 'x' }),
       review({ verb: 'update', resource: 'pods', namespace: 'default', name: 'x' }),

@@ -48,6 +48,7 @@ export class TestRuntime implements AsyncDisposable {
   /** An agent is killed and the next one starts, as far as the runtime can tell. */
   async restart(): Promise<void> {
     this.runtime.close();
+    await this.#helper.close();
     await this.open();
   }
 
@@ -126,6 +127,7 @@ export class TestRuntime implements AsyncDisposable {
     for (const { id } of (await this.runtime.getPod('uid-1'))?.containers ?? [])
       await this.runtime.stopContainer(id, 0);
     this.runtime.close();
+    await this.#helper.close();
     rmSync(this.path, { recursive: true, force: true, maxRetries: 3 });
   }
 }

@@ -227,7 +227,7 @@ describe('rbacManifest', () => {
     expect(rules.map(({ resources, verbs }) => `${verbs.join()} ${resources.join()}`)).toEqual([
       'get configmaps',
       'get secrets',
-      'list services',
+      'list,watch services',
       'create serviceaccounts/token',
       'get runtimeclasses',
     ]);

@@ -2,7 +2,6 @@ import type { AbortSignalLike } from '../../../src/shared/abort.ts';
 import { APIError, describeAbort } from '../../../src/kube/client/api-error.ts';
 import type { KubeRequestOptions, KubeResponse, KubeTransport } from '../../../src/kube/http/index.ts';
 import type { KubeStream } from '../../../src/kube/http/kube-transport.ts';
-import type { Pod } from '../../../src/kube/types.ts';
 
 type Query = NonNullable<KubeRequestOptions['query']>;
 
@@ -11,6 +10,7 @@ type Settle = (result: { response?: KubeResponse; stream?: KubeStream; error?: u
 /** One list or watch in flight, to which the test responds. */
 export class Call {
   readonly isWatch: boolean;
+  readonly path: string;
   readonly query: Query;
   readonly signal: AbortSignalLike;
   /** Of a watch: ended by the client, the server or a fault. */
@@ -21,8 +21,9 @@ export class Call {
   #end: { error?: unknown } | undefined;
   #wake = (): void => {};
 
-  constructor(isWatch: boolean, options: KubeRequestOptions, settle: Settle) {
+  constructor(isWatch: boolean, path: string, options: KubeRequestOptions, settle: Settle) {
     this.isWatch = isWatch;
+    this.path = path;
     this.query = options.query ?? {};
     this.signal = options.signal!;
     this.#settle = settle;
@@ -32,8 +33,8 @@ export class Call {
   }
 
   /** Responds to a list. */
-  list(resourceVersion: string, pods: readonly Pod[]): void {
-    this.respond({ kind: 'PodList', metadata: { resourceVersion }, items: pods });
+  list(resourceVersion: string, objects: readonly object[]): void {
+    this.respond({ kind: 'List', metadata: { resourceVersion }, items: objects });
   }
 
   respond(body: unknown): void {
@@ -96,17 +97,17 @@ export class Call {
 export class FakeTransport implements Pick<KubeTransport, 'request' | 'stream'> {
   readonly calls: Call[] = [];
 
-  request(_method: string, _path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
+  request(_method: string, path: string, options: KubeRequestOptions = {}): Promise<KubeResponse> {
     return new Promise((resolve, reject) => {
       this.calls.push(
-        new Call(false, options, ({ response, error }) => (response ? resolve(response) : reject(error))),
+        new Call(false, path, options, ({ response, error }) => (response ? resolve(response) : reject(error))),
       );
     });
   }
 
-  stream(_path: string, options: KubeRequestOptions = {}): Promise<KubeStream> {
+  stream(path: string, options: KubeRequestOptions = {}): Promise<KubeStream> {
     return new Promise((resolve, reject) => {
-      this.calls.push(new Call(true, options, ({ stream, error }) => (stream ? resolve(stream) : reject(error))));
+      this.calls.push(new Call(true, path, options, ({ stream, error }) => (stream ? resolve(stream) : reject(error))));
     });
   }
 
