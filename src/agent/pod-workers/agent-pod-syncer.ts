@@ -22,6 +22,7 @@ import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
 import { ReasonCache } from '../status/reason-cache.ts';
+import { keepReportedEnds } from '../status/reported-ends.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
 import { FailingPods } from './failing-pods.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
@@ -315,17 +316,20 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   ): PodStatusInput {
     const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
     const uid = pod.metadata.uid;
+    const previous = statusManager.getPodStatus(uid);
+    const shown = keepReportedEnds(runtimeStatus, previous ?? pod.status);
     const generated = generatePodStatus(pod, {
-      runtimeStatus: this.#actuatedResources?.complete(uid, runtimeStatus) ?? runtimeStatus,
+      runtimeStatus: this.#actuatedResources?.complete(uid, shown) ?? shown,
       podIsTerminal,
       resources,
-      previous: statusManager.getPodStatus(uid),
+      previous,
       // Divergence: in the kubelet a container in CrashLoopBackOff keeps waiting when its pod is evicted,
       // so terminatePod reports it as lost, although its exit code is known.
       startFailures: podIsTerminal ? undefined : this.#reasonCache.ofPod(uid),
       probeResults: probeManager?.results,
       resizeConditions: statusManager.determinePodResizeStatus(uid, podIsTerminal),
-      eviction: this.activeDeadlineHandler.shouldEvict(pod),
+      // Divergence: in the kubelet, a pod that has Succeeded can still exceed its deadline until it is cleaned up.
+      eviction: previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod),
       hostIPs,
       agentStartedAtMs,
     });
