@@ -45,18 +45,11 @@ export class CgroupFiles {
   }
 
   async write(path: string, config: Partial<ResourceConfig>): Promise<void> {
-    for (const [limit, value] of limitsIn(config, this.isUnified))
-      await writeFile(this.#fileOf(path, limit), limit.format(value));
-    const { hugePageLimits } = config;
-    const hugetlb = hugePageLimits && (await this.#controllerFolders()).get('hugetlb');
-    if (hugetlb === undefined) return;
-    for (const [pageSize, bytes] of Object.entries(hugePageLimits!))
-      for (const kind of ['', '.rsvd']) {
-        const name = `hugetlb.${pageSize}${kind}.${this.isUnified ? 'max' : 'limit_in_bytes'}`;
-        const file = join(hugetlb, path, name);
-        // Linux has the limit of reservations since 5.7.
-        if (kind === '' || existsSync(file)) await writeFile(file, String(bytes));
-      }
+    const limits = limitsIn(config, this.isUnified).map(
+      ([limit, value]) => [this.#fileOf(path, limit), limit.format(value)] as const,
+    );
+    const files = [...limits, ...(await this.#hugePageLimits(path, config.hugePageLimits ?? {}))];
+    await Promise.all(files.map(([file, value]) => writeFile(file, value)));
   }
 
   /** The files are in memory: reading them takes less time than waiting for another thread. */
@@ -83,6 +76,22 @@ export class CgroupFiles {
   /** Removes the cgroup and those in it. Rejects if there are processes. */
   async remove(path: string): Promise<void> {
     for (const folder of await this.#hierarchies()) await removeCgroup(join(folder, path));
+  }
+
+  async #hugePageLimits(
+    path: string,
+    limits: NonNullable<ResourceConfig['hugePageLimits']>,
+  ): Promise<(readonly [file: string, value: string])[]> {
+    const hugetlb = (await this.#controllerFolders()).get('hugetlb');
+    if (hugetlb === undefined) return [];
+    const member = this.isUnified ? 'max' : 'limit_in_bytes';
+    return Object.entries(limits).flatMap(([pageSize, bytes]) =>
+      [`hugetlb.${pageSize}.${member}`, `hugetlb.${pageSize}.rsvd.${member}`]
+        .map((name) => join(hugetlb, path, name))
+        // Linux has the limit of reservations since 5.7.
+        .filter((file, index) => index === 0 || existsSync(file))
+        .map((file) => [file, String(bytes)] as const),
+    );
   }
 
   #fileOf(path: string, { controller, file }: Pick<CgroupLimit, 'controller' | 'file'>): string {
