@@ -68,7 +68,8 @@ export const nodeFaults = {
     recovered: /Pod statuses can be written again/,
     cause: async (context) => {
       const start = await context.node.machine.killAPIServer();
-      await sleep(seconds(context, 2, 20));
+      // The agent speaks of an outage after 30 s.
+      await sleep(seconds(context, 2, 45));
       start();
     },
   },

@@ -144,8 +144,11 @@ class NodeRun {
   async #disturb(names: readonly NodeFaultName[]): Promise<NodeFaultResult> {
     const { pods, quick, onPhase } = this.#options;
     const faults = names.join();
-    const users = new Users(this.#http, this.#random.fork(faults), makeNodePod, Math.max(3, pods / podsPerPace));
+    const random = this.#random.fork(faults);
+    const users = new Users(this.#http, random, makeNodePod, Math.max(3, pods / podsPerPace));
     users.start(podNames(pods));
+    // Whatever the users do, a status is to be written during the faults. It is there already if a fault comes twice.
+    await this.#http.request('POST', podsPath, { body: makeNodePod(`flips-${names[0]}`, random, 'flips') });
     onPhase(`${faults}: pods start`);
     await sleep(quick ? 6_000 : 20_000 + 200 * pods);
     const logLength = this.#log.length;

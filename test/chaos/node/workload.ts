@@ -1,4 +1,4 @@
-import { app, busybox, forever, pause, stubborn } from '../../side-by-side/shape.ts';
+import { app, busybox, forever, pause, sh, stubborn } from '../../side-by-side/shape.ts';
 import type { Json } from '../../support/kube-http.ts';
 import { nodeName } from '../../support/node/machine.ts';
 import type { Random } from '../random.ts';
@@ -108,6 +108,22 @@ const podKinds: Readonly<Record<string, PodKind>> = {
     spec: () => ({ containers: [idle({ resources: { requests: { cpu: '1m' } } })] }),
     hasArrived: isReady,
   },
+  // Its status changes every 5 s.
+  flips: {
+    spec: () => ({
+      containers: [
+        app(forever, {
+          readinessProbe: {
+            exec: { command: sh('rm /tmp/ready || ! : >/tmp/ready') },
+            periodSeconds: 5,
+            timeoutSeconds: 10,
+            failureThreshold: 1,
+          },
+        }),
+      ],
+    }),
+    hasArrived: phase('Running'),
+  },
   'host-network': { spec: () => ({ hostNetwork: true, containers: [idle()] }), hasArrived: isReady },
 };
 
@@ -117,9 +133,8 @@ export const workloadObjects: readonly (readonly [resource: string, object: Json
   ['secrets', { metadata: { name: settings }, stringData: { key: 'b' } }],
 ];
 
-/** A pod of a random kind. */
-export function makeNodePod(name: string, random: Random): Json {
-  const kind = random.pick(Object.keys(podKinds));
+/** A pod, of a random kind by default. */
+export function makeNodePod(name: string, random: Random, kind = random.pick(Object.keys(podKinds))): Json {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
