@@ -107,6 +107,16 @@ describe('differenceToRuntime', () => {
   });
 });
 
+test('a job whose exit code containerd has lost may have failed', () => {
+  const job = (exitCode: number): Json => ({
+    ...pod({ phase: 'Failed', containerStatuses: [shown(ended(exitCode))] }, { kind: 'job' }),
+    spec: { restartPolicy: 'Never', containers: [{ name: 'app' }] },
+  });
+  const exited = (exitCode: number): RuntimeSnapshot => snapshot([{ ...running, state: 'exited', exitCode }], false);
+  expect(differenceToRuntime(job(255), exited(255), false)).toBeUndefined();
+  expect(differenceToRuntime(job(137), exited(137), false)).toBe('is Failed, which is not the state of job');
+});
+
 describe('checkHistory', () => {
   const history = (...statuses: Json[]): Parameters<typeof checkHistory>[0] =>
     statuses.map((status, i) => ({

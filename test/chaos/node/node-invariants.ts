@@ -4,6 +4,12 @@ import type { Violation } from '../invariants.ts';
 import type { RuntimeSnapshot, SeenContainer } from './runtime-snapshot.ts';
 import { hasArrived, isTerminal, kindOf } from './workload.ts';
 
+/**
+ * What containerd shows if it does not know how a container ended, which no command of the pods ends with. It deletes the
+ * task of a container that has ended before it stores the exit code: when it is killed in between, the code is lost.
+ */
+const lostExitCode = 255;
+
 /** How the status of a pod differs from containerd, or from the state that the pod shall reach; undefined if it does not. */
 export function differenceToRuntime(
   pod: Json,
@@ -26,7 +32,9 @@ export function differenceToRuntime(
     if (running.length > 0) return `is ${status.phase}, but ${running[0]!.name} runs`;
     if (ready.length > 0) return `is ${status.phase}, but has a sandbox`;
   }
-  return hasArrived(pod, mayBeEvicted) ? undefined : `is ${status.phase}, which is not the state of ${kindOf(pod)}`;
+  const mayHaveEnded =
+    mayBeEvicted || (spec.restartPolicy === 'Never' && own.some(({ exitCode }) => exitCode === lostExitCode));
+  return hasArrived(pod, mayHaveEnded) ? undefined : `is ${status.phase}, which is not the state of ${kindOf(pod)}`;
 }
 
 function differenceOfContainer(shown: Json, runs: readonly SeenContainer[], isRegular: boolean): string | undefined {

@@ -154,11 +154,11 @@ export function kindOf({ metadata }: Json): string {
 
 /**
  * Whether a pod has reached the state of its kind.
- * @param mayBeEvicted true if every pod may have been evicted; like the kubelet's, one whose containers end with 0 is then Succeeded
+ * @param mayHaveEnded true if it may also be Succeeded or Failed: like the kubelet's, an evicted one whose containers end with 0 is Succeeded
  */
-export function hasArrived(pod: Json, mayBeEvicted: boolean): boolean {
+export function hasArrived(pod: Json, mayHaveEnded: boolean): boolean {
   const { hasArrived = (): boolean => true } = podKinds[kindOf(pod)]!;
-  return hasArrived(pod.status) || (mayBeEvicted && isTerminal(pod));
+  return hasArrived(pod.status) || (mayHaveEnded && isTerminal(pod));
 }
 
 export function isTerminal({ status }: Json): boolean {
