@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeAgentProcess } from '../../support/node/agents.ts';
 import type { Machine } from '../../support/node/machine.ts';
+import type { ContainerdLog } from './containerd-log.ts';
 import type { RuntimeSnapshot } from './runtime-snapshot.ts';
 
 /** What is left of pods that are gone; empty if nothing is. */
@@ -52,15 +53,12 @@ export function findLeaks(
   };
 }
 
-/**
- * What is left although no pod is: shims and ends of their networks.
- * @param readySandboxes IDs; containerd 1.6 forgets the shim of a sandbox that it was starting when it was killed
- */
-export function findShims(machine: Machine, readySandboxes: ReadonlySet<string>): string[] {
+/** What is left although no pod is: shims and ends of their networks. */
+export function findShims(machine: Machine, containerdLog: ContainerdLog): string[] {
   return [
     ...machine
       .shims()
-      .filter((id) => readySandboxes.has(id))
+      .filter((id) => !containerdLog.mayLeaveShim(id))
       .map((id) => `the shim of sandbox ${id}`),
     ...namesIn(`/sys/class/net/cni${machine.index}/brif`).map((name) => `the network interface ${name}`),
     ...leases(machine).map(({ address }) => `the address ${address}`),

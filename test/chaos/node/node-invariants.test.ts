@@ -151,13 +151,6 @@ describe('RunLog', () => {
     expect(log.runs).toBe(2);
   });
 
-  test('a sandbox that was ready at some time is remembered', () => {
-    const log = new RunLog();
-    for (const ready of [false, true, false]) log.add(snapshot([], ready));
-    expect([...log.readySandboxes]).toEqual(['sandbox']);
-    expect(new RunLog().readySandboxes.size).toBe(0);
-  });
-
   test('two containers with the number of one run are a violation', () => {
     const log = new RunLog();
     log.add(snapshot([{ ...running, state: 'exited' }]));

@@ -81,8 +81,6 @@ export function checkHistory(history: readonly HistoryEvent[]): Violation[] {
 
 /** Watches containerd: no container runs twice, and no number of a run is used twice. */
 export class RunLog {
-  /** IDs of sandboxes that were ready at some time. */
-  readonly readySandboxes = new Set<string>();
   readonly #idOfRun = new Map<string, string>();
   readonly #violations = new Map<string, Violation>();
 
@@ -95,8 +93,7 @@ export class RunLog {
     return this.#idOfRun.size;
   }
 
-  add({ sandboxes, containers }: RuntimeSnapshot): void {
-    for (const { id, ready } of sandboxes) if (ready) this.readySandboxes.add(id);
+  add({ containers }: RuntimeSnapshot): void {
     const runningIDs = new Map<string, string>();
     for (const { id, podUID, name, attempt, state } of containers) {
       const container = `${podUID} ${name}`;

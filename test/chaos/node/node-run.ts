@@ -12,6 +12,7 @@ import { checkTerminalIsFinal, type Violation } from '../invariants.ts';
 import { Random } from '../random.ts';
 import { podNames, Users } from '../users.ts';
 import { AgentLog } from './agent-log.ts';
+import { ContainerdLog } from './containerd-log.ts';
 import { findLeaks, findShims } from './leaks.ts';
 import { type NodeFault, type NodeFaultName, nodeFaults } from './node-faults.ts';
 import { checkHistory, differenceToRuntime, RunLog } from './node-invariants.ts';
@@ -233,13 +234,13 @@ class NodeRun {
     const startedAtMs = Date.now();
     for (;;) {
       const pods = await this.#listPods();
-      const leaks = this.#leaks(await this.#reader.read(), pods);
-      const left = [
-        ...pods.map(({ metadata }) => `${metadata.name} ${metadata.uid}: is still there`),
-        ...leaks.early,
-        ...findShims(this.#node.machine, this.#runLog.readySandboxes),
-        ...(quick ? [] : leaks.late),
-      ];
+      const left = pods.map(({ metadata }) => `${metadata.name} ${metadata.uid}: is still there`);
+      if (left.length === 0) {
+        const { machine } = this.#node;
+        const log = new ContainerdLog(machine.containerdLog());
+        const leaks = this.#leaks(log.withoutStuck(await this.#reader.read()), pods);
+        left.push(...leaks.early, ...findShims(machine, log), ...(quick ? [] : leaks.late));
+      }
       if (left.length === 0) return;
       if (Date.now() - startedAtMs > this.#settleMs + (quick ? 0 : 60_000)) {
         for (const what of left) this.#addViolation('nothing is left of a pod', what);

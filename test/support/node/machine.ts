@@ -132,6 +132,11 @@ export class Machine {
       .map(({ pid }) => pid);
   }
 
+  /** What containerd has logged since the first start. */
+  containerdLog(): string {
+    return readFileSync(join(this.#containerd, 'containerd.log'), 'utf8');
+  }
+
   /** The sandboxes whose shims run, by their IDs. */
   shims(): string[] {
     return listProcesses().flatMap(({ command }) => {
