@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntimeHelper } from 'kubelet-status-manager/agent';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
-import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
-import { recordingLogger } from '../../kube/informer/pods.ts';
-import { TestDirectories } from '../../support/directories.ts';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
+import { recordingLogger } from '../kube/informer/pods.ts';
+import { TestDirectories } from '../support/directories.ts';
 
 const servicesPath = '/api/v1/namespaces/default/services';
 const container = { name: 'app' };
@@ -47,6 +47,8 @@ for (const kind of contractServers) {
     };
 
     it('has the Service kubernetes', async () => {
+      // kube-apiserver creates it soon after it is ready.
+      await expect.poll(variables).toHaveProperty('KUBERNETES_SERVICE_HOST');
       const { spec } = (await server.http.request('GET', `${servicesPath}/kubernetes`)).body;
       expect(await variables()).toMatchObject({
         KUBERNETES_SERVICE_HOST: spec.clusterIP,
