@@ -151,14 +151,16 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
       const { command, args, envs, mounts } = await helper.generateRunContainerOptions(pod, container, podIPs);
       const [file, ...firstArgs] = command;
       if (file === undefined) throw new ContainerConfigError(noCommand);
-      await mkdir(files.root, { recursive: true, mode: 0o700 });
-      await mkdir(logDirectory, { recursive: true, mode: 0o700 });
-      await linkMounts(files.root, mounts);
+      // From here on nothing waits: a pod that is removed meanwhile would get its folders back.
+      if (!this.#sandboxes.has(sandboxID)) throw new Error(`sandbox ${sandboxID} has been removed`);
+      mkdirSync(files.root, { recursive: true, mode: 0o700 });
+      mkdirSync(logDirectory, { recursive: true, mode: 0o700 });
+      linkMounts(files.root, mounts);
       const terminationMessageFile = pathInRoot(
         files.root,
         textOr(container.terminationMessagePath, '/dev/termination-log'),
       );
-      await mkdir(dirname(terminationMessageFile), { recursive: true });
+      mkdirSync(dirname(terminationMessageFile), { recursive: true });
       const config: ContainerConfigFile = {
         ...{ id, podUID, name: container.name, sandboxID, attempt, hash, image: container.image ?? '' },
         ...{ file, args: [...firstArgs, ...args] },

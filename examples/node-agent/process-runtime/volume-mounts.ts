@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { mkdir, symlink } from 'node:fs/promises';
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { ContainerConfigError, type RuntimeHelper } from 'kubelet-status-manager/agent';
 
@@ -14,7 +13,7 @@ export function pathInRoot(root: string, path: string): string {
  * Makes the volumes of a container visible below its root, each as a symbolic link at its `mountPath`.
  * @throws ContainerConfigError for mounts that links cannot replace
  */
-export async function linkMounts(root: string, mounts: readonly Mount[]): Promise<void> {
+export function linkMounts(root: string, mounts: readonly Mount[]): void {
   for (const mount of mounts) {
     const { containerPath, hostPath } = mount;
     const link = pathInRoot(root, containerPath);
@@ -26,7 +25,7 @@ export async function linkMounts(root: string, mounts: readonly Mount[]): Promis
       throw new ContainerConfigError(`mountPath ${containerPath}: ${because}`);
     }
     if (!existsSync(hostPath)) throw new ContainerConfigError(`the path ${hostPath} does not exist`);
-    await mkdir(dirname(link), { recursive: true });
-    await symlink(hostPath, link);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(hostPath, link);
   }
 }

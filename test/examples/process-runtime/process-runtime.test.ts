@@ -533,6 +533,13 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
       expect(sandbox).not.toHaveProperty('network');
     });
 
+    it('a container that is being created while its sandbox is removed leaves no files', async () => {
+      const refused = expect(test.create(sh('true'))).rejects.toThrow(`sandbox ${test.sandboxID} has been removed`);
+      await test.runtime.removePodSandbox(test.sandboxID);
+      await refused;
+      expect([test.directory.pods, test.directory.logs].flatMap((path) => readdirSync(path))).toEqual([]);
+    });
+
     it('a stopped sandbox has no processes, and a removed one leaves no files', async () => {
       const id = await test.run(sh('sleep 3600'));
       const pid = test.pid(id);
