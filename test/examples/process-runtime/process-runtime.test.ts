@@ -534,9 +534,10 @@ describe.skipIf(whyNoShim !== '')(`ProcessRuntime${whyNoShim}`, () => {
     });
 
     it('a container that is being created while its sandbox is removed leaves no files', async () => {
-      const refused = expect(test.create(sh('true'))).rejects.toThrow(`sandbox ${test.sandboxID} has been removed`);
-      await test.runtime.removePodSandbox(test.sandboxID);
-      await refused;
+      await Promise.all([
+        expect(test.create(sh('true'))).rejects.toThrow(`sandbox ${test.sandboxID} has been removed`),
+        test.runtime.removePodSandbox(test.sandboxID),
+      ]);
       expect([test.directory.pods, test.directory.logs].flatMap((path) => readdirSync(path))).toEqual([]);
     });
 
