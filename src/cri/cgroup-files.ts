@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { type CgroupLimit, type CgroupLimits, cgroupLimits, limitsIn } from './cgroup-limits.ts';
@@ -40,8 +40,9 @@ export class CgroupFiles {
   /** Creates the cgroup and those above it, unless they exist. */
   async create(path: string): Promise<void> {
     if (this.isUnified) await this.#delegateControllers(dirname(path));
-    const folders = [...new Set((await this.#controllerFolders()).values())];
-    await Promise.all(folders.map((folder) => mkdir(join(folder, path), { recursive: true })));
+    // Not promises, because the folders are in memory: waiting for another thread takes several times as long.
+    const folders = new Set((await this.#controllerFolders()).values());
+    for (const folder of folders) mkdirSync(join(folder, path), { recursive: true });
   }
 
   async write(path: string, config: Partial<ResourceConfig>): Promise<void> {

@@ -42,7 +42,7 @@ import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
-import { RuntimeEvents } from './runtime-events.ts';
+import { type EventOwner, RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ResourceConfig } from './resource-config.ts';
@@ -85,13 +85,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   /** Statuses by ID; a status is read again when the list shows another state. */
   readonly #containers = new Map<string, Cached<RuntimeContainerStatus>>();
   readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
-  /** Container or sandbox → the pod's UID, for events. */
-  readonly #owners = new Map<string, string>();
+  /** Container or sandbox → its pod, for events. */
+  readonly #owners = new Map<string, EventOwner>();
   /** Containers and sandboxes that a call is starting or stopping → the event of it, which tells the agent nothing new. */
   readonly #expectedEvents = new Map<string, RuntimeEventType>();
   /** Created containers that have not been started → the link to their log, and the log. */
   readonly #logLinks = new Map<string, readonly [link: string, log: string]>();
-  /** Running containers → their log. */
+  /** Containers → their log. */
   readonly #logPaths = new Map<string, string>();
   readonly #logManager: ContainerLogManager;
   readonly #images: CRIImages;
@@ -184,7 +184,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     ]);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const { pod_sandbox_id: id } = await withGoMessage(call);
-    this.#owners.set(id, pod.metadata.uid);
+    this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: true });
     return id;
   }
 
@@ -208,16 +208,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const container = config.container as RunnableContainer;
     const { helper, machine, rootDirectory, podLogsDirectory } = this.#settings;
     const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
-    const [sandboxConfig, nextRun, options, imageUser] = await Promise.all([
+    const [sandboxConfig, nextRun, options, imageUser, moreMounts] = await Promise.all([
       this.#sandboxAttempt(sandboxID, signal).then((sandboxAttempt) => this.#sandboxConfig(pod, sandboxAttempt)),
       calcRestartCountByLogDir(logs),
       helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
       this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
+      this.#terminationMessageMount(pod, container),
       mkdir(logs, { recursive: true, mode: 0o755 }),
     ]);
     // Never overwrites the log of a run that neither containerd nor the agent remembers.
     const attempt = Math.max(config.attempt, nextRun);
-    const moreMounts = await this.#terminationMessageMount(pod, container);
     const containerConfig = generateContainerConfig(
       { ...config, attempt },
       {
@@ -234,7 +234,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       { pod_sandbox_id: sandboxID, config: containerConfig, sandbox_config: sandboxConfig },
       { signal },
     );
-    this.#owners.set(id, pod.metadata.uid);
+    this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: false });
     const link = join(this.#containerLogsDirectory, logLinkName(pod, container.name, id));
     this.#logLinks.set(id, [link, join(logs, `${attempt}.log`)]);
     return this.#withScheme(id);
@@ -352,10 +352,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       client: this.#client,
       clock: this.#settings.clock,
       logger: this.#settings.logger,
-      ownerOf: (id) => {
-        const podUID = this.#owners.get(id);
-        return podUID === undefined ? undefined : { podUID, isSandbox: this.#sandboxes.has(id) };
-      },
+      ownerOf: (id) => this.#owners.get(id),
       isExpected: (id, type) => this.#expectedEvents.get(id) === type,
       hasEnded: (id) => this.#hasEnded(id),
       onEvent: (id, { type, podUID, isSandbox }) => {
@@ -426,7 +423,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   ): Promise<RuntimeSandboxStatus | undefined> {
     const cached = this.#sandboxes.get(id);
     if (cached?.state === state) return cached.status;
-    this.#owners.set(id, labels[podUIDLabel] ?? '');
+    this.#owners.set(id, { podUID: labels[podUIDLabel] ?? '', isSandbox: true });
     const response = await undefinedIfNotFound(
       this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal }),
     );
@@ -445,9 +442,10 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   ): Promise<RuntimeContainerStatus | undefined> {
     const cached = this.#containers.get(id);
     if (cached?.state === state) return cached.status;
-    this.#owners.set(id, labels[podUIDLabel] ?? '');
+    this.#owners.set(id, { podUID: labels[podUIDLabel] ?? '', isSandbox: false });
     const criStatus = await this.#containerStatus(id, signal);
     if (criStatus === undefined) return undefined;
+    if (criStatus.log_path) this.#logPaths.set(id, criStatus.log_path);
     const hasExited = criStatus.state === 'CONTAINER_EXITED';
     const status = toRuntimeContainerStatus(criStatus, {
       runtimeName: this.#settings.runtimeName,

@@ -23,17 +23,23 @@ const typeOfEvent: Readonly<Record<CRIMessage<'ContainerEventResponse'>['contain
   CONTAINER_DELETED_EVENT: 'deleted',
 };
 
+/** Where a container or sandbox belongs. */
+export interface EventOwner {
+  readonly podUID: string;
+  readonly isSandbox: boolean;
+}
+
 export interface RuntimeEventsOptions {
   readonly client: CRIClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The pod of a container or sandbox, and whether it is a sandbox; undefined for one that is not known. */
-  readonly ownerOf: (id: string) => { readonly podUID: string; readonly isSandbox: boolean } | undefined;
+  /** Undefined for a container or sandbox that is not known. */
+  readonly ownerOf: (id: string) => EventOwner | undefined;
   /** Whether the event is the result of a call in progress; it is dropped then. */
   readonly isExpected: (id: string, type: RuntimeEventType) => boolean;
   /** Whether the CRI shows the container or sandbox as ended. */
   readonly hasEnded: (id: string) => Promise<boolean>;
-  readonly onEvent: (id: string, event: Omit<RuntimeEvent, 'containerID'> & { readonly isSandbox: boolean }) => void;
+  readonly onEvent: (id: string, event: Omit<RuntimeEvent, 'containerID'> & EventOwner) => void;
   /** Called with true at each event of a stream, also at one that `onEvent` is not called for, and with false when the stream ends. */
   readonly onComplete: (areComplete: boolean) => void;
 }
@@ -76,7 +82,9 @@ export class RuntimeEvents {
     stream.on('data', (event: CRIMessage<'ContainerEventResponse'>) => {
       const { container_id: id, container_event_type: eventType, pod_sandbox_status: sandbox } = event;
       const type = typeOfEvent[eventType];
-      if (!this.#options.isExpected(id, type)) this.#emit(id, type, sandbox?.metadata?.uid);
+      const podUID = sandbox?.metadata?.uid;
+      const owner = podUID === undefined ? undefined : { podUID, isSandbox: id === sandbox?.id };
+      if (!this.#options.isExpected(id, type)) this.#emit(id, type, owner);
     });
     this.#watch(stream);
   }
@@ -148,10 +156,8 @@ export class RuntimeEvents {
     this.#emit(id, type);
   }
 
-  #emit(id: string, type: RuntimeEventType, podUID?: string): void {
-    const owner = this.#options.ownerOf(id);
-    const uid = podUID ?? owner?.podUID;
-    if (uid === undefined || this.#isStopped) return;
-    this.#options.onEvent(id, { type, podUID: uid, isSandbox: owner?.isSandbox ?? false });
+  #emit(id: string, type: RuntimeEventType, owner = this.#options.ownerOf(id)): void {
+    if (owner === undefined || this.#isStopped) return;
+    this.#options.onEvent(id, { type, ...owner });
   }
 }

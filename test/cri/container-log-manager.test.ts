@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ContainerLogManager } from '../../src/cri/container-log-manager.ts';
+import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
@@ -87,4 +88,43 @@ describe('ContainerLogManager', () => {
     manager.stop();
     expect(clock.pendingTimers).toBe(0);
   });
+});
+
+it('the log of a container that was listed is known without a call for its status', async () => {
+  const clock = new FakeClock();
+  const calls: string[] = [];
+  const labels = { 'io.kubernetes.pod.uid': 'uid-1' };
+  const listed = { id: 'c1', state: 'CONTAINER_RUNNING', labels, pod_sandbox_id: 's1' };
+  const status = {
+    ...listed,
+    ...{
+      metadata: { name: 'app', attempt: 0 },
+      annotations: {},
+      mounts: [],
+      log_path: '/0.log',
+      stop_signal: 'SIGNAL_RUNTIME_DEFAULT',
+    },
+  };
+  const responses: Readonly<Record<string, object>> = {
+    ListPodSandbox: { items: [] },
+    ListContainers: { containers: [listed] },
+    ContainerStatus: { status },
+  };
+  const call = async (method: string): Promise<object> => {
+    calls.push(method);
+    return responses[method]!;
+  };
+  const settings = { containerLogMaxSizeBytes: 10, containerLogMaxFiles: 3, podLogsDirectory: '/logs' };
+  const runtime = new CRIRuntime({
+    ...({
+      ...settings,
+      client: { call, close: () => {} },
+      clock,
+      logger: recordingLogger(),
+    } as object as CRIRuntimeSettings),
+  });
+  await runtime.listPods();
+  await clock.advanceAsync(10_000);
+  expect(calls).toEqual(['ListPodSandbox', 'ListContainers', 'ContainerStatus', 'ListContainers']);
+  runtime.close();
 });

@@ -1,9 +1,15 @@
 import { EventEmitter } from 'node:events';
-import { expect, it } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import type { CRIClient } from '../../src/cri/cri-client.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { RuntimeEvents } from '../../src/cri/runtime-events.ts';
+import type { RuntimeEvent } from '../../src/agent/runtime/container-runtime.ts';
+import { TestDirectories } from '../support/directories.ts';
+import { podWith } from './pods.ts';
+
+const directories = new TestDirectories();
+afterEach(() => directories.removeAll());
 
 class Stream extends EventEmitter {
   cancel(): void {}
@@ -142,6 +148,58 @@ it("the start and the stop that a worker is waiting for are no events; a contain
   emit('STARTED');
   emit('STOPPED');
   expect([...events, seen]).toEqual([['stopped'], ['started'], ['started'], ['started', 'stopped']]);
+  unsubscribe();
+});
+
+it('an event of a sandbox names no container, also before its status was read', async () => {
+  const stream = new Stream();
+  const client = { getContainerEvents: () => stream };
+  const settings = { runtimeName: 'containerd', podLogsDirectory: '/logs', containerLogMaxSizeBytes: Infinity };
+  const runtime = new CRIRuntime({
+    ...({ client, ...settings, clock: new FakeClock() } as object as CRIRuntimeSettings),
+  });
+  const seen: RuntimeEvent[] = [];
+  const unsubscribe = runtime.subscribe((event) => seen.push(event));
+  for (const id of ['s', 'c'])
+    stream.emit('data', {
+      ...{ container_id: id, container_event_type: 'CONTAINER_STARTED_EVENT' },
+      pod_sandbox_status: { id: 's', metadata: { uid: '1234' } },
+    });
+  expect(seen).toEqual([
+    { type: 'started', podUID: '1234' },
+    { type: 'started', podUID: '1234', containerID: 'containerd://c' },
+  ]);
+  unsubscribe();
+});
+
+it("a sandbox that the agent runs is known as one before its status is read, to containerd's events too", async () => {
+  const criStream = new Stream();
+  const stream = new Stream();
+  const client = {
+    getContainerEvents: () => criStream,
+    stream: () => stream,
+    call: async () => ({ pod_sandbox_id: 's' }),
+  };
+  const clock = new FakeClock();
+  const settings = {
+    runtimeName: 'containerd',
+    podLogsDirectory: directories.create(),
+    containerLogMaxSizeBytes: Infinity,
+  };
+  const helper = { getPodDNS: async () => ({ servers: [], searches: [], options: [] }), generatePodHostName: () => '' };
+  const runtime = new CRIRuntime({
+    ...({ client, helper, ...settings, clock, logger: recordingLogger() } as object as CRIRuntimeSettings),
+  });
+  const seen: RuntimeEvent[] = [];
+  const unsubscribe = runtime.subscribe((event) => seen.push(event));
+  criStream.emit('error', Object.assign(serviceError('unknown method'), { code: 12 }));
+  clock.advance(0);
+  const pod = podWith();
+  await runtime.runPodSandbox({ pod, attempt: 0 });
+  // A message of one string: the container's ID.
+  const value = Uint8Array.from([10, 1, 's'.charCodeAt(0)]);
+  stream.emit('data', { topic: '/tasks/start', event: { value } });
+  expect(seen).toEqual([{ type: 'started', podUID: pod.metadata.uid }]);
   unsubscribe();
 });
 

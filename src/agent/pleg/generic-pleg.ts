@@ -310,10 +310,11 @@ export class GenericPLEG {
   #subscribe(): void {
     this.#tryCall(() => {
       this.#unsubscribe = this.#options.runtime.subscribe?.(
-        ({ podUID, type }) => {
-          // A container that is only created makes no event. To inspect its pod would show the sandbox alone, in the middle
-          // of a sync, and so make one more sync.
-          if (type !== 'created') this.requestRelist(podUID);
+        ({ podUID, type, containerID }) => {
+          // What is only created or removed makes no event, and neither does a sandbox that is started: it would be seen
+          // alone, in the middle of a sync, and so make one more sync. The next relist is soon enough.
+          const isSandbox = containerID === undefined;
+          if (type === 'stopped' || (type === 'started' && !isSandbox)) this.requestRelist(podUID);
         },
         (areComplete) => this.#eventsComplete(areComplete),
       );

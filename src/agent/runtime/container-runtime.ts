@@ -228,7 +228,8 @@ export interface ContainerRuntime {
   removePodContent?(shouldPodContentBeRemoved: (podUID: string) => boolean, options?: CallOptions): Promise<void>;
 
   /**
-   * Calls `listener` soon after each change, until the returned function is called. May miss changes, which the agent finds
+   * Calls `listener` soon after each change, until the returned function is called. The agent inspects the pod of a container
+   * that was started, and of a container or sandbox that has stopped, immediately. May miss changes, which the agent finds
    * because it lists all pods every second.
    *
    * A runtime that misses none while the stream of its events is open calls `onComplete(true)` once that stream is known to

@@ -328,27 +328,35 @@ it('inspects any number of pods at the same time without a warning of Node.js', 
   await pleg.stop();
 });
 
-it('a container that is created does not make its pod be inspected', async () => {
+it('a container that is started and a container or sandbox that ends make its pod be inspected, and nothing else does', async () => {
   const inspected: string[] = [];
-  let emit = (_type: RuntimeEventType): void => {};
+  let emit: Parameters<NonNullable<ContainerRuntime['subscribe']>>[0];
   const { pleg, clock } = newPLEG({
     runtime: {
       listPods: async () => [],
       getPod: async (uid: string) => void inspected.push(uid),
       subscribe: (listener) => {
-        emit = (type) => listener({ podUID: '1', containerID: 'c', type });
+        emit = listener;
         return () => {};
       },
     },
   });
   pleg.start();
   await clock.advanceAsync(0);
-  emit('created');
-  await clock.advanceAsync(0);
-  expect(inspected).toEqual([]);
-  emit('started');
-  await clock.advanceAsync(0);
-  expect(inspected).toEqual(['1']);
+  const inspects = async (type: RuntimeEventType, containerID?: string): Promise<boolean> => {
+    emit({ podUID: '1', type, containerID });
+    await clock.advanceAsync(0);
+    return inspected.splice(0).length > 0;
+  };
+  const types = ['created', 'started', 'stopped', 'deleted'] as const;
+  const rows: [RuntimeEventType, ofContainer: boolean, ofSandbox: boolean][] = [];
+  for (const type of types) rows.push([type, await inspects(type, 'c'), await inspects(type)]);
+  expect(rows).toEqual([
+    ['created', false, false],
+    ['started', true, false],
+    ['stopped', true, true],
+    ['deleted', false, false],
+  ]);
   await pleg.stop();
 });
 
