@@ -22,6 +22,8 @@ export interface Figures {
 
 const rounds = 7;
 const thirtyPodsRounds = 3;
+/** A pod is gone before its containers are removed. No pod is created in the meantime: it would wait for that. */
+const restMs = 2_000;
 const idlePods = 50;
 const idleMs = 30_000;
 
@@ -79,6 +81,7 @@ async function measureLatencies(
     ...{ running: [], terminated: [], succeeded: [], deleted: [] },
   };
   for (let round = 0; round < rounds; round++) {
+    await sleep(restMs);
     const createdAtMs = Date.now();
     const runs = await pods.create(app(forever));
     const running = await pods.recorder.until(runs, 'running', ({ status }) => status?.phase === 'Running');
