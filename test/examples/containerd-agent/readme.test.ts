@@ -26,6 +26,7 @@ describe('examples/containerd-agent', () => {
     const others = new Set([
       '--no-install-recommends',
       '--max-semi-space-size',
+      '--always-sparkplug',
       '--now',
       '--help',
       '--raw',
@@ -41,13 +42,12 @@ describe('examples/containerd-agent', () => {
   });
 
   it('starts with the command line of its unit', () => {
-    const [node, semiSpace, main, ...args] = /^ExecStart=(.*?[^\\])$/ms.exec(service)![1]!.split(/[\s\\]+/);
-    expect([node, semiSpace, main]).toEqual([
-      '/usr/bin/node',
-      '--max-semi-space-size=8',
-      '/opt/containerd-agent/main.mjs',
-    ]);
-    const options = parseOptions(args.filter((arg) => arg !== '$AGENT_ARGS'));
+    const command = /^ExecStart=(.*?[^\\])$/ms.exec(service)![1]!.split(/[\s\\]+/);
+    const main = command.indexOf('/opt/containerd-agent/main.mjs');
+    const [node, ...nodeOptions] = command.slice(0, main);
+    expect(node).toBe('/usr/bin/node');
+    execFileSync(process.execPath, [...nodeOptions, '--version']);
+    const options = parseOptions(command.slice(main + 1).filter((arg) => arg !== '$AGENT_ARGS'));
     expect(options).toMatchObject({
       kubeconfig: '/etc/kubernetes/kubelet.conf',
       clientCaFile: '/etc/kubernetes/pki/ca.crt',
