@@ -120,6 +120,7 @@ describe.skipIf(why !== '')(
 
     it('what processes do not have is refused with a reason', async () => {
       await runPod('plain', 'exec sleep 3600', { tty: true });
+      await kubectl('wait', 'pod/plain', '--for', 'jsonpath={.status.phase}=Running');
       const noTerminal =
         'error: Internal error occurred: processes have no terminal here: use neither -t nor `tty: true`';
       await expect(kubectl('attach', 'plain')).rejects.toThrow(noTerminal);
