@@ -1,7 +1,7 @@
 import { compareWithAny } from './compare/compare.ts';
-import { type Figures, measureFigures } from './figures/measure.ts';
+import { measureFigures, type Samples } from './figures/measure.ts';
 import { compareFigures, type ComparedFigures } from './figures/render.ts';
-import { type AgentName, agentNames } from '../support/node/agents.ts';
+import type { AgentName } from '../support/node/agents.ts';
 import type { Progress } from './progress.ts';
 import type { Recording } from './recording.ts';
 import type { RecordingsFolder } from './recordings-folder.ts';
@@ -16,6 +16,8 @@ export interface CompareOptions {
   readonly recordings: RecordingsFolder;
   readonly progress: Progress;
 }
+
+const figureTurns = 3;
 
 /** Records shapes on the kubelet, in addition to the recordings that are there. */
 export async function recordKubelet(
@@ -51,15 +53,18 @@ async function tryShapes(session: Session, shapes: readonly Shape[], options: Co
   });
 }
 
-/** Measures both agents, one after the other. */
+/** Measures both agents in turns: how fast a machine is changes from minute to minute. */
 export async function measureAgents(session: Session, progress: Progress): Promise<ComparedFigures> {
-  const figures: Partial<Record<AgentName, Figures>> = {};
-  for (const name of agentNames) {
-    progress.begin(`figures of the ${name}`);
-    figures[name] = await session.withAgent(name, measureFigures);
+  const turns: Record<AgentName, Samples>[] = [];
+  for (let turn = 1; turn <= figureTurns; turn++) {
+    const measure = (name: AgentName): Promise<Samples> => {
+      progress.begin(`figures of the ${name}, turn ${turn} of ${figureTurns}`);
+      return session.withAgent(name, measureFigures);
+    };
+    turns.push({ kubelet: await measure('kubelet'), agent: await measure('agent') });
   }
   progress.end();
-  return compareFigures(figures.kubelet!, figures.agent!);
+  return compareFigures(turns);
 }
 
 async function record(

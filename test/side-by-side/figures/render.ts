@@ -1,5 +1,7 @@
-import type { Figures } from './measure.ts';
+import type { AgentName } from '../../support/node/agents.ts';
+import type { Figures, Samples } from './measure.ts';
 
+/** Medians. */
 export interface ComparedFigures {
   readonly kubelet: Figures;
   readonly agent: Figures;
@@ -19,9 +21,13 @@ const titles: Readonly<Record<keyof Figures, readonly [title: string, unit: stri
 };
 const names = Object.keys(titles) as (keyof Figures)[];
 
-export function compareFigures(kubelet: Figures, agent: Figures): ComparedFigures {
-  const ratios = Object.fromEntries(names.map((name) => [name, agent[name] / kubelet[name]]));
-  return { kubelet, agent, ratios: ratios as Record<keyof Figures, number> };
+/** @param turns of both agents */
+export function compareFigures(turns: readonly Readonly<Record<AgentName, Samples>>[]): ComparedFigures {
+  const figures = (agent: AgentName): Figures =>
+    mapFigures((name) => median(turns.flatMap((samples) => samples[agent][name])));
+  const kubelet = figures('kubelet');
+  const agent = figures('agent');
+  return { kubelet, agent, ratios: mapFigures((name) => agent[name] / kubelet[name]) };
 }
 
 export function renderFigures({ kubelet, agent, ratios }: ComparedFigures): string[] {
@@ -35,4 +41,12 @@ export function renderFigures({ kubelet, agent, ratios }: ComparedFigures): stri
       return row(title, format(kubelet[name], unit), format(agent[name], unit), ratios[name].toFixed(2));
     }),
   ];
+}
+
+function mapFigures(valueOf: (name: keyof Figures) => number): Figures {
+  return Object.fromEntries(names.map((name) => [name, valueOf(name)])) as Record<keyof Figures, number>;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1]!;
 }

@@ -5,8 +5,7 @@ import { type Machine, nodeName } from './machine.ts';
 import { endProcess } from './processes.ts';
 import { repository } from './scripts.ts';
 
-export const agentNames = ['kubelet', 'agent'] as const;
-export type AgentName = (typeof agentNames)[number];
+export type AgentName = 'kubelet' | 'agent';
 
 /** A node agent on the machine: the kubelet, or the one of this repository. */
 export interface NodeAgentProcess {

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CRIClient, ignoreNotFound } from '../../../src/cri/cri-client.ts';
 import { descendantsOf, endProcess, listProcesses, signal } from './processes.ts';
 import { runNodeScript } from './scripts.ts';
 
@@ -152,6 +153,17 @@ export class Machine {
         .stdout.toString()
         .includes(` ${podIP}/`),
     );
+  }
+
+  /** Removes the sandboxes that an agent has left, with their containers: the next agent would do it. */
+  async removeSandboxes(): Promise<void> {
+    const client = new CRIClient(this.endpoint);
+    try {
+      const { items } = await client.call('ListPodSandbox', {});
+      for (const { id } of items) await ignoreNotFound(client.call('RemovePodSandbox', { pod_sandbox_id: id }));
+    } finally {
+      client.close();
+    }
   }
 
   /** Removes what an agent has stored, the logs of containers too; its own log stays. */

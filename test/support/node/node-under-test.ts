@@ -56,9 +56,10 @@ export class NodeUnderTest {
     }
   }
 
-  /** Stops the agent and removes its Node and its files; the logs stay. */
+  /** Stops the agent and removes its Node, its sandboxes and its files; the logs stay. */
   async stop(): Promise<void> {
     await this.agent.stop();
+    await this.machine.removeSandboxes();
     await this.cluster.deleteNode();
     this.machine.forget(this.agent.folder);
     rmSync(this.agent.staticPods, { recursive: true, force: true });
