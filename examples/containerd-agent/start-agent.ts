@@ -93,6 +93,8 @@ export async function startAgent(
     client,
     runtime,
     volumeManager: helper.volumeManager,
+    // A status is patched without reading the pod before, unless others may have changed it.
+    statusManager: { readBeforePatch: 'when-stale' },
     sources:
       podManifestPath === undefined
         ? []

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { type CgroupLimit, type CgroupLimits, cgroupLimits, limitsIn } from './cgroup-limits.ts';
@@ -50,7 +50,11 @@ export class CgroupFiles {
       ([limit, value]) => [this.#fileOf(path, limit), limit.format(value)] as const,
     );
     const files = [...limits, ...(await this.#hugePageLimits(path, config.hugePageLimits ?? {}))];
-    await Promise.all(files.map(([file, value]) => writeFile(file, value)));
+    const memory = this.#fileOf(path, this.limits.memory);
+    // The kernel may have to reclaim memory before it sets that limit; the others are set at once, as in `create`.
+    const write = async (file: string, value: string): Promise<void> =>
+      file === memory ? writeFile(file, value) : writeFileSync(file, value);
+    await Promise.all(files.map(([file, value]) => write(file, value)));
   }
 
   /** The files are in memory: reading them takes less time than waiting for another thread. */

@@ -50,6 +50,8 @@ export class PodVolumes implements VolumeManager {
     const uid = pod.metadata?.uid ?? '';
     const folder = podDirectory(this.#options.rootDirectory, pod);
     const mode = this.#options.mounts ? 0o750 : 0o700;
+    // Otherwise both would have to create it, in more steps.
+    if (!this.#ready.has(uid)) await mkdir(folder, { recursive: true, mode });
     await Promise.all(['volumes', 'plugins'].map((name) => mkdir(join(folder, name), { recursive: true, mode })));
     const ready = this.#ready.get(uid) ?? new Set();
     this.#ready.set(uid, ready);
