@@ -37,30 +37,34 @@ export function requestBuffered(
       signal?.removeEventListener('abort', abort);
       resolve({ statusCode, headers, body: body.take() });
     };
-    dispatcher.dispatch(options, {
-      onRequestStart(started) {
-        controller = started;
-        // The signal was aborted while the request was queued for a connection.
-        if (signal?.aborted) started.abort(signal.reason as Error);
+    // By default, undici closes the connection after a DELETE that has a body.
+    dispatcher.dispatch(
+      { ...options, reset: false },
+      {
+        onRequestStart(started) {
+          controller = started;
+          // The signal was aborted while the request was queued for a connection.
+          if (signal?.aborted) started.abort(signal.reason as Error);
+        },
+        // Also called for each 1xx response; the last call has the final status.
+        onResponseStart(_controller, code, received) {
+          statusCode = code;
+          headers = received;
+        },
+        onResponseData(receiving, chunk) {
+          if (body.length + chunk.length <= (isSuccess(statusCode) ? maxBytes : maxErrorBytes)) body.add(chunk);
+          else {
+            // The beginning of an error response is sufficient; the rest may never end.
+            if (!isSuccess(statusCode)) succeed();
+            receiving.abort(tooLong(maxBytes));
+          }
+        },
+        onResponseEnd: succeed,
+        onResponseError(_controller, error) {
+          signal?.removeEventListener('abort', abort);
+          reject(error);
+        },
       },
-      // Also called for each 1xx response; the last call has the final status.
-      onResponseStart(_controller, code, received) {
-        statusCode = code;
-        headers = received;
-      },
-      onResponseData(receiving, chunk) {
-        if (body.length + chunk.length <= (isSuccess(statusCode) ? maxBytes : maxErrorBytes)) body.add(chunk);
-        else {
-          // The beginning of an error response is sufficient; the rest may never end.
-          if (!isSuccess(statusCode)) succeed();
-          receiving.abort(tooLong(maxBytes));
-        }
-      },
-      onResponseEnd: succeed,
-      onResponseError(_controller, error) {
-        signal?.removeEventListener('abort', abort);
-        reject(error);
-      },
-    });
+    );
   });
 }

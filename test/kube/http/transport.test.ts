@@ -88,6 +88,13 @@ describe('request', () => {
     await narrow.close();
   });
 
+  it('keeps a connection open after a DELETE with options', async () => {
+    for (let count = 0; count < 4; count++)
+      await transport.request('DELETE', '/api/v1/namespaces/default/pods/web', { body: { gracePeriodSeconds: 0 } });
+    // A request that follows immediately may use the other one.
+    expect(new Set(server.arrived.map(({ connection }) => connection)).size).toBeLessThanOrEqual(2);
+  });
+
   it('reads gzip, and does not request it with disable-compression', async () => {
     const text = JSON.stringify({ long: 'ä'.repeat(100_000) });
     server.respond = (_request, response) => {
