@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat, symlink } from 'node:fs/promises';
+import { readdir, rm, stat, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ValidPod } from '../kube/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
@@ -21,6 +21,11 @@ export async function removeLogs(path: string): Promise<void> {
   await Promise.all([path, ...rotated].map((file) => rm(file, { force: true })));
 }
 
+/** `/var/log/containers` beside `/var/log/pods`. Source: kubelet `ContainerLogsDir`. */
+export function logLinksDirectory(podLogsDirectory: string): string {
+  return join(dirname(podLogsDirectory), 'containers');
+}
+
 /** The length of a file name in most file systems. Source: kubelet `ext4MaxFileNameLen`. */
 const maxFileNameLength = 255;
 
@@ -35,19 +40,16 @@ export function logLinkName(
   return `${`${name}_${namespace}_${containerName}-${containerID}`.slice(0, maxFileNameLength - '.log'.length)}.log`;
 }
 
-/** Links to a log, if the log exists. */
+/** Links to a log, if the log exists. The folder of the link must exist. */
 export async function linkLog(link: string, log: string): Promise<void> {
-  if (!(await exists(log))) return;
-  await mkdir(dirname(link), { recursive: true, mode: 0o755 });
-  await symlink(log, link);
+  if (await exists(log)) await symlink(log, link);
 }
 
 export interface LogFolders {
   readonly podLogsDirectory: string;
-  /** Of the links. */
-  readonly containerLogsDirectory: string;
-  /** False while the container may write a new log: its old one is being rotated. */
-  readonly isDead: (containerID: string) => Promise<boolean>;
+  readonly logLinksDirectory: string;
+  /** The containers that have not exited. They may write a new log: the old one is being rotated. */
+  readonly listLiveContainers: () => Promise<ReadonlySet<string>>;
   readonly logger: Logger;
 }
 
@@ -56,7 +58,7 @@ export interface LogFolders {
  * kubelet `evictPodLogsDirectories`.
  */
 export async function evictPodLogsDirectories(
-  { podLogsDirectory, containerLogsDirectory, isDead, logger }: LogFolders,
+  { podLogsDirectory, logLinksDirectory, listLiveContainers, logger }: LogFolders,
   shouldPodContentBeRemoved: (podUID: string) => boolean,
 ): Promise<void> {
   const attempt = async (path: string, work: () => Promise<unknown>): Promise<void> => {
@@ -72,14 +74,18 @@ export async function evictPodLogsDirectories(
     const path = join(podLogsDirectory, name);
     await attempt(path, () => rm(path, { recursive: true, force: true }));
   }
-  for (const name of await readdir(containerLogsDirectory).catch(() => [])) {
+  const links: (readonly [path: string, containerID: string])[] = [];
+  for (const name of await readdir(logLinksDirectory).catch(() => [])) {
     const containerID = /-([^-]{6,})\.log$/.exec(name)?.[1];
-    const path = join(containerLogsDirectory, name);
-    if (containerID === undefined || (await exists(path))) continue;
-    await attempt(path, async () => {
-      if (await isDead(containerID)) await rm(path, { force: true });
-    });
+    const path = join(logLinksDirectory, name);
+    if (containerID !== undefined && !(await exists(path))) links.push([path, containerID]);
   }
+  if (links.length === 0) return;
+  await attempt(logLinksDirectory, async () => {
+    const live = await listLiveContainers();
+    for (const [path, containerID] of links)
+      if (!live.has(containerID)) await attempt(path, () => rm(path, { force: true }));
+  });
 }
 
 /** Follows links. */

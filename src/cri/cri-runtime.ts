@@ -1,7 +1,6 @@
-import { mkdir, open } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import maxBy from 'lodash/maxBy.js';
-import { randomUUID } from 'node:crypto';
 import {
   type CallOptions,
   type ContainerConfig,
@@ -24,13 +23,8 @@ import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kub
 import type { Clock } from '../shared/clock.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
-import {
-  calcRestartCountByLogDir,
-  evictPodLogsDirectories,
-  linkLog,
-  logLinkName,
-  removeLogs,
-} from './container-logs.ts';
+import { type ContainerFiles, buildContainerLogsDirectory, makeContainerFiles } from './container-files.ts';
+import { evictPodLogsDirectories, linkLog, logLinkName, logLinksDirectory, removeLogs } from './container-logs.ts';
 import { ContainerLogManager } from './container-log-manager.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
 import { type CRIClient, hasCode, ignoreNotFound, withGoMessage } from './cri-client.ts';
@@ -41,6 +35,7 @@ import { containerLinuxResources, type MachineResources } from './linux-resource
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
+import { PodPreparation } from './pod-preparation.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { type EventOwner, RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
@@ -85,12 +80,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   /** Statuses by ID; a status is read again when the list shows another state. */
   readonly #containers = new Map<string, Cached<RuntimeContainerStatus>>();
   readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
+  /** Containers that have just been started or stopped. The next `getPod` reads their statuses while it lists, not after that. */
+  readonly #changed = new Set<string>();
   /** Container or sandbox → its pod, for events. */
   readonly #owners = new Map<string, EventOwner>();
   /** Containers and sandboxes that a call is starting or stopping → the event of it, which tells the agent nothing new. */
   readonly #expectedEvents = new Map<string, RuntimeEventType>();
   /** Created containers that have not been started → the link to their log, and the log. */
   readonly #logLinks = new Map<string, readonly [link: string, log: string]>();
+  /** Pods with a new sandbox → what their first containers need. */
+  readonly #preparations = new Map<string, PodPreparation>();
   /** Containers → their log. */
   readonly #logPaths = new Map<string, string>();
   readonly #logManager: ContainerLogManager;
@@ -134,14 +133,23 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {
+    this.#changed.clear();
     const { pods, ids } = await this.#list(undefined, signal);
     for (const map of [this.#containers, this.#sandboxes, this.#owners, this.#logLinks, this.#logPaths])
       for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
+    const podUIDs = new Set(pods.map(({ uid }) => uid));
+    for (const podUID of this.#preparations.keys()) if (!podUIDs.has(podUID)) this.#preparations.delete(podUID);
     return pods;
   }
 
   async getPod(uid: string, { signal }: CallOptions = {}): Promise<RuntimePod | undefined> {
-    const { pods } = await this.#list({ label_selector: { [podUIDLabel]: uid } }, signal);
+    const changed = [...this.#changed].filter((id) => this.#owners.get(id)?.podUID === uid);
+    const statuses = changed.map((id) => {
+      this.#changed.delete(id);
+      // What fails is read again when the list has it.
+      return [id, this.#containerStatus(id, signal).catch(() => undefined)] as const;
+    });
+    const { pods } = await this.#list({ label_selector: { [podUIDLabel]: uid } }, signal, new Map(statuses));
     return pods[0];
   }
 
@@ -183,8 +191,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       mkdir(join(podLogsDirectory, podLogsDirectoryName(pod)), { recursive: true, mode: 0o755 }),
     ]);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
+    const preparation = new PodPreparation(pod, {
+      imageRef: (image) => this.#images.imageRef(image, { signal }),
+      makeFiles: (container) => makeContainerFiles(pod, container, this.#settings),
+    });
     const { pod_sandbox_id: id } = await withGoMessage(call);
     this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: true });
+    this.#preparations.set(pod.metadata.uid, preparation);
     return id;
   }
 
@@ -207,22 +220,19 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const { pod, sandboxID = '' } = config;
     const container = config.container as RunnableContainer;
     const { helper, machine, rootDirectory, podLogsDirectory } = this.#settings;
-    const logs = join(podLogsDirectory, podLogsDirectoryName(pod), container.name);
-    const [sandboxConfig, nextRun, options, imageUser, moreMounts] = await Promise.all([
+    const [sandboxConfig, files, options, imageUser] = await Promise.all([
       this.#sandboxAttempt(sandboxID, signal).then((sandboxAttempt) => this.#sandboxConfig(pod, sandboxAttempt)),
-      calcRestartCountByLogDir(logs),
+      this.#containerFiles(pod, container),
       helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
       this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
-      this.#terminationMessageMount(pod, container),
-      mkdir(logs, { recursive: true, mode: 0o755 }),
     ]);
     // Never overwrites the log of a run that neither containerd nor the agent remembers.
-    const attempt = Math.max(config.attempt, nextRun);
+    const attempt = Math.max(config.attempt, files.nextRun);
     const containerConfig = generateContainerConfig(
       { ...config, attempt },
       {
         options,
-        moreMounts,
+        moreMounts: files.terminationMessageMounts,
         imageUser,
         targetID: config.targetContainerID === undefined ? undefined : bareID(config.targetContainerID),
         seccompProfileRoot: join(rootDirectory, 'seccomp'),
@@ -235,14 +245,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       { signal },
     );
     this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: false });
-    const link = join(this.#containerLogsDirectory, logLinkName(pod, container.name, id));
-    this.#logLinks.set(id, [link, join(logs, `${attempt}.log`)]);
+    const link = join(logLinksDirectory(podLogsDirectory), logLinkName(pod, container.name, id));
+    const log = join(buildContainerLogsDirectory(podLogsDirectory, pod, container.name), `${attempt}.log`);
+    this.#logLinks.set(id, [link, log]);
     return this.#withScheme(id);
   }
 
   async startContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
     const id = bareID(containerID);
     await this.#expectEvent('started', id, this.#client.call('StartContainer', { container_id: id }, { signal }));
+    this.#changed.add(id);
     const link = this.#logLinks.get(id);
     this.#logLinks.delete(id);
     // Only log collectors need the link.
@@ -253,6 +265,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const id = bareID(containerID);
     const request = { container_id: id, timeout: Math.trunc(gracePeriodSeconds) };
     await this.#expectEvent('stopped', id, ignoreNotFound(this.#client.call('StopContainer', request, { signal })));
+    this.#changed.add(id);
   }
 
   async removeContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
@@ -327,8 +340,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return imageFsStats(await this.#client.call('ImageFsInfo', {}, { signal }));
   }
 
-  imageRef(image: string, options?: CallOptions): Promise<string | undefined> {
-    return this.#images.imageRef(image, options);
+  async imageRef(
+    image: string,
+    { pod, ...options }: CallOptions & { readonly pod?: ValidPod | undefined } = {},
+  ): Promise<string | undefined> {
+    const prepared = await this.#preparations.get(pod?.metadata.uid ?? '')?.takeImageRef(image);
+    return prepared ?? this.#images.imageRef(image, options);
   }
 
   pullImage(image: string, pod: ValidPod, options?: CallOptions): Promise<PulledImage> {
@@ -357,6 +374,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       hasEnded: (id) => this.#hasEnded(id),
       onEvent: (id, { type, podUID, isSandbox }) => {
         this.#containers.delete(id);
+        if (!isSandbox && type !== 'deleted') this.#changed.add(id);
         listener({ type, podUID, ...(!isSandbox && { containerID: this.#withScheme(id) }) });
       },
     });
@@ -368,10 +386,14 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     { signal }: CallOptions = {},
   ): Promise<void> {
     const { podLogsDirectory, podCgroups, logger } = this.#settings;
-    const isDead = async (id: string): Promise<boolean> =>
-      ((await this.#containerStatus(id, signal))?.state ?? 'CONTAINER_EXITED') === 'CONTAINER_EXITED';
-    const folders = { podLogsDirectory, containerLogsDirectory: this.#containerLogsDirectory, isDead, logger };
-    await evictPodLogsDirectories(folders, shouldPodContentBeRemoved);
+    const listLiveContainers = async (): Promise<ReadonlySet<string>> => {
+      const { containers } = await this.#client.call('ListContainers', {}, { signal });
+      return new Set(containers.filter(({ state }) => state !== 'CONTAINER_EXITED').map(({ id }) => id));
+    };
+    await evictPodLogsDirectories(
+      { podLogsDirectory, logLinksDirectory: logLinksDirectory(podLogsDirectory), listLiveContainers, logger },
+      shouldPodContentBeRemoved,
+    );
     await podCgroups?.removeOrphans(shouldPodContentBeRemoved);
   }
 
@@ -385,6 +407,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async #list(
     filter: { readonly label_selector: Readonly<Record<string, string>> } | undefined,
     signal: AbortSignal | undefined,
+    statuses: ReadonlyMap<string, Promise<CRIMessage<'ContainerStatus'> | undefined>> = new Map(),
   ): Promise<{ readonly pods: readonly RuntimePod[]; readonly ids: ReadonlySet<string> }> {
     const [{ items }, { containers }] = await Promise.all([
       this.#client.call('ListPodSandbox', { filter }, { signal }),
@@ -409,12 +432,17 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       }),
       ...containers.map(async (item) => {
         const pod = podOf(item.labels);
-        const status = pod && (await this.#listedContainer(item, signal));
+        const status = pod && (await this.#listedContainer(item, signal, statuses.get(item.id)));
         if (status) pod.containers.push(status);
       }),
     ]);
     const ids = new Set([...items, ...containers].map(({ id }) => id));
     return { pods: [...pods.values()].filter((pod) => pod.sandboxes.length + pod.containers.length > 0), ids };
+  }
+
+  async #containerFiles(pod: ValidPod, container: RunnableContainer): Promise<ContainerFiles> {
+    const prepared = await this.#preparations.get(pod.metadata.uid)?.takeFiles(container.name);
+    return prepared ?? makeContainerFiles(pod, container, this.#settings);
   }
 
   async #listedSandbox(
@@ -439,11 +467,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async #listedContainer(
     { id, state, labels, pod_sandbox_id: sandboxID }: CRIMessage<'Container'>,
     signal: AbortSignal | undefined,
+    reading: Promise<CRIMessage<'ContainerStatus'> | undefined> | undefined,
   ): Promise<RuntimeContainerStatus | undefined> {
     const cached = this.#containers.get(id);
     if (cached?.state === state) return cached.status;
     this.#owners.set(id, { podUID: labels[podUIDLabel] ?? '', isSandbox: false });
-    const criStatus = await this.#containerStatus(id, signal);
+    const read = await reading;
+    const criStatus = read?.state === state ? read : await this.#containerStatus(id, signal);
     if (criStatus === undefined) return undefined;
     if (criStatus.log_path) this.#logPaths.set(id, criStatus.log_path);
     const hasExited = criStatus.state === 'CONTAINER_EXITED';
@@ -469,11 +499,6 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   ): Promise<CRIMessage<'ContainerStatus'> | undefined> {
     const call = this.#client.call('ContainerStatus', { container_id: id }, { signal });
     return (await undefinedIfNotFound(call))?.status ?? undefined;
-  }
-
-  /** `/var/log/containers` beside `/var/log/pods`. */
-  get #containerLogsDirectory(): string {
-    return join(dirname(this.#settings.podLogsDirectory), 'containers');
   }
 
   #logLinkFailed(containerID: string, error: unknown): void {
@@ -523,25 +548,6 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const hostname = helper.generatePodHostName(pod);
     const cgroupParent = podCgroups?.parentOf(pod) ?? '';
     return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupParent });
-  }
-
-  /** A file of its own for each run of a container. Source: kubelet `makeMounts`. */
-  async #terminationMessageMount(
-    { metadata }: ValidPod,
-    { name, terminationMessagePath }: RunnableContainer,
-  ): Promise<CRIRequest<'Mount'>[]> {
-    if (!terminationMessagePath) return [];
-    const folder = join(this.#settings.rootDirectory, 'pods', metadata.uid, 'containers', name);
-    await mkdir(folder, { recursive: true, mode: 0o750 });
-    const path = join(folder, randomUUID().slice(0, 8));
-    const file = await open(path, 'w', 0o666);
-    try {
-      // Any user of a container may write it, whatever the umask.
-      await file.chmod(0o666);
-    } finally {
-      await file.close();
-    }
-    return [{ container_path: terminationMessagePath, host_path: path }];
   }
 
   #withScheme(id: string): string {

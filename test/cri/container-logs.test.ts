@@ -5,6 +5,7 @@ import {
   calcRestartCountByLogDir,
   evictPodLogsDirectories,
   linkLog,
+  logLinksDirectory,
   logLinkName,
 } from '../../src/cri/container-logs.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
@@ -33,10 +34,11 @@ it('logLinkName: at most 255 characters', () => {
   expect(long).toMatch(/^n{250}_\.log$/);
 });
 
-it('evictPodLogsDirectories removes the logs of removed pods, and links without a log', async () => {
+it('evictPodLogsDirectories removes the logs of removed pods, and links without a log; one list shows which containers are live', async () => {
   const root = directories.create();
   const podLogsDirectory = join(root, 'pods');
-  const containerLogsDirectory = join(root, 'containers');
+  const linksDirectory = logLinksDirectory(podLogsDirectory);
+  mkdirSync(linksDirectory);
   for (const [name, id] of [
     ['default_gone_u1', 'gone01'],
     ['default_kept_u2', 'kept02'],
@@ -44,28 +46,34 @@ it('evictPodLogsDirectories removes the logs of removed pods, and links without 
     const log = join(podLogsDirectory, name, '0.log');
     mkdirSync(join(podLogsDirectory, name), { recursive: true });
     writeFileSync(log, '');
-    await linkLog(join(containerLogsDirectory, `p_default_app-${id}.log`), log);
+    await linkLog(join(linksDirectory, `p_default_app-${id}.log`), log);
   }
   mkdirSync(join(podLogsDirectory, 'other'));
-  const evict = (deadID: string): Promise<void> =>
-    evictPodLogsDirectories(
-      { podLogsDirectory, containerLogsDirectory, isDead: async (id) => id === deadID, logger: silentLogger },
-      (podUID) => podUID === 'u1',
-    );
-  await evict('other01');
+  let lists = 0;
+  const evict = (...live: string[]): Promise<void> => {
+    const listLiveContainers = async () => {
+      lists++;
+      return new Set(live);
+    };
+    const folders = { podLogsDirectory, logLinksDirectory: linksDirectory, listLiveContainers, logger: silentLogger };
+    return evictPodLogsDirectories(folders, (podUID) => podUID === 'u1');
+  };
+  await evict('gone01');
   expect(readdirSync(podLogsDirectory)).toEqual(['default_kept_u2', 'other']);
   // A log is missing for a moment while it is rotated.
-  expect(readdirSync(containerLogsDirectory)).toHaveLength(2);
-  await evict('gone01');
-  expect(readdirSync(containerLogsDirectory)).toEqual(['p_default_app-kept02.log']);
+  expect(readdirSync(linksDirectory)).toHaveLength(2);
+  await evict();
+  expect(readdirSync(linksDirectory)).toEqual(['p_default_app-kept02.log']);
+  await evict();
+  expect(lists).toBe(2);
 });
 
 it('linkLog creates no link to a log that does not exist', async () => {
   const folder = directories.create();
-  const log = join(folder, '0.log');
-  await linkLog(join(folder, 'links', 'a.log'), log);
+  const [log, link] = [join(folder, '0.log'), join(folder, 'a.log')];
+  await linkLog(link, log);
   expect(readdirSync(folder)).toEqual([]);
   writeFileSync(log, '');
-  await linkLog(join(folder, 'links', 'a.log'), log);
-  expect(readlinkSync(join(folder, 'links', 'a.log'))).toBe(log);
+  await linkLog(link, log);
+  expect(readlinkSync(link)).toBe(log);
 });

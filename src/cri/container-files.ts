@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ValidPod } from '../kube/types.ts';
+import { calcRestartCountByLogDir, logLinksDirectory } from './container-logs.ts';
+import type { CRIRequest } from './cri-messages.ts';
+import { podLogsDirectoryName } from './labels.ts';
+import type { RunnableContainer } from './pod-spec.ts';
+
+export interface ContainerFolders {
+  readonly rootDirectory: string;
+  readonly podLogsDirectory: string;
+}
+
+/** The files that a run of a container needs before it is created. */
+export interface ContainerFiles {
+  /** The restart count that follows from the logs of earlier runs. */
+  readonly nextRun: number;
+  readonly terminationMessageMounts: readonly CRIRequest<'Mount'>[];
+}
+
+/** The folder of a container's logs. Source: kubelet `BuildContainerLogsDirectory`. */
+export function buildContainerLogsDirectory(podLogsDirectory: string, pod: ValidPod, containerName: string): string {
+  return join(podLogsDirectory, podLogsDirectoryName(pod), containerName);
+}
+
+export async function makeContainerFiles(
+  pod: ValidPod,
+  container: RunnableContainer,
+  { rootDirectory, podLogsDirectory }: ContainerFolders,
+): Promise<ContainerFiles> {
+  const logs = buildContainerLogsDirectory(podLogsDirectory, pod, container.name);
+  const [nextRun, terminationMessageMounts] = await Promise.all([
+    calcRestartCountByLogDir(logs),
+    makeTerminationMessageMounts(pod, container, rootDirectory),
+    ...[logs, logLinksDirectory(podLogsDirectory)].map((path) => mkdir(path, { recursive: true, mode: 0o755 })),
+  ]);
+  return { nextRun, terminationMessageMounts };
+}
+
+/** A file of its own for each run of a container. Source: kubelet `makeMounts`. */
+async function makeTerminationMessageMounts(
+  { metadata }: ValidPod,
+  { name, terminationMessagePath }: RunnableContainer,
+  rootDirectory: string,
+): Promise<CRIRequest<'Mount'>[]> {
+  if (!terminationMessagePath) return [];
+  const folder = join(rootDirectory, 'pods', metadata.uid, 'containers', name);
+  await mkdir(folder, { recursive: true, mode: 0o750 });
+  const path = join(folder, randomUUID().slice(0, 8));
+  const file = await open(path, 'w', 0o666);
+  try {
+    // Any user of a container may write it, whatever the umask.
+    await file.chmod(0o666);
+  } finally {
+    await file.close();
+  }
+  return [{ container_path: terminationMessagePath, host_path: path }];
+}

@@ -1,0 +1,45 @@
+import type { ValidPod } from '../kube/types.ts';
+import type { ContainerFiles } from './container-files.ts';
+import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
+
+export interface PreparationSteps {
+  readonly imageRef: (image: string) => Promise<string | undefined>;
+  readonly makeFiles: (container: RunnableContainer) => Promise<ContainerFiles>;
+}
+
+/**
+ * What the first containers of a pod need, looked up and made while the runtime creates the sandbox. Each result is
+ * returned once. What is missing or has failed is undefined: whoever needs it then tries again, and reports the error.
+ */
+export class PodPreparation {
+  readonly #imageRefs: Map<string, Promise<string | undefined>>;
+  readonly #files: Map<string, Promise<ContainerFiles | undefined>>;
+
+  /** Begins with all steps. */
+  constructor(pod: ValidPod, { imageRef, makeFiles }: PreparationSteps) {
+    const { initContainers = [], containers = [] } = runnableSpec(pod);
+    // The images of later containers could be removed again before those are started.
+    const first = initContainers.length > 0 ? initContainers.slice(0, 1) : containers;
+    const images = new Set(first.map(({ image = '' }) => image));
+    this.#imageRefs = new Map([...images].map((image) => [image, undefinedIfFailed(imageRef(image))]));
+    this.#files = new Map(first.map((container) => [container.name, undefinedIfFailed(makeFiles(container))]));
+  }
+
+  takeImageRef(image: string): Promise<string | undefined> {
+    return take(this.#imageRefs, image);
+  }
+
+  takeFiles(containerName: string): Promise<ContainerFiles | undefined> {
+    return take(this.#files, containerName);
+  }
+}
+
+async function take<T>(results: Map<string, Promise<T | undefined>>, key: string): Promise<T | undefined> {
+  const result = results.get(key);
+  results.delete(key);
+  return result;
+}
+
+function undefinedIfFailed<T>(step: Promise<T>): Promise<T | undefined> {
+  return step.catch(() => undefined);
+}

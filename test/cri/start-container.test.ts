@@ -1,0 +1,99 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
+import { podUIDLabel } from '../../src/cri/labels.ts';
+import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { TestDirectories } from '../support/directories.ts';
+import { podWith } from './pods.ts';
+
+const directories = new TestDirectories();
+afterEach(() => directories.removeAll());
+
+const pod = podWith({}, { terminationMessagePath: '/dev/termination-log' });
+const labels = { [podUIDLabel]: pod.metadata.uid };
+
+/** A runtime whose calls are recorded. `RunPodSandbox` and the lists respond when they are told to. */
+function setUp() {
+  const folder = directories.create();
+  const calls: string[] = [];
+  const waiting = new Map<string, () => void>();
+  let state = 'CONTAINER_CREATED';
+  const container = () => ({ id: 'c', pod_sandbox_id: 's', state, labels });
+  const responses: Record<string, () => object> = {
+    RunPodSandbox: () => ({ pod_sandbox_id: 's' }),
+    PodSandboxStatus: () => ({ status: { id: 's', state: 'SANDBOX_READY', metadata: { attempt: 0 } } }),
+    ImageStatus: () => ({ image: { id: 'sha256:1' } }),
+    CreateContainer: () => ({ container_id: 'c' }),
+    StartContainer: () => {
+      state = 'CONTAINER_RUNNING';
+      return {};
+    },
+    ListPodSandbox: () => ({ items: [] }),
+    ListContainers: () => ({ containers: [container()] }),
+    ContainerStatus: () => ({
+      status: {
+        ...container(),
+        metadata: { name: 'app', attempt: 0 },
+        image: null,
+        annotations: {},
+        mounts: [],
+        stop_signal: 'SIGNAL_RUNTIME_DEFAULT',
+      },
+    }),
+  };
+  const call = async (method: string): Promise<object> => {
+    calls.push(method);
+    if (['RunPodSandbox', 'ListContainers'].includes(method))
+      await new Promise<void>((resolve) => waiting.set(method, resolve));
+    return responses[method]!();
+  };
+  const runtime = new CRIRuntime({
+    ...{ runtimeName: 'containerd', rootDirectory: folder, podLogsDirectory: join(folder, 'pods-logs') },
+    ...{ containerLogMaxSizeBytes: Infinity, client: { call }, logger: silentLogger },
+    machine: { memoryBytes: 2 ** 30, cpus: 2, hugePageSizes: [], hasCgroup2: false, hasSwapController: false },
+    helper: {
+      generateRunContainerOptions: async () => ({ command: [], args: [], envs: [], mounts: [] }),
+      getPodDNS: async () => ({ servers: [], searches: [], options: [] }),
+      generatePodHostName: () => 'web',
+    },
+  } as object as CRIRuntimeSettings);
+  const respond = async (method: string): Promise<void> => {
+    await expect.poll(() => waiting.has(method)).toBe(true);
+    waiting.get(method)!();
+  };
+  return { runtime, calls, respond, folder };
+}
+
+it('while the sandbox is created, the image is looked up and the files of the container are made, once', async () => {
+  const { runtime, calls, respond, folder } = setUp();
+  const sandbox = runtime.runPodSandbox({ pod, attempt: 0 });
+  const termination = join(folder, 'pods', pod.metadata.uid, 'containers', 'app');
+  await expect.poll(() => existsSync(termination) && readdirSync(termination)).toHaveLength(1);
+  expect(calls).toEqual(['RunPodSandbox', 'ImageStatus']);
+  await respond('RunPodSandbox');
+  const sandboxID = await sandbox;
+  expect(await runtime.imageRef('app:1', { pod })).toBe('sha256:1');
+  const config = { pod, container: pod.spec!.containers![0]!, attempt: 0, hash: 0, sandboxID, imageRef: 'sha256:1' };
+  await runtime.createContainer(config as object as Parameters<CRIRuntime['createContainer']>[0]);
+  expect(calls).toEqual(['RunPodSandbox', 'ImageStatus', 'PodSandboxStatus', 'CreateContainer']);
+  expect(readdirSync(termination)).toHaveLength(1);
+  // The next time, both are asked for again.
+  expect(await runtime.imageRef('app:1', { pod })).toBe('sha256:1');
+  expect(calls).toHaveLength(5);
+});
+
+it('the status of a container that was just started is read while its pod is listed', async () => {
+  const { runtime, calls, respond } = setUp();
+  const sandbox = runtime.runPodSandbox({ pod, attempt: 0 });
+  await respond('RunPodSandbox');
+  const config = { pod, container: pod.spec!.containers![0]!, attempt: 0, hash: 0, sandboxID: await sandbox };
+  const id = await runtime.createContainer(config as object as Parameters<CRIRuntime['createContainer']>[0]);
+  await runtime.startContainer(id);
+  calls.length = 0;
+  const got = runtime.getPod(pod.metadata.uid);
+  expect(calls).toEqual(['ContainerStatus', 'ListPodSandbox', 'ListContainers']);
+  await respond('ListContainers');
+  expect((await got)!.containers).toMatchObject([{ id: 'containerd://c', state: 'running' }]);
+  expect(calls).toHaveLength(3);
+});
