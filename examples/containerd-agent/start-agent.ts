@@ -46,7 +46,12 @@ export async function startAgent(
 
   const client = options.kubeconfig === undefined ? undefined : await openClient(options.kubeconfig, logger, cleanUps);
   const eventRecorder =
-    client && new APIEventRecorder({ client: createEventClient(client.transport), nodeName, logger });
+    client &&
+    new APIEventRecorder({
+      ...{ client: createEventClient(client.transport), nodeName, logger },
+      // The status of a pod that starts is written first.
+      delayMs: 500,
+    });
   if (eventRecorder) cleanUps.add('events', () => eventRecorder.stop());
 
   const helper = createRuntimeHelper({

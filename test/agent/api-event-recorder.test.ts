@@ -293,12 +293,30 @@ describe('the limit of requests', () => {
     // A stop does not wait for them.
     await recorder.stop();
     expect(sent).toHaveLength(4);
-    for (const options of [{ qps: 0 }, { qps: NaN }, { burst: 0 }]) {
+    for (const options of [{ qps: 0 }, { qps: NaN }, { burst: 0 }, { delayMs: -1 }]) {
       expect(() => new APIEventRecorder({ client: counting, nodeName: 'n', logger, ...options })).toThrow(
         Object.keys(options)[0],
       );
     }
   });
+});
+
+it('events wait for delayMs until the first of them is written', async () => {
+  recorder = new APIEventRecorder({
+    client: createEventClient(transport),
+    ...{ nodeName: 'node-a', clock, logger, delayMs: 500 },
+  });
+  recorder.event({ pod, type: 'Normal', reason: 'Pulled', message: 'a' });
+  await clock.advanceAsync(499);
+  recorder.event({ pod, type: 'Normal', reason: 'Started', message: 'b' });
+  expect(recorder.inspect().queued).toBe(2);
+  await clock.advanceAsync(1);
+  await settle(clock, server);
+  expect((await events()).map(({ reason }) => reason)).toEqual(['Pulled', 'Started']);
+  // A stop does not wait.
+  recorder.event({ pod, type: 'Normal', reason: 'Killing', message: 'c' });
+  await recorder.stop();
+  expect(await events()).toHaveLength(3);
 });
 
 it('stop() resolves when waiting events are written, and nothing is written after that', async () => {

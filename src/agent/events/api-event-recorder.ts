@@ -4,6 +4,7 @@ import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { TokenBucket } from '../../shared/token-bucket.ts';
+import { integerOption, maxDurationMs } from '../../shared/validate.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
@@ -24,6 +25,11 @@ export interface APIEventRecorderOptions {
   readonly qps?: number | undefined;
   /** Maximum number of requests in a burst. Default: 100. kubelet: `eventBurst`. */
   readonly burst?: number | undefined;
+  /**
+   * How long an event waits when no other one is waiting or being written, in milliseconds: the requests of the sync that
+   * recorded it, which are more urgent, then do not share the machine with it. `stop()` does not wait. Default: 0.
+   */
+  readonly delayMs?: number | undefined;
   /** Default: the system clock. */
   readonly clock?: Clock | undefined;
   /** Returns a number in [0, 1), which spreads the first retries of several nodes. Default: `Math.random`. */
@@ -71,6 +77,7 @@ export class APIEventRecorder implements EventRecorder {
   /** Never ends: that another event is written says nothing about a refused one. */
   readonly #refusals: FailureLog;
   readonly #requests: TokenBucket;
+  readonly #delayMs: number;
   readonly #stop = new AbortController();
   readonly #queue: KubeEvent[] = [];
   #draining: Promise<void> | undefined;
@@ -78,12 +85,13 @@ export class APIEventRecorder implements EventRecorder {
   /** Makes names unique, because the clock has no nanoseconds. */
   #lastNameNs = 0n;
 
-  /** @throws StatusManagerError INVALID_OPTION unless `qps` and `burst` are positive */
+  /** @throws StatusManagerError INVALID_OPTION unless `qps` and `burst` are positive, and `delayMs` is an integer ≥ 0 */
   constructor(options: APIEventRecorderOptions) {
-    const { qps = defaultQPS, burst = defaultBurst } = options;
+    const { qps = defaultQPS, burst = defaultBurst, delayMs = 0 } = options;
     if (!(qps > 0)) refuseOption('qps', 'a number > 0');
     if (!(burst >= 1)) refuseOption('burst', 'a number >= 1');
     this.#options = options;
+    this.#delayMs = integerOption('delayMs', delayMs, 0, maxDurationMs);
     this.#clock = options.clock ?? systemClock;
     this.#requests = new TokenBucket(qps, burst, this.#clock);
     this.#correlator = new EventCorrelator(this.#clock, (objectName) => this.#newName(objectName));
@@ -150,7 +158,7 @@ export class APIEventRecorder implements EventRecorder {
 
   async #drain(): Promise<void> {
     // Lets the caller of `event` continue first.
-    await Promise.resolve();
+    await (this.#delayMs > 0 ? sleep(this.#clock, this.#delayMs, this.#stop.signal) : Promise.resolve());
     for (let event = this.#queue.shift(); event !== undefined; event = this.#queue.shift()) {
       const correlated = this.#correlator.correlate(event);
       if (correlated !== undefined) await this.#write(correlated);
