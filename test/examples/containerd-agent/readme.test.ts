@@ -26,6 +26,8 @@ describe('examples/containerd-agent', () => {
     const others = new Set([
       '--no-install-recommends',
       '--max-semi-space-size',
+      '--initial-old-space-size',
+      '--heap-growing-percent',
       '--always-sparkplug',
       '--now',
       '--help',
