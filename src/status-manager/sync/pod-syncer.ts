@@ -43,8 +43,6 @@ export interface SentResult {
   readonly timesSent: number;
   /** The API object to delete now; undefined if none is. */
   readonly deletionDue: APIPod | undefined;
-  /** The terminal phase was not written, because containers could be running. */
-  readonly isHeldBack: boolean;
   /** The object as the API server last showed it. */
   readonly latest: APIPod;
   /** The status that the object should have. */
@@ -256,8 +254,7 @@ export class PodSyncer {
   recordSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, kind: 'written' | 'unchanged'): SentResult {
     const { cache, clock, logger, metrics, onSent, outcomes, resendDetector } = this.#options;
     const { versioned, readAtMs, merged } = plan;
-    const { unsentSinceMs, status } = versioned;
-    const isHeldBack = merged.phase !== status.phase;
+    const { unsentSinceMs } = versioned;
     const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest : undefined;
     const fields = statusFields(uid, versioned);
     if (kind === 'written') {
@@ -268,15 +265,15 @@ export class PodSyncer {
       logger.debug(fields, 'Status for pod is up-to-date');
     }
     if (cache.wasDropped(uid, versioned)) {
-      return { kind, versioned, timesSent: 0, deletionDue, isHeldBack, latest, merged };
+      return { kind, versioned, timesSent: 0, deletionDue, latest, merged };
     }
     cache.markSent(uid, api.uid, versioned, { readAtMs, atMs: clock.monotonicMs(), as: kind });
     if (cache.get(uid)?.unsentSinceMs === undefined) {
-      onSent(uid, !isHeldBack && deletionDue === undefined);
+      onSent(uid, !isHeldBack(plan) && deletionDue === undefined);
     }
     const timesSent = plan.kind === 'patch' ? resendDetector.sent(uid, versioned, plan.patch, api.pod, latest.pod) : 0;
     outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
-    return { kind, versioned, timesSent, deletionDue, isHeldBack, latest, merged };
+    return { kind, versioned, timesSent, deletionDue, latest, merged };
   }
 
   #drop(
@@ -318,6 +315,11 @@ export class PodSyncer {
 }
 
 const gone: SyncResult = { kind: 'gone' };
+
+/** The terminal phase is not written, because containers could be running. */
+export function isHeldBack({ merged, versioned }: Pick<SentResult, 'merged' | 'versioned'>): boolean {
+  return merged.phase !== versioned.status.phase;
+}
 
 /** @throws `error` when it is neither a failed request nor due to the signal */
 function failureOf(

@@ -21,7 +21,7 @@ import {
 } from './failure-classes.ts';
 import { ForbiddenPods } from './forbidden-pods.ts';
 import { type Outcomes, type OutcomeSubject, subjectOf } from './outcomes.ts';
-import type { DeletionResult, SyncFailure, SyncResult } from './pod-syncer.ts';
+import { type DeletionResult, isHeldBack, type SyncFailure, type SyncResult } from './pod-syncer.ts';
 import { hotLoopThreshold, type ResendDetector } from './resend-detector.ts';
 import type { StatusEvents } from './status-events.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
@@ -66,7 +66,7 @@ export class SyncResultHandler {
     this.#forbiddenPods.permitted(uid);
     this.#options.statusEvents.ended(uid, 'FailedStatusUpdate');
     if (result.kind === 'written') limiter.onWritten();
-    terminatingPods.setHeldBack(subjectOf(uid, result.versioned), result.isHeldBack);
+    terminatingPods.setHeldBack(subjectOf(uid, result.versioned), isHeldBack(result));
     // After a failed DELETE, the pod counts as failed until a DELETE succeeds.
     if (result.deletionDue !== undefined) return;
     if (result.timesSent >= hotLoopThreshold) this.#handleHotLoop(uid, result.versioned);

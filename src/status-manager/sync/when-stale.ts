@@ -7,7 +7,14 @@ import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { APIPod } from './decide.ts';
 import { failureClassTable } from './failure-classes.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { PatchPlan, Plan, PodSyncer, SentResult, SyncResult } from './pod-syncer.ts';
+import {
+  isHeldBack,
+  type PatchPlan,
+  type Plan,
+  type PodSyncer,
+  type SentResult,
+  type SyncResult,
+} from './pod-syncer.ts';
 
 /** Syncs one pod: `PodSyncer`, or a layer around it. */
 export type StatusSyncer = Pick<PodSyncer, 'syncPod' | 'deletePod' | 'forget'>;
@@ -101,10 +108,16 @@ export class WhenStale implements StatusSyncer {
   }
 }
 
-/** Whether the plan is safe to execute on the trusted object. */
+/**
+ * Whether the plan is safe to execute on the trusted object. A terminal phase that is held back is read first: usually the
+ * containers have just stopped, and the pod's worker is about to say so. Then one patch has all, as in the kubelet.
+ */
 function isPatchSafe(plan: Plan | undefined, trusted: APIPod): plan is PatchPlan {
   return (
-    plan?.kind === 'patch' && plan.disruptionTarget === undefined && !replacesAllConditions(trusted.status, plan.merged)
+    plan?.kind === 'patch' &&
+    plan.disruptionTarget === undefined &&
+    !isHeldBack(plan) &&
+    !replacesAllConditions(trusted.status, plan.merged)
   );
 }
 

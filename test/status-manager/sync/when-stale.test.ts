@@ -158,6 +158,26 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
+  it('reads while the terminal phase is held back: if the containers have stopped meanwhile, one patch has all', async () => {
+    let couldRun = false;
+    const h = new SyncHarness({
+      readBeforePatch: 'when-stale',
+      patchStrategy,
+      podDeletionSafety: () => {
+        const answer = couldRun;
+        couldRun = false;
+        return answer;
+      },
+    }).informed();
+    await trusted(h);
+    couldRun = true;
+    h.set('a', 'second', { phase: 'Failed', conditions: conditions.unready });
+    await h.settle();
+    expect(h.takeRequests()).toEqual(['get a', 'patch a']);
+    expect(h.client.pod('default', 'a')?.status).toMatchObject({ phase: 'Failed', message: 'second' });
+    await h.manager.stop();
+  });
+
   it('adds a DisruptionTarget only after reading the phase that the API server has', async () => {
     const h = harness();
     await trusted(h);
