@@ -5,7 +5,7 @@ import type { AgentName } from '../support/node/agents.ts';
 import type { Progress } from './progress.ts';
 import type { Recording } from './recording.ts';
 import type { RecordingsFolder } from './recordings-folder.ts';
-import { shapeResult, type ShapeResult } from './report.ts';
+import { needsSecondTry, shapeResult, type ShapeResult } from './shape-result.ts';
 import { runShapes } from './run-shapes.ts';
 import type { Session } from '../support/node/session.ts';
 import type { Shape } from './shape.ts';
@@ -30,7 +30,7 @@ export async function recordKubelet(
 }
 
 /**
- * Runs shapes on both agents. Those that differ get a second try on both: on a busy machine, the status
+ * Runs shapes on both agents. Those that differ get a second try on both, also if chance may have decided: the status
  * managers of either side write two statuses in quick succession as one.
  */
 export async function compareAgents(session: Session, options: CompareOptions): Promise<ShapeResult[]> {
@@ -38,7 +38,7 @@ export async function compareAgents(session: Session, options: CompareOptions): 
   const missing = shapes.filter(({ name }) => recordings.read(name).length === 0);
   await recordKubelet(session, missing, options);
   const results = new Map((await tryShapes(session, shapes, options)).map((result) => [result.shape, result]));
-  const again = shapes.filter(({ name }) => ['different', 'failed'].includes(results.get(name)!.result));
+  const again = shapes.filter(({ name }) => needsSecondTry(results.get(name)!));
   if (again.length > 0) {
     await recordKubelet(session, again, options);
     for (const result of await tryShapes(session, again, options)) results.set(result.shape, { ...result, tries: 2 });

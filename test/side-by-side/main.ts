@@ -11,6 +11,7 @@ import { RecordingsFolder } from './recordings-folder.ts';
 import { renderHandOver, renderResults } from './report.ts';
 import { endEarly, type Session, withSession } from '../support/node/session.ts';
 import type { Shape } from './shape.ts';
+import { tooManyByChance } from './shape-result.ts';
 import { allShapes, quickShapes } from './shapes/all-shapes.ts';
 
 async function main(): Promise<number> {
@@ -72,7 +73,10 @@ async function runSession(
   process.stdout.write(
     options.json ? `${JSON.stringify({ shapes: results, figures }, undefined, 2)}\n` : `${lines.join('\n')}\n`,
   );
-  return results.every(({ result }) => result === 'same' || result === 'declared') ? 0 : 1;
+  const tooMany = tooManyByChance(results);
+  if (tooMany !== undefined) process.stderr.write(`${tooMany}\n`);
+  const isAccepted = results.every(({ result }) => result === 'same' || result === 'declared');
+  return isAccepted && tooMany === undefined ? 0 : 1;
 }
 
 process.exitCode = await main();

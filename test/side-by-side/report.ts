@@ -1,46 +1,7 @@
 import { inspect, styleText } from 'node:util';
 import type { Difference } from './compare/compare.ts';
 import type { HandOverChange } from './hand-over/hand-over.ts';
-import type { Recording } from './recording.ts';
-
-/** One shape on both agents. */
-export interface ShapeResult {
-  readonly shape: string;
-  readonly result: 'same' | 'declared' | 'different' | 'failed';
-  /** Watch events and Events of all its pods. */
-  readonly watchEvents: { readonly kubelet: number; readonly agent: number };
-  readonly events: { readonly kubelet: number; readonly agent: number };
-  readonly seconds: { readonly kubelet: number; readonly agent: number };
-  readonly differences: readonly Difference[];
-  /** Shapes that differ are tried twice; this is the result of the last try. */
-  readonly tries: number;
-  /** Why it could not be completed, by agent. */
-  readonly errors: readonly string[];
-}
-
-export function shapeResult(
-  kubelet: readonly Recording[],
-  agent: Recording,
-  differences: readonly Difference[],
-): ShapeResult {
-  const first = kubelet.find(({ error }) => error === undefined) ?? kubelet[0]!;
-  const errors = [
-    ...(first.error === undefined ? [] : [`kubelet: ${first.error}`]),
-    ...(agent.error === undefined ? [] : [`agent: ${agent.error}`]),
-  ];
-  const count = (lists: Readonly<Record<string, readonly unknown[]>>): number => Object.values(lists).flat().length;
-  const isDeclared = differences.every(({ declared }) => declared !== undefined);
-  return {
-    shape: agent.shape,
-    result: errors.length > 0 ? 'failed' : differences.length === 0 ? 'same' : isDeclared ? 'declared' : 'different',
-    watchEvents: { kubelet: count(first.pods), agent: count(agent.pods) },
-    events: { kubelet: count(first.events), agent: count(agent.events) },
-    seconds: { kubelet: first.durationMs / 1000, agent: agent.durationMs / 1000 },
-    differences,
-    tries: 1,
-    errors,
-  };
-}
+import type { ShapeResult } from './shape-result.ts';
 
 const colours = { same: 'green', declared: 'yellow', different: 'red', failed: 'red' } as const;
 

@@ -16,11 +16,14 @@ export interface Declaration {
   readonly absentInKubelet?: boolean;
   /** Further conditions on the step; on the agent's, if both show it. */
   readonly step?: (step: Json) => boolean;
+  /** Any shape may show it, but only few of them do: see `tooManyByChance`. */
+  readonly isByChance?: boolean;
 }
 
 const coalesced: Declaration = {
   reason: 'Of two statuses in quick succession, the status manager may write only the second.',
   in: 'statuses',
+  isByChance: true,
 };
 
 export const declarations: readonly Declaration[] = [
