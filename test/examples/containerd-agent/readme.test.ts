@@ -28,6 +28,7 @@ describe('examples/containerd-agent', () => {
       '--max-semi-space-size',
       '--initial-old-space-size',
       '--heap-growing-percent',
+      '--gc-memory-reducer-start-delay-ms',
       '--always-sparkplug',
       '--now',
       '--help',

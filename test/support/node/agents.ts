@@ -129,7 +129,7 @@ class ContainerdAgent implements NodeAgentProcess {
 /** How systemd starts the agent. */
 function readUnit(): { readonly environment: Readonly<Record<string, string>>; readonly nodeFlags: readonly string[] } {
   const unit = readFileSync(join(repository, 'examples', 'containerd-agent', 'containerd-agent.service'), 'utf8');
-  const [, flags = ''] = /^ExecStart=\S+\/node ((?:--\S+ )*)/m.exec(unit) ?? [];
+  const [, flags = ''] = /^ExecStart=\S+\/node((?: +--\S+)*)/m.exec(unit.replaceAll('\\\n', '')) ?? [];
   return {
     environment: Object.fromEntries(
       [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
