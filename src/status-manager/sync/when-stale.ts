@@ -1,7 +1,7 @@
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { FailureClass } from '../../kube/client/api-error.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
-import type { PodStatus } from '../../kube/types.ts';
+import type { Pod, PodStatus } from '../../kube/types.ts';
 import { equalJSON } from '../status/equality.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { APIPod } from './decide.ts';
@@ -77,7 +77,7 @@ export class WhenStale implements StatusSyncer {
 
   /**
    * Removes and returns the trusted object, with the pod manager's pod for the safety provider;
-   * undefined if the pod must be read first.
+   * undefined if the pod must be read first, because another writer has, or may have, changed it.
    */
   #take(uid: string): APIPod | undefined {
     const trusted = this.#trusted.get(uid);
@@ -87,6 +87,7 @@ export class WhenStale implements StatusSyncer {
     const pod = podManager.getPodByUID(uid);
     if (pod === undefined) return undefined;
     const completePod = podManager.getMirrorPodByPod(pod) ?? pod;
+    if (isNewer(completePod, trusted.pod)) return undefined;
     // Another writer may have reset the phase, on which the merge depends.
     if (isPodPhaseTerminal(completePod.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
     return { ...trusted, completePod };
@@ -119,6 +120,11 @@ function isPatchSafe(plan: Plan | undefined, trusted: APIPod): plan is PatchPlan
     !isHeldBack(plan) &&
     !replacesAllConditions(trusted.status, plan.merged)
   );
+}
+
+/** True if the API server has a version of the pod after `than`, as far as their resource versions can be compared. */
+function isNewer(pod: Pod, than: Pod): boolean {
+  return Number(pod.metadata?.resourceVersion) > Number(than.metadata?.resourceVersion);
 }
 
 /** True if the patch replaces or removes the complete list of conditions, including foreign ones. */

@@ -110,6 +110,28 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
+  it.each([
+    ['8', ['patch a']],
+    ['9', ['patch a']],
+    ['10', ['get a', 'patch a']],
+    ['none', ['patch a']],
+  ])(
+    'when its last PATCH made version 9 and the pod manager has %s, the requests are %j',
+    async (version, requests) => {
+      const h = harness();
+      h.addPod(podOf('a', { resourceVersion: '9' }));
+      h.manager.start();
+      h.set('a', 'first', { conditions: conditions.unready });
+      await h.settle();
+      h.takeRequests();
+      h.podManager.updatePod(podOf('a', { resourceVersion: version === 'none' ? undefined : version }));
+      h.set('a', 'second', { conditions: conditions.ready });
+      await h.settle();
+      expect(h.takeRequests()).toEqual(requests);
+      await h.manager.stop();
+    },
+  );
+
   it('keeps the conditions of others, which it has not seen', async () => {
     const h = harness();
     await trusted(h);
