@@ -5,7 +5,7 @@ import type { AgentName } from '../support/node/agents.ts';
 import type { Progress } from './progress.ts';
 import type { Recording } from './recording.ts';
 import type { RecordingsFolder } from './recordings-folder.ts';
-import { needsSecondTry, shapeResult, type ShapeResult } from './shape-result.ts';
+import { needsAnotherTry, shapeResult, type ShapeResult } from './shape-result.ts';
 import { runShapes } from './run-shapes.ts';
 import type { Session } from '../support/node/session.ts';
 import type { Shape } from './shape.ts';
@@ -17,6 +17,7 @@ export interface CompareOptions {
   readonly progress: Progress;
 }
 
+const maxTries = 3;
 const figureTurns = 3;
 
 /** Records shapes on the kubelet, in addition to the recordings that are there. */
@@ -30,26 +31,31 @@ export async function recordKubelet(
 }
 
 /**
- * Runs shapes on both agents. Those that differ get a second try on both, also if chance may have decided: the status
- * managers of either side write two statuses in quick succession as one.
+ * Runs shapes on both agents. Those that differ are tried again on both, also if chance may have decided: the status
+ * managers of either side write two statuses in quick succession as one, and some races are the kubelet's own.
  */
 export async function compareAgents(session: Session, options: CompareOptions): Promise<ShapeResult[]> {
   const { shapes, recordings } = options;
-  const missing = shapes.filter(({ name }) => recordings.read(name).length === 0);
-  await recordKubelet(session, missing, options);
-  const results = new Map((await tryShapes(session, shapes, options)).map((result) => [result.shape, result]));
-  const again = shapes.filter(({ name }) => needsSecondTry(results.get(name)!));
-  if (again.length > 0) {
-    await recordKubelet(session, again, options);
-    for (const result of await tryShapes(session, again, options)) results.set(result.shape, { ...result, tries: 2 });
+  const results = new Map<string, ShapeResult>();
+  let missing = shapes.filter(({ name }) => recordings.read(name).length === 0);
+  let next = shapes;
+  for (let tries = 1; next.length > 0 && tries <= maxTries; tries++) {
+    await recordKubelet(session, missing, options);
+    for (const result of await tryShapes(session, next, options, tries)) results.set(result.shape, result);
+    next = missing = next.filter(({ name }) => needsAnotherTry(results.get(name)!));
   }
   return shapes.map(({ name }) => results.get(name)!);
 }
 
-async function tryShapes(session: Session, shapes: readonly Shape[], options: CompareOptions): Promise<ShapeResult[]> {
+async function tryShapes(
+  session: Session,
+  shapes: readonly Shape[],
+  options: CompareOptions,
+  tries: number,
+): Promise<ShapeResult[]> {
   return (await record(session, 'agent', shapes, options)).map((ours) => {
     const theirs = options.recordings.read(ours.shape);
-    return shapeResult(theirs, ours, compareWithAny(theirs, ours));
+    return shapeResult(theirs, ours, compareWithAny(theirs, ours), tries);
   });
 }
 

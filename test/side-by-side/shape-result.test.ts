@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { compareRecordings } from './compare/compare.ts';
 import type { Recording } from './recording.ts';
-import { needsSecondTry, shapeResult, type ShapeResult, tooManyByChance } from './shape-result.ts';
+import { needsAnotherTry, shapeResult, type ShapeResult, tooManyByChance } from './shape-result.ts';
 
 const recording = (...steps: readonly (readonly [phase: string, ready: string])[]): Recording => ({
   shape: 'a',
@@ -15,14 +15,15 @@ const recording = (...steps: readonly (readonly [phase: string, ready: string])[
   events: { a: [] },
 });
 const kubelet = recording(['Pending', 'False'], ['Running', 'True']);
-const compareWith = (agent: Recording): ShapeResult => shapeResult([kubelet], agent, compareRecordings(kubelet, agent));
+const compareWith = (agent: Recording): ShapeResult =>
+  shapeResult([kubelet], agent, compareRecordings(kubelet, agent), 1);
 const same = compareWith(kubelet);
 const joined = compareWith(recording(['Pending', 'False'], ['Running', 'False'], ['Running', 'True']));
 const different = compareWith(recording(['Pending', 'False'], ['Failed', 'False']));
 
 it('a shape is tried again if it differs, or if one side has joined two statuses', () => {
   expect([same, joined, different].map(({ result }) => result)).toEqual(['same', 'declared', 'different']);
-  expect([same, joined, different].map(needsSecondTry)).toEqual([false, true, true]);
+  expect([same, joined, different].map(needsAnotherTry)).toEqual([false, true, true]);
 });
 
 it('statuses that are joined in more than one of twenty shapes are no chance', () => {

@@ -10,7 +10,7 @@ export interface ShapeResult {
   readonly events: { readonly kubelet: number; readonly agent: number };
   readonly seconds: { readonly kubelet: number; readonly agent: number };
   readonly differences: readonly Difference[];
-  /** This is the result of the last try: see `needsSecondTry`. */
+  /** This is the result of the last try: see `needsAnotherTry`. */
   readonly tries: number;
   /** Why it could not be completed, by agent. */
   readonly errors: readonly string[];
@@ -20,6 +20,7 @@ export function shapeResult(
   kubelet: readonly Recording[],
   agent: Recording,
   differences: readonly Difference[],
+  tries: number,
 ): ShapeResult {
   const first = kubelet.find(({ error }) => error === undefined) ?? kubelet[0]!;
   const errors = [
@@ -35,12 +36,12 @@ export function shapeResult(
     events: { kubelet: count(first.events), agent: count(agent.events) },
     seconds: { kubelet: first.durationMs / 1000, agent: agent.durationMs / 1000 },
     differences,
-    tries: 1,
+    tries,
     errors,
   };
 }
 
-export function needsSecondTry({ result, differences }: ShapeResult): boolean {
+export function needsAnotherTry({ result, differences }: ShapeResult): boolean {
   return result === 'different' || result === 'failed' || differences.some(isByChance);
 }
 
@@ -52,7 +53,7 @@ export function tooManyByChance(results: readonly ShapeResult[]): string | undef
   const shapes = results.filter(({ differences }) => differences.some(isByChance)).map(({ shape }) => shape);
   const most = Math.ceil(results.length / 20);
   if (shapes.length <= most) return undefined;
-  return `Statuses are joined in ${shapes.length} of ${results.length} shapes, also at the second try; chance does that in at most ${most}: ${shapes.join(', ')}`;
+  return `Statuses are joined in ${shapes.length} of ${results.length} shapes, also when they are tried again; chance does that in at most ${most}: ${shapes.join(', ')}`;
 }
 
 function isByChance({ declared }: Difference): boolean {
