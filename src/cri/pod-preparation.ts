@@ -21,8 +21,8 @@ export class PodPreparation {
     // The images of later containers could be removed again before those are started.
     const first = initContainers.length > 0 ? initContainers.slice(0, 1) : containers;
     const images = new Set(first.map(({ image = '' }) => image));
-    this.#imageRefs = new Map([...images].map((image) => [image, undefinedIfFailed(imageRef(image))]));
-    this.#files = new Map(first.map((container) => [container.name, undefinedIfFailed(makeFiles(container))]));
+    this.#imageRefs = new Map([...images].map((image) => [image, imageRef(image).catch(() => undefined)]));
+    this.#files = new Map(first.map((container) => [container.name, makeFiles(container).catch(() => undefined)]));
   }
 
   takeImageRef(image: string): Promise<string | undefined> {
@@ -38,8 +38,4 @@ async function take<T>(results: Map<string, Promise<T | undefined>>, key: string
   const result = results.get(key);
   results.delete(key);
   return result;
-}
-
-function undefinedIfFailed<T>(step: Promise<T>): Promise<T | undefined> {
-  return step.catch(() => undefined);
 }
