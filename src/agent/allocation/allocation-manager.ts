@@ -3,10 +3,9 @@ import type { Clock, Timer } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { Pod, PodCondition, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';
@@ -33,10 +32,10 @@ export interface AllocationManagerOptions {
     | 'setPodResizeInProgressCondition'
     | 'clearPodResizeInProgressCondition'
   >;
-  /** Where allocations are stored; those of `openCheckpointState` survive a restart. Default: in memory. */
-  readonly allocationState?: AllocationState | undefined;
-  /** Called in this order; the first one that refuses decides. Default: every pod is admitted. */
-  readonly admitHandlers?: readonly PodAdmitHandler[] | undefined;
+  /** Where allocations are stored; those of `openCheckpointState` survive a restart. */
+  readonly allocationState: AllocationState;
+  /** Called in this order; the first one that refuses decides. */
+  readonly admitHandlers: readonly PodAdmitHandler[];
   /** Returns the pods that were admitted and have not ended. */
   readonly getActivePods: () => readonly ValidPod[];
   /** `podManager.getPodByUID`. */
@@ -47,8 +46,7 @@ export interface AllocationManagerOptions {
   readonly triggerPodSync: (pod: ValidPod) => void;
   readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs' | 'now'>;
   readonly logger: Logger;
-  /** Default: events are dropped. */
-  readonly eventRecorder?: PodEventRecorder | undefined;
+  readonly eventRecorder: PodEventRecorder;
 }
 
 const initialRetryDelayMs = 30_000;
@@ -74,7 +72,6 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
 export class AllocationManager {
   readonly #options: AllocationManagerOptions;
   readonly #state: AllocationState;
-  readonly #eventRecorder: PodEventRecorder;
   readonly #saveFailures: FailureLog;
   #pendingResizes: readonly string[] = [];
   /** Pods whose last resize was allocated in memory, but not written. */
@@ -84,8 +81,7 @@ export class AllocationManager {
 
   constructor(options: AllocationManagerOptions) {
     this.#options = options;
-    this.#state = options.allocationState ?? new MemoryState();
-    this.#eventRecorder = options.eventRecorder ?? noPodEvents;
+    this.#state = options.allocationState;
     this.#saveFailures = new FailureLog({ ...options, what: 'Saving the allocated resources of pods' });
   }
 
@@ -230,7 +226,7 @@ export class AllocationManager {
     if (!result.admit) {
       const { reason, message } = result;
       if (!statusManager.setPodResizePendingCondition(uid, reason, message, generation)) return false;
-      this.#eventRecorder.event({
+      this.#options.eventRecorder.event({
         ...({ pod, type: 'Warning' } as const),
         reason: reason === 'Infeasible' ? 'ResizeInfeasible' : 'ResizeDeferred',
         message: resizeMessage(`Pod resize ${reason}`, pod, generation, message),
@@ -243,7 +239,7 @@ export class AllocationManager {
     statusManager.clearPodResizeInProgressCondition(uid);
     statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
     const message = resizeMessage('Pod resize started', pod, generation);
-    this.#eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeStarted', message });
+    this.#options.eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeStarted', message });
     return true;
   }
 
@@ -265,7 +261,7 @@ export class AllocationManager {
     pod: ValidPod,
     operation: PodAdmitAttributes['operation'],
   ): PodAdmitResult {
-    const { admitHandlers = [], logger } = this.#options;
+    const { admitHandlers, logger } = this.#options;
     const otherPods = this.#allocatedPods(activePods).filter(({ metadata }) => metadata.uid !== pod.metadata.uid);
     for (const handler of admitHandlers) {
       const result = admitted(handler, { pod, otherPods, operation });

@@ -40,8 +40,7 @@ export interface PodConfigOptions {
   readonly logger: Logger;
   /** Called synchronously for each change, in order. Errors that it throws are logged. */
   readonly onUpdate: (update: PodConfigUpdate) => void;
-  /** Default: events are dropped. */
-  readonly eventRecorder?: EventRecorder | undefined;
+  readonly eventRecorder: EventRecorder;
 }
 
 interface Source {
@@ -145,7 +144,7 @@ export class PodConfig {
         `Ignoring pod: its source has another pod with the same ${shared}`,
       );
       const message = `Error validating pod ${name}_${namespace}(${uid}) from ${sourceName} due to duplicate pod ${duplicate}, ignoring`;
-      eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
+      eventRecorder.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
       return false;
     });
     source.ignored = ignored;

@@ -1,9 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
-import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
@@ -15,15 +13,12 @@ export interface ContainerGCOptions {
     /** Whether nothing of this pod is needed any more. */
     shouldPodContentBeRemoved(podUID: string): boolean;
   };
-  readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
+  readonly clock: Pick<Clock, 'now'>;
   readonly logger: Logger;
-  /** How many exited runs of each container are kept, for their logs. Default: 1. */
-  readonly maxPerPodContainer?: number | undefined;
-  /** How long a container is kept after its creation. Default: 0. */
-  readonly minAgeMs?: number | undefined;
-  /** Time-out of a runtime call in milliseconds. Default: 120,000. */
-  readonly runtimeRequestTimeoutMs?: number | undefined;
 }
+
+/** How many exited runs of each container are kept, for their logs. Source: kubelet `maximum-dead-containers-per-container`. */
+const maxPerPodContainer = 1;
 
 /** Grace period of a container in an unknown state, which is stopped before it is removed. Source: kuberuntime `minimumGracePeriodInSeconds`. */
 const unknownGracePeriodSeconds = 2;
@@ -38,19 +33,14 @@ const unknownGracePeriodSeconds = 2;
 export class ContainerGC {
   readonly #options: ContainerGCOptions;
   readonly #runtime: ContainerRuntime;
-  readonly #maxPerPodContainer: number;
   readonly #stop = new AbortController();
   readonly #running = new Set<Promise<void>>();
 
-  /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
   constructor(options: ContainerGCOptions) {
-    const { runtime, clock, runtimeRequestTimeoutMs = 120_000, maxPerPodContainer = 1 } = options;
-    requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
+    this.#runtime = options.runtime;
     // No listener limit: containers of all pods are removed concurrently.
     setMaxListeners(0, this.#stop.signal);
-    this.#runtime = boundedRuntime(runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
-    this.#maxPerPodContainer = maxPerPodContainer;
   }
 
   /**
@@ -82,7 +72,7 @@ export class ContainerGC {
     const removeAll = this.#options.podStateProvider.shouldPodContentBeRemoved(podUID);
     const toDelete = removeAll
       ? containersToDeleteInPod(runtimeStatus, undefined, 0)
-      : containersToDeleteInPod(runtimeStatus, exitedContainerID, Math.max(this.#maxPerPodContainer, 1));
+      : containersToDeleteInPod(runtimeStatus, exitedContainerID, maxPerPodContainer);
     return this.#track(async () => {
       // Oldest first, so that a status generated in between shows the newest run.
       for (const container of toDelete.toReversed()) await this.#removeContainer(podUID, container);
@@ -102,15 +92,13 @@ export class ContainerGC {
   }
 
   async #evictContainers({ uid, containers }: RuntimePod, allSourcesReady: boolean): Promise<void> {
-    const { clock, minAgeMs = 0, podStateProvider } = this.#options;
-    const evictable = containers.filter(
-      ({ state, createdAtMs }) => state !== 'running' && createdAtMs <= clock.now() - minAgeMs,
-    );
-    const isGone = allSourcesReady && podStateProvider.shouldPodContentBeRemoved(uid);
+    const now = this.#options.clock.now();
+    const evictable = containers.filter(({ state, createdAtMs }) => state !== 'running' && createdAtMs <= now);
+    const isGone = allSourcesReady && this.#options.podStateProvider.shouldPodContentBeRemoved(uid);
     for (const containerName of new Set(evictable.map(({ name }) => name))) {
       const runs = evictable.filter(({ name }) => name === containerName);
       const newestFirst = runs.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
-      const toRemove = newestFirst.slice(isGone ? 0 : this.#maxPerPodContainer).toReversed();
+      const toRemove = newestFirst.slice(isGone ? 0 : maxPerPodContainer).toReversed();
       for (const container of toRemove) await this.#removeContainer(uid, container);
     }
   }

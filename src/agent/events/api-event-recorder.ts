@@ -13,14 +13,15 @@ import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
 import { type KubeEvent, podReference } from './kube-event.ts';
 
+/** In the source of the events. */
+const component = 'kubelet';
+
 /** Options of `APIEventRecorder`. */
 export interface APIEventRecorderOptions {
   readonly client: EventClient;
   /** The host in the events' source. */
   readonly nodeName: string;
   readonly logger: Logger;
-  /** The component in the events' source. Default: `kubelet`. */
-  readonly component?: string | undefined;
   /** Sustained requests per second. Default: 50. kubelet: `eventRecordQPS`. */
   readonly qps?: number | undefined;
   /** Maximum number of requests in a burst. Default: 100. kubelet: `eventBurst`. */
@@ -130,7 +131,7 @@ export class APIEventRecorder implements EventRecorder {
 
   /** Source: client-go `makeEvent`. */
   #kubeEvent(event: PodEvent | ObjectEvent): KubeEvent {
-    const { nodeName, component = 'kubelet' } = this.#options;
+    const { nodeName } = this.#options;
     const involvedObject = 'pod' in event ? podReference(event.pod, event.container) : event.object;
     const now = timeFromEpochMs(this.#clock.now());
     return {

@@ -51,5 +51,3 @@ export interface PodEventRecorder {
   /** Records one Event about a pod. Does not throw and does not wait. */
   event(event: PodEvent): void;
 }
-
-export const noPodEvents: PodEventRecorder = { event: () => {} };

@@ -4,7 +4,7 @@ import type { Pod, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
-import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -25,8 +25,7 @@ export interface EvictPodOptions extends Eviction {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
   readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
   readonly logger: Logger;
-  /** Default: events are dropped. */
-  readonly eventRecorder?: PodEventRecorder | undefined;
+  readonly eventRecorder: PodEventRecorder;
 }
 
 /**
@@ -38,7 +37,7 @@ export interface EvictPodOptions extends Eviction {
  * Source: kubelet `evictPod`.
  */
 export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise<boolean> {
-  const { podWorkers, clock, logger, eventRecorder = noPodEvents } = options;
+  const { podWorkers, clock, logger, eventRecorder } = options;
   const { reason = 'Evicted', message, gracePeriodSeconds, isDisruption = true } = options;
   if (typeof message !== 'string') refuseArgument('message', 'a string');
   if (gracePeriodSeconds !== undefined && !(gracePeriodSeconds >= 0))

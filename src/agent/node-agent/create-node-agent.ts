@@ -261,7 +261,6 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const podSyncer = new AgentPodSyncer({
     runtime,
     qosCgroups,
-    podCache,
     statusManager,
     probeManager,
     eventRecorder,

@@ -1,10 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import { requireDurationOption } from '../../shared/validate.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
-import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import {
   computeEvents,
@@ -23,23 +21,15 @@ export interface GenericPLEGOptions {
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Clock;
   readonly logger: Logger;
-  /**
-   * Milliseconds from the end of a relist to the next one. Default: 1,000. While the events of the runtime are complete, ten
-   * times as long.
-   */
-  readonly relistPeriodMs?: number | undefined;
-  /** The PLEG is unhealthy after this many milliseconds without a successful relist. Default: 180,000. */
-  readonly relistThresholdMs?: number | undefined;
-  /** Time-out of a runtime call in milliseconds. Default: 120,000. */
-  readonly runtimeRequestTimeoutMs?: number | undefined;
 }
-
-const defaultRequestTimeoutMs = 120_000;
 
 /** A call of the runtime that takes so long is logged. */
 const slowCallMs = 30_000;
 
-const defaultRelistPeriodMs = 1000;
+/** From the end of a relist to the next one. */
+const relistPeriodMs = 1000;
+/** The PLEG is unhealthy when it has not relisted for so long. */
+const relistThresholdMs = 180_000;
 /** Relist periods between two relists that only look for lost events. */
 const periodsWithEvents = 10;
 
@@ -72,7 +62,6 @@ const none: PlegContainerStates = new Map();
  */
 export class GenericPLEG {
   readonly #options: GenericPLEGOptions;
-  readonly #runtime: Pick<ContainerRuntime, 'listPods' | 'getPod'>;
   /** The container states that have been reported by events, by pod UID. */
   readonly #records = new Map<string, PlegContainerStates>();
   /** Device health by pod. A change sends an event, like the kubelet's container manager. */
@@ -93,20 +82,13 @@ export class GenericPLEG {
   #relistedAtMs: number | undefined;
   readonly #failures: FailureLog;
 
-  /** @throws StatusManagerError INVALID_OPTION unless the times are positive */
   constructor(options: GenericPLEGOptions) {
-    const { runtime, clock, runtimeRequestTimeoutMs = defaultRequestTimeoutMs } = options;
-    requireDurationOption('relistPeriodMs', options.relistPeriodMs);
-    requireDurationOption('relistThresholdMs', options.relistThresholdMs);
-    requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
     this.#options = options;
     const what = {
       failed: 'GenericPLEG: unable to retrieve pods',
       recovered: 'GenericPLEG: able to retrieve pods again',
     };
-    this.#failures = new FailureLog({ logger: options.logger, clock, what });
-    // The cast is safe because only listPods and getPod are called.
-    this.#runtime = boundedRuntime(runtime as ContainerRuntime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
+    this.#failures = new FailureLog({ ...options, what });
   }
 
   /** Starts to relist. Calling it again does nothing. */
@@ -156,8 +138,7 @@ export class GenericPLEG {
 
   #unhealthyReason(): string | undefined {
     if (this.#relistedAtMs === undefined) return 'pleg has yet to be successful';
-    const { clock, relistThresholdMs = 180_000 } = this.#options;
-    const elapsedMs = clock.monotonicMs() - this.#relistedAtMs;
+    const elapsedMs = this.#options.clock.monotonicMs() - this.#relistedAtMs;
     if (elapsedMs <= relistThresholdMs) return undefined;
     return `pleg was last seen active ${elapsedMs / 1000} s ago; threshold is ${relistThresholdMs / 1000} s`;
   }
@@ -206,17 +187,15 @@ export class GenericPLEG {
   }
 
   #relistPeriodMs(): number {
-    const { relistPeriodMs = defaultRelistPeriodMs } = this.#options;
     return this.#isCalm() ? periodsWithEvents * relistPeriodMs : relistPeriodMs;
   }
 
   /** Whether a relist would only find lost events. */
   #isCalm(): boolean {
-    const { cache, relistPeriodMs = defaultRelistPeriodMs } = this.#options;
     const sinceMs = this.#eventsCompleteSinceMs;
     // An earlier relist may have missed what the events did not show.
     const isCovered = sinceMs !== undefined && (this.#relistedAtMs ?? -Infinity) >= sinceMs + relistPeriodMs;
-    return isCovered && this.#failures.failure === undefined && !cache.isAwaited;
+    return isCovered && this.#failures.failure === undefined && !this.#options.cache.isAwaited;
   }
 
   #eventsComplete(areComplete: boolean): void {
@@ -239,7 +218,7 @@ export class GenericPLEG {
     const observation = cache.beginObservation();
     const timer = this.#watchCall('listPods', run);
     try {
-      const pods = await this.#runtime.listPods({ signal: run?.signal });
+      const pods = await this.#options.runtime.listPods({ signal: run?.signal });
       const current = new Map(pods.map((pod) => [pod.uid, pod]));
       for (const podUID of new Set([...this.#records.keys(), ...current.keys()]))
         this.#reconcile(podUID, current.get(podUID), observation);
@@ -254,13 +233,13 @@ export class GenericPLEG {
   }
 
   async #relistPod(podUID: string): Promise<void> {
-    const { cache } = this.#options;
+    const { runtime, cache, clock } = this.#options;
     const run = this.#run;
-    const startedMs = this.#options.clock.monotonicMs();
+    const startedMs = clock.monotonicMs();
     const observation = cache.beginObservation();
     const timer = this.#watchCall('getPod', run);
     try {
-      const pod = await this.#runtime.getPod(podUID, { signal: run?.signal });
+      const pod = await runtime.getPod(podUID, { signal: run?.signal });
       this.#reconcile(podUID, pod, observation);
       cache.setObservedTime(podUID, observation);
     } catch (thrown) {

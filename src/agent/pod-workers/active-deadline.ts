@@ -8,7 +8,7 @@ import type { PodEventRecorder } from '../events/event-recorder.ts';
 export interface ActiveDeadlineHandlerOptions {
   readonly podStatusProvider: PodStatusProvider;
   readonly clock: Pick<Clock, 'now'>;
-  readonly eventRecorder?: PodEventRecorder | undefined;
+  readonly eventRecorder: PodEventRecorder;
 }
 
 const reason = 'DeadlineExceeded';
@@ -33,7 +33,7 @@ export class ActiveDeadlineHandler {
   /** Reason and message if the pod is past its deadline, otherwise undefined. */
   shouldEvict(pod: ValidPod): { readonly reason: string; readonly message: string } | undefined {
     if (!this.shouldSync(pod)) return undefined;
-    this.#options.eventRecorder?.event({ pod, type: 'Normal', reason, message });
+    this.#options.eventRecorder.event({ pod, type: 'Normal', reason, message });
     return { reason, message };
   }
 }

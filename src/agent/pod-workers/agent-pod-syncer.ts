@@ -1,4 +1,3 @@
-import { requireDurationOption } from '../../shared/validate.ts';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
@@ -15,9 +14,8 @@ import { ResizeProgress } from '../allocation/resize-progress.ts';
 import { createCrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
-import { noProbeResults, type ProbeResults } from '../prober/probe-results.ts';
+import type { ProbeResults } from '../prober/probe-results.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
-import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
@@ -26,15 +24,14 @@ import { keepReportedEnds } from '../status/reported-ends.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
 import { FailingPods } from './failing-pods.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
-import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
-import { type PodCache, type PodLifecycleSyncer, runtimePodCache, type SyncPodResult } from './pod-syncer.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
+import type { PodLifecycleSyncer, SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
 import { BackOffError } from './next-sync-delay.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 import { messageOf, syncError, type SyncActionResult } from './sync-result.ts';
 
-const defaultRequestTimeoutMs = 120_000;
 /** Source: kubelet `backOffOnTransientErrorPeriod`. */
 const networkRetryMs = 1000;
 /** Source: kubelet `podAttachAndMountTimeout`. */
@@ -63,23 +60,16 @@ export interface VolumeManager {
 }
 
 /** For example a `ProberManager`. */
-export interface PodProbes
-  extends
-    Pick<ProberManager, 'addPod' | 'stopLivenessAndStartup' | 'removePod'>,
-    Partial<Pick<ProberManager, 'triggerReadiness'>> {
+export interface PodProbes extends Pick<
+  ProberManager,
+  'addPod' | 'stopLivenessAndStartup' | 'removePod' | 'triggerReadiness'
+> {
   readonly results: ProbeResults;
 }
 
 /** Options of `AgentPodSyncer`. */
 export interface AgentPodSyncerOptions {
   readonly runtime: ContainerRuntime;
-  /**
-   * Time-out of a runtime call in milliseconds. The grace period is added for stopping a container, and
-   * image pulls have no time-out. Default: 120,000.
-   */
-  readonly runtimeRequestTimeoutMs?: number | undefined;
-  /** Default: the runtime is queried each time. */
-  readonly podCache?: PodCache | undefined;
   readonly statusManager: Pick<
     StatusManagerLike,
     | 'getPodStatus'
@@ -95,30 +85,27 @@ export interface AgentPodSyncerOptions {
    * folder. Default: in memory; then a resize that is in progress when the agent stops is not finished.
    */
   readonly actuatedState?: AllocationState | undefined;
-  /** Why pods without hostNetwork cannot be started; empty if they can. Default: they always can. */
-  readonly networkErrors?: (() => readonly string[]) | undefined;
+  /** Why pods without hostNetwork cannot be started; empty if they can. */
+  readonly networkErrors: () => readonly string[];
   /** Default: `createHandlerRunner`. */
   readonly handlerRunner?: HandlerRunner | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Default: no probes. */
-  readonly probeManager?: PodProbes | undefined;
+  readonly probeManager: PodProbes;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
-  /** Default: the cgroups of QoS classes are not updated. */
-  readonly qosCgroups?: Pick<QOSCgroups, 'update'> | undefined;
-  /** Default: events are dropped. */
-  readonly eventRecorder?: PodEventRecorder | undefined;
+  readonly qosCgroups: Pick<QOSCgroups, 'update'>;
+  readonly eventRecorder: PodEventRecorder;
   /**
    * Called at each sync of a static pod with its mirror pod, if there is one, to create or replace the
-   * mirror pod if necessary. Must not throw. Default: there are no mirror pods.
+   * mirror pod if necessary. Must not throw.
    */
-  readonly reconcileMirrorPod?: ((staticPod: ValidPod, mirrorPod: ValidPod | undefined) => void) | undefined;
+  readonly reconcileMirrorPod: (staticPod: ValidPod, mirrorPod: ValidPod | undefined) => void;
   /** The node's addresses, primary first. Default: none are reported. */
   readonly hostIPs?: readonly string[] | undefined;
-  readonly agentStartedAtMs?: number | undefined;
+  readonly agentStartedAtMs: number;
   /** Called when the pod must be synced now, because all of its containers were removed for a restart. */
-  readonly requestPodSync?: ((podUID: string) => void) | undefined;
+  readonly requestPodSync: (podUID: string) => void;
 }
 
 interface UpdateStatusOptions {
@@ -135,11 +122,8 @@ interface UpdateStatusOptions {
 export class AgentPodSyncer implements PodLifecycleSyncer {
   /** For the sync loop, which syncs pods past their deadline. */
   readonly activeDeadlineHandler: ActiveDeadlineHandler;
-  /** For the pod workers. */
-  readonly podCache: PodCache;
   readonly #options: AgentPodSyncerOptions;
   readonly #runtime: ContainerRuntime;
-  readonly #eventRecorder: PodEventRecorder;
   /** Undefined if the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
   readonly #resizeProgress: ResizeProgress;
@@ -148,17 +132,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly #reasonCache = new ReasonCache();
   readonly #resourceFailures: FailingPods;
 
-  /** @throws StatusManagerError INVALID_OPTION unless `runtimeRequestTimeoutMs` is positive */
   constructor(options: AgentPodSyncerOptions) {
-    const { eventRecorder = noPodEvents, probeManager, statusManager, clock, logger } = options;
-    const { runtimeRequestTimeoutMs = defaultRequestTimeoutMs } = options;
-    requireDurationOption('runtimeRequestTimeoutMs', runtimeRequestTimeoutMs);
-    const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs: runtimeRequestTimeoutMs });
+    const { runtime, eventRecorder, probeManager, statusManager, clock, logger } = options;
     this.#runtime = runtime;
-    this.podCache = options.podCache ?? runtimePodCache(runtime);
     this.#options = options;
     this.#crashLoopBackOff = createCrashLoopBackOff(clock);
-    this.#eventRecorder = eventRecorder;
     this.#actuatedResources =
       runtime.updateContainerResources &&
       new ActuatedResources(options.actuatedState ?? new MemoryState(), { clock, logger });
@@ -176,9 +154,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       eventRecorder,
       crashLoopBackOff: this.#crashLoopBackOff,
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
-      probeResults: probeManager?.results ?? noProbeResults,
+      probeResults: probeManager.results,
       actuatedResources,
-      updateQOSCgroups: async () => options.qosCgroups?.update(),
+      updateQOSCgroups: () => options.qosCgroups.update(),
       onPodSandboxReady: (pod) => this.#setReadyToStartContainers(pod),
     });
     this.activeDeadlineHandler = new ActiveDeadlineHandler({
@@ -202,10 +180,10 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true, hasChanged: false };
 
     this.#requireNetwork(pod);
-    if (isStaticPod(pod)) this.#options.reconcileMirrorPod?.(pod, mirrorPod);
+    if (isStaticPod(pod)) this.#options.reconcileMirrorPod(pod, mirrorPod);
     await this.#mountVolumes(pod, signal);
     signal.throwIfAborted();
-    probeManager?.addPod(pod);
+    probeManager.addPod(pod);
     const restartAllContainers =
       status.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') === true;
     const context = { restartAllContainers, previous, signal };
@@ -216,7 +194,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#resizeProgress.reportErrors(pod, results);
     const error = syncError(results);
     if (error !== undefined) throw error;
-    if (restartAllContainers && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync?.(uid);
+    if (restartAllContainers && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync(uid);
     return { isTerminal: false, hasChanged: results.length > 0 };
   }
 
@@ -230,9 +208,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { probeManager } = this.#options;
     const uid = pod.metadata.uid;
     await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: false, podStatusFn, signal });
-    probeManager?.stopLivenessAndStartup(pod);
+    probeManager.stopLivenessAndStartup(pod);
     await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
-    probeManager?.removePod(uid);
+    probeManager.removePod(uid);
 
     // Queries the runtime, because the cache is only as recent as the last relist.
     const { ips } = runtimeStatus;
@@ -246,7 +224,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
     const pod = toAPIPod(runningPod);
-    await this.#killPod(pod, podStatusFromRuntime(pod, runningPod, this.#options.runtime), 1, signal);
+    await this.#killPod(pod, podStatusFromRuntime(pod, runningPod, this.#runtime), 1, signal);
   }
 
   async syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, { signal }: CallOptions): Promise<void> {
@@ -326,7 +304,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       // Divergence: in the kubelet a container in CrashLoopBackOff keeps waiting when its pod is evicted,
       // so terminatePod reports it as lost, although its exit code is known.
       startFailures: podIsTerminal ? undefined : this.#reasonCache.ofPod(uid),
-      probeResults: probeManager?.results,
+      probeResults: probeManager.results,
       resizeConditions: statusManager.determinePodResizeStatus(uid, podIsTerminal),
       // Divergence: in the kubelet, a pod that has Succeeded can still exceed its deadline until it is cleaned up.
       eviction: previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod),
@@ -334,7 +312,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       agentStartedAtMs,
     });
     const status = { ...generated, ...(resources === undefined && this.#actuatedPodResources(pod)) };
-    probeManager?.triggerReadiness?.(uid, status);
+    probeManager.triggerReadiness(uid, status);
     return status;
   }
 
@@ -348,11 +326,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
 
   /** The network may be ready soon, so the pod is retried after a second. Source: kubelet `SyncPod`, `completeWork`. */
   #requireNetwork(pod: ValidPod): void {
-    const { networkErrors, clock } = this.#options;
-    const errors = networkErrors?.() ?? [];
+    const { networkErrors, eventRecorder, clock } = this.#options;
+    const errors = networkErrors();
     if (errors.length === 0 || pod.spec?.hostNetwork === true) return;
     const message = `network is not ready: ${errors.join(', ')}`;
-    this.#eventRecorder.event({ pod, type: 'Warning', reason: 'NetworkNotReady', message });
+    eventRecorder.event({ pod, type: 'Warning', reason: 'NetworkNotReady', message });
     throw new BackOffError(message, clock.now() + networkRetryMs);
   }
 
@@ -362,7 +340,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     } catch (thrown) {
       signal.throwIfAborted();
       const message = `Unable to attach or mount volumes: ${messageOf(thrown)}`;
-      this.#eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
+      this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
       throw thrown;
     }
   }
@@ -385,10 +363,10 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     const error = syncError(await this.#runtimeManager.killPod(pod, runtimeStatus, gracePeriodSeconds, signal));
-    if (error === undefined) return this.#options.qosCgroups?.update(signal);
+    if (error === undefined) return this.#options.qosCgroups.update(signal);
     signal?.throwIfAborted();
     const message = `error killing pod: ${error.message}`;
-    this.#eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
+    this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
     throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });
   }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/types.ts';
 import { type ContainerRuntime, noTimeoutMs } from '../runtime/container-runtime.ts';
 import { httpProbeRequest, lifecycleUserAgent, urlOf } from '../prober/http-probe-request.ts';
-import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf } from './sync-result.ts';
 
 /** The request of an HTTP hook. */
@@ -34,8 +34,8 @@ export interface HandlerRunnerOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** Resolves with any response, whatever its status. Default: a request that does not verify certificates. */
   readonly httpGet?: ((request: HookHTTPRequest, signal: AbortSignal) => Promise<void>) | undefined;
-  /** Receives an event if an HTTPS hook got an HTTP response. Default: events are dropped. */
-  readonly eventRecorder?: PodEventRecorder | undefined;
+  /** Receives an event if an HTTPS hook got an HTTP response. */
+  readonly eventRecorder: PodEventRecorder;
 }
 
 /** One run of a hook. */
@@ -91,7 +91,7 @@ const cannotRun = 'Cannot run handler: it has neither exec, httpGet nor sleep';
 
 /** Runs hooks as the kubelet does: a command, a GET request, or a pause. Source: kubelet `handlerRunner`. */
 export function createHandlerRunner(options: HandlerRunnerOptions): HandlerRunner {
-  const { runtime, clock, httpGet = sendHTTPHook, eventRecorder = noPodEvents } = options;
+  const { runtime, clock, httpGet = sendHTTPHook, eventRecorder } = options;
   const runner = { runtime, clock, httpGet, eventRecorder };
   return {
     async run(request, signal) {

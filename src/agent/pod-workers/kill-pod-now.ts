@@ -1,14 +1,13 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { ValidPod } from '../../kube/types.ts';
-import { noPodEvents, type PodEventRecorder } from '../events/event-recorder.ts';
+import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { KillPodOptions } from './pod-update.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
 export interface KillPodNowOptions extends Omit<KillPodOptions, 'onCompleted'> {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
   readonly clock: Pick<Clock, 'afterFunc'>;
-  /** Default: events are dropped. */
-  readonly eventRecorder?: PodEventRecorder | undefined;
+  readonly eventRecorder: PodEventRecorder;
 }
 
 const minimumTimeoutSeconds = 10;
@@ -19,7 +18,7 @@ const minimumTimeoutSeconds = 10;
  * killed later. Source: kubelet `killPodNow`.
  */
 export function killPodNow(pod: ValidPod, options: KillPodNowOptions): Promise<void> {
-  const { podWorkers, clock, eventRecorder = noPodEvents, ...killPodOptions } = options;
+  const { podWorkers, clock, eventRecorder, ...killPodOptions } = options;
   const gracePeriodSeconds =
     options.podTerminationGracePeriodSecondsOverride ?? pod.spec?.terminationGracePeriodSeconds ?? 0;
   const timeoutSeconds = Math.max(gracePeriodSeconds + Math.floor(gracePeriodSeconds / 2), minimumTimeoutSeconds);

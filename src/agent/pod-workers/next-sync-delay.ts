@@ -6,8 +6,8 @@ export class BackOffError extends Error {
   /** In milliseconds since the epoch. */
   readonly untilMs: number;
 
-  constructor(message: string, untilMs: number, options?: ErrorOptions) {
-    super(message, options);
+  constructor(message: string, untilMs: number) {
+    super(message);
     this.untilMs = untilMs;
   }
 }
@@ -33,25 +33,21 @@ export interface SyncOutcome {
   readonly error: unknown;
 }
 
-export interface SyncIntervals {
-  readonly nowMs: number;
-  readonly resyncIntervalMs: number;
-  readonly backOffPeriodMs: number;
-  /** Returns a number in [0, 1). */
-  readonly random: () => number;
-}
-
+/** After a success. */
+const resyncIntervalMs = 60_000;
+/** After a failure. */
+const backOffPeriodMs = 10_000;
 /** Spreads the syncs of pods that were started at the same time. */
 const jitterFactor = 0.5;
 
 /**
- * The delay before the next sync of a pod: none after a change of its state, otherwise the resync
- * interval, or the back-off of the error. Jitter adds up to half as much.
- * Source: kubelet `completeWork`.
+ * The delay before the next sync of a pod: none after a change of its state, otherwise a minute, or the
+ * back-off of the error, at most a minute. Jitter adds up to half as much. Source: kubelet `completeWork`.
  */
 export function nextSyncDelayMs(
   { isPhaseTransition, error }: SyncOutcome,
-  { nowMs, resyncIntervalMs, backOffPeriodMs, random }: SyncIntervals,
+  nowMs: number,
+  random: () => number,
 ): number {
   if (isPhaseTransition) return 0;
   if (error === undefined) return jitter(resyncIntervalMs, jitterFactor, random);

@@ -1,8 +1,7 @@
 import type { ValidPod } from '../../kube/types.ts';
-import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { CallOptions, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { PodStatusFn, SyncPodType } from './pod-update.ts';
-import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 
 /** The result of a pod's sync. */
 export interface SyncPodResult {
@@ -53,14 +52,4 @@ export interface PodCache {
 export interface PodCacheOptions extends CallOptions {
   /** Observes the pod instead of waiting for the next relist. Default: false. */
   readonly observeNow?: boolean | undefined;
-}
-
-/** Queries the runtime each time and caches nothing. */
-export function runtimePodCache(runtime: ContainerRuntime): PodCache {
-  return {
-    get: () => undefined,
-    lastObservation: () => 0,
-    getNewerThan: async (pod, _observation, options) =>
-      podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, options), runtime),
-  };
 }

@@ -5,7 +5,6 @@ import { FailureLog } from '../../shared/failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
-import { noPodEvents } from '../events/event-recorder.ts';
 import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
 import type { PodWorkersConnections, PodWorkersOptions } from './pod-workers-options.ts';
@@ -24,8 +23,6 @@ const syncMessages = {
   failed: 'Failed to sync pod; it will be retried',
   recovered: 'The pod can be synced again',
 };
-const defaultResyncIntervalMs = 60_000;
-const defaultBackOffPeriodMs = 10_000;
 
 /**
  * Processes the pending updates of each pod, one at a time, and moves the pod through its states.
@@ -186,9 +183,8 @@ export class PodWorkerLoop {
     try {
       return await this.#options.podCache.getNewerThan(pod, lastObservation, { signal, observeNow });
     } catch (thrown) {
-      const { eventRecorder = noPodEvents } = this.#options;
       const message = `error determining status: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
-      if (!signal.aborted) eventRecorder.event({ pod, type: 'Warning', reason: 'FailedSync', message });
+      if (!signal.aborted) this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedSync', message });
       throw thrown;
     }
   }
@@ -228,15 +224,8 @@ export class PodWorkerLoop {
 
   /** Source: kubelet `completeWork`. */
   #enqueue(status: PodSyncStatus, outcome: SyncOutcome): void {
-    const {
-      clock,
-      workQueue,
-      resyncIntervalMs = defaultResyncIntervalMs,
-      backOffPeriodMs = defaultBackOffPeriodMs,
-      random = Math.random,
-    } = this.#options;
-    const intervals = { nowMs: clock.now(), resyncIntervalMs, backOffPeriodMs, random };
-    workQueue.enqueue(status.uid, nextSyncDelayMs(outcome, intervals));
+    const { clock, workQueue, random } = this.#options;
+    workQueue.enqueue(status.uid, nextSyncDelayMs(outcome, clock.now(), random));
   }
 
   #onFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {

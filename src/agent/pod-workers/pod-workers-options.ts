@@ -17,20 +17,15 @@ export interface PodWorkersConnections {
 /** Options of `PodWorkers`. */
 export interface PodWorkersOptions {
   readonly podCache: PodCache;
-  /** Called when a pod has changed in the runtime, so that it is observed soon. Default: the next relist observes it. */
-  readonly requestRelist?: ((podUID: string) => void) | undefined;
+  /** Called when a pod has changed in the runtime, so that it is observed soon. */
+  readonly requestRelist: (podUID: string) => void;
   /** The workers enqueue when each pod must be synced again: call `updatePod` for pods that are due. */
   readonly workQueue: WorkQueue;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly logger: Logger;
-  /** Default: events are dropped. */
-  readonly eventRecorder?: PodEventRecorder | undefined;
-  /** Delay in milliseconds before the next sync after a success; jitter adds up to half as much. Default: 60,000. */
-  readonly resyncIntervalMs?: number | undefined;
-  /** Delay in milliseconds after a failed sync. Default: 10,000. */
-  readonly backOffPeriodMs?: number | undefined;
-  /** Returns a number in [0, 1). Default: `Math.random`. */
-  readonly random?: (() => number) | undefined;
+  readonly eventRecorder: PodEventRecorder;
+  /** Returns a number in [0, 1). */
+  readonly random: () => number;
 }
 
 /** A worker in the result of `syncKnownPods`. Source: kubelet `PodWorkerSync`. */

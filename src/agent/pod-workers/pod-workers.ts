@@ -1,4 +1,3 @@
-import { requireDurationOption } from '../../shared/validate.ts';
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
@@ -45,10 +44,7 @@ export class PodWorkers implements PodDeletionSafety {
   #connections: PodWorkersConnections | undefined;
   #arePodsSynced = false;
 
-  /** @throws StatusManagerError INVALID_OPTION unless the intervals are positive */
   constructor(options: PodWorkersOptions) {
-    requireDurationOption('resyncIntervalMs', options.resyncIntervalMs);
-    requireDurationOption('backOffPeriodMs', options.backOffPeriodMs);
     this.#options = options;
     this.#loop = new PodWorkerLoop({
       ...options,

@@ -13,7 +13,7 @@ import type { JSONObject } from '../../kube/json-object.ts';
 import { withPodSpecDefaults } from '../../kube/pod-defaults.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { checkCreated, checkListed, checkSandbox, show } from './check-statuses.ts';
-import type { RuleResults, RuntimeRule } from './runtime-rules.ts';
+import type { RuleResults } from './runtime-rules.ts';
 
 const pollMs = 20;
 /** An error of grpc-js begins like this. */
@@ -153,11 +153,11 @@ export class CheckedRuntime {
   }
 
   /** Calls twice. */
-  async repeat(method: string, call: () => Promise<unknown>, rule: RuntimeRule = 'repeatable'): Promise<void> {
+  async repeat(method: string, call: () => Promise<unknown>): Promise<void> {
     await call();
     const outcome = await this.outcomeOf(call);
     const seen = outcome.state === 'rejected' ? outcome.message : outcome.state;
-    this.#options.results.check(rule, outcome.state === 'resolved', `${method}, called again: ${seen}`);
+    this.#options.results.check('repeatable', outcome.state === 'resolved', `${method}, called again: ${seen}`);
   }
 
   /** Removes the pod as the agent does, and checks that nothing is left of it. */

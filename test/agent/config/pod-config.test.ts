@@ -19,7 +19,11 @@ const changedSpec = { containers: [{ name: 'bar', image: 'test' }] };
 function newConfig(options: Partial<ConstructorParameters<typeof PodConfig>[0]> = {}) {
   const updates: PodConfigUpdate[] = [];
   const clock = new FakeClock();
-  const config = new PodConfig({ clock, logger: silentLogger, onUpdate: (update) => updates.push(update), ...options });
+  const config = new PodConfig({
+    ...{ clock, logger: silentLogger, eventRecorder: { event: () => {} } },
+    onUpdate: (update) => updates.push(update),
+    ...options,
+  });
   const sink = config.channel('file');
   /** What a list of the source leads to: `ADD new/foo`. */
   const set = (pods: Pod[], to: PodSink = sink): string[] => {

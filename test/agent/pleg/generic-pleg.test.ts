@@ -5,6 +5,7 @@ import { GenericPLEG, type GenericPLEGOptions } from '../../../src/agent/pleg/ge
 import { hashContainer } from '../../../src/agent/runtime/hash-container.ts';
 import type { PodLifecycleEvent } from '../../../src/agent/pleg/pod-lifecycle-event.ts';
 import type { RuntimeContainerState } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import { boundedRuntime } from '../../../src/agent/runtime/bounded-runtime.ts';
 import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 
@@ -448,7 +449,9 @@ describe('failures of ports', () => {
   it('a runtime that never responds is given up after two minutes, and makes the PLEG unhealthy', async () => {
     const log = recordingLogger();
     const runtime = { listPods: () => new Promise<never>(() => {}), getPod: async () => undefined };
-    const { pleg, clock } = newPLEG({ runtime, logger: log });
+    const clock = new FakeClock();
+    const bounded = boundedRuntime(runtime as never, { clock, requestTimeoutMs: 120_000 });
+    const { pleg } = newPLEG({ runtime: bounded, clock, logger: log });
     pleg.start();
     await clock.advanceAsync(120_000);
     const failingSince = '2000-01-01T00:00:00Z';

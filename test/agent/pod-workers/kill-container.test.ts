@@ -21,7 +21,7 @@ beforeEach(() => {
   const httpGet = async ({ url }: { readonly url: string }): Promise<void> => void requests.push(url);
   killer = new ContainerKiller({
     ...{ runtime, clock, logger },
-    handlerRunner: createHandlerRunner({ runtime, clock, httpGet }),
+    handlerRunner: createHandlerRunner({ runtime, clock, httpGet, eventRecorder: { event: () => {} } }),
     eventRecorder: { event: ({ type, reason, message }) => void events.push(`${type} ${reason}: ${message}`) },
   });
 });

@@ -8,7 +8,7 @@ const backoff = (seconds: number): BackOffError => new BackOffError('backoff err
 
 /** After how many milliseconds a pod is due whose sync ended with `error`. */
 async function delayMsOf(error: Error | undefined, random: PodWorkersOptions['random'] = () => 0): Promise<number> {
-  const t = createPodWorkers({ resyncIntervalMs: 20_000, backOffPeriodMs: 10_000, random });
+  const t = createPodWorkers({ random });
   if (error !== undefined) t.syncer.failures.set('1', [error]);
   t.workers.updatePod({ updateType: 'create', pod: newNamedPod('1', 'ns', 'pod') });
   await drainAllWorkers(t);
@@ -22,7 +22,7 @@ async function delayMsOf(error: Error | undefined, random: PodWorkersOptions['ra
 
 describe('TestCompleteWork_Enqueue', () => {
   it.each([
-    ['no error uses regular resync interval', undefined, 20_000],
+    ['no error uses regular resync interval', undefined, 60_000],
     ['generic error uses default backoff', new Error('generic error'), 10_000],
     ["BackoffError uses error's backoff", backoff(5), 5000],
     [
@@ -36,7 +36,7 @@ describe('TestCompleteWork_Enqueue', () => {
       3000,
     ],
     ['BackoffError in the past enqueues for immediate processing with jitter', backoff(-5), 0],
-    ['Excessively long backoff duration enqueues for the maximum allowed', backoff(40), 20_000],
+    ['Excessively long backoff duration enqueues for the maximum allowed', backoff(90), 60_000],
     ['a cause counts', new Error('wrapped', { cause: backoff(5) }), 5000],
   ])('%s', async (_, error, expectedMs) => {
     expect(await delayMsOf(error)).toBe(expectedMs);

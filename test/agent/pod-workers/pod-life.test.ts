@@ -5,7 +5,6 @@ import { podRequests } from '../../../src/status-manager/status/pod-resources.ts
 import { ContainerConfigError } from 'kubelet-status-manager/agent';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
 import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
-import { AgentPodSyncer } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
@@ -17,6 +16,8 @@ const podOf = (spec: PodSpec = {}, uid = 'uid-1', name = 'web'): ValidPod => ({
   spec: { restartPolicy: 'Always', terminationGracePeriodSeconds: 30, containers: [app], ...spec },
 });
 const sidecar = (name: string): Container => ({ name, image: 'sidecar:1', restartPolicy: 'Always' });
+
+const noEvents = { event: () => {} };
 
 let agent: TestAgent;
 beforeEach(() => {
@@ -430,6 +431,7 @@ describe('hooks', () => {
     const runner = createHandlerRunner({
       runtime,
       clock,
+      eventRecorder: noEvents,
       httpGet: ({ url, headers }) => {
         urls.push(`${url} ${JSON.stringify(headers)}`);
         return Promise.resolve();
@@ -526,6 +528,7 @@ describe('eviction', () => {
     const killed = killPodNow(agent.pod('ns', 'web'), {
       podWorkers: agent.workers,
       clock: agent.clock,
+      eventRecorder: noEvents,
       evict: true,
       podTerminationGracePeriodSecondsOverride: 4,
       podStatusFn: (status) => ({ ...status, phase: 'Failed', reason: 'Evicted', message: 'low on memory' }),
@@ -546,7 +549,7 @@ describe('eviction', () => {
     await agent.create(podOf({ containers: [app, { name: 'other', image: 'other:1' }] }));
     await agent.advance(12_000);
     const { workers: podWorkers, clock } = agent;
-    const killed = killPodNow(agent.pod('ns', 'web'), { podWorkers, clock, evict: true });
+    const killed = killPodNow(agent.pod('ns', 'web'), { podWorkers, clock, eventRecorder: noEvents, evict: true });
     await agent.advance(1000);
     const [, other] = agent.status('web')!.containerStatuses!;
     expect(other).toMatchObject({ name: 'other', state: { waiting: { reason: 'ErrImagePull' } } });
@@ -561,7 +564,13 @@ describe('eviction', () => {
     expect(waiting()).toMatchObject({ reason: 'CrashLoopBackOff' });
     const { workers: podWorkers, clock } = agent;
     const podStatusFn = (status: object) => ({ ...status, phase: 'Failed' as const, reason: 'Evicted' });
-    const killed = killPodNow(agent.pod('ns', 'web'), { podWorkers, clock, evict: true, podStatusFn });
+    const killed = killPodNow(agent.pod('ns', 'web'), {
+      podWorkers,
+      clock,
+      eventRecorder: noEvents,
+      evict: true,
+      podStatusFn,
+    });
     await agent.advance(3000);
     await killed;
     await agent.advance(10_000);
@@ -624,11 +633,8 @@ describe('volumes', () => {
   });
 });
 
-it('pods run, restart and end without probes, events, mirror pods, resizes and a request for the next sync', async () => {
-  agent = new TestAgent({
-    ...{ probeManager: undefined, eventRecorder: undefined, requestPodSync: undefined },
-    runtimeOptions: { resizes: false },
-  });
+it('pods run, restart and end in a runtime that cannot resize', async () => {
+  agent = new TestAgent({ runtimeOptions: { resizes: false } });
   const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
   agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 88 }, {});
   const containers = [{ ...app, restartPolicy: 'Never', restartPolicyRules: [rule] }];
@@ -662,9 +668,7 @@ it('removeOrphanedPods removes the recorded resources of all other pods', async 
   await agent.create(podOf({ containers }, 'uid-2', 'other'));
   const recorded = () => ['uid-1', 'uid-2'].map((uid) => actuatedState.getContainerResourceAllocation(uid, 'app'));
   expect(recorded()).toEqual([resources, resources]);
-  const { runtime, manager: statusManager, clock, logger } = agent;
-  const syncer = new AgentPodSyncer({ runtime, statusManager, clock, logger, actuatedState });
-  syncer.removeOrphanedPods(new Set(['uid-2']));
+  agent.syncer.removeOrphanedPods(new Set(['uid-2']));
   expect(recorded()).toEqual([undefined, resources]);
 });
 
@@ -711,10 +715,6 @@ describe('a network that is not ready', () => {
     expect(seen).toEqual([hostIPs]);
     expect(agent.eventReasons()).toEqual([]);
   });
-});
-
-it('a time-out of runtime calls that is not positive is refused by its name', () => {
-  expect(() => new TestAgent({ runtimeRequestTimeoutMs: 0 })).toThrow(/`runtimeRequestTimeoutMs`/u);
 });
 
 describe('RestartAllContainers', () => {

@@ -104,6 +104,8 @@ export function createPodWorkers(
     workQueue,
     clock,
     logger: silentLogger,
+    eventRecorder: { event: () => {} },
+    requestRelist: () => {},
     random: () => 0,
     ...options,
   });

@@ -61,7 +61,10 @@ function newManager(): RuntimeManager {
     ...{ runtime, clock, logger, actuatedResources },
     probeResults: noProbeResults,
     crashLoopBackOff: createCrashLoopBackOff(clock),
-    handlerRunner: createHandlerRunner({ runtime, clock, httpGet: async ({ url }) => void requests.push(url) }),
+    handlerRunner: createHandlerRunner({
+      ...{ runtime, clock, eventRecorder: { event: () => {} } },
+      httpGet: async ({ url }) => void requests.push(url),
+    }),
     eventRecorder: {
       event: ({ type, reason, message }) => {
         events.push(reason);

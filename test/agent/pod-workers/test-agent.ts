@@ -1,6 +1,9 @@
 import { type ValidPod, type PodStatus, type ResourceRequirementsInput, StatusManager } from 'kubelet-status-manager';
 import type { ContainerRuntime, EventRecorder, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
 import { AgentPodSyncer, type AgentPodSyncerOptions } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
+import { boundedRuntime } from '../../../src/agent/runtime/bounded-runtime.ts';
+import { podStatusFromRuntime } from '../../../src/agent/runtime/pod-status-from-runtime.ts';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { createProber } from '../../../src/agent/prober/create-prober.ts';
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
@@ -54,7 +57,7 @@ export class TestAgent {
   readonly workers: PodWorkers;
   readonly allocationManager: AllocationManager;
   readonly #workQueue = new WorkQueue(this.clock);
-  readonly #syncer: AgentPodSyncer;
+  readonly syncer: AgentPodSyncer;
   readonly #history = new Map<string, readonly string[]>();
   /** All but the status, by UID. */
   readonly #desired = new Map<string, { readonly json: string; readonly pod: ValidPod }>();
@@ -65,7 +68,7 @@ export class TestAgent {
   constructor({
     runtimeOptions,
     runtimeMethods,
-    admitHandlers,
+    admitHandlers = [],
     withProbes = false,
     ...options
   }: TestAgentOptions = {}) {
@@ -79,22 +82,32 @@ export class TestAgent {
       clock,
       logger: silentLogger,
     });
-    this.#syncer = new AgentPodSyncer({
-      runtime: this.runtime,
+    // As in the agent, no call of the runtime takes longer than two minutes.
+    const runtime = boundedRuntime(this.runtime, { clock, requestTimeoutMs: 120_000 });
+    this.syncer = new AgentPodSyncer({
+      runtime,
       statusManager: this.manager,
       clock,
       logger: silentLogger,
       eventRecorder,
       probeManager: withProbes
         ? this.#newProberManager(eventRecorder, options.agentStartedAtMs)
-        : { addPod: () => {}, removePod: () => {}, stopLivenessAndStartup: () => {}, results: this.probeResults },
+        : {
+            ...{ addPod: () => {}, removePod: () => {}, stopLivenessAndStartup: () => {}, triggerReadiness: () => {} },
+            results: this.probeResults,
+          },
+      networkErrors: () => [],
+      qosCgroups: { update: async () => {} },
+      reconcileMirrorPod: () => {},
+      agentStartedAtMs: 0,
       requestPodSync: (podUID) => this.#update('sync', podUID),
       ...options,
     });
     this.allocationManager = new AllocationManager({
       ...{
-        runtime: this.runtime,
+        runtime,
         statusManager: this.manager,
+        allocationState: new MemoryState(),
         admitHandlers,
         clock,
         logger: silentLogger,
@@ -106,7 +119,13 @@ export class TestAgent {
       triggerPodSync: (pod) => this.workers.updatePod({ updateType: 'sync', pod }),
     });
     this.workers = new PodWorkers({
-      podCache: this.#syncer.podCache,
+      // Queries the runtime each time.
+      podCache: {
+        get: () => undefined,
+        lastObservation: () => 0,
+        getNewerThan: async (pod, _observation, callOptions) =>
+          podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, callOptions), runtime),
+      },
       requestRelist: (podUID) => this.#update('sync', podUID),
       workQueue: this.#workQueue,
       clock,
@@ -114,7 +133,7 @@ export class TestAgent {
       eventRecorder,
       random: () => 0,
     });
-    this.workers.connect({ podSyncer: this.#syncer, allocationManager: this.allocationManager });
+    this.workers.connect({ podSyncer: this.syncer, allocationManager: this.allocationManager });
     this.runtime.subscribe?.(({ podUID }) => this.#update('sync', podUID));
     this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod as ValidPod));
     this.manager.start();
@@ -248,7 +267,7 @@ export class TestAgent {
     this.#ticks++;
     const due = new Set(this.#workQueue.getWork());
     for (const pod of this.pods()) {
-      if (this.#syncer.activeDeadlineHandler.shouldSync(pod)) due.add(pod.metadata.uid);
+      if (this.syncer.activeDeadlineHandler.shouldSync(pod)) due.add(pod.metadata.uid);
     }
     for (const uid of due) this.#update('sync', uid);
     if (this.#ticks % housekeepingTicks === 0) this.#housekeeping();

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BasicPodManager, type Pod, type ValidPod, StatusManager } from 'kubelet-status-manager';
 import type { PodAdmitResult, PodEvent } from 'kubelet-status-manager/agent';
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { type RecordingLogger, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { filterOutInactivePods } from '../../../src/agent/sync-loop/active-pods.ts';
@@ -44,6 +45,7 @@ beforeEach(() => {
     filterOutInactivePods(podManager.getPods(), { podWorkers: t.workers, podStatusProvider: statusManager });
   const allocationManager = new AllocationManager({
     ...{ runtime: {}, statusManager, clock: t.clock, logger, eventRecorder },
+    allocationState: new MemoryState(),
     admitHandlers: [{ admit: ({ pod, otherPods }) => admit(pod, otherPods) }],
     getActivePods,
     getPodByUID: (uid) => podManager.getPodByUID(uid),
