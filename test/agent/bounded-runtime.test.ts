@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
-import { boundedRuntime } from '../../src/agent/runtime/bounded-runtime.ts';
+import { boundedRuntime, runtimeCalls } from '../../src/agent/runtime/bounded-runtime.ts';
 
 let clock: FakeClock;
 beforeEach(() => {
@@ -74,9 +74,30 @@ describe('boundedRuntime', () => {
     expect(await runtimeWith('imageRef', async () => undefined).imageRef!('app:1')).toBeUndefined();
   });
 
-  it('does not wrap a runtime twice, which would set two timers for each call', () => {
-    const bounded = boundedRuntime(new FakeContainerRuntime({ clock }), { clock, requestTimeoutMs: 1000 });
-    expect(boundedRuntime(bounded, { clock, requestTimeoutMs: 5 })).toBe(bounded);
+  it('has the methods that the runtime has', () => {
+    const fake = new FakeContainerRuntime({ clock, sandboxes: false, images: false, resizes: false, events: false });
+    const names = Object.keys(runtimeCalls) as (keyof ContainerRuntime)[];
+    const bounded = boundedRuntime(fake, { clock, requestTimeoutMs: 1000 });
+    expect(names.filter((name) => bounded[name] !== undefined)).toEqual(
+      names.filter((name) => (fake as ContainerRuntime)[name] !== undefined),
+    );
+  });
+
+  it('calls each method with its arguments and options, on the runtime', async () => {
+    for (const [name, bounds] of Object.entries(runtimeCalls)) {
+      if (bounds === 'unbounded') continue;
+      const runtime = {
+        seen: [] as unknown[],
+        [name](...args: unknown[]) {
+          this.seen = args;
+          return Promise.reject(new Error('seen'));
+        },
+      };
+      const bounded = boundedRuntime(runtime as never, { clock, requestTimeoutMs: 1000 }) as unknown as typeof runtime;
+      const args = Array.from({ length: bounds.parameters - 1 }, (_, i) => i);
+      await expect((bounded[name] as (...args: unknown[]) => unknown)(...args, { pod: 'p' })).rejects.toThrow('seen');
+      expect(runtime.seen).toEqual([...args, { pod: 'p', signal: expect.any(AbortSignal) as unknown }]);
+    }
   });
 
   it('its own signal ends calls that have none', async () => {

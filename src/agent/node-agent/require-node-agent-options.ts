@@ -6,6 +6,8 @@ import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import { parseThresholds } from '../eviction/thresholds.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
+import { runtimeCalls } from '../runtime/bounded-runtime.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 
 /** Every option; a missing one is a compile error. */
@@ -56,7 +58,7 @@ const statusManagerMembers: Readonly<Record<keyof NonNullable<NodeAgentOptions['
   syncPeriodMs: true,
 };
 
-const runtimeMethods = [
+const requiredRuntimeMethods = [
   'listPods',
   'getPod',
   'createContainer',
@@ -68,24 +70,6 @@ const runtimeMethods = [
 /** Of an `AllocationState`; `allocationState` is checked by the status manager. */
 const stateMethods = ['getContainerResourceAllocation', 'setPodAllocation', 'delete', 'removeOrphanedPods'] as const;
 const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'] as const;
-const otherOptionalMethods = [
-  'pullImage',
-  'imageRef',
-  'status',
-  'subscribe',
-  'updateContainerResources',
-  'updateQOSCgroups',
-  'preparePod',
-  'releasePod',
-  'updatePodResources',
-  'podResources',
-  'podSandboxStatus',
-  'listImages',
-  'removeImage',
-  'imageFsStats',
-  'listPodStats',
-  'removePodContent',
-] as const;
 
 /** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {
@@ -93,7 +77,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   const { nodeName, client, runtime, sources = [], node = {} } = options;
   if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
     refuseOption('nodeName', "a node's name, in lower case");
-  requirePort('runtime', runtime, runtimeMethods, [...sandboxMethods, ...otherOptionalMethods]);
+  requirePort('runtime', runtime, requiredRuntimeMethods, Object.keys(runtimeCalls) as (keyof ContainerRuntime)[]);
   if (runtime.runPodSandbox !== undefined) requirePort('runtime', runtime, sandboxMethods);
   requireDurationOption('runtimeRequestTimeoutMs', options.runtimeRequestTimeoutMs);
   if (options.allowedUnsafeSysctls !== undefined && !Array.isArray(options.allowedUnsafeSysctls))

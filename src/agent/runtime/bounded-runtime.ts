@@ -1,6 +1,6 @@
 import { boundedCall } from '../deadline.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { ContainerRuntime } from './container-runtime.ts';
+import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
 import {
   requireExecResult,
   requireID,
@@ -17,150 +17,112 @@ import {
 
 export interface BoundedRuntimeOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
-  /**
-   * Time-out of one call; `runPodSandbox` has twice as long, as in the kubelet. The grace period is added for stopping a
-   * container, and a command's own time-out for `execSync`.
-   */
+  /** Time-out of one call; see `runtimeCalls` for those that may take longer. */
   readonly requestTimeoutMs: number;
   /** Aborts all calls, including those without a signal of their own. Default: none. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Marks a runtime that this function returned. */
-const isBounded = Symbol('isBounded');
+type AsyncMethod = (...args: never[]) => Promise<unknown>;
+
+/** The bounds of the calls of one method. */
+interface CallBounds<Method extends AsyncMethod> {
+  /** How many parameters the method has; the last one is its `CallOptions`. */
+  readonly parameters: Required<Parameters<Method>>['length'];
+  /** Default: `requestTimeoutMs`. */
+  readonly timeoutMs?: (requestTimeoutMs: number, ...args: Parameters<Method>) => number;
+  /** Throws if the result is invalid. Default: there is no result. */
+  readonly check?: (result: Awaited<ReturnType<Method>>) => unknown;
+  /** True: a call with the same ID as one in progress waits for that one. Default: false. */
+  readonly isShared?: boolean;
+}
+
+/** A row for each method of a runtime, also for those that it may omit. `subscribe` returns immediately. */
+export type RuntimeCalls<Runtime> = {
+  readonly [Name in keyof Runtime]-?: NonNullable<Runtime[Name]> extends infer Method extends AsyncMethod
+    ? CallBounds<Method>
+    : 'unbounded';
+};
+
+/** The methods of a runtime. One without a row does not compile. */
+export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
+  status: { parameters: 1, check: requireStatus },
+  listPods: { parameters: 1, check: requirePods },
+  getPod: { parameters: 2, check: requirePodOrNothing },
+  updateQOSCgroups: { parameters: 2 },
+  preparePod: { parameters: 2 },
+  releasePod: { parameters: 2 },
+  updatePodResources: { parameters: 3 },
+  podResources: { parameters: 2, check: requireResources },
+  // Twice as long, as in the kubelet.
+  runPodSandbox: { parameters: 2, timeoutMs: (ms) => 2 * ms, check: requireID('runPodSandbox') },
+  podSandboxStatus: { parameters: 2, check: requireSandboxStatus },
+  stopPodSandbox: { parameters: 2 },
+  removePodSandbox: { parameters: 2, isShared: true },
+  createContainer: { parameters: 2, check: requireID('createContainer') },
+  startContainer: { parameters: 2 },
+  stopContainer: { parameters: 3, timeoutMs: (ms, _id, gracePeriodSeconds) => ms + gracePeriodSeconds * 1000 },
+  updateContainerResources: { parameters: 3 },
+  removeContainer: { parameters: 2, isShared: true },
+  execSync: { parameters: 4, timeoutMs: (ms, _id, _command, timeoutMs) => ms + timeoutMs, check: requireExecResult },
+  pullImage: { parameters: 3, timeoutMs: () => Number.POSITIVE_INFINITY, check: requirePulledImage },
+  imageRef: { parameters: 2, check: requireImageRef },
+  listImages: { parameters: 1, check: requireImages },
+  removeImage: { parameters: 2 },
+  imageFsStats: { parameters: 1 },
+  listPodStats: { parameters: 1, check: requirePodStats },
+  removePodContent: { parameters: 2 },
+  subscribe: 'unbounded',
+};
 
 /**
  * The same runtime with a time-out for each call. A call rejects after the time-out and when its signal
- * is aborted, even if the runtime does not react to the signal. Image pulls have no time-out. A removal that is
- * requested while the same one is in progress waits for that one.
- * A call also rejects if the method throws synchronously or resolves with an invalid value. A runtime
- * that is already bounded is returned unchanged. Source: kubelet `--runtime-request-timeout`.
+ * is aborted, even if the runtime does not react to the signal. It also rejects if the method throws
+ * synchronously or resolves with an invalid value. A removal that is requested while the same one is in
+ * progress waits for that one. Source: kubelet `--runtime-request-timeout`.
  */
-export function boundedRuntime(
+export function boundedRuntime(runtime: ContainerRuntime, options: BoundedRuntimeOptions): ContainerRuntime {
+  const names = Object.keys(runtimeCalls) as (keyof ContainerRuntime)[];
+  const methods = names
+    .filter((name) => runtime[name] !== undefined)
+    .map((name) => [name, boundedMethod(runtime, name, options)]);
+  return Object.fromEntries(methods) as ContainerRuntime;
+}
+
+function boundedMethod(
   runtime: ContainerRuntime,
+  name: keyof ContainerRuntime,
   { clock, requestTimeoutMs, signal: stopSignal }: BoundedRuntimeOptions,
-): ContainerRuntime {
-  if (isBounded in runtime) return runtime;
+): unknown {
+  const call = (args: readonly unknown[]): unknown => Reflect.apply(runtime[name]!, runtime, args);
+  const bounds = runtimeCalls[name] as CallBounds<(...args: unknown[]) => Promise<unknown>> | 'unbounded';
+  if (bounds === 'unbounded') return (...args: unknown[]) => call(args);
+  const { parameters, timeoutMs, check, isShared = false } = bounds;
 
-  function bounded<T>(
-    method: string,
-    timeoutMs: number,
-    signal: AbortSignal | undefined,
-    call: (options: { readonly signal: AbortSignal }) => Promise<T>,
-    check: (value: T) => T = (value) => value,
-  ): Promise<T> {
+  const bounded = (args: readonly unknown[]): Promise<unknown> => {
+    const options = args[parameters - 1] as CallOptions | undefined;
     return boundedCall(
-      `${method} of the runtime`,
-      { clock, timeoutMs, signals: [signal, stopSignal] },
-      async (options) => check(await call(options)),
+      `${name} of the runtime`,
+      {
+        clock,
+        timeoutMs: timeoutMs?.(requestTimeoutMs, ...args) ?? requestTimeoutMs,
+        signals: [options?.signal, stopSignal],
+      },
+      async ({ signal }) => {
+        const result = await call([...args.slice(0, parameters - 1), { ...options, signal }]);
+        check?.(result);
+        return result;
+      },
     );
-  }
-
-  /** Removals in progress, by ID; concurrent removals of one ID share a call. */
-  const removals = new Map<string, Promise<void>>();
-  function removeOnce(id: string, remove: () => Promise<void>): Promise<void> {
-    const current = removals.get(id);
-    if (current !== undefined) return current;
-    const removal = remove().finally(() => removals.delete(id));
-    removals.set(id, removal);
-    return removal;
-  }
-
-  const ms = requestTimeoutMs;
-  const boundedMethods: ContainerRuntime = {
-    listPods: ({ signal } = {}) => bounded('listPods', ms, signal, (o) => runtime.listPods(o), requirePods),
-    getPod: (uid, { signal } = {}) => bounded('getPod', ms, signal, (o) => runtime.getPod(uid, o), requirePodOrNothing),
-    createContainer: (config, { signal } = {}) =>
-      bounded('createContainer', ms, signal, (o) => runtime.createContainer(config, o), requireID('createContainer')),
-    startContainer: (id, { signal } = {}) =>
-      bounded('startContainer', ms, signal, (o) => runtime.startContainer(id, o)),
-    stopContainer: (id, graceSeconds, { signal } = {}) =>
-      bounded('stopContainer', ms + graceSeconds * 1000, signal, (o) => runtime.stopContainer(id, graceSeconds, o)),
-    removeContainer: (id, { signal } = {}) =>
-      removeOnce(id, () => bounded('removeContainer', ms, signal, (o) => runtime.removeContainer(id, o))),
-    execSync: (id, command, timeoutMs, { signal } = {}) =>
-      bounded(
-        'execSync',
-        ms + timeoutMs,
-        signal,
-        (o) => runtime.execSync(id, command, timeoutMs, o),
-        requireExecResult,
-      ),
-    ...(runtime.updateContainerResources && {
-      updateContainerResources: (id, resources, { signal, ...of } = {}) =>
-        bounded('updateContainerResources', ms, signal, (o) =>
-          runtime.updateContainerResources!(id, resources, { ...of, ...o }),
-        ),
-    }),
-    ...(runtime.updateQOSCgroups && {
-      updateQOSCgroups: (pods, { signal } = {}) =>
-        bounded('updateQOSCgroups', ms, signal, (o) => runtime.updateQOSCgroups!(pods, o)),
-    }),
-    ...(runtime.preparePod && {
-      preparePod: (pod, { signal } = {}) => bounded('preparePod', ms, signal, (o) => runtime.preparePod!(pod, o)),
-    }),
-    ...(runtime.releasePod && {
-      releasePod: (pod, { signal } = {}) => bounded('releasePod', ms, signal, (o) => runtime.releasePod!(pod, o)),
-    }),
-    ...(runtime.updatePodResources && {
-      updatePodResources: (pod, step, { signal, ...of } = {}) =>
-        bounded('updatePodResources', ms, signal, (o) => runtime.updatePodResources!(pod, step, { ...of, ...o })),
-    }),
-    ...(runtime.podResources && {
-      podResources: (pod, { signal } = {}) =>
-        bounded('podResources', ms, signal, (o) => runtime.podResources!(pod, o), requireResources),
-    }),
-    ...(runtime.runPodSandbox && {
-      runPodSandbox: (config, { signal } = {}) =>
-        bounded('runPodSandbox', 2 * ms, signal, (o) => runtime.runPodSandbox!(config, o), requireID('runPodSandbox')),
-    }),
-    ...(runtime.podSandboxStatus && {
-      podSandboxStatus: (id, { signal } = {}) =>
-        bounded('podSandboxStatus', ms, signal, (o) => runtime.podSandboxStatus!(id, o), requireSandboxStatus),
-    }),
-    ...(runtime.stopPodSandbox && {
-      stopPodSandbox: (id, { signal } = {}) =>
-        bounded('stopPodSandbox', ms, signal, (o) => runtime.stopPodSandbox!(id, o)),
-    }),
-    ...(runtime.removePodSandbox && {
-      removePodSandbox: (id, { signal } = {}) =>
-        removeOnce(id, () => bounded('removePodSandbox', ms, signal, (o) => runtime.removePodSandbox!(id, o))),
-    }),
-    ...(runtime.pullImage && {
-      pullImage: (image, pod, { signal } = {}) =>
-        bounded(
-          'pullImage',
-          Number.POSITIVE_INFINITY,
-          signal,
-          (o) => runtime.pullImage!(image, pod, o),
-          requirePulledImage,
-        ),
-    }),
-    ...(runtime.imageRef && {
-      imageRef: (image, { signal, ...of } = {}) =>
-        bounded('imageRef', ms, signal, (o) => runtime.imageRef!(image, { ...of, ...o }), requireImageRef),
-    }),
-    ...(runtime.status && {
-      status: ({ signal } = {}) => bounded('status', ms, signal, (o) => runtime.status!(o), requireStatus),
-    }),
-    ...(runtime.listImages && {
-      listImages: ({ signal } = {}) => bounded('listImages', ms, signal, (o) => runtime.listImages!(o), requireImages),
-    }),
-    ...(runtime.removeImage && {
-      removeImage: (id, { signal } = {}) => bounded('removeImage', ms, signal, (o) => runtime.removeImage!(id, o)),
-    }),
-    ...(runtime.imageFsStats && {
-      imageFsStats: ({ signal } = {}) => bounded('imageFsStats', ms, signal, (o) => runtime.imageFsStats!(o)),
-    }),
-    ...(runtime.listPodStats && {
-      listPodStats: ({ signal } = {}) =>
-        bounded('listPodStats', ms, signal, (o) => runtime.listPodStats!(o), requirePodStats),
-    }),
-    ...(runtime.removePodContent && {
-      removePodContent: (shouldPodContentBeRemoved, { signal } = {}) =>
-        bounded('removePodContent', ms, signal, (o) => runtime.removePodContent!(shouldPodContentBeRemoved, o)),
-    }),
-    ...(runtime.subscribe && { subscribe: (...listeners) => runtime.subscribe!(...listeners) }),
   };
-  return Object.assign(boundedMethods, { [isBounded]: true });
+  if (!isShared) return (...args: unknown[]) => bounded(args);
+
+  /** By ID. */
+  const inProgress = new Map<unknown, Promise<unknown>>();
+  return (...args: unknown[]) => {
+    const [id] = args;
+    const current = inProgress.get(id) ?? bounded(args).finally(() => inProgress.delete(id));
+    inProgress.set(id, current);
+    return current;
+  };
 }
