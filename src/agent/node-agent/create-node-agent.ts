@@ -37,7 +37,6 @@ import { RuntimePodCache } from '../pleg/runtime-pod-cache.ts';
 import { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
 import { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { QOSCgroups } from '../pod-workers/qos-cgroups.ts';
-import { WorkQueue } from '../pod-workers/work-queue.ts';
 import { createProber } from '../prober/create-prober.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
 import { boundedRuntime } from '../runtime/bounded-runtime.ts';
@@ -146,7 +145,6 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   });
 
   // The workers are created before their syncer, because the status manager queries them.
-  const workQueue = new WorkQueue(clock);
   const podWorkers = new PodWorkers({
     podCache,
     requestRelist: (podUID) => {
@@ -154,7 +152,6 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
       pleg.requestReinspect(podUID);
       pleg.requestRelist(podUID);
     },
-    workQueue,
     clock,
     logger,
     eventRecorder,
@@ -290,7 +287,6 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     dispatcher,
     getActivePods,
     statusManager,
-    workQueue,
     allocationManager,
     eventRecorder,
     logger,

@@ -2,6 +2,8 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
@@ -19,21 +21,23 @@ import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/conta
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
-import { ReasonCache } from '../status/reason-cache.ts';
 import { keepReportedEnds } from '../status/reported-ends.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
-import { FailingPods } from './failing-pods.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { PodLifecycleSyncer, SyncPodResult } from './pod-syncer.ts';
+import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
 import { BackOffError } from './next-sync-delay.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
 import { RuntimeManager } from './runtime-manager.ts';
-import { messageOf, syncError, type SyncActionResult } from './sync-result.ts';
+import { messageOf, syncError } from './sync-result.ts';
 
 /** Source: kubelet `backOffOnTransientErrorPeriod`. */
 const networkRetryMs = 1000;
+const resourceMessages = {
+  failed: 'Failed to read the resources of a pod',
+  recovered: 'The resources of the pod can be read again',
+};
 /** Source: kubelet `podAttachAndMountTimeout`. */
 const volumesTimeoutMs = 123_000;
 
@@ -108,10 +112,9 @@ export interface AgentPodSyncerOptions {
   readonly requestPodSync: (podUID: string) => void;
 }
 
-interface UpdateStatusOptions {
+interface UpdateStatusOptions extends SyncPodOptions {
   readonly podIsTerminal: boolean;
   readonly podStatusFn?: PodStatusFn | undefined;
-  readonly signal: AbortSignal | undefined;
 }
 
 /**
@@ -129,8 +132,6 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly #resizeProgress: ResizeProgress;
   readonly #runtimeManager: RuntimeManager;
   readonly #crashLoopBackOff: BackOff;
-  readonly #reasonCache = new ReasonCache();
-  readonly #resourceFailures: FailingPods;
 
   constructor(options: AgentPodSyncerOptions) {
     const { runtime, eventRecorder, probeManager, statusManager, clock, logger } = options;
@@ -140,11 +141,6 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#actuatedResources =
       runtime.updateContainerResources &&
       new ActuatedResources(options.actuatedState ?? new MemoryState(), { clock, logger });
-    const what = {
-      failed: 'Failed to read the resources of a pod',
-      recovered: 'The resources of pods can be read again',
-    };
-    this.#resourceFailures = new FailingPods({ clock, logger, what });
     const actuatedResources = this.#actuatedResources;
     this.#resizeProgress = new ResizeProgress({ statusManager, actuatedResources, eventRecorder });
     this.#runtimeManager = new RuntimeManager({
@@ -170,13 +166,14 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     pod: ValidPod,
     mirrorPod: ValidPod | undefined,
     runtimeStatus: RuntimePodStatus,
-    { signal = new AbortController().signal }: CallOptions,
+    options: SyncPodOptions,
   ): Promise<SyncPodResult> {
     const { statusManager, probeManager, requestPodSync } = this.#options;
+    const { signal, syncStatus } = options;
     const uid = pod.metadata.uid;
     this.#resizeProgress.update(pod, runtimeStatus);
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
-    const status = await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: false, signal });
+    const status = await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: false });
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true, hasChanged: false };
 
     this.#requireNetwork(pod);
@@ -190,7 +187,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     // A pod on the network of the host has the addresses that its status shows.
     const ips = status.podIPs?.flatMap(({ ip }) => ip ?? []);
     const results = await this.#runtimeManager.syncPod(pod, { ...runtimeStatus, ips }, context);
-    this.#updateReasons(uid, results);
+    for (const { action, target, failure } of results) {
+      if (action !== 'StartContainer') continue;
+      if (failure === undefined) syncStatus.startFailures.delete(target);
+      else syncStatus.startFailures.set(target, failure);
+    }
     this.#resizeProgress.reportErrors(pod, results);
     const error = syncError(results);
     if (error !== undefined) throw error;
@@ -203,11 +204,12 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFn | undefined,
-    { signal }: CallOptions,
+    options: SyncPodOptions,
   ): Promise<void> {
     const { probeManager } = this.#options;
+    const { signal } = options;
     const uid = pod.metadata.uid;
-    await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: false, podStatusFn, signal });
+    await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: false, podStatusFn });
     probeManager.stopLivenessAndStartup(pod);
     await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
     probeManager.removePod(uid);
@@ -219,7 +221,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     if (running.length > 0) {
       throw new Error(`detected running containers after a successful KillPod, CRI violation: ${running.join(', ')}`);
     }
-    await this.#updateStatus(pod, stopped, { podIsTerminal: true, signal });
+    await this.#updateStatus(pod, stopped, { ...options, podIsTerminal: true });
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
@@ -227,14 +229,14 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     await this.#killPod(pod, podStatusFromRuntime(pod, runningPod, this.#runtime), 1, signal);
   }
 
-  async syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, { signal }: CallOptions): Promise<void> {
+  async syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, options: SyncPodOptions): Promise<void> {
     const { statusManager } = this.#options;
-    await this.#updateStatus(pod, runtimeStatus, { podIsTerminal: true, signal });
+    const { signal } = options;
+    await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: true });
     await this.#volumes('waitForUnmount', pod, signal);
     await this.#runtime.releasePod?.(pod, { signal });
     statusManager.terminatePod(pod);
     this.#actuatedResources?.remove(pod.metadata.uid);
-    this.#resourceFailures.forget(pod.metadata.uid);
   }
 
   /** Removes stored data of all pods except these. Call it only when all pod sources are ready. Source: kubelet `HandlePodCleanups`. */
@@ -264,25 +266,31 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   async #updateStatus(
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
-    { podIsTerminal, podStatusFn, signal }: UpdateStatusOptions,
+    { podIsTerminal, podStatusFn, ...options }: UpdateStatusOptions,
   ): Promise<PodStatusInput> {
-    const resources = await this.#resourcesOf(pod, signal);
-    const generated = this.#generateStatus(pod, runtimeStatus, { podIsTerminal, resources });
+    const resources = await this.#resourcesOf(pod, options);
+    const { startFailures } = options.syncStatus;
+    const generated = this.#generateStatus(pod, runtimeStatus, { podIsTerminal, resources, startFailures });
     const status = podStatusFn === undefined ? generated : podStatusFn(generated);
     this.#options.statusManager.setPodStatus(pod, status);
     return status;
   }
 
   /** What the cgroup of a running pod has; nothing if it cannot be read, as in the kubelet. */
-  async #resourcesOf(pod: ValidPod, signal: AbortSignal | undefined): Promise<ResourceRequirementsInput | undefined> {
+  async #resourcesOf(
+    pod: ValidPod,
+    { signal, syncStatus }: SyncPodOptions,
+  ): Promise<ResourceRequirementsInput | undefined> {
     if (this.#runtime.podResources === undefined || pod.status?.phase !== 'Running') return undefined;
     try {
       const resources = await this.#runtime.podResources(pod, { signal });
-      this.#resourceFailures.succeeded(pod.metadata.uid);
+      syncStatus.resourceFailures?.succeeded(podFieldsOf(pod));
       return resources;
     } catch (error) {
-      signal?.throwIfAborted();
-      this.#resourceFailures.failed(pod, error);
+      signal.throwIfAborted();
+      const { clock, logger } = this.#options;
+      syncStatus.resourceFailures ??= new FailureLog({ clock, logger, what: resourceMessages });
+      syncStatus.resourceFailures.failed(error, podFieldsOf(pod));
       return {};
     }
   }
@@ -290,7 +298,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   #generateStatus(
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
-    { podIsTerminal, resources }: { readonly podIsTerminal: boolean } & Pick<PodObservation, 'resources'>,
+    {
+      podIsTerminal,
+      resources,
+      startFailures,
+    }: { readonly podIsTerminal: boolean } & Pick<PodObservation, 'resources' | 'startFailures'>,
   ): PodStatusInput {
     const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
     const uid = pod.metadata.uid;
@@ -303,7 +315,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       previous,
       // Divergence: in the kubelet a container in CrashLoopBackOff keeps waiting when its pod is evicted,
       // so terminatePod reports it as lost, although its exit code is known.
-      startFailures: podIsTerminal ? undefined : this.#reasonCache.ofPod(uid),
+      startFailures: podIsTerminal ? undefined : startFailures,
       probeResults: probeManager.results,
       resizeConditions: statusManager.determinePodResizeStatus(uid, podIsTerminal),
       // Divergence: in the kubelet, a pod that has Succeeded can still exceed its deadline until it is cleaned up.
@@ -368,11 +380,5 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const message = `error killing pod: ${error.message}`;
     this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
     throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });
-  }
-
-  #updateReasons(podUID: string, results: readonly SyncActionResult[]): void {
-    for (const { action, target, failure } of results) {
-      if (action === 'StartContainer') this.#reasonCache.update(podUID, target, failure);
-    }
   }
 }

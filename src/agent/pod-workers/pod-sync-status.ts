@@ -1,5 +1,6 @@
 import type { FailureLog } from '../../shared/failure-log.ts';
 import type { Pod } from '../../kube/types.ts';
+import type { StartFailure } from '../status/container-statuses.ts';
 import type { PodStatusFn, PodUpdate } from './pod-update.ts';
 
 /** Source: kubelet `PodWorkerState`. */
@@ -34,7 +35,10 @@ export type PodLifecycle =
       isFinished: boolean;
     };
 
-/** The state of one pod's worker. Source: kubelet `podSyncStatus`. */
+/**
+ * Everything that the agent remembers of a pod as long as the pod has a worker. `PodWorkers` holds it, and drops all of
+ * it at once. Source: kubelet `podSyncStatus`.
+ */
 export interface PodSyncStatus {
   readonly uid: string;
   readonly fullName: string;
@@ -64,6 +68,12 @@ export interface PodSyncStatus {
   syncStartedMs: number | undefined;
   /** Consecutive sync failures: the last error, and the time of the first; undefined if the last sync succeeded. */
   failures: FailureLog | undefined;
+  /** When the pod must be synced again, on the monotonic clock; undefined if only an update syncs it. Source: kubelet `WorkQueue`. */
+  nextSyncMs: number | undefined;
+  /** Why containers could not be started, by name. Source: kubelet `ReasonCache`. */
+  readonly startFailures: Map<string, StartFailure>;
+  /** Consecutive failures to read the resources of the pod's cgroup; undefined if there was none. */
+  resourceFailures: FailureLog | undefined;
 }
 
 export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLifecycle): PodSyncStatus {
@@ -84,6 +94,9 @@ export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLi
     abortController: undefined,
     syncStartedMs: undefined,
     failures: undefined,
+    nextSyncMs: undefined,
+    startFailures: new Map(),
+    resourceFailures: undefined,
   };
 }
 

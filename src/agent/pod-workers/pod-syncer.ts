@@ -1,6 +1,7 @@
 import type { ValidPod } from '../../kube/types.ts';
 import type { CallOptions, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import type { PodSyncStatus } from './pod-sync-status.ts';
 import type { PodStatusFn, SyncPodType } from './pod-update.ts';
 
 /** The result of a pod's sync. */
@@ -9,6 +10,13 @@ export interface SyncPodResult {
   readonly isTerminal: boolean;
   /** True when something was done in the runtime, so that its status is out of date. */
   readonly hasChanged: boolean;
+}
+
+/** Options of each call for a pod that has a spec. */
+export interface SyncPodOptions {
+  readonly signal: AbortSignal;
+  /** The worker's record of the pod, of which the syncer keeps a part. */
+  readonly syncStatus: Pick<PodSyncStatus, 'startFailures' | 'resourceFailures'>;
 }
 
 /**
@@ -22,7 +30,7 @@ export interface PodLifecycleSyncer {
     pod: ValidPod,
     mirrorPod: ValidPod | undefined,
     runtimeStatus: RuntimePodStatus,
-    options: CallOptions,
+    options: SyncPodOptions,
   ): Promise<SyncPodResult>;
   /** Resolves when no container of the pod is running. `gracePeriodSeconds` undefined means the pod's own. */
   syncTerminatingPod(
@@ -30,12 +38,12 @@ export interface PodLifecycleSyncer {
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
     podStatusFn: PodStatusFn | undefined,
-    options: CallOptions,
+    options: SyncPodOptions,
   ): Promise<void>;
   /** Like `syncTerminatingPod`, for a pod that only the runtime knows. */
   syncTerminatingRuntimePod(runningPod: RuntimePod, options: CallOptions): Promise<void>;
   /** Resolves when the pod's resources have been cleaned up. */
-  syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, options: CallOptions): Promise<void>;
+  syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, options: SyncPodOptions): Promise<void>;
 }
 
 /** The runtime statuses of pods, which are numbered by observation. Source: kubelet `kubecontainer.ROCache`. */

@@ -8,13 +8,12 @@ import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
 import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
 import type { PodWorkersConnections, PodWorkersOptions } from './pod-workers-options.ts';
-import type { StaticPodStarts } from './static-pod-starts.ts';
+import { allowStaticPodStart } from './static-pod-starts.ts';
 import { failureReasons } from './sync-result.ts';
 
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
   readonly connections: () => PodWorkersConnections;
   readonly statuses: ReadonlyMap<string, PodSyncStatus>;
-  readonly staticPods: StaticPodStarts;
   /** Called when the worker has ended and the pod must be forgotten. */
   readonly onForget: (status: PodSyncStatus) => void;
 }
@@ -107,7 +106,7 @@ export class PodWorkerLoop {
         this.#finish(status, false);
         return undefined;
       }
-      if (!this.#options.staticPods.allow(status.fullName, status.uid, (uid) => this.#isWaiting(uid))) {
+      if (!allowStaticPodStart(status, this.#options.statuses.values())) {
         status.isWorking = false;
         this.#enqueue(status, { isPhaseTransition: false, error: 'another static pod with the same name is running' });
         return undefined;
@@ -117,10 +116,6 @@ export class PodWorkerLoop {
     if (isKnown) status.hasStarted = true;
     mergeLastUpdate(status, update);
     return update;
-  }
-
-  #isWaiting(uid: string): boolean {
-    return this.#options.statuses.get(uid)?.lifecycle.state === 'syncing';
   }
 
   /**
@@ -143,25 +138,24 @@ export class PodWorkerLoop {
     signal.throwIfAborted();
     // Read after the await, because a resize may have been allocated in the meantime.
     const pod = allocationManager?.updatePodFromAllocation(update.pod!).pod ?? update.pod!;
+    const options = { signal, syncStatus: status };
     let isTerminal = false;
     let hasChanged = false;
     try {
       switch (lifecycle.state) {
         case 'syncing':
-          ({ isTerminal, hasChanged } = await podSyncer.syncPod(updateType, pod, mirrorPod, runtimeStatus, {
-            signal,
-          }));
+          ({ isTerminal, hasChanged } = await podSyncer.syncPod(updateType, pod, mirrorPod, runtimeStatus, options));
           break;
         case 'terminating': {
           lifecycle.isStarted = true;
           const { podStatusFn } = lifecycle;
           const gracePeriodSeconds = lifecycle.gracePeriodSeconds || undefined;
-          await podSyncer.syncTerminatingPod(pod, runtimeStatus, gracePeriodSeconds, podStatusFn, { signal });
+          await podSyncer.syncTerminatingPod(pod, runtimeStatus, gracePeriodSeconds, podStatusFn, options);
           hasChanged = true;
           break;
         }
         case 'terminated':
-          await podSyncer.syncTerminatedPod(pod, runtimeStatus, { signal });
+          await podSyncer.syncTerminatedPod(pod, runtimeStatus, options);
           break;
       }
     } finally {
@@ -218,14 +212,13 @@ export class PodWorkerLoop {
     status.lifecycle = { state: 'terminated', sinceMs, isStarted, isFinished: true };
     status.isWorking = false;
     status.pendingUpdate = undefined;
-    this.#options.staticPods.end(status.fullName, status.uid);
-    this.#options.workQueue.forget(status.uid);
+    status.nextSyncMs = undefined;
   }
 
   /** Source: kubelet `completeWork`. */
   #enqueue(status: PodSyncStatus, outcome: SyncOutcome): void {
-    const { clock, workQueue, random } = this.#options;
-    workQueue.enqueue(status.uid, nextSyncDelayMs(outcome, clock.now(), random));
+    const { clock, random } = this.#options;
+    status.nextSyncMs = clock.monotonicMs() + nextSyncDelayMs(outcome, clock.now(), random);
   }
 
   #onFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {

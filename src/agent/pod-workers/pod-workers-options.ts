@@ -5,7 +5,6 @@ import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
 import type { PodCache, PodLifecycleSyncer } from './pod-syncer.ts';
-import type { WorkQueue } from './work-queue.ts';
 
 /** Dependencies that themselves need the workers: see `PodWorkers.connect`. */
 export interface PodWorkersConnections {
@@ -19,8 +18,6 @@ export interface PodWorkersOptions {
   readonly podCache: PodCache;
   /** Called when a pod has changed in the runtime, so that it is observed soon. */
   readonly requestRelist: (podUID: string) => void;
-  /** The workers enqueue when each pod must be synced again: call `updatePod` for pods that are due. */
-  readonly workQueue: WorkQueue;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;

@@ -20,7 +20,7 @@ import {
   type PodWorkerSync,
 } from './pod-workers-options.ts';
 import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
-import { StaticPodStarts } from './static-pod-starts.ts';
+import { isStartedStaticPod } from './static-pod-starts.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /**
@@ -40,7 +40,6 @@ export class PodWorkers implements PodDeletionSafety {
   readonly #options: PodWorkersOptions;
   readonly #loop: PodWorkerLoop;
   readonly #statuses = new Map<string, PodSyncStatus>();
-  readonly #staticPods = new StaticPodStarts();
   #connections: PodWorkersConnections | undefined;
   #arePodsSynced = false;
 
@@ -50,7 +49,6 @@ export class PodWorkers implements PodDeletionSafety {
       ...options,
       connections: () => this.#connected(),
       statuses: this.#statuses,
-      staticPods: this.#staticPods,
       onForget: ({ uid }) => this.#statuses.delete(uid),
     });
   }
@@ -124,7 +122,6 @@ export class PodWorkers implements PodDeletionSafety {
         break;
     }
 
-    if (known === undefined && isStaticPod(pod)) this.#staticPods.wait(status.fullName, uid);
     const runningOnly = knownPod === undefined ? runningPod : undefined;
     this.#loop.notify(status, { updateType, pod: knownPod, mirrorPod, runningPod: runningOnly });
     if (becameTerminating || isShortened) status.abortController?.abort();
@@ -153,6 +150,14 @@ export class PodWorkers implements PodDeletionSafety {
       });
     }
     return workers;
+  }
+
+  /** Returns the UIDs of the pods that must be synced now, each once: call `updatePod` for them. Source: kubelet `GetWork`. */
+  getWork(): string[] {
+    const nowMs = this.#options.clock.monotonicMs();
+    const due = [...this.#statuses.values()].filter(({ nextSyncMs = Infinity }) => nextSyncMs <= nowMs);
+    for (const status of due) status.nextSyncMs = undefined;
+    return due.map(({ uid }) => uid);
   }
 
   /** All containers of the pod have stopped and its worker has ended. kubelet: `IsPodKnownTerminated`. */
@@ -223,8 +228,10 @@ export class PodWorkers implements PodDeletionSafety {
 
   /** True while the static pod of this name is being terminated; its mirror pod must wait. */
   isPodForMirrorPodTerminatingByFullName(fullName: string): boolean {
-    const uid = this.#staticPods.started.get(fullName);
-    return uid !== undefined && this.#statuses.get(uid)?.lifecycle.state === 'terminating';
+    return [...this.#statuses.values()].some(
+      (status) =>
+        status.fullName === fullName && isStartedStaticPod(status) && status.lifecycle.state === 'terminating',
+    );
   }
 
   /**
@@ -238,12 +245,6 @@ export class PodWorkers implements PodDeletionSafety {
   /** A snapshot with one entry for each pod. */
   inspect(): PodWorkerInspection[] {
     return [...this.#statuses.values()].map(inspectPodWorker);
-  }
-
-  /** The UIDs of running and waiting static pods, by full name. */
-  inspectStaticPods(): Pick<StaticPodStarts, 'started' | 'waiting'> {
-    const { started, waiting } = this.#staticPods;
-    return { started: new Map(started), waiting: new Map(waiting) };
   }
 
   #connected(): PodWorkersConnections {
@@ -292,7 +293,6 @@ export class PodWorkers implements PodDeletionSafety {
       }
     }
     this.#statuses.delete(status.uid);
-    this.#options.workQueue.forget(status.uid);
     return true;
   }
 

@@ -1,49 +1,26 @@
+import { isStaticPod } from '../../kube/static-pods.ts';
+import type { PodSyncStatus } from './pod-sync-status.ts';
+
 /**
- * Decides which static pod runs under a full name: one at a time, in the order in which they were
- * enqueued. Source: kubelet `allowStaticPodStart`.
+ * True when a static pod that is to be synced may start, or has started: under a full name, one runs at a time, in the
+ * order in which they became known. Those that have ended before they could start are skipped.
+ * Source: kubelet `allowStaticPodStart`.
  */
-export class StaticPodStarts {
-  readonly #started = new Map<string, string>();
-  readonly #waiting = new Map<string, readonly string[]>();
+export function allowStaticPodStart(status: PodSyncStatus, statuses: Iterable<PodSyncStatus>): boolean {
+  const rivals = [...statuses].filter((each) => each.fullName === status.fullName && isStatic(each));
+  return (rivals.find(isStartedStaticPod) ?? rivals.find(isSyncing)) === status;
+}
 
-  /** The UIDs of started pods, by full name. */
-  get started(): ReadonlyMap<string, string> {
-    return this.#started;
-  }
+/** True from its first sync until all of its resources have been cleaned up. Source: kubelet `startedStaticPodsByFullname`. */
+export function isStartedStaticPod(status: PodSyncStatus): boolean {
+  const { hasStarted, lifecycle } = status;
+  return hasStarted && !(lifecycle.state === 'terminated' && lifecycle.isFinished) && isStatic(status);
+}
 
-  /** The UIDs of waiting pods in order, by full name. */
-  get waiting(): ReadonlyMap<string, readonly string[]> {
-    return this.#waiting;
-  }
+function isStatic({ activeUpdate, pendingUpdate }: PodSyncStatus): boolean {
+  return isStaticPod(activeUpdate?.pod ?? pendingUpdate?.pod ?? {});
+}
 
-  /** Enqueues a pod that waits for the name. */
-  wait(fullName: string, uid: string): void {
-    this.#waiting.set(fullName, [...(this.#waiting.get(fullName) ?? []), uid]);
-  }
-
-  /**
-   * True when the pod may start, or has started. Pods for which `isWaiting` is false are skipped,
-   * because they have ended before they could start.
-   */
-  allow(fullName: string, uid: string, isWaiting: (uid: string) => boolean): boolean {
-    const startedUID = this.#started.get(fullName);
-    if (startedUID !== undefined) return startedUID === uid;
-
-    const waiting = this.#waiting.get(fullName) ?? [];
-    const first = waiting.findIndex(isWaiting);
-    if (first >= 0 && waiting[first] !== uid) {
-      this.#waiting.set(fullName, waiting.slice(first));
-      return false;
-    }
-    const rest = first < 0 ? waiting : waiting.slice(first + 1);
-    if (rest.length > 0) this.#waiting.set(fullName, rest);
-    else this.#waiting.delete(fullName);
-    this.#started.set(fullName, uid);
-    return true;
-  }
-
-  /** Call it when the pod has ended, so that the next one may start. Does nothing for a pod that has not started. */
-  end(fullName: string, uid: string): void {
-    if (this.#started.get(fullName) === uid) this.#started.delete(fullName);
-  }
+function isSyncing({ lifecycle }: PodSyncStatus): boolean {
+  return lifecycle.state === 'syncing';
 }

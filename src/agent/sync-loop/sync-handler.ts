@@ -12,7 +12,6 @@ import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { SyncPodType } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { WorkQueue } from '../pod-workers/work-queue.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import { probeTypes } from '../prober/probe-types.ts';
 import type { PodDispatcher } from './pod-dispatcher.ts';
@@ -33,8 +32,6 @@ export interface SyncHandlerOptions {
   readonly dispatcher: PodDispatcher;
   /** The pods that use resources of the node. Source: kubelet `GetActivePods`. */
   readonly getActivePods: () => readonly ValidPod[];
-  /** When each pod must be synced again; filled by the pod workers. */
-  readonly workQueue: WorkQueue;
   /** True for a pod that must be synced now for another reason, such as its deadline. */
   readonly shouldSync: (pod: ValidPod) => boolean;
   /** Decides which pods are admitted, and keeps their resources. */
@@ -147,8 +144,8 @@ export class SyncHandler {
 
   /** The pods whose next sync is due. Source: kubelet `getPodsToSync`. */
   getPodsToSync(): ValidPod[] {
-    const { podManager, workQueue, shouldSync } = this.#options;
-    const due = new Set(workQueue.getWork());
+    const { podManager, podWorkers, shouldSync } = this.#options;
+    const due = new Set(podWorkers.getWork());
     return podManager.getPods().filter((pod) => due.has(pod.metadata.uid) || shouldSync(pod));
   }
 

@@ -13,7 +13,7 @@ async function delayMsOf(error: Error | undefined, random: PodWorkersOptions['ra
   t.workers.updatePod({ updateType: 'create', pod: newNamedPod('1', 'ns', 'pod') });
   await drainAllWorkers(t);
   let delayMs = 0;
-  while (t.workQueue.getWork().length === 0) {
+  while (t.workers.getWork().length === 0) {
     t.clock.advance(250);
     delayMs += 250;
   }
@@ -52,7 +52,7 @@ describe('TestCompleteWork_Enqueue', () => {
     // No time has passed, and it is done.
     expect(t.workers.shouldPodBeFinished('1')).toBe(true);
     t.clock.advance(3_600_000);
-    expect(t.workQueue.getWork()).toEqual([]);
+    expect(t.workers.getWork()).toEqual([]);
   });
 });
 

@@ -281,6 +281,32 @@ describe('images', () => {
     );
   });
 
+  it('TestReasonCache: each container shows why its own last start failed, until one succeeds', async () => {
+    agent.runtime.fail({ method: 'pullImage', image: 'app:1' }, 'no route', 2);
+    agent.runtime.fail({ method: 'pullImage', image: 'other:1' }, 'no such image', Number.POSITIVE_INFINITY);
+    const pod = podOf({ containers: [app, { name: 'other', image: 'other:1' }] });
+    await agent.create(pod);
+    await agent.create({
+      ...pod,
+      metadata: { ...pod.metadata, uid: 'uid-2', name: 'fine' },
+      spec: { containers: [{ ...app, image: 'fine:1' }] },
+    });
+    const states = (name: string) => agent.status(name)?.containerStatuses?.map(({ state }) => state);
+    await agent.advance(12_000);
+    const [first, second] = states('web')!;
+    expect([first?.waiting?.message, second?.waiting?.message]).toEqual([
+      expect.stringContaining('no route'),
+      expect.stringContaining('no such image'),
+    ]);
+    expect(states('fine')).toMatchObject([{ running: {} }]);
+    await agent.advance(40_000);
+    expect(states('web')).toMatchObject([{ running: {} }, { waiting: { reason: 'ImagePullBackOff' } }]);
+    // Nothing is left of the failure when the container has ended and waits for its next start.
+    agent.runtime.exit(agent.runtime.container('uid-1', 'app')!.id);
+    await agent.advance(1000);
+    expect(JSON.stringify(states('web')![0])).not.toContain('no route');
+  });
+
   it.each([
     ['Never', false, []],
     ['Never', true, ['imageRef']],
@@ -1161,11 +1187,11 @@ describe('resize', () => {
     await agent.advance(120_000);
     expect(logged().map(({ message }) => message)).toEqual([
       'Failed to read the resources of a pod',
-      'The resources of pods can be read again',
+      'The resources of the pod can be read again',
     ]);
   });
 
-  it('resources of one pod that cannot be read are logged as readable again only when those of all pods are', async () => {
+  it('resources of a pod that cannot be read are logged as readable again when they are, and not when the pod has ended', async () => {
     const logger = recordingLogger();
     const unreadable = new Set(['uid-1', 'uid-3']);
     const podResources = async ({ metadata: { uid } }: ValidPod) => {
@@ -1180,16 +1206,18 @@ describe('resize', () => {
     const logged = () =>
       logger.warnings
         .filter(({ message }) => message.includes('resources of'))
-        .map(({ message, fields }) => [message, (fields as { reason?: string }).reason]);
+        .map(({ message, fields: { podUID, reason } }) => [podUID, message, reason]);
     await agent.advance(300_000);
-    const failures = ['uid-1', 'uid-3'].map((uid) => ['Failed to read the resources of a pod', `no cgroup of ${uid}`]);
+    const failures = ['uid-1', 'uid-3'].map((uid) => [
+      ...[uid, 'Failed to read the resources of a pod', `no cgroup of ${uid}`],
+    ]);
     expect(new Set(logged())).toEqual(new Set(failures));
     await agent.forceDelete('uid-3');
     await agent.advance(120_000);
     expect(logged()).toHaveLength(2);
     unreadable.clear();
     await agent.advance(120_000);
-    expect(logged().slice(2)).toEqual([['The resources of pods can be read again', undefined]]);
+    expect(logged().slice(2)).toEqual([['uid-1', 'The resources of the pod can be read again', undefined]]);
   });
 
   it('the pod-level resources of a pod are shown in its status, also by a runtime that cannot resize them', async () => {

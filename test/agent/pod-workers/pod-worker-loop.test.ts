@@ -90,7 +90,7 @@ describe('a worker', () => {
     await update('kill', podOf('1'));
     expect(inspect('1')).toMatchObject({ isFinished: true, isWorking: false, hasPendingUpdate: false });
     t.clock.advance(day);
-    expect(t.workQueue.getWork()).toEqual([]);
+    expect(t.workers.getWork()).toEqual([]);
   });
 
   it('has been terminated since its containers stopped, not since its resources were cleaned up', async () => {
@@ -169,7 +169,7 @@ describe('a static pod that waits for another one of its name', () => {
     await update('update', staticPodOf('2'));
     expect(inspect('2')).toMatchObject({ isWorking: false, hasStarted: false, hasPendingUpdate: true });
     t.clock.advance(10_000);
-    expect(t.workQueue.getWork()).toEqual(['2']);
+    expect(t.workers.getWork()).toEqual(['2']);
   });
 
   it('is finished without a start when it is killed', async () => {
@@ -179,7 +179,7 @@ describe('a static pod that waits for another one of its name', () => {
     expect(inspect('2')).toMatchObject({ isFinished: true, isWorking: false, hasPendingUpdate: false });
     expect(t.workers.shouldPodContainersBeTerminating('2')).toBe(false);
     t.clock.advance(day);
-    expect(t.workQueue.getWork()).toEqual(['1']);
+    expect(t.workers.getWork()).toEqual(['1']);
   });
 
   it('starts when those before it have been forgotten', async () => {
@@ -253,7 +253,7 @@ describe('a failed sync', () => {
     await update('kill', podOf('1'));
     expect(inspect('1')).toMatchObject({ state: 'terminating', failureReason: 'rejected without a reason' });
     t.clock.advance(10_000);
-    expect(t.workQueue.getWork()).toEqual(['1']);
+    expect(t.workers.getWork()).toEqual(['1']);
   });
 
   it('of a sync that a kill aborted is no failure, and records no Event', async () => {

@@ -4,7 +4,6 @@ import type { PodEvent, RuntimePod } from 'kubelet-status-manager/agent';
 import type { KillPodOptions, SyncPodType } from '../../../src/agent/pod-workers/pod-update.ts';
 import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
 import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
-import { WorkQueue } from '../../../src/agent/pod-workers/work-queue.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import {
   createPodWorkers,
@@ -227,27 +226,27 @@ describe('TestStaticPodExclusion', () => {
     await update('update', staticPodOf('3-static'));
     await update('update', staticPodOf('4-static'));
     expect([callsOf('3-static'), callsOf('4-static')]).toEqual([[], []]);
-    expectStaticPods({ pod1_test1: '2-static' }, { pod1_test1: ['3-static', '4-static'] });
+    expectStaticPods(['2-static'], ['3-static', '4-static']);
     // Those that wait are tried again, as those that run are.
     t.clock.advance(60_000);
-    expect(t.workQueue.getWork().sort()).toEqual(['1-normal', '2-static', '3-static', '4-static']);
+    expect(t.workers.getWork().sort()).toEqual(['1-normal', '2-static', '3-static', '4-static']);
 
     await update('update', staticPodOf('3-static'));
-    expectStaticPods({ pod1_test1: '2-static' }, { pod1_test1: ['3-static', '4-static'] });
+    expectStaticPods(['2-static'], ['3-static', '4-static']);
 
     // One that waits is removed: it never ran, so that nothing has to be terminated.
     await update('kill', staticPodOf('3-static'));
     expect(inspect('3-static')).toMatchObject({ state: 'terminated', isFinished: true });
     expect(callsOf('3-static')).toEqual([]);
-    expectStaticPods({ pod1_test1: '2-static' }, { pod1_test1: ['3-static', '4-static'] });
+    expectStaticPods(['2-static'], ['4-static']);
 
     await update('kill', staticPodOf('2-static'));
     expect(callsOf('2-static')).toEqual(['update', 'terminating', 'terminated']);
-    expectStaticPods({}, { pod1_test1: ['3-static', '4-static'] });
+    expectStaticPods([], ['4-static']);
 
     await update('sync', staticPodOf('4-static'));
     expect(callsOf('4-static')).toEqual(['sync']);
-    expectStaticPods({ pod1_test1: '4-static' }, {});
+    expectStaticPods(['4-static'], []);
 
     const uids = ['1-normal', '2-static', '3-static', '4-static'];
     expect(syncKnown(uids)).toEqual({
@@ -279,7 +278,7 @@ describe('TestStaticPodExclusion', () => {
     await update('create', staticPodOf('6-static'));
     await update('sync', staticPodOf('8-static'));
     expect(inspect('6-static')).toMatchObject({ isRestartRequested: true });
-    expectStaticPods({}, { pod1_test1: ['7-static', '8-static', '9-static'] });
+    expectStaticPods([], ['7-static', '8-static', '9-static']);
     expect(['7-static', '8-static', '9-static'].flatMap(callsOf)).toEqual([]);
 
     await update('kill', staticPodOf('7-static'));
@@ -741,24 +740,27 @@ describe('failures', () => {
     expect(callsOf('1')).toEqual([]);
     expect(events).toMatchObject([{ reason: 'FailedSync', message: 'error determining status: runtime is down' }]);
     t.clock.advance(9_999);
-    expect(t.workQueue.getWork()).toEqual([]);
+    expect(t.workers.getWork()).toEqual([]);
     t.clock.advance(1);
-    expect(t.workQueue.getWork()).toEqual(['1']);
+    expect(t.workers.getWork()).toEqual(['1']);
   });
 });
 
-describe('WorkQueue', () => {
-  it('returns each pod once, when it is due; a new entry replaces the previous one', () => {
-    const queue = new WorkQueue(t.clock);
-    queue.enqueue('a', 10);
-    queue.enqueue('b', 0);
-    queue.enqueue('a', 20);
-    expect(queue.getWork()).toEqual(['b']);
-    t.clock.advance(10);
-    expect(queue.getWork()).toEqual([]);
-    t.clock.advance(10);
-    expect(queue.getWork()).toEqual(['a']);
-    expect(queue.getWork()).toEqual([]);
+describe('getWork', () => {
+  it('returns each pod once, when it is due, and not while it only was to be due before its last sync', async () => {
+    t.syncer.failures.set('a', [new Error('due after 10 s')]);
+    await update('create', podOf('a'));
+    await update('create', podOf('b'));
+    t.clock.advance(5000);
+    await update('sync', podOf('a'));
+    t.clock.advance(54_999);
+    expect(t.workers.getWork()).toEqual([]);
+    t.clock.advance(1);
+    expect(t.workers.getWork()).toEqual(['b']);
+    t.clock.advance(5000);
+    expect(t.workers.getWork()).toEqual(['a']);
+    t.clock.advance(3_600_000);
+    expect(t.workers.getWork()).toEqual([]);
   });
 });
 
@@ -772,10 +774,10 @@ function syncKnown(uids: readonly string[]): Record<string, string> {
   );
 }
 
-function expectStaticPods(started: Record<string, string>, waiting: Record<string, string[]>): void {
-  const pods = t.workers.inspectStaticPods();
-  expect({ started: Object.fromEntries(pods.started), waiting: Object.fromEntries(pods.waiting) }).toEqual({
-    started,
-    waiting,
-  });
+/** The static pods that have started, and those that wait for their turn. */
+function expectStaticPods(started: readonly string[], waiting: readonly string[]): void {
+  const pods = t.workers.inspect().filter(({ uid, isFinished }) => uid.endsWith('-static') && !isFinished);
+  const uidsOf = (hasStarted: boolean): string[] =>
+    pods.filter((pod) => pod.hasStarted === hasStarted).map(({ uid }) => uid);
+  expect({ started: uidsOf(true), waiting: uidsOf(false) }).toEqual({ started, waiting });
 }

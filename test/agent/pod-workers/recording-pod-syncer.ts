@@ -3,7 +3,6 @@ import type { PodLifecycleSyncer, SyncPodResult } from '../../../src/agent/pod-w
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import type { RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
-import { WorkQueue } from '../../../src/agent/pod-workers/work-queue.ts';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 
 /** A call of a `RecordingPodSyncer`. Source: upstream's `syncPodRecord`. */
@@ -82,7 +81,6 @@ export interface TestWorkers {
   readonly workers: PodWorkers;
   readonly syncer: RecordingPodSyncer;
   readonly clock: FakeClock;
-  readonly workQueue: WorkQueue;
   /** What the runtime is known to show of pods when they are seen first. */
   readonly cached: Map<string, RuntimePodStatus>;
 }
@@ -93,7 +91,6 @@ export function createPodWorkers(
 ): TestWorkers {
   const clock = new FakeClock();
   const syncer = new RecordingPodSyncer();
-  const workQueue = new WorkQueue(clock);
   const cached = new Map<string, RuntimePodStatus>();
   const workers = new PodWorkers({
     podCache: {
@@ -101,7 +98,6 @@ export function createPodWorkers(
       lastObservation: () => 0,
       getNewerThan: () => Promise.resolve(emptyStatus),
     },
-    workQueue,
     clock,
     logger: silentLogger,
     eventRecorder: { event: () => {} },
@@ -110,7 +106,7 @@ export function createPodWorkers(
     ...options,
   });
   if (isConnected) workers.connect({ podSyncer: syncer });
-  return { workers, syncer, clock, workQueue, cached };
+  return { workers, syncer, clock, cached };
 }
 
 /** Lets the workers do what they can. */

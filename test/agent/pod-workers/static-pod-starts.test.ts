@@ -1,59 +1,70 @@
 import { describe, expect, it } from 'vitest';
-import { StaticPodStarts } from '../../../src/agent/pod-workers/static-pod-starts.ts';
+import {
+  newPodSyncStatus,
+  type PodLifecycle,
+  type PodSyncStatus,
+} from '../../../src/agent/pod-workers/pod-sync-status.ts';
+import { allowStaticPodStart } from '../../../src/agent/pod-workers/static-pod-starts.ts';
+import { newNamedPod } from './recording-pod-syncer.ts';
 
-interface Case {
-  readonly started?: string;
-  readonly waiting?: readonly string[];
-  /** Those that have not ended. */
-  readonly alive?: readonly string[];
-  readonly allowed: boolean;
-  readonly nowStarted?: string;
-  readonly nowWaiting?: readonly string[];
+const ended: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: false, isFinished: true };
+const cleanedUp: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: true, isFinished: false };
+
+/** Of a pod that waits, unless `status` says otherwise. */
+function statusOf(uid: string, status: Partial<PodSyncStatus> = {}, fullName = 'foo', isStatic = true): PodSyncStatus {
+  const pod = newNamedPod(uid, 'ns', 'foo', isStatic);
+  const pendingUpdate = { updateType: 'create', pod, mirrorPod: undefined, runningPod: undefined } as const;
+  return { ...newPodSyncStatus(uid, fullName, { state: 'syncing' }), pendingUpdate, ...status };
 }
 
 describe('Test_allowPodStart', () => {
-  it.each<[string, Case]>([
-    [
-      'static pod when there are no started static pods with the same full name',
-      { allowed: true, nowStarted: 'uid-0' },
-    ],
+  it.each<[string, boolean, readonly PodSyncStatus[]]>([
+    ['static pod when there are no started static pods with the same full name', true, [statusOf('uid-0')]],
     [
       'static pod when there is a started static pod with the same full name',
-      { started: 'uid-1', allowed: false, nowStarted: 'uid-1' },
+      false,
+      [statusOf('uid-0'), statusOf('uid-1', { hasStarted: true })],
     ],
-    ['static pod if the static pod has already started', { started: 'uid-0', allowed: true, nowStarted: 'uid-0' }],
     [
-      'static pod if the static pod is the first pod waiting to start',
-      { waiting: ['uid-0'], allowed: true, nowStarted: 'uid-0' },
+      'static pod when a static pod with the same full name has ended, and its resources are being cleaned up',
+      false,
+      [statusOf('uid-0'), statusOf('uid-1', { hasStarted: true, lifecycle: cleanedUp })],
     ],
+    [
+      'static pod if the static pod has already started',
+      true,
+      [statusOf('uid-1'), statusOf('uid-0', { hasStarted: true })],
+    ],
+    ['static pod if the static pod is the first pod waiting to start', true, [statusOf('uid-0'), statusOf('uid-1')]],
     [
       'static pod if the static pod is not the first pod waiting to start',
-      { waiting: ['uid-1', 'uid-0'], allowed: false, nowWaiting: ['uid-1', 'uid-0'] },
+      false,
+      [statusOf('uid-1'), statusOf('uid-0')],
     ],
     [
       'static pod if the static pod is the first valid pod waiting to start / clean up until picking the first valid pod',
-      {
-        waiting: ['uid-2', 'uid-2', 'uid-3', 'uid-0', 'uid-1'],
-        ...{ alive: ['uid-0', 'uid-1'], allowed: true, nowStarted: 'uid-0', nowWaiting: ['uid-1'] },
-      },
+      true,
+      [
+        statusOf('uid-2', { lifecycle: ended }),
+        statusOf('uid-3', { lifecycle: ended, hasStarted: true }),
+        ...[statusOf('uid-0'), statusOf('uid-1')],
+      ],
     ],
     [
-      'those that have ended are forgotten, also when it is not the turn of the pod that asks',
-      {
-        waiting: ['uid-2', 'uid-1', 'uid-0'],
-        alive: ['uid-0', 'uid-1'],
-        allowed: false,
-        nowWaiting: ['uid-1', 'uid-0'],
-      },
+      'pods with another full name, and pods that are not static, do not count',
+      true,
+      [
+        statusOf('uid-1', { hasStarted: true }, 'bar'),
+        statusOf('uid-2', { hasStarted: true }, 'foo', false),
+        statusOf('uid-0'),
+      ],
     ],
-  ])('%s', (_, { started, waiting = [], alive = ['uid-0', 'uid-1'], allowed, nowStarted, nowWaiting }) => {
-    const starts = new StaticPodStarts();
-    starts.allow('bar', 'other', () => true);
-    if (started !== undefined) starts.allow('foo', started, () => true);
-    for (const uid of waiting) starts.wait('foo', uid);
-    expect(starts.allow('foo', 'uid-0', (uid) => alive.includes(uid))).toBe(allowed);
-    expect(starts.started.get('foo')).toBe(nowStarted);
-    expect(starts.waiting.get('foo')).toEqual(nowWaiting);
-    expect(starts.started.get('bar')).toBe('other');
+  ])('%s', (_, allowed, statuses) => {
+    expect(
+      allowStaticPodStart(
+        statuses.find(({ uid }) => uid === 'uid-0')!,
+        statuses,
+      ),
+    ).toBe(allowed);
   });
 });

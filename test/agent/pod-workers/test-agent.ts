@@ -12,7 +12,6 @@ import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import type { ProbeResults } from '../../../src/agent/prober/probe-results.ts';
 import type { SyncPodType } from '../../../src/agent/pod-workers/pod-update.ts';
-import { WorkQueue } from '../../../src/agent/pod-workers/work-queue.ts';
 import {
   FakeClock,
   FakeContainerRuntime,
@@ -56,7 +55,6 @@ export class TestAgent {
   readonly manager: StatusManager;
   readonly workers: PodWorkers;
   readonly allocationManager: AllocationManager;
-  readonly #workQueue = new WorkQueue(this.clock);
   readonly syncer: AgentPodSyncer;
   readonly #history = new Map<string, readonly string[]>();
   /** All but the status, by UID. */
@@ -127,7 +125,6 @@ export class TestAgent {
           podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, callOptions), runtime),
       },
       requestRelist: (podUID) => this.#update('sync', podUID),
-      workQueue: this.#workQueue,
       clock,
       logger: this.logger,
       eventRecorder,
@@ -265,7 +262,7 @@ export class TestAgent {
 
   #tick(): void {
     this.#ticks++;
-    const due = new Set(this.#workQueue.getWork());
+    const due = new Set(this.workers.getWork());
     for (const pod of this.pods()) {
       if (this.syncer.activeDeadlineHandler.shouldSync(pod)) due.add(pod.metadata.uid);
     }

@@ -5,6 +5,7 @@ import { MemoryState } from '../../../src/status-manager/allocation/memory-state
 import { AllocationManager } from '../../../src/agent/allocation/allocation-manager.ts';
 import { type RecordingLogger, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { filterOutInactivePods } from '../../../src/agent/sync-loop/active-pods.ts';
+import { BackOffError } from '../../../src/agent/pod-workers/next-sync-delay.ts';
 import { PodDispatcher } from '../../../src/agent/sync-loop/pod-dispatcher.ts';
 import { SyncHandler } from '../../../src/agent/sync-loop/sync-handler.ts';
 import { createPodWorkers, drainAllWorkers, type TestWorkers } from '../pod-workers/recording-pod-syncer.ts';
@@ -53,7 +54,7 @@ beforeEach(() => {
     triggerPodSync: (pod) => handler.handlePodSyncs([pod]),
   });
   handler = new SyncHandler({
-    ...{ podManager, podWorkers: t.workers, statusManager, workQueue: t.workQueue, allocationManager, logger },
+    ...{ podManager, podWorkers: t.workers, statusManager, allocationManager, logger },
     dispatcher: new PodDispatcher({ podManager, podWorkers: t.workers }),
     getActivePods,
     shouldSync: ({ metadata }) => synced.has(metadata?.uid ?? ''),
@@ -136,13 +137,19 @@ it('TestFilterOutInactivePods', async () => {
   expect(active.map(({ metadata }) => metadata?.uid)).toEqual(['2', '3', '4', '7']);
 });
 
-it('TestGetPodsToSync', () => {
+it('TestGetPodsToSync', async () => {
   podManager.setPods(['0', '1', '2', '3', '4'].map((uid) => podOf(uid)));
   synced = new Set(['0', '2']);
-  t.workQueue.enqueue('2', 0);
-  t.workQueue.enqueue('3', 30_000);
-  t.workQueue.enqueue('4', 120_000);
-  t.clock.advance(60_000);
+  const sync = (uid: string, dueInMs: number): Promise<void> => {
+    t.syncer.failures.set(uid, [new BackOffError('due later', t.clock.now() + dueInMs)]);
+    t.workers.updatePod({ updateType: 'sync', pod: podOf(uid) });
+    return drain();
+  };
+  await sync('2', 0);
+  await sync('3', 60_000);
+  t.clock.advance(1);
+  await sync('4', 60_000);
+  t.clock.advance(59_999);
   expect(handler.getPodsToSync().map(({ metadata }) => metadata?.uid)).toEqual(['0', '2', '3']);
 });
 
