@@ -7,7 +7,8 @@ import {
   type ServiceError,
   status,
 } from '@grpc/grpc-js';
-import { criEnums, type CRIMessage, criMessages, type CRIMethod, criMethods, type CRIRequest } from './cri-messages.ts';
+import { criEnums, criMessages, criMethods } from './cri-api.ts';
+import type { CRIMessage, CRIMethod, CRIRequest } from './cri-messages.ts';
 import { createCodecs, type MessageCodec } from './message-codec.ts';
 
 type RequestOf<Method extends CRIMethod> = CRIRequest<(typeof criMethods)[Method][1]>;

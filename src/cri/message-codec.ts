@@ -1,4 +1,4 @@
-import protobuf from 'protobufjs';
+import protobuf from 'protobufjs/light.js';
 
 /** Field → its number and type: `string`, `repeated Name`, `map string`, or a message or enum of the same tables. */
 type MessageTable = Readonly<Record<string, Readonly<Record<string, readonly [number, string]>>>>;

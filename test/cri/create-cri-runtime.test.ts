@@ -2,7 +2,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { criEnums, criMessages } from '../../src/cri/cri-messages.ts';
+import { criEnums, criMessages } from '../../src/cri/cri-api.ts';
 import { createCodecs } from '../../src/cri/message-codec.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-cri-runtime.ts';

@@ -1,5 +1,5 @@
 /*
- * Written by `npm run object-readers -- --write` from the tables of status-members.ts; do not edit.
+ * Written by `npm run generated -- --write` from the tables of status-members.ts; do not edit.
  * A reader for each shape of table; why they are generated: createObjectReader.
  */
 import { keepUnknownMembers } from './canonical-reader.ts';

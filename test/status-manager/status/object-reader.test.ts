@@ -7,7 +7,7 @@ import { interpretRows, type MembersOf, shapeOf } from '../../../src/status-mana
 import { objectReaders } from '../../../src/status-manager/status/object-readers.ts';
 import { createObjectReader } from '../../../src/status-manager/status/status-member.ts';
 import { podStatusMembers } from '../../../src/status-manager/status/status-members.ts';
-import { generateObjectReaders, tablesOf } from '../../object-readers/generate.ts';
+import { generateObjectReaders, tablesOf } from '../../generated/object-readers.ts';
 
 const tables = [...tablesOf(podStatusMembers, 'status')].map(([table, path]) => [path, table] as const);
 const value = fc.oneof(
@@ -25,7 +25,7 @@ function outcomeOf(read: () => object): unknown {
 }
 
 describe('the generated readers', () => {
-  it('are those of the tables: after a change, run npm run object-readers -- --write', () => {
+  it('are those of the tables: after a change, run npm run generated -- --write', () => {
     const file = new URL('../../../src/status-manager/status/object-readers.ts', import.meta.url);
     expect(readFileSync(file, 'utf8')).toBe(generateObjectReaders(tables.map(([, table]) => table)));
   });

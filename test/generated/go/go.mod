@@ -1,10 +1,11 @@
-module kube-types
+module generated
 
 go 1.26.0
 
 require (
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
+	k8s.io/cri-api v0.37.1
 )
 
 require (

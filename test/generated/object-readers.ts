@@ -4,7 +4,7 @@ import type { PatchMembers } from '../../src/status-manager/status/patch-schema.
 export type Table = Readonly<Record<string, StatusMember<unknown>>>;
 
 const header = `/*
- * Written by \`npm run object-readers -- --write\` from the tables of status-members.ts; do not edit.
+ * Written by \`npm run generated -- --write\` from the tables of status-members.ts; do not edit.
  * A reader for each shape of table; why they are generated: createObjectReader.
  */
 import { keepUnknownMembers } from './canonical-reader.ts';

@@ -1,10 +1,10 @@
-// Writes src/kube/kube-types.ts: the Go structs of the kinds that APIServer serves and of static pods.
-// Run it here for another release: go get k8s.io/api@VERSION && go mod tidy && go run . > FILE
+// Prints src/kube/kube-types.ts: the Go structs of the kinds that APIServer serves and of static pods.
 package main
 
 import (
 	"fmt"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -14,6 +14,7 @@ import (
 	events "k8s.io/api/events/v1"
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	_ "k8s.io/cri-api" // Its api.proto is the source of src/cri/cri-api.ts.
 )
 
 var roots = []any{
@@ -22,7 +23,7 @@ var roots = []any{
 	meta.DeleteOptions{},
 }
 
-// structs maps the name of a struct to its members, written as `json-name type`.
+// structs maps the name of a struct to its fields, written as `json-name type`.
 var structs = map[string]string{}
 
 func main() {
@@ -34,10 +35,10 @@ func main() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	fmt.Println("// Generated from k8s.io/api v0.37.1 by test/api-server/kube-types/main.go. Do not edit.")
+	fmt.Printf("// Generated from k8s.io/api %s by `npm run generated -- --write`. Do not edit.\n", version("k8s.io/api"))
 	fmt.Println()
 	fmt.Println("/**")
-	fmt.Println(" * The Go structs of the kinds that are served: their members by JSON name. `?` marks a member that is left")
+	fmt.Println(" * The Go structs of the kinds that are served: their fields by JSON name. `?` marks a field that is left")
 	fmt.Println(" * out when it is empty, `*` a pointer. `string:PodPhase` is a string with a Go type of its own.")
 	fmt.Println(" */")
 	fmt.Println("export const kubeTypes = {")
@@ -49,6 +50,12 @@ func main() {
 		fmt.Printf("  %s: '%s',\n", key, structs[name])
 	}
 	fmt.Println("} as const;")
+}
+
+func version(module string) string {
+	info, _ := debug.ReadBuildInfo()
+	index := slices.IndexFunc(info.Deps, func(one *debug.Module) bool { return one.Path == module })
+	return info.Deps[index].Version
 }
 
 func add(t reflect.Type) {

@@ -1,0 +1,49 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { podStatusMembers } from '../../src/status-manager/status/status-members.ts';
+import { generateCRIAPI } from './cri-api.ts';
+import { generateObjectReaders, tablesOf } from './object-readers.ts';
+
+/*
+ * `npm run generated`: says which generated files of src are not what their sources give. `-- --write` writes them,
+ * which is due after a change of status-members.ts or of test/generated. Two of the sources are Go modules of
+ * Kubernetes, at the versions and checksums of test/generated/go: their files need Go.
+ */
+
+// From dist/test/generated.
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const { write } = parseArgs({ options: { write: { type: 'boolean', default: false } } }).values;
+
+const go = (...args: readonly string[]): string =>
+  execFileSync('go', args, { cwd: join(root, 'test/generated/go'), encoding: 'utf8', maxBuffer: 1 << 24 });
+
+function readCRIAPI(): string {
+  const { Dir, Version } = JSON.parse(go('mod', 'download', '-json', 'k8s.io/cri-api')) as Record<string, string>;
+  return generateCRIAPI(readFileSync(join(Dir!, 'pkg/apis/runtime/v1/api.proto'), 'utf8'), Version!);
+}
+
+const generators: Readonly<Record<string, () => string>> = {
+  'src/status-manager/status/object-readers.ts': () =>
+    generateObjectReaders(tablesOf(podStatusMembers, 'status').keys()),
+  'src/cri/cri-api.ts': readCRIAPI,
+  'src/kube/kube-types.ts': () => go('run', '.'),
+};
+
+for (const [path, generate] of Object.entries(generators)) {
+  const file = join(root, path);
+  try {
+    const generated = generate();
+    if (write) writeFileSync(file, generated);
+    else if (readFileSync(file, 'utf8') !== generated) {
+      console.error(`${path} is out of date: run npm run generated -- --write`);
+      process.exitCode = 1;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    console.error(`${path} needs Go (package golang-go of Debian)`);
+    process.exitCode = 1;
+  }
+}
