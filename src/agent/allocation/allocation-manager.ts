@@ -74,8 +74,6 @@ export class AllocationManager {
   readonly #state: AllocationState;
   readonly #saveFailures: FailureLog;
   #pendingResizes: readonly string[] = [];
-  /** Pods whose last resize was allocated in memory, but not written. */
-  readonly #unsavedResizes = new Set<string>();
   #isStarted = false;
   #retryTimer: Timer | undefined;
 
@@ -131,13 +129,11 @@ export class AllocationManager {
 
   /** Removes the pod's allocation. Source: kubelet `RemovePod`. */
   removePod(podUID: string): void {
-    this.#unsavedResizes.delete(podUID);
     this.#state.delete(podUID);
   }
 
   /** Calls `removePod` for all pods except these. Source: kubelet `RemoveOrphanedPods`. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
-    for (const uid of this.#unsavedResizes) if (!remainingPodUIDs.has(uid)) this.#unsavedResizes.delete(uid);
     this.#state.removeOrphanedPods(remainingPodUIDs);
   }
 
@@ -217,7 +213,8 @@ export class AllocationManager {
     const { uid, generation = 0 } = pod.metadata;
     const { pod: allocatedPod, updated } = this.updatePodFromAllocation(pod);
     if (!updated) {
-      if (this.#unsavedResizes.has(uid)) this.#allocateResize(pod);
+      // It was reverted, or could not be written.
+      this.#allocateResize(pod);
       statusManager.clearPodResizePendingCondition(uid, 'reverted');
       return false;
     }
@@ -295,11 +292,8 @@ export class AllocationManager {
   /** A resize that is not written stays pending: after a restart, the agent would know only the earlier resources. */
   #allocateResize(pod: ValidPod): void {
     const uid = pod.metadata.uid;
-    this.#unsavedResizes.delete(uid);
     void this.#allocate(pod).then((isSaved) => {
-      if (isSaved || this.#options.getPodByUID(uid) === undefined) return;
-      this.#unsavedResizes.add(uid);
-      this.pushPendingResize(uid);
+      if (!isSaved && this.#options.getPodByUID(uid) !== undefined) this.pushPendingResize(uid);
     });
   }
 }

@@ -14,8 +14,9 @@ export interface BackOffOptions {
 }
 
 interface Entry {
-  backoffMs: number;
-  lastUpdateMs: number;
+  readonly backoffMs: number;
+  readonly lastUpdateMs: number;
+  readonly reason: string | undefined;
 }
 
 /**
@@ -50,12 +51,18 @@ export class BackOff {
     return this.#entries.get(id)?.backoffMs ?? 0;
   }
 
+  /** The reason of the last event, if it had one. */
+  reasonOf(id: string): string | undefined {
+    return this.#entries.get(id)?.reason;
+  }
+
   /** Reports an event, such as the next start of a container that exited at `eventMs`. */
-  next(id: string, eventMs: number): void {
+  next(id: string, eventMs: number, reason?: string): void {
     const entry = this.#live(id, eventMs);
     this.#entries.set(id, {
       backoffMs: nextDelayMs(entry?.backoffMs ?? 0, this.#range),
       lastUpdateMs: this.#clock.now(),
+      reason,
     });
   }
 

@@ -303,12 +303,9 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     probeManager,
     mirrorPods,
     logger,
-    removeOrphanedPods: (podUIDs) => {
-      allocationManager.removeOrphanedPods(podUIDs);
-      podSyncer.removeOrphanedPods(podUIDs);
-    },
-    gcBackOffs: () => podSyncer.gcBackOffs(),
-    cleanupOrphanedPodDirs: options.volumeManager?.cleanupOrphanedPodDirs?.bind(options.volumeManager),
+    allocationManager,
+    podSyncer,
+    volumeManager: options.volumeManager,
   };
   const startUp = new StartUp({ sourcesReady, statusManager, podManager, logger });
   const syncLoop = new AgentSyncLoop({

@@ -45,6 +45,13 @@ export interface RuntimeInspection {
 
 const none: PlegContainerStates = new Map();
 
+/** Source: kubelet `podRecord`. */
+interface PodRecord {
+  readonly states: PlegContainerStates;
+  /** Of its devices. A change sends an event, like the kubelet's container manager. */
+  readonly health: string;
+}
+
 /**
  * Lists the pods of the runtime every second and reports what has changed. If the runtime sends events,
  * the pod of an event is inspected immediately. When the runtime fails, no event is sent, and the next
@@ -62,10 +69,8 @@ const none: PlegContainerStates = new Map();
  */
 export class GenericPLEG {
   readonly #options: GenericPLEGOptions;
-  /** The container states that have been reported by events, by pod UID. */
-  readonly #records = new Map<string, PlegContainerStates>();
-  /** Device health by pod. A change sends an event, like the kubelet's container manager. */
-  readonly #healths = new Map<string, string>();
+  /** What has been reported by events, by UID: of all pods in the runtime, whether they have a worker or not. */
+  readonly #records = new Map<string, PodRecord>();
   readonly #podsToReinspect = new Set<string>();
   readonly #podsToRelist = new Set<string>();
   /** Relists run one after another; pods that wait for one are inspected at the same time. */
@@ -264,19 +269,17 @@ export class GenericPLEG {
   #reconcile(podUID: string, pod: RuntimePod | undefined, observation: number): void {
     const { cache } = this.#options;
     const current = pod === undefined ? none : plegContainerStates(pod);
-    const isKnown = this.#records.has(podUID) || pod !== undefined;
+    const known = this.#records.get(podUID);
+    const isKnown = known !== undefined || pod !== undefined;
     const health = healthOf(pod);
-    const hasHealthChanged = this.#records.has(podUID) && health !== (this.#healths.get(podUID) ?? '');
-    const events = computeEvents(podUID, this.#records.get(podUID) ?? none, current);
+    const hasHealthChanged = known !== undefined && health !== known.health;
+    const events = computeEvents(podUID, known?.states ?? none, current);
     if (pod === undefined) {
       cache.delete(podUID);
       this.#records.delete(podUID);
-      this.#healths.delete(podUID);
     } else {
       cache.set(pod, observation);
-      this.#records.set(podUID, current);
-      if (health === '') this.#healths.delete(podUID);
-      else this.#healths.set(podUID, health);
+      this.#records.set(podUID, { states: current, health });
     }
     const isReinspected = isKnown && this.#podsToReinspect.delete(podUID);
     if ((isReinspected || hasHealthChanged) && events.length === 0) events.push({ podUID, type: 'PodSync' });

@@ -127,10 +127,11 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly activeDeadlineHandler: ActiveDeadlineHandler;
   readonly #options: AgentPodSyncerOptions;
   readonly #runtime: ContainerRuntime;
-  /** Undefined if the runtime cannot resize containers. */
+  /** Saved for the next agent, so it outlives the workers. Undefined if the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
   readonly #resizeProgress: ResizeProgress;
   readonly #runtimeManager: RuntimeManager;
+  /** Outlives the workers: a static pod that comes back with its UID is still backed off. */
   readonly #crashLoopBackOff: BackOff;
 
   constructor(options: AgentPodSyncerOptions) {
@@ -239,9 +240,13 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#actuatedResources?.remove(pod.metadata.uid);
   }
 
-  /** Removes stored data of all pods except these. Call it only when all pod sources are ready. Source: kubelet `HandlePodCleanups`. */
+  /**
+   * Removes stored data of all pods except these, and back-off entries that have expired. Call it only when all pod
+   * sources are ready. Source: kubelet `HandlePodCleanups`.
+   */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
     this.#actuatedResources?.removeOrphanedPods(remainingPodUIDs);
+    this.#crashLoopBackOff.gc();
   }
 
   /** Runs before images are pulled, which may take long. Source: kubelet `OnPodSandboxReady`. */
@@ -255,11 +260,6 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const index = conditions.findIndex((condition) => condition.type === type);
     conditions.splice(index === -1 ? conditions.length : index, 1, ready);
     statusManager.setPodStatus(pod, { ...status, conditions });
-  }
-
-  /** Removes expired back-off entries; call it periodically. */
-  gcBackOffs(): void {
-    this.#crashLoopBackOff.gc();
   }
 
   /** Generates the status of the pod, and passes it to the status manager. */

@@ -19,9 +19,8 @@ export interface ImageManagerOptions {
  */
 export class ImageManager {
   readonly #options: ImageManagerOptions;
+  /** Outlives the workers: a static pod that comes back with its UID is still backed off. */
   readonly #backoff: BackOff;
-  /** Why the last pull failed, by back-off key. */
-  readonly #failures = new Map<string, string>();
 
   constructor(options: ImageManagerOptions) {
     this.#options = options;
@@ -74,10 +73,9 @@ export class ImageManager {
     if (this.#backoff.isInBackOffSinceUpdate(key, clock.monotonicMs())) {
       const message = `Back-off pulling image "${image}"`;
       this.#event(pod, container, 'Normal', 'BackOff', message);
-      const failure = this.#failures.get(key);
+      const failure = this.#backoff.reasonOf(key);
       throw new SyncActionError('ImagePullBackOff', failure === undefined ? message : `${message}: ${failure}`);
     }
-    this.#failures.delete(key);
     this.#event(pod, container, 'Normal', 'Pulling', `Pulling image "${image}"`);
     const startedMs = clock.monotonicMs();
     try {
@@ -88,7 +86,7 @@ export class ImageManager {
       const size = sizeBytes === undefined ? '' : ` Image size: ${sizeBytes} bytes.`;
       const pulled = `Successfully pulled image "${image}" in ${duration} (${duration} including waiting).${size}`;
       this.#event(pod, container, 'Normal', 'Pulled', pulled);
-      this.#forgetExpired();
+      this.#backoff.gc();
       return imageRef;
     } catch (thrown) {
       // A pull that was aborted has not failed.
@@ -96,8 +94,7 @@ export class ImageManager {
       if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);
       const { reason, message, error } = pullFailure(image, thrown);
       this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`);
-      this.#backoff.next(key, clock.monotonicMs());
-      this.#failures.set(key, `${reason}: ${message}`);
+      this.#backoff.next(key, clock.monotonicMs(), `${reason}: ${message}`);
       throw new SyncActionError(reason, message, { cause: thrown });
     }
   }
@@ -106,11 +103,6 @@ export class ImageManager {
     const message = `Failed to apply default image tag "${image}": ${cause.message}`;
     this.#event(pod, container, 'Warning', 'InspectFailed', message);
     return new SyncActionError('InvalidImageName', message, { cause });
-  }
-
-  #forgetExpired(): void {
-    this.#backoff.gc();
-    for (const key of this.#failures.keys()) if (this.#backoff.get(key) === 0) this.#failures.delete(key);
   }
 
   #event(pod: Pod, container: Container, type: PodEvent['type'], reason: string, message: string): void {

@@ -1,33 +1,20 @@
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
-import type { MirrorPods } from '../mirror/mirror-pods.ts';
-import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { ProberManager } from '../prober/prober-manager.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import { filterOutInactivePods } from './active-pods.ts';
+import { type OrphanedPodsParticipants, removeOrphanedPods } from './orphaned-pods.ts';
 
-export interface PodCleanupsOptions {
+export interface PodCleanupsOptions extends OrphanedPodsParticipants {
   readonly podManager: BasicPodManager;
   readonly podWorkers: PodWorkers;
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
   /** A runtime whose calls have a time-out: see `boundedRuntime`. */
   readonly runtime: Pick<ContainerRuntime, 'listPods'>;
-  readonly probeManager: Pick<ProberManager, 'cleanupPods'>;
-  /** Default: there are no mirror pods. */
-  readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
-  /** Removes stored data of all pods except these. */
-  readonly removeOrphanedPods: (remainingPodUIDs: ReadonlySet<string>) => void;
-  /** Removes the folders of all pods except these. Default: there are none. */
-  readonly cleanupOrphanedPodDirs?: VolumeManager['cleanupOrphanedPodDirs'];
-  /** Removes expired back-off entries. */
-  readonly gcBackOffs: () => void;
-  readonly logger: Logger;
 }
 
 /** An orphan has no spec, so its grace period is unknown. */
@@ -39,29 +26,26 @@ const orphanGracePeriodSeconds = 1;
  * runtime cannot list its pods; the next call tries again.
  *
  * 1. Workers of pods that are gone are terminated, and removed when they have finished.
- * 2. Probes, statuses, allocations and mirror pods of pods that are gone are removed.
+ * 2. What else is left of pods that are gone is removed: see `OrphanedPodsParticipants`.
  * 3. Pods that should run and have no worker get one: static pods that were added again with the same UID.
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
- * 6. Folders of pods that are gone are removed.
  *
  * Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
-  const { podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, logger } = options;
-  const { pods, orphanedMirrorPods, mirrorPods: allMirrorPods } = podManager.getPodsAndMirrorPods();
+  const { podManager, podWorkers, statusManager, runtime, logger } = options;
+  const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
   const workers = podWorkers.syncKnownPods(pods);
   const known = new Set(workers.keys());
-  const possiblyRunning = [...workers].filter(([, { state }]) => state !== 'terminated').map(([uid]) => uid);
+  const possiblyRunning = new Set([...workers].flatMap(([uid, { state }]) => (state === 'terminated' ? [] : [uid])));
 
   // Listed after the workers, so that a pod that has just ended does not look like an orphan.
   const runningPods = (await runtime.listPods({ signal })).filter(isRunning);
 
-  probeManager.cleanupPods(possiblyRunning);
-  // Divergence: the kubelet also drops the statuses of removed pods whose workers are still ending them.
-  statusManager.removeOrphanedStatuses([...[...pods, ...allMirrorPods].map(uidOf), ...known]);
-  options.removeOrphanedPods(new Set(pods.map(uidOf)));
-  mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => podWorkers.isPodForMirrorPodTerminatingByFullName(name));
+  const existing = [...[...pods, ...mirrorPods].map(uidOf), ...known, ...runningPods.map(({ uid }) => uid)];
+  const remaining = { desired: new Set(pods.map(uidOf)), possiblyRunning, existing: new Set(existing) };
+  await removeOrphanedPods({ ...remaining, orphanedMirrorPods }, options, signal);
 
   for (const pod of filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager })) {
     if (known.has(uidOf(pod))) continue;
@@ -81,13 +65,6 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
     logger.info(podFieldsOf(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
     const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };
     podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
-  }
-  options.gcBackOffs();
-  const existing = new Set([...pods.map(uidOf), ...known, ...runningPods.map(({ uid }) => uid)]);
-  try {
-    await options.cleanupOrphanedPodDirs?.(existing, { signal });
-  } catch (thrown) {
-    if (!signal.aborted) logger.warn({ reason: reasonOf(thrown) }, 'Failed to remove the folders of orphaned pods');
   }
 }
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { BasicPodManager, type ValidPod, StatusManager } from 'kubelet-status-manager';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
 import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
-import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
+import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { handlePodCleanups } from '../../../src/agent/sync-loop/pod-cleanups.ts';
 import {
   createPodWorkers,
@@ -56,9 +56,9 @@ async function cleanUp(): Promise<void> {
     {
       ...{ podManager, podWorkers: t.workers, statusManager, runtime, logger: silentLogger },
       probeManager: { cleanupPods: (uids) => void cleanedProbes.push([...uids]) },
-      removeOrphanedPods: (uids) => void remaining.push([...uids]),
-      gcBackOffs: () => {},
-      cleanupOrphanedPodDirs: async (uids) => void keptFolders.push([...uids].toSorted()),
+      allocationManager: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
+      podSyncer: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
+      volumeManager: { cleanupOrphanedPodDirs: async (uids) => void keptFolders.push([...uids].toSorted()) },
     },
     signal,
   );
@@ -273,7 +273,7 @@ it('probes and allocations of pods that are gone are removed; those of pods that
   const release = t.syncer.hold('2');
   await cleanUp();
   expect(cleanedProbes).toEqual([['1', '2']]);
-  expect(remaining).toEqual([['1']]);
+  expect(remaining).toEqual([['1'], ['1']]);
   release();
   await drainAllWorkers(t);
   await cleanUp();
@@ -304,4 +304,28 @@ describe('folders of pods', () => {
     expect(keptFolders).toEqual([['1', 'ended']]);
     await drainAllWorkers(t);
   });
+});
+
+it('an owner of data that fails keeps neither the others nor the pods from being cleaned up', async () => {
+  const logger = recordingLogger();
+  const deleted: unknown[] = [];
+  const mirrorPod = podOf({ 'kubernetes.io/config.mirror': 'hash' }, { uid: 'mirror', name: 'gone' });
+  podManager.setPods([simplePod(), mirrorPod]);
+  await handlePodCleanups(
+    {
+      ...{ podManager, podWorkers: t.workers, statusManager, runtime, logger },
+      probeManager: { cleanupPods: () => {} },
+      allocationManager: { removeOrphanedPods: () => {} },
+      podSyncer: { removeOrphanedPods: () => {} },
+      volumeManager: { cleanupOrphanedPodDirs: () => Promise.reject(new Error('folder is busy')) },
+      mirrorPods: { deleteOrphans: (orphans) => void deleted.push(...orphans) },
+    },
+    signal,
+  );
+  await drainAllWorkers(t);
+  expect(calls()).toEqual(['create']);
+  expect(deleted).toEqual([mirrorPod]);
+  expect(logger.warnings).toMatchObject([
+    { message: 'Failed to remove what is left of orphaned pods', fields: { reason: 'folder is busy' } },
+  ]);
 });

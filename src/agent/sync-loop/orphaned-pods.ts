@@ -1,0 +1,60 @@
+import type { ValidPod } from '../../kube/types.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
+import type { AllocationManager } from '../allocation/allocation-manager.ts';
+import type { MirrorPods } from '../mirror/mirror-pods.ts';
+import type { AgentPodSyncer, VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { ProberManager } from '../prober/prober-manager.ts';
+
+/** The pods that are left, by UID. */
+export interface RemainingPods {
+  /** Pods that the agent should have. */
+  readonly desired: ReadonlySet<string>;
+  /** Pods whose worker has not terminated them. */
+  readonly possiblyRunning: ReadonlySet<string>;
+  /** Pods and mirror pods that the agent should have, that have a worker, or that run. */
+  readonly existing: ReadonlySet<string>;
+  readonly orphanedMirrorPods: readonly ValidPod[];
+}
+
+/** The parts that keep something of a pod which its worker's record does not have: each says there why. */
+export interface OrphanedPodsParticipants {
+  readonly probeManager: Pick<ProberManager, 'cleanupPods'>;
+  readonly statusManager: Pick<StatusManagerLike, 'removeOrphanedStatuses'>;
+  readonly allocationManager: Pick<AllocationManager, 'removeOrphanedPods'>;
+  readonly podSyncer: Pick<AgentPodSyncer, 'removeOrphanedPods'>;
+  /** Default: there are no folders of pods. */
+  readonly volumeManager?: Pick<VolumeManager, 'cleanupOrphanedPodDirs'> | undefined;
+  /** Default: there are no mirror pods. */
+  readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
+  readonly podWorkers: Pick<PodWorkers, 'isPodForMirrorPodTerminatingByFullName'>;
+  readonly logger: Logger;
+}
+
+/** Removes all that is left of pods that are gone. A failure is logged; the next housekeeping tries again. */
+export async function removeOrphanedPods(
+  { desired, possiblyRunning, existing, orphanedMirrorPods }: RemainingPods,
+  participants: OrphanedPodsParticipants,
+  signal: AbortSignal,
+): Promise<void> {
+  const { probeManager, statusManager, allocationManager, podSyncer } = participants;
+  const { volumeManager, mirrorPods, podWorkers, logger } = participants;
+  const removals: readonly (() => void | Promise<void>)[] = [
+    () => probeManager.cleanupPods(possiblyRunning),
+    // Divergence: the kubelet also drops the statuses of removed pods whose workers are still ending them.
+    () => statusManager.removeOrphanedStatuses(existing),
+    () => allocationManager.removeOrphanedPods(desired),
+    () => podSyncer.removeOrphanedPods(desired),
+    () => volumeManager?.cleanupOrphanedPodDirs?.(existing, { signal }),
+    () =>
+      mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => podWorkers.isPodForMirrorPodTerminatingByFullName(name)),
+  ];
+  for (const remove of removals) {
+    try {
+      await remove();
+    } catch (thrown) {
+      if (!signal.aborted) logger.warn({ reason: reasonOf(thrown) }, 'Failed to remove what is left of orphaned pods');
+    }
+  }
+}
