@@ -43,6 +43,7 @@ const gcOf = (options: Partial<ContainerGCOptions> = {}): ContainerGC =>
   new ContainerGC({
     runtime,
     podStateProvider: { shouldPodContentBeRemoved: (uid) => uid.startsWith('deleted') },
+    areSourcesReady: () => true,
     clock,
     logger,
     ...options,

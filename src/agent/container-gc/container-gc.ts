@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../shared/clock.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { Ticker } from '../../shared/ticker.ts';
 import { messageOf } from '../pod-workers/sync-result.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -13,12 +15,16 @@ export interface ContainerGCOptions {
     /** Whether nothing of this pod is needed any more. */
     shouldPodContentBeRemoved(podUID: string): boolean;
   };
-  readonly clock: Pick<Clock, 'now'>;
+  /** While it returns false, no pod counts as gone. */
+  readonly areSourcesReady: () => boolean;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** How many exited runs of each container are kept, for their logs. Source: kubelet `maximum-dead-containers-per-container`. */
 const maxPerPodContainer = 1;
+/** Source: kubelet `ContainerGCPeriod`. */
+const periodMs = 60_000;
 
 /** Grace period of a container in an unknown state, which is stopped before it is removed. Source: kuberuntime `minimumGracePeriodInSeconds`. */
 const unknownGracePeriodSeconds = 2;
@@ -33,18 +39,27 @@ const unknownGracePeriodSeconds = 2;
 export class ContainerGC {
   readonly #options: ContainerGCOptions;
   readonly #runtime: ContainerRuntime;
+  readonly #ticker: Ticker;
+  readonly #failures: FailureLog;
   readonly #stop = new AbortController();
   readonly #running = new Set<Promise<void>>();
 
   constructor(options: ContainerGCOptions) {
     this.#options = options;
     this.#runtime = options.runtime;
+    this.#failures = new FailureLog({ ...options, what: 'Garbage collection of containers' });
+    this.#ticker = new Ticker(options.clock, periodMs, () => this.#tick());
     // No listener limit: containers of all pods are removed concurrently.
     setMaxListeners(0, this.#stop.signal);
   }
 
+  /** Collects the garbage of all pods every minute. Source: kubelet `StartGarbageCollection`. */
+  start(): void {
+    this.#ticker.start();
+  }
+
   /**
-   * Collects the garbage of all pods; the kubelet does so every minute. While `allSourcesReady` is false,
+   * Collects the garbage of all pods. While `allSourcesReady` is false,
    * no pod counts as gone. Rejects if the runtime cannot list its pods. Source: kuberuntime `GarbageCollect`.
    */
   garbageCollect(allSourcesReady: boolean): Promise<void> {
@@ -82,7 +97,17 @@ export class ContainerGC {
   /** Aborts removals in progress and starts no others. Resolves when none is in progress. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.#ticker.stop();
     await Promise.allSettled(this.#running);
+  }
+
+  async #tick(): Promise<void> {
+    try {
+      await this.garbageCollect(this.#options.areSourcesReady());
+      this.#failures.succeeded();
+    } catch (thrown) {
+      if (!this.#stop.signal.aborted) this.#failures.failed(thrown);
+    }
   }
 
   async #track(work: () => Promise<void>): Promise<void> {

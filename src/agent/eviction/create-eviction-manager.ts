@@ -46,8 +46,8 @@ export interface EvictionSources {
   readonly eviction: EvictionOptions | undefined;
   readonly podWorkers: Pick<PodWorkers, 'isPodKnownTerminated' | 'shouldPodContentBeRemoved' | 'updatePod'>;
   readonly getActivePods: () => readonly ValidPod[];
-  readonly containerGC: () => ContainerGC;
-  readonly imageGC: () => ImageGCManager | undefined;
+  readonly containerGC: ContainerGC;
+  readonly imageGC: ImageGCManager | undefined;
   readonly podEvicted: (signal: string) => void;
   readonly eventRecorder: EventRecorder;
   readonly clock: Clock;
@@ -78,8 +78,8 @@ export function createEvictionManager(sources: EvictionSources): EvictionManager
     evict: (pod, options) => evictPod(pod, { ...options, podWorkers, clock, logger, eventRecorder }),
     isTerminated: (uid) => podWorkers.isPodKnownTerminated(uid) || podWorkers.shouldPodContentBeRemoved(uid),
     reclaimDisk: async () => {
-      await sources.containerGC().garbageCollect(true);
-      await sources.imageGC()?.deleteUnusedImages();
+      await sources.containerGC.garbageCollect(true);
+      await sources.imageGC?.deleteUnusedImages();
     },
   });
 }

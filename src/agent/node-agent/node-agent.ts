@@ -1,34 +1,24 @@
 import { requireBooleanOption, requireMembers } from '../../shared/validate.ts';
-import { accessParts } from '../../kube/access/permissions.ts';
-import { isStaticPod } from '../../kube/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import { Ticker } from '../../shared/ticker.ts';
-import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
-import { apiSourceName, type PodSink, type PodSource } from '../config/pod-source.ts';
-import { undefinedIfAborted } from '../../shared/abort.ts';
-import { withDeadline } from '../deadline.ts';
+import { tryCall } from '../../shared/guarded.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
-import { tryCall } from '../../shared/guarded.ts';
-import { FailureLog } from '../../shared/failure-log.ts';
 import type { Node } from '../node/node-types.ts';
-import type { APIRequests } from '../../kube/client/api-requests.ts';
+import { closeConnection } from './create-connection.ts';
+import type { AgentLoop } from './create-loop.ts';
 import { agentGauges, type NodeAgentInspection, type NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
-import { terminateAllPods } from './terminate-all-pods.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
+import { terminateAllPods } from './terminate-all-pods.ts';
 
-/** How long API server pods wait for static pods, and the first Node status waits for the runtime. */
-const startUpWaitMs = 10_000;
 const defaultDrainMs = 10_000;
 /** How long stop() waits for calls that create, start or remove a container, so that their results are known. */
 const runtimeCallsMs = 10_000;
 /** How long stop() without a drain waits for recorded events to be written. */
 const eventsMs = 1000;
-/** Source: kubelet `ContainerGCPeriod`. */
-const containerGCPeriodMs = 60_000;
 
 /**
  * A node agent; create it with `createNodeAgent`. Failures at run time are logged with `failingSince`,
@@ -38,29 +28,21 @@ export class NodeAgent implements AsyncDisposable {
   /** The status manager, for reading, waiting and subscribing. The agent starts and stops it. */
   readonly statusManager: AgentStatusManager;
   readonly #parts: NodeAgentParts;
-  readonly #stopSignal = new AbortController();
+  readonly #loop: AgentLoop;
   #state: NodeAgentState = 'created';
-  readonly #startedSources: PodSource[] = [];
-  readonly #gcFailures: FailureLog;
-  #gcTicker: Ticker | undefined;
   #unregisterGauges: (() => void) | undefined;
-  #starting: Promise<unknown> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
   /** For `createNodeAgent`. */
-  constructor(parts: NodeAgentParts) {
+  constructor(parts: NodeAgentParts, loop: AgentLoop) {
     this.#parts = parts;
-    this.statusManager = parts.statusManager;
-    this.#gcFailures = new FailureLog({
-      logger: parts.logger,
-      clock: parts.clock,
-      what: 'Garbage collection of containers',
-    });
+    this.#loop = loop;
+    this.statusManager = parts.workers.statusManager;
   }
 
   /** The name of its Node. */
   get nodeName(): string {
-    return this.#parts.nodeName;
+    return this.#parts.context.nodeName;
   }
 
   /** `created` until `start()`, `stopping` while `stop()` runs. */
@@ -70,7 +52,7 @@ export class NodeAgent implements AsyncDisposable {
 
   /** Requests to the API server as the node's user, until the agent has stopped; undefined without a client. */
   get apiRequests(): APIRequests | undefined {
-    return this.#parts.connection?.requests;
+    return this.#parts.connection.api?.requests;
   }
 
   /**
@@ -78,7 +60,7 @@ export class NodeAgent implements AsyncDisposable {
    * agent's own, which writes to the API server until the agent has stopped. Without a client, Events are dropped.
    */
   get eventRecorder(): EventRecorder {
-    return this.#parts.eventRecorder;
+    return this.#parts.connection.eventRecorder;
   }
 
   /**
@@ -88,13 +70,14 @@ export class NodeAgent implements AsyncDisposable {
    * @param features declared by the Node, in addition to those of the agent and of `nodeStatus`
    */
   setKubeletEndpoint(port: number, features: readonly string[] = []): void {
-    this.#parts.nodeEndpoints.kubeletPort = port;
-    this.#parts.nodeEndpoints.features = features;
+    const { endpoints } = this.#parts.node;
+    endpoints.kubeletPort = port;
+    endpoints.features = features;
   }
 
   /** The pods of the node as last seen by the agent, without mirror pods. */
   getPods(): readonly ValidPod[] {
-    return this.#parts.podManager.getPods();
+    return this.#parts.workers.podManager.getPods();
   }
 
   /**
@@ -102,7 +85,7 @@ export class NodeAgent implements AsyncDisposable {
    * that the options describe. Undefined with `node: false`, and until the first pods arrive or the Node is registered.
    */
   getNode(): Node | undefined {
-    return this.#parts.ownNode.get();
+    return this.#parts.node.ownNode.get();
   }
 
   /**
@@ -111,7 +94,7 @@ export class NodeAgent implements AsyncDisposable {
    * Source: kubelet `ShouldPodContentBeRemoved`.
    */
   shouldPodContentBeRemoved(podUID: string): boolean {
-    return this.#parts.podWorkers.shouldPodContentBeRemoved(podUID);
+    return this.#parts.workers.podWorkers.shouldPodContentBeRemoved(podUID);
   }
 
   /**
@@ -121,7 +104,7 @@ export class NodeAgent implements AsyncDisposable {
    */
   async register(): Promise<void> {
     if (this.#stopped !== undefined) throw new StatusManagerError('INVALID_STATE', 'The agent has been stopped');
-    await this.#parts.nodeReporter?.register();
+    await this.#parts.node.nodeReporter?.register();
   }
 
   /**
@@ -135,25 +118,17 @@ export class NodeAgent implements AsyncDisposable {
     if (this.#state !== 'created') return;
     this.#state = 'running';
     this.#registerGauges();
-    const { podConfig, podSources, pleg, syncLoop, allocationManager, nodeName, clock, logger } = this.#parts;
-    logger.info({ node: nodeName }, 'Starting node agent');
-    // All sources are registered before the first one delivers pods, so that nothing is cleaned up too early.
-    const sinks = podSources.map((source) => [source, podConfig.channel(source.name)] as const);
-    allocationManager.start();
-    pleg.start();
-    this.#parts.runtimeState.start();
-    syncLoop.start();
-    this.#gcTicker = new Ticker(clock, containerGCPeriodMs, () => this.#collectGarbage());
-    this.#gcTicker.start();
-    this.#parts.imageGC?.start();
-    this.#parts.evictionManager?.start();
-    for (const [source, sink] of sinks) if (source.name !== apiSourceName) this.#startSource(source, sink);
-    const [apiSource, apiSink] = sinks.find(([{ name }]) => name === apiSourceName) ?? [];
-    this.#starting = Promise.all([
-      this.#logMissingAccess(),
-      this.#startNodeReporter(),
-      apiSource && apiSink && this.#startAPISource(apiSource, apiSink),
-    ]);
+    const { context, inputs, workers, node } = this.#parts;
+    context.logger.info({ node: context.nodeName }, 'Starting node agent');
+    this.#loop.allocationManager.start();
+    inputs.pleg.start();
+    inputs.runtimeState.start();
+    this.#loop.syncLoop.start();
+    workers.qosCgroups.start();
+    node.containerGC.start();
+    node.imageGC?.start();
+    node.evictionManager?.start();
+    this.#loop.startUp.start();
   }
 
   /**
@@ -161,7 +136,7 @@ export class NodeAgent implements AsyncDisposable {
    * StatusManagerError INVALID_STATE when stop() comes first.
    */
   whenReady(): Promise<void> {
-    return this.#parts.startUp.ready;
+    return this.#loop.startUp.ready;
   }
 
   /**
@@ -175,13 +150,14 @@ export class NodeAgent implements AsyncDisposable {
    * INVALID_STATE unless the agent is running; then nothing was done.
    */
   async evict(pod: Pod, eviction: Eviction): Promise<boolean> {
-    const { podManager, podWorkers, getActivePods, clock, logger, eventRecorder } = this.#parts;
+    const { podManager, podWorkers, getActivePods } = this.#parts.workers;
     if (this.#state !== 'running') throw new StatusManagerError('INVALID_STATE', 'The agent is not running');
     const known = podManager.getPodByUID(pod?.metadata?.uid ?? '');
     if (known === undefined)
       throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` to be a pod of this agent', { path: 'pod' });
     if (!getActivePods().includes(known)) return false;
-    return evictPod(known, { ...eviction, podWorkers, clock, logger, eventRecorder });
+    const { clock, logger } = this.#parts.context;
+    return evictPod(known, { ...eviction, podWorkers, clock, logger, eventRecorder: this.eventRecorder });
   }
 
   /**
@@ -207,25 +183,23 @@ export class NodeAgent implements AsyncDisposable {
 
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): NodeAgentInspection {
-    const { syncLoop, podSources, podWorkers, statusManager, nodeReporter, ownEventRecorder, probeManager, pleg } =
-      this.#parts;
-    const { evictionManager } = this.#parts;
+    const { connection, inputs, workers, node } = this.#parts;
     return {
       state: this.#state,
-      syncLoop: syncLoop.inspect(),
-      runtime: pleg.inspect(),
-      refusedManifests: podSources.flatMap((source) => source.refusedManifests?.() ?? []),
-      podWorkers: podWorkers.inspect(),
-      statusManager: statusManager.inspect(),
-      node: nodeReporter?.inspect(),
-      eviction: evictionManager?.inspect(),
-      events: ownEventRecorder?.inspect(),
-      probes: probeManager.workerCount,
+      syncLoop: this.#loop.syncLoop.inspect(),
+      runtime: inputs.pleg.inspect(),
+      refusedManifests: inputs.podSources.flatMap((source) => source.refusedManifests?.() ?? []),
+      podWorkers: workers.podWorkers.inspect(),
+      statusManager: this.statusManager.inspect(),
+      node: node.nodeReporter?.inspect(),
+      eviction: node.evictionManager?.inspect(),
+      events: connection.ownEventRecorder?.inspect(),
+      probes: workers.probeManager.workerCount,
     };
   }
 
   #registerGauges(): void {
-    const { metrics, clock, logger } = this.#parts;
+    const { metrics, clock, logger } = this.#parts.context;
     const startedAtMs = clock.now();
     this.#unregisterGauges = tryCall(
       () => metrics?.registerAgentGauges?.(() => agentGauges(this.inspect(), startedAtMs, clock.now())),
@@ -234,132 +208,44 @@ export class NodeAgent implements AsyncDisposable {
     );
   }
 
-  /** Logs missing permissions at start instead of one failed request after another. */
-  async #logMissingAccess(): Promise<void> {
-    const { connection, nodeName, nodeReporter, ownEventRecorder, nodeEndpoints, logger } = this.#parts;
-    if (connection === undefined) return;
-    const unused = new Set([nodeReporter === undefined && 'node', ownEventRecorder === undefined && 'events']);
-    const parts = accessParts.filter((part) => !unused.has(part));
-    if (nodeEndpoints.kubeletPort !== undefined) parts.push('kubelet-api');
-    await logMissingAccess(connection.requests, { nodeName, parts, logger, signal: this.#stopSignal.signal });
-  }
-
-  /** Also updates the cgroups of the QoS classes. Source: kubelet `StartGarbageCollection`, `periodicQOSCgroupUpdateInterval`. */
-  async #collectGarbage(): Promise<void> {
-    const { qosCgroups, containerGC, sourcesReady } = this.#parts;
-    await qosCgroups.update(this.#stopSignal.signal);
-    try {
-      await containerGC.garbageCollect(sourcesReady.allReady());
-      this.#gcFailures.succeeded();
-    } catch (thrown) {
-      if (!this.#stopSignal.signal.aborted) this.#gcFailures.failed(thrown);
-    }
-  }
-
-  async #startNodeReporter(): Promise<void> {
-    const { nodeReporter, pleg, runtimeState, clock } = this.#parts;
-    if (nodeReporter === undefined) return;
-    // Otherwise the first status would say that the runtime is not healthy. Source: kubelet `Run`.
-    await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
-      undefinedIfAborted(Promise.all([pleg.relist(), runtimeState.whenUpdated()]), signal),
-    );
-    if (!this.#stopSignal.signal.aborted) nodeReporter.start();
-  }
-
-  async #startAPISource(source: PodSource, sink: PodSink): Promise<void> {
-    const { nodeReporter, informer, startUp, clock } = this.#parts;
-    try {
-      await nodeReporter?.whenRegistered();
-      this.#registerStaticPods();
-      informer!.start();
-      await informer!.whenSynced();
-    } catch {
-      // stop() came first.
-      return;
-    }
-    await withDeadline(clock, startUpWaitMs, this.#stopSignal.signal, ({ signal }) =>
-      undefinedIfAborted(startUp.staticSourcesSeen, signal),
-    );
-    if (!this.#stopSignal.signal.aborted) this.#startSource(source, sink);
-  }
-
-  #startSource(source: PodSource, sink: PodSink): void {
-    const { podSourceContext, logger } = this.#parts;
-    try {
-      source.start(sink, podSourceContext);
-      this.#startedSources.push(source);
-    } catch (thrown) {
-      logger.error({ source: source.name, reason: reasonOf(thrown) }, 'Failed to start a pod source');
-    }
-  }
-
-  async #stopSource(source: PodSource): Promise<void> {
-    try {
-      await source.stop();
-    } catch (thrown) {
-      this.#parts.logger.error({ source: source.name, reason: reasonOf(thrown) }, 'Failed to stop a pod source');
-    }
-  }
-
-  /** Source: kubelet `fastStaticPodsRegistration`. */
-  #registerStaticPods(): void {
-    const { podManager, mirrorPods } = this.#parts;
-    for (const pod of podManager.getPods().filter(isStaticPod))
-      mirrorPods?.reconcile(pod, podManager.getMirrorPodByPod(pod));
-  }
-
   async #stop({
     drain = false,
     terminatePods = false,
     gracePeriodSeconds,
     deadlineMs = defaultDrainMs,
   }: NodeAgentStopOptions): Promise<void> {
-    const { logger, nodeName, informer, syncLoop, podWorkers, probeManager, pleg, runtimeState } = this.#parts;
-    const { mirrorPods, nodeReporter, connection, statusManager, allocationManager, containerGC } = this.#parts;
-    const { clock, abortRuntimeCalls, startUp, shutdownAdmission } = this.#parts;
+    const { context, connection, inputs, workers, node } = this.#parts;
+    const { shutdownAdmission, allocationManager, startUp, syncLoop } = this.#loop;
+    const { nodeName, clock, logger } = context;
     const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain, terminatePods }, 'Stopping node agent');
     if (terminatePods) shutdownAdmission.begin();
-    if (terminatePods && wasRunning) await terminateAllPods(this.#parts, gracePeriodSeconds);
-    this.#stopSignal.abort();
-    startUp.stopped();
-    await Promise.all(this.#startedSources.map((source) => this.#stopSource(source)));
-    const runtimeCallsTimer = clock.afterFunc(runtimeCallsMs, abortRuntimeCalls);
+    if (terminatePods && wasRunning)
+      await terminateAllPods({ ...workers, clock, logger, eventRecorder: this.eventRecorder }, gracePeriodSeconds);
+    await startUp.stop();
+    const runtimeCallsTimer = clock.afterFunc(runtimeCallsMs, inputs.abortRuntimeCalls);
     await syncLoop.stop();
     allocationManager.stop();
-    this.#gcTicker?.stop();
-    await containerGC.stop();
-    await this.#parts.imageGC?.stop();
-    await this.#parts.evictionManager?.stop();
-    await podWorkers.stop();
-    probeManager.cleanupPods([]);
-    await pleg.stop();
-    await runtimeState.stop();
+    await workers.qosCgroups.stop();
+    await node.containerGC.stop();
+    await node.imageGC?.stop();
+    await node.evictionManager?.stop();
+    await workers.podWorkers.stop();
+    workers.probeManager.cleanupPods([]);
+    await inputs.pleg.stop();
+    await inputs.runtimeState.stop();
     runtimeCallsTimer.stop();
-    abortRuntimeCalls();
-    await mirrorPods?.stop();
-    await statusManager.stop({ drain, deadlineMs });
-    await informer?.stop();
-    await nodeReporter?.stop({ reportNotReady: terminatePods });
-    await this.#starting;
-    await this.#stopEvents(drain ? deadlineMs : eventsMs);
-    connection?.abort();
-    await connection?.close();
+    inputs.abortRuntimeCalls();
+    await connection.mirrorPods?.stop();
+    await this.statusManager.stop({ drain, deadlineMs });
+    await connection.informer?.stop();
+    await node.nodeReporter?.stop({ reportNotReady: terminatePods });
+    await startUp.whenEnded();
+    await closeConnection(connection, context, drain ? deadlineMs : eventsMs);
     this.#state = 'stopped';
     this.#unregisterGauges?.();
     logger.info({ node: nodeName }, 'Node agent has stopped');
-  }
-
-  async #stopEvents(deadlineMs: number): Promise<void> {
-    const { ownEventRecorder, connection, clock } = this.#parts;
-    if (ownEventRecorder === undefined) return;
-    const stopping = ownEventRecorder.stop();
-    await withDeadline(clock, deadlineMs, new AbortController().signal, ({ signal }) =>
-      undefinedIfAborted(stopping, signal),
-    );
-    connection?.abort();
-    await stopping;
   }
 }
 

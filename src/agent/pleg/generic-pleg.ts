@@ -104,7 +104,10 @@ export class GenericPLEG {
     setMaxListeners(0, run.signal);
     this.#run = run;
     this.#subscribe();
-    this.#options.cache.onWait(() => this.#schedule());
+    this.#options.cache.onWait((podUID, { observeNow = false }) => {
+      if (observeNow) this.requestRelist(podUID);
+      this.#schedule();
+    });
     void this.#relistAndWait(run);
   }
 

@@ -26,7 +26,6 @@ interface Waiter {
  */
 export class RuntimePodCache implements PodCache {
   readonly #runtime: Pick<ContainerRuntime, 'runPodSandbox'>;
-  readonly #requestRelist: (podUID: string) => void;
   readonly #entries = new Map<string, Entry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
   /** The last observation of all pods. */
@@ -34,15 +33,11 @@ export class RuntimePodCache implements PodCache {
   /** Later observations of single pods that found no change or no pod. */
   readonly #podObservations = new Map<string, number>();
   #lastObservation = 0;
-  #onWait: () => void = () => {};
+  #onWait: (podUID: string, options: PodCacheOptions) => void = () => {};
 
-  /**
-   * @param runtime of the pods; statuses differ if it has no sandboxes
-   * @param requestRelist of the PLEG
-   */
-  constructor(runtime: Pick<ContainerRuntime, 'runPodSandbox'>, requestRelist: (podUID: string) => void = () => {}) {
+  /** @param runtime of the pods; statuses differ if it has no sandboxes */
+  constructor(runtime: Pick<ContainerRuntime, 'runPodSandbox'>) {
     this.#runtime = runtime;
-    this.#requestRelist = requestRelist;
   }
 
   /** The number of a new observation: call it right before the runtime is queried. */
@@ -60,7 +55,7 @@ export class RuntimePodCache implements PodCache {
   }
 
   /** Sets the function that is called when `getNewerThan` begins to wait. */
-  onWait(listener: () => void): void {
+  onWait(listener: (podUID: string, options: PodCacheOptions) => void): void {
     this.#onWait = listener;
   }
 
@@ -103,21 +98,15 @@ export class RuntimePodCache implements PodCache {
   }
 
   /** Rejects only when `signal` is aborted. */
-  async getNewerThan(
-    pod: ValidPod,
-    observation: number,
-    { signal, observeNow = false }: PodCacheOptions = {},
-  ): Promise<RuntimePodStatus> {
-    signal?.throwIfAborted();
+  async getNewerThan(pod: ValidPod, observation: number, options: PodCacheOptions = {}): Promise<RuntimePodStatus> {
+    options.signal?.throwIfAborted();
     const podUID = pod.metadata.uid;
-    if (this.#latest(podUID) <= observation) {
-      if (observeNow) this.#requestRelist(podUID);
-      await this.#waitFor(podUID, observation, signal);
-    }
+    if (this.#latest(podUID) <= observation) await this.#waitFor(podUID, observation, options);
     return this.#statusOf(pod, this.#entries.get(podUID));
   }
 
-  #waitFor(podUID: string, observation: number, signal: AbortSignal | undefined): Promise<void> {
+  #waitFor(podUID: string, observation: number, options: PodCacheOptions): Promise<void> {
+    const { signal } = options;
     return new Promise((resolve, reject) => {
       const waiters = this.#waiters.get(podUID) ?? new Set<Waiter>();
       const leave = (): void => {
@@ -139,7 +128,7 @@ export class RuntimePodCache implements PodCache {
       waiters.add(waiter);
       this.#waiters.set(podUID, waiters);
       signal?.addEventListener('abort', abort);
-      this.#onWait();
+      this.#onWait(podUID, options);
     });
   }
 

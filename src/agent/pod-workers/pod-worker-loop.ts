@@ -3,16 +3,18 @@ import { isStaticPod } from '../../kube/static-pods.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
+import { updatedFromAllocation } from '../allocation/updated-from-allocation.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
 import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
-import type { PodWorkersConnections, PodWorkersOptions } from './pod-workers-options.ts';
+import type { PodWorkersOptions } from './pod-workers-options.ts';
+import type { PodLifecycleSyncer } from './pod-syncer.ts';
 import { allowStaticPodStart } from './static-pod-starts.ts';
 import { failureReasons } from './sync-result.ts';
 
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
-  readonly connections: () => PodWorkersConnections;
+  readonly podSyncer: () => PodLifecycleSyncer;
   readonly statuses: ReadonlyMap<string, PodSyncStatus>;
   /** Called when the worker has ended and the pod must be forgotten. */
   readonly onForget: (status: PodSyncStatus) => void;
@@ -125,8 +127,8 @@ export class PodWorkerLoop {
    * resize reports it as completed, with the old resources.
    */
   async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
-    const { podCache, requestRelist } = this.#options;
-    const { podSyncer, allocationManager } = this.#options.connections();
+    const { podCache, allocationState, requestRelist } = this.#options;
+    const podSyncer = this.#options.podSyncer();
     const { lifecycle, uid } = status;
     const { updateType, mirrorPod, runningPod } = update;
     if (runningPod !== undefined) {
@@ -137,7 +139,7 @@ export class PodWorkerLoop {
     const runtimeStatus = await this.#runtimeStatus(update.pod!, status, signal);
     signal.throwIfAborted();
     // Read after the await, because a resize may have been allocated in the meantime.
-    const pod = allocationManager?.updatePodFromAllocation(update.pod!).pod ?? update.pod!;
+    const { pod } = updatedFromAllocation(update.pod!, allocationState);
     const options = { signal, syncStatus: status };
     let isTerminal = false;
     let hasChanged = false;
@@ -162,7 +164,7 @@ export class PodWorkerLoop {
       status.lastObservation = podCache.lastObservation();
     }
     // Called after `lastObservation` is set, so that the requested relist is newer and counts for the next sync.
-    if (hasChanged) requestRelist?.(uid);
+    if (hasChanged) requestRelist(uid);
     return isTerminal;
   }
 

@@ -1,21 +1,16 @@
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
-import type { PodCache, PodLifecycleSyncer } from './pod-syncer.ts';
-
-/** Dependencies that themselves need the workers: see `PodWorkers.connect`. */
-export interface PodWorkersConnections {
-  readonly podSyncer: PodLifecycleSyncer;
-  /** Pods are synced with the resources that it has allocated. Default: with those of their spec. */
-  readonly allocationManager?: Pick<AllocationManager, 'updatePodFromAllocation'> | undefined;
-}
+import type { PodCache } from './pod-syncer.ts';
 
 /** Options of `PodWorkers`. */
 export interface PodWorkersOptions {
   readonly podCache: PodCache;
+  /** Pods are synced with the resources that are allocated to them. */
+  readonly allocationState: AllocationState;
   /** Called when a pod has changed in the runtime, so that it is observed soon. */
   readonly requestRelist: (podUID: string) => void;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;

@@ -15,10 +15,10 @@ import { PodWorkerLoop } from './pod-worker-loop.ts';
 import {
   inspectPodWorker,
   type PodWorkerInspection,
-  type PodWorkersConnections,
   type PodWorkersOptions,
   type PodWorkerSync,
 } from './pod-workers-options.ts';
+import type { PodLifecycleSyncer } from './pod-syncer.ts';
 import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
 import { isStartedStaticPod } from './static-pod-starts.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
@@ -40,25 +40,25 @@ export class PodWorkers implements PodDeletionSafety {
   readonly #options: PodWorkersOptions;
   readonly #loop: PodWorkerLoop;
   readonly #statuses = new Map<string, PodSyncStatus>();
-  #connections: PodWorkersConnections | undefined;
+  #podSyncer: PodLifecycleSyncer | undefined;
   #arePodsSynced = false;
 
   constructor(options: PodWorkersOptions) {
     this.#options = options;
     this.#loop = new PodWorkerLoop({
       ...options,
-      connections: () => this.#connected(),
+      podSyncer: () => this.#connected(),
       statuses: this.#statuses,
       onForget: ({ uid }) => this.#statuses.delete(uid),
     });
   }
 
   /**
-   * Sets what the workers do with pods. Call it once, before `updatePod`. It is not an option, because the syncer and
-   * the allocation manager need the status manager, which needs the workers as its `podDeletionSafety`.
+   * Sets what the workers do with pods. Call it once, before `updatePod`. It is not an option, because the syncer needs
+   * the status manager, which needs the workers as its `podDeletionSafety`.
    */
-  connect(connections: PodWorkersConnections): void {
-    this.#connections = connections;
+  connect(podSyncer: PodLifecycleSyncer): void {
+    this.#podSyncer = podSyncer;
   }
 
   /**
@@ -247,10 +247,10 @@ export class PodWorkers implements PodDeletionSafety {
     return [...this.#statuses.values()].map(inspectPodWorker);
   }
 
-  #connected(): PodWorkersConnections {
-    if (this.#connections === undefined)
+  #connected(): PodLifecycleSyncer {
+    if (this.#podSyncer === undefined)
       throw new StatusManagerError('INVALID_STATE', 'The pod workers are not connected');
-    return this.#connections;
+    return this.#podSyncer;
   }
 
   #add(uid: string, pod: Pod): PodSyncStatus {

@@ -71,18 +71,22 @@ describe.each([
   });
 });
 
-it('asks for a relist only if the status that it has is too old to be returned now', async () => {
-  const relisted: string[] = [];
-  const cache = new RuntimePodCache({ runPodSandbox: async () => '' }, (podUID) => relisted.push(podUID));
+it('says who waits, and whether at once, only if the status that it has is too old to be returned now', async () => {
+  const waits: unknown[] = [];
+  const cache = new RuntimePodCache({ runPodSandbox: async () => '' });
+  cache.onWait((podUID, { observeNow }) => waits.push([podUID, observeNow]));
   const observation = cache.beginObservation();
   cache.set(runtimePod, observation);
   await cache.getNewerThan(pod, 0, { observeNow: true });
-  expect(relisted).toEqual([]);
+  expect(waits).toEqual([]);
   const { signal } = new AbortController();
   void cache.getNewerThan(pod, observation, { signal });
-  expect(relisted).toEqual([]);
+  expect(waits).toEqual([['1234', undefined]]);
   void cache.getNewerThan(pod, observation, { signal, observeNow: true });
-  expect(relisted).toEqual(['1234']);
+  expect(waits).toEqual([
+    ['1234', undefined],
+    ['1234', true],
+  ]);
 });
 
 describe('TestGetNewerThan', () => {

@@ -1,3 +1,4 @@
+import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { ValidPod } from 'kubelet-status-manager';
 import type { PodLifecycleSyncer, SyncPodResult } from '../../../src/agent/pod-workers/pod-syncer.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
@@ -98,6 +99,7 @@ export function createPodWorkers(
       lastObservation: () => 0,
       getNewerThan: () => Promise.resolve(emptyStatus),
     },
+    allocationState: new MemoryState(),
     clock,
     logger: silentLogger,
     eventRecorder: { event: () => {} },
@@ -105,7 +107,7 @@ export function createPodWorkers(
     random: () => 0,
     ...options,
   });
-  if (isConnected) workers.connect({ podSyncer: syncer });
+  if (isConnected) workers.connect(syncer);
   return { workers, syncer, clock, cached };
 }
 

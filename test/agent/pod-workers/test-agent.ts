@@ -81,6 +81,7 @@ export class TestAgent {
       logger: silentLogger,
     });
     // As in the agent, no call of the runtime takes longer than two minutes.
+    const allocationState = new MemoryState();
     const runtime = boundedRuntime(this.runtime, { clock, requestTimeoutMs: 120_000 });
     this.syncer = new AgentPodSyncer({
       runtime,
@@ -105,7 +106,7 @@ export class TestAgent {
       ...{
         runtime,
         statusManager: this.manager,
-        allocationState: new MemoryState(),
+        allocationState,
         admitHandlers,
         clock,
         logger: silentLogger,
@@ -125,12 +126,13 @@ export class TestAgent {
           podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, callOptions), runtime),
       },
       requestRelist: (podUID) => this.#update('sync', podUID),
+      allocationState,
       clock,
       logger: this.logger,
       eventRecorder,
       random: () => 0,
     });
-    this.workers.connect({ podSyncer: this.syncer, allocationManager: this.allocationManager });
+    this.workers.connect(this.syncer);
     this.runtime.subscribe?.(({ podUID }) => this.#update('sync', podUID));
     this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod as ValidPod));
     this.manager.start();

@@ -2,13 +2,13 @@ import type { Pod } from '../../kube/types.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { generalPredicates } from '../admission/general-predicates.ts';
+import { generalPredicates } from './general-predicates.ts';
 import { boundedCall } from '../deadline.ts';
-import { defaultNodeStatus } from './node-defaults.ts';
-import type { NodeReporter } from './node-reporter.ts';
-import type { NodeReporterOptions } from './node-reporter-options.ts';
-import type { Node, NodeStatus } from './node-types.ts';
-import { initialNode } from './register-node.ts';
+import { defaultNodeStatus } from '../node/node-defaults.ts';
+import type { NodeReporter } from '../node/node-reporter.ts';
+import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
+import type { Node, NodeStatus } from '../node/node-types.ts';
+import { initialNode } from '../node/register-node.ts';
 
 export interface OwnNodeOptions {
   readonly nodeName: string;

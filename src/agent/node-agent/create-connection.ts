@@ -1,0 +1,68 @@
+import { createInformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { withDeadline } from '../deadline.ts';
+import { APIEventRecorder } from '../events/api-event-recorder.ts';
+import { createEventClient } from '../events/event-client.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
+import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
+import { MirrorPods } from '../mirror/mirror-pods.ts';
+import type { AgentContext } from './agent-context.ts';
+import { type APIConnection, openAPIConnection } from './api-connection.ts';
+import type { NodeAgentOptions } from './node-agent-options.ts';
+
+/** What reads from the API server and writes to it. */
+export type AgentConnection = ReturnType<typeof createConnection>;
+
+/** Without a client, `api`, `informer`, `mirrorPods` and `ownEventRecorder` are undefined. */
+export function createConnection(options: NodeAgentOptions, context: AgentContext) {
+  const { nodeName, clock, random, logger } = context;
+  const api = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
+  const informer =
+    api && createInformerPodManager({ transport: api.podClient.transport, nodeName, clock, random, logger });
+  const mirrorPods = api && createMirrorPods(api, context);
+  const ownEventRecorder =
+    api !== undefined && options.eventRecorder === undefined
+      ? new APIEventRecorder({ client: createEventClient(api.requests), nodeName, logger, clock, random })
+      : undefined;
+  const eventRecorder: EventRecorder =
+    ownEventRecorder ?? guardedEventRecorder(options.eventRecorder ?? { event: () => {} }, logger);
+  return { api, informer, mirrorPods, ownEventRecorder, eventRecorder };
+}
+
+/** Resolves when no request is left; those of recorded Events have `eventsMs`. */
+export async function closeConnection(
+  { api, ownEventRecorder }: AgentConnection,
+  { clock }: AgentContext,
+  eventsMs: number,
+): Promise<void> {
+  const eventsWritten = ownEventRecorder?.stop() ?? Promise.resolve();
+  await withDeadline(clock, eventsMs, new AbortController().signal, ({ signal }) =>
+    undefinedIfAborted(eventsWritten, signal),
+  );
+  api?.abort();
+  await eventsWritten;
+  await api?.close();
+}
+
+function createMirrorPods({ requests }: APIConnection, { nodeName, clock, logger }: AgentContext): MirrorPods {
+  const nodePath = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
+  const getNode = async (signal: AbortSignal): Promise<MirrorNode> =>
+    (await requests.request('GET', nodePath, { signal })).json() as MirrorNode;
+  const client = new MirrorPodClient({ api: createMirrorPodAPI(requests), nodeName, getNode, logger });
+  return new MirrorPods({ client, clock, logger });
+}
+
+/** Logs errors that the caller's recorder throws. */
+function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): EventRecorder {
+  return {
+    event(event) {
+      try {
+        eventRecorder.event(event);
+      } catch (thrown) {
+        logger.error({ reason: reasonOf(thrown), method: 'eventRecorder.event' }, 'User callback threw');
+      }
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import { tryCall } from '../../shared/guarded.ts';
+import { reasonOf } from '../../shared/logger.ts';
+import { OwnNode } from '../admission/own-node.ts';
+import { ContainerGC, type ContainerGCOptions } from '../container-gc/container-gc.ts';
+import { createEvictionManager } from '../eviction/create-eviction-manager.ts';
+import { ImageGCManager, type ImageGCManagerOptions } from '../image-gc/image-gc-manager.ts';
+import { readyErrorsOf } from '../node/node-conditions.ts';
+import { NodeReporter } from '../node/node-reporter.ts';
+import type { NodeStatus } from '../node/node-types.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { AgentContext } from './agent-context.ts';
+import type { AgentConnection } from './create-connection.ts';
+import type { AgentInputs } from './create-inputs.ts';
+import type { AgentWorkers } from './create-workers.ts';
+import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
+
+/** The machine: what takes space on it, and how the API server sees it. */
+export type AgentNode = ReturnType<typeof createNode>;
+
+/** The endpoints in the next status of the Node. */
+interface NodeEndpoints {
+  /** Undefined if the agent does not serve the kubelet's API. */
+  kubeletPort?: number;
+  /** Of the kubelet's API. */
+  features?: readonly string[];
+}
+
+/** `evictionManager` is undefined if nothing is measured, `imageGC` if images are not garbage-collected. */
+export function createNode(
+  options: NodeAgentOptions,
+  context: AgentContext,
+  connection: AgentConnection,
+  inputs: AgentInputs,
+  workers: AgentWorkers,
+) {
+  const { nodeName, clock, random, logger } = context;
+  const { api, eventRecorder } = connection;
+  const { runtime, runtimeState, sourcesReady } = inputs;
+  const { podWorkers, getActivePods } = workers;
+  const { node = {}, metrics, eviction, volumeManager } = options;
+
+  const containerGC = new ContainerGC({
+    ...{ runtime, clock, logger },
+    podStateProvider: podStateProvider(podWorkers),
+    areSourcesReady: () => sourcesReady.allReady(),
+  });
+  const imageGC = createImageGC(runtime, options, { nodeName, eventRecorder, clock, logger });
+  const evictionManager = createEvictionManager({
+    ...{ nodeName, runtime, podWorkers, getActivePods, containerGC, imageGC, volumeManager, eviction },
+    ...{ eventRecorder, clock, logger },
+    podEvicted: (signal) =>
+      tryCall(
+        () => metrics?.incEvictions?.(signal),
+        (thrown) => logger.error({ reason: reasonOf(thrown), method: 'metrics.incEvictions' }, 'User callback threw'),
+      ),
+  });
+
+  const endpoints: NodeEndpoints = {};
+  const nodeStatus = (): Promise<NodeStatus> => nodeStatusOf(nodeName, node || {}, { ...endpoints, runtime });
+  const nodeReporter =
+    api && node !== false
+      ? new NodeReporter({
+          ...node,
+          ...{ nodeName, transport: api.requests, recorder: eventRecorder, logger, clock, random },
+          nodeStatus: async () => {
+            const { conditions = [], ...status } = await nodeStatus();
+            return { ...status, conditions: [...(evictionManager?.conditions() ?? []), ...conditions] };
+          },
+          readyErrors: () => [
+            ...runtimeState.runtimeErrors(),
+            ...runtimeState.networkErrors(),
+            ...readyErrorsOf(node.readyErrors),
+          ],
+        })
+      : undefined;
+  const ownNode = new OwnNode({
+    ...{ nodeName, nodeStatus, nodeReporter, clock, logger },
+    node: node === false ? undefined : node,
+  });
+  return { containerGC, imageGC, evictionManager, endpoints, nodeReporter, ownNode };
+}
+
+function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateProvider'] {
+  return {
+    // Divergence: only after the pod is terminated. The kubelet removes the containers of an evicted pod
+    // as soon as they have exited, so its worker may not see how they ended.
+    shouldPodContentBeRemoved: (podUID) =>
+      podWorkers.shouldPodContentBeRemoved(podUID) &&
+      (podWorkers.isPodKnownTerminated(podUID) || !podWorkers.isPodTerminationRequested(podUID)),
+  };
+}
+
+/** Undefined if it is switched off, or if the runtime has no images. */
+function createImageGC(
+  runtime: ContainerRuntime,
+  { imageGC: policy = {} }: NodeAgentOptions,
+  parts: Pick<ImageGCManagerOptions, 'clock' | 'eventRecorder' | 'logger' | 'nodeName'>,
+): ImageGCManager | undefined {
+  if (policy === false || policy.highThresholdPercent === 100 || !hasImages(runtime)) return undefined;
+  return new ImageGCManager({ ...parts, policy, runtime });
+}
+
+function hasImages(runtime: ContainerRuntime): runtime is ContainerRuntime & ImageGCManagerOptions['runtime'] {
+  return (['listImages', 'removeImage', 'imageFsStats'] as const).every((method) => runtime[method] !== undefined);
+}
+
+async function nodeStatusOf(
+  nodeName: string,
+  { addresses, nodeStatus }: NodeAgentNode,
+  { kubeletPort, features: apiFeatures = [], runtime }: NodeEndpoints & { readonly runtime: ContainerRuntime },
+): Promise<NodeStatus> {
+  const canResizePods = runtime.updateContainerResources !== undefined && runtime.updatePodResources !== undefined;
+  const features = [...apiFeatures, ...(canResizePods ? ['InPlacePodLevelResourcesVerticalScaling'] : [])];
+  const own = addresses && [
+    ...addresses.map((address) => ({ type: 'InternalIP', address })),
+    { type: 'Hostname', address: nodeName },
+  ];
+  const daemonEndpoints = kubeletPort !== undefined && { kubeletEndpoint: { Port: kubeletPort } };
+  const status = await nodeStatus?.();
+  return {
+    ...(own && { addresses: own }),
+    ...(daemonEndpoints && { daemonEndpoints }),
+    ...status,
+    ...(features.length > 0 && { declaredFeatures: [...(status?.declaredFeatures ?? []), ...features] }),
+  };
+}

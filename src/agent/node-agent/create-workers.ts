@@ -1,0 +1,90 @@
+import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
+import type { ValidPod } from '../../kube/types.ts';
+import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
+import { StatusManager } from '../../status-manager/status-manager.ts';
+import { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
+import { PodWorkers } from '../pod-workers/pod-workers.ts';
+import { QOSCgroups } from '../pod-workers/qos-cgroups.ts';
+import { createProber } from '../prober/create-prober.ts';
+import { ProberManager } from '../prober/prober-manager.ts';
+import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
+import { PodDispatcher } from '../sync-loop/pod-dispatcher.ts';
+import type { AgentContext } from './agent-context.ts';
+import type { AgentConnection } from './create-connection.ts';
+import type { AgentInputs } from './create-inputs.ts';
+import type { NodeAgentOptions } from './node-agent-options.ts';
+
+/** What is known of each pod of the agent, and what runs it. */
+export type AgentWorkers = ReturnType<typeof createWorkers>;
+
+export function createWorkers(
+  options: NodeAgentOptions,
+  context: AgentContext,
+  connection: AgentConnection,
+  inputs: AgentInputs,
+) {
+  const { nodeName, clock, logger, random, agentStartedAtMs } = context;
+  const { api, informer, mirrorPods, eventRecorder } = connection;
+  const { runtime, podCache, pleg, runtimeState, channels } = inputs;
+  const { allocationState = new MemoryState(), actuatedState, volumeManager, node = {} } = options;
+  if (isSaved(allocationState) && !isSaved(actuatedState) && runtime.updateContainerResources !== undefined)
+    logger.warn(
+      { node: nodeName },
+      'allocationState is persistent but actuatedState is not: the next agent will not finish a resize in progress',
+    );
+
+  const podManager = createPodManager(informer);
+  // The workers are created before their syncer, because the status manager asks them.
+  const podWorkers = new PodWorkers({
+    ...{ podCache, allocationState, clock, logger, eventRecorder, random },
+    requestRelist: (podUID) => {
+      // A resize does not change a container state, so a relist alone would not cause a sync.
+      pleg.requestReinspect(podUID);
+      pleg.requestRelist(podUID);
+    },
+  });
+  const dispatcher = new PodDispatcher({ podManager, podWorkers });
+  const statusManager = new StatusManager({
+    ...options.statusManager,
+    ...{ podManager, podDeletionSafety: podWorkers, allocationState, clock, logger, random, eventRecorder },
+    client: api?.podClient,
+    metrics: options.metrics,
+    journal: options.journal,
+    podStartupLatency: options.podStartupLatency,
+  });
+  const getActivePods = (): ValidPod[] =>
+    filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
+
+  const probeManager = new ProberManager({
+    ...{ clock, random, agentStartedAtMs },
+    prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }),
+    getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
+    onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
+  });
+  const qosCgroups = new QOSCgroups({ runtime, getActivePods, clock, logger });
+  const podSyncer = new AgentPodSyncer({
+    ...{ runtime, qosCgroups, statusManager, probeManager, eventRecorder, clock, logger, agentStartedAtMs },
+    ...{ actuatedState, volumeManager, handlerRunner: options.handlerRunner },
+    hostIPs: node === false ? undefined : node.addresses,
+    networkErrors: () => runtimeState.networkErrors(),
+    requestPodSync: (podUID) => dispatcher.syncPod(podUID),
+    reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
+  });
+  podWorkers.connect(podSyncer);
+  return {
+    ...{ podManager, podWorkers, dispatcher, statusManager, getActivePods },
+    ...{ allocationState, probeManager, qosCgroups, podSyncer },
+  };
+}
+
+function isSaved(state: AllocationState | undefined): boolean {
+  return state !== undefined && !(state instanceof MemoryState);
+}
+
+/** A pod manager that the sync loop fills. With an informer, it also reports the informer's state for metrics and `inspect()`. */
+function createPodManager(informer: InformerPodManager | undefined): BasicPodManager {
+  const podManager = new BasicPodManager();
+  return informer ? Object.assign(podManager, { informerState: () => informer.informerState() }) : podManager;
+}
