@@ -1,3 +1,4 @@
+import type { ActuatedPod } from '../allocation/actuated-resources.ts';
 import type { Container, Mutable, Pod } from '../../kube/types.ts';
 import { matchingRestartRule } from '../../status-manager/status/container-restart.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
@@ -12,7 +13,6 @@ import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './con
 import { computeInitContainerActions } from './init-container-actions.ts';
 import type { ContainerToKill, ContainerToReset, PodActions } from './pod-actions.ts';
 import {
-  type ActuatedPod,
   computePodResizeAction,
   type ContainerResize,
   containersToUpdate,

@@ -1,3 +1,4 @@
+import type { ActuatedPod } from '../allocation/actuated-resources.ts';
 import type { Container, Pod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
@@ -9,12 +10,7 @@ import {
 } from '../runtime/runtime-pod-status.ts';
 import { hasAnyActiveRegularContainerStarted, shouldContainerBeRestarted } from './container-restart.ts';
 import type { ContainerKillReason, ContainerToKill } from './pod-actions.ts';
-import {
-  type ActuatedPod,
-  computePodResizeAction,
-  type ContainerResize,
-  resizeRestartMessage,
-} from './pod-resize-action.ts';
+import { computePodResizeAction, type ContainerResize, resizeRestartMessage } from './pod-resize-action.ts';
 
 /** The next actions for the init containers of a pod. */
 export interface InitContainerActions {

@@ -1,15 +1,9 @@
 import { type ResizableResource, resizableResources } from '../../kube/resizable-resources.ts';
-import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { Container, Pod } from '../../kube/types.ts';
+import type { ActuatedPod } from '../allocation/actuated-resources.ts';
 import { amountOf, areAmountsEqual, compareAmounts, containerResources } from '../allocation/container-resources.ts';
 import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
 import type { ContainerToUpdate } from './pod-actions.ts';
-
-/** The resources that a pod and its containers were last given; undefined where none are recorded. */
-export interface ActuatedPod {
-  /** Of the pod itself. */
-  readonly resources: ResourceRequirementsInput | undefined;
-  ofContainer(name: string): ResourceRequirementsInput | undefined;
-}
 
 /** The action that gives a running container its allocated resources. */
 export interface ContainerResize {

@@ -1,11 +1,12 @@
 import type { Pod } from '../../kube/types.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import type { Node, Taint } from '../node/node-types.ts';
+import type { Node } from '../node/node-types.ts';
+import { toleratesTaints } from '../node/tolerates-taints.ts';
 import { insufficientResources } from './fits-resources.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 import type { PredicateFailure } from './predicate-failure.ts';
-import { type HostPort, schedulingSpec, type Toleration } from './scheduling-spec.ts';
+import { type HostPort, schedulingSpec } from './scheduling-spec.ts';
 
 /**
  * Why the pod does not fit on the Node with the other pods; empty if it fits. Without a Node, checks that need it are
@@ -53,17 +54,4 @@ function doPortsConflict(a: HostPort, b: HostPort): boolean {
   if (a.hostPort !== b.hostPort || (a.protocol || 'TCP') !== (b.protocol || 'TCP')) return false;
   const [addressA, addressB] = [a.hostIP || anyAddress, b.hostIP || anyAddress];
   return addressA === addressB || addressA === anyAddress || addressB === anyAddress;
-}
-
-/** Source: component-helpers `FindMatchingUntoleratedTaint`. */
-export function toleratesTaints(pod: Pod, taints: readonly Taint[]): boolean {
-  const { tolerations = [] } = schedulingSpec(pod);
-  return taints.every((taint) => tolerations.some((toleration) => toleratesTaint(toleration, taint)));
-}
-
-/** Source: `v1.Toleration.ToleratesTaint`. */
-function toleratesTaint({ key, operator, value, effect }: Toleration, taint: Taint): boolean {
-  if (effect && effect !== taint.effect) return false;
-  if (key && key !== taint.key) return false;
-  return operator === 'Exists' || ((!operator || operator === 'Equal') && (value ?? '') === (taint.value ?? ''));
 }

@@ -18,14 +18,6 @@ export interface NodeSelectorTerm {
   readonly matchFields?: readonly NodeSelectorRequirement[] | undefined;
 }
 
-/** Source: `v1.Toleration`. */
-export interface Toleration {
-  readonly key?: string | undefined;
-  readonly operator?: string | undefined;
-  readonly value?: string | undefined;
-  readonly effect?: string | undefined;
-}
-
 /** Source: `v1.ContainerPort`. */
 export interface HostPort {
   readonly hostPort?: number | undefined;
@@ -49,7 +41,6 @@ interface SchedulingSpec {
           | undefined;
       }
     | undefined;
-  readonly tolerations?: readonly Toleration[] | undefined;
   readonly os?: { readonly name?: string | undefined } | undefined;
   readonly hostNetwork?: boolean | undefined;
   readonly hostIPC?: boolean | undefined;

@@ -3,9 +3,15 @@ import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput, V
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { FailureLog, type FailureLogOptions } from '../../shared/failure-log.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import type { ActuatedPod } from '../actions/pod-resize-action.ts';
 import { areAmountsEqual, containerResources } from './container-resources.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
+
+/** The resources that a pod and its containers were last given; undefined where none are recorded. */
+export interface ActuatedPod {
+  /** Of the pod itself. */
+  readonly resources: ResourceRequirementsInput | undefined;
+  ofContainer(name: string): ResourceRequirementsInput | undefined;
+}
 
 /**
  * The resources that the runtime was last asked to give each pod and each container. They differ from the

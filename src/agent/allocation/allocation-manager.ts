@@ -2,14 +2,13 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import type { Clock, Timer } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod, PodCondition, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import { messageOf } from '../pod-workers/sync-result.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';
-import { resizeMessage } from './resize-progress.ts';
+import { resizeMessage } from './resize-message.ts';
 import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.ts';
 import { sortPendingResizes } from './sort-pending-resizes.ts';
 import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
@@ -71,8 +70,10 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
  */
 export class AllocationManager {
   readonly #options: AllocationManagerOptions;
+  /** Of pods that are admitted, before they have a worker; saved for the next agent. */
   readonly #state: AllocationState;
   readonly #saveFailures: FailureLog;
+  /** UIDs in one order of all pods, so not with their workers. */
   #pendingResizes: readonly string[] = [];
   #isStarted = false;
   #retryTimer: Timer | undefined;
@@ -307,7 +308,7 @@ function admitted(handler: PodAdmitHandler, attributes: PodAdmitAttributes): Pod
     const { reason = 'UnexpectedAdmissionError', message = '' } = result;
     return { admit: false, reason, message };
   } catch (thrown) {
-    return { admit: false, reason: 'UnexpectedAdmissionError', message: messageOf(thrown) };
+    return { admit: false, reason: 'UnexpectedAdmissionError', message: reasonOf(thrown) };
   }
 }
 

@@ -26,7 +26,7 @@ interface TokenResponse {
 export class ServiceAccountTokens {
   readonly #requests: APIRequests;
   readonly #clock: Clock;
-  /** By pod, then by audience and time. */
+  /** By pod, then by audience and time: kept here, because a runtime may use the tokens without pod workers. */
   readonly #tokens = new Map<string, Map<string, IssuedToken>>();
 
   constructor(requests: APIRequests, clock: Clock) {

@@ -7,7 +7,7 @@ import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { toleratesTaints } from '../admission/general-predicates.ts';
+import { toleratesTaints } from '../node/tolerates-taints.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { nodeReference } from '../events/kube-event.ts';

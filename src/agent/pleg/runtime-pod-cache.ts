@@ -26,6 +26,7 @@ interface Waiter {
  */
 export class RuntimePodCache implements PodCache {
   readonly #runtime: Pick<ContainerRuntime, 'runPodSandbox'>;
+  /** Of all pods in the runtime, whether they have a worker or not. */
   readonly #entries = new Map<string, Entry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
   /** The last observation of all pods. */

@@ -12,7 +12,6 @@ import { boundedCall } from '../deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { areAmountsEqual } from '../allocation/container-resources.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
-import { ResizeProgress } from '../allocation/resize-progress.ts';
 import { createCrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
@@ -29,6 +28,7 @@ import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from './pod-sy
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
 import { BackOffError } from './next-sync-delay.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
+import { ResizeProgress } from './resize-progress.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 import { messageOf, syncError } from './sync-result.ts';
 

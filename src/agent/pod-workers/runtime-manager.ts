@@ -3,7 +3,6 @@ import type { Container, EphemeralContainer, Pod, PodStatusInput, ValidPod } fro
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
-import { updateContainers } from '../allocation/update-containers.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
@@ -18,6 +17,7 @@ import { ContainerKiller } from './kill-pod.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { messageOf, type SyncAction, SyncActionError, type SyncActionResult } from './sync-result.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
+import { updateContainers } from './update-containers.ts';
 
 export interface RuntimeManagerOptions {
   /** A runtime whose calls have a time-out: see `boundedRuntime`. */

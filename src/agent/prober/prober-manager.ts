@@ -27,7 +27,10 @@ export class ProberManager {
   readonly results: ProbeResults;
   readonly #options: ProberManagerOptions;
   readonly #managers: Readonly<Record<ProbeType, ProbeResultsManager>>;
-  /** By pod UID, then by container and type of probe. */
+  /**
+   * By pod UID, then by container and type of probe. Each ends by itself, with its container, which may be before the
+   * pod's worker.
+   */
   readonly #workers = new Map<string, Map<string, ProbeWorker>>();
 
   constructor(options: ProberManagerOptions) {

@@ -42,7 +42,7 @@ export async function removeOrphanedPods(
   const { volumeManager, mirrorPods, podWorkers, logger } = participants;
   const removals: readonly (() => void | Promise<void>)[] = [
     () => probeManager.cleanupPods(possiblyRunning),
-    // Divergence: the kubelet also drops the statuses of removed pods whose workers are still ending them.
+    // Divergence: the kubelet also drops the statuses of removed pods that are still being ended.
     () => statusManager.removeOrphanedStatuses(existing),
     () => allocationManager.removeOrphanedPods(desired),
     () => podSyncer.removeOrphanedPods(desired),

@@ -11,6 +11,7 @@ export interface PodDispatcherOptions {
 /** Passes pods to their workers, except pods that were rejected, which have none until they are deleted. */
 export class PodDispatcher {
   readonly #options: PodDispatcherOptions;
+  /** Kept here until the pod is removed, because a rejected pod has no worker. */
   readonly #rejected = new Set<string>();
 
   constructor(options: PodDispatcherOptions) {

@@ -35,9 +35,8 @@ export interface PodVolumesOptions extends PayloadSources {
  */
 export class PodVolumes implements VolumeManager {
   readonly #options: PodVolumesOptions;
-  /** Volumes that were set up, by pod. */
+  /** Volumes that were set up, by pod: kept here, because a runtime may use the volumes without pod workers. */
   readonly #ready = new Map<string, Set<string>>();
-
   readonly #cleanUpFailures: FailureLog;
 
   constructor(options: PodVolumesOptions) {

@@ -1,9 +1,10 @@
-import type { Container, Pod, ValidPod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
+import type { ActuatedResources } from '../allocation/actuated-resources.ts';
+import { resizeMessage } from '../allocation/resize-message.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { SyncActionResult } from '../pod-workers/sync-result.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import type { ActuatedResources } from './actuated-resources.ts';
+import type { SyncActionResult } from './sync-result.ts';
 
 export interface ResizeProgressOptions {
   readonly statusManager: Pick<
@@ -55,25 +56,4 @@ export class ResizeProgress {
       eventRecorder.event({ pod, type: 'Warning', reason: 'ResizeError', message });
     }
   }
-}
-
-/**
- * The message of an event about a resize: what happened, and the requested resources as JSON.
- * Source: kubelet `podResizeMessage`.
- */
-export function resizeMessage(what: string, { spec }: Pod, generation: number, error = ''): string {
-  const listed = (containers: readonly Container[] = []): object[] | undefined =>
-    containers.length === 0
-      ? undefined
-      : containers.map(({ name, resources }) => {
-          const { limits, requests, claims } = resources ?? {};
-          return { name, resources: { limits, requests, claims } };
-        });
-  const summary = {
-    initContainers: listed(spec?.initContainers),
-    containers: listed(spec?.containers),
-    generation,
-    error: error === '' ? undefined : error,
-  };
-  return `${what}: ${JSON.stringify(summary)}`;
 }

@@ -2,9 +2,9 @@ import { quantityValue } from '../../kube/quantity.ts';
 import { resizableResources } from '../../kube/resizable-resources.ts';
 import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { ContainerToUpdate } from '../actions/pod-actions.ts';
+import type { ActuatedResources } from '../allocation/actuated-resources.ts';
+import { amountOf, compareAmounts, containerResources } from '../allocation/container-resources.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import type { ActuatedResources } from './actuated-resources.ts';
-import { amountOf, compareAmounts, containerResources } from './container-resources.ts';
 
 export interface UpdateContainersOptions {
   /** A runtime that has `updateContainerResources`. */

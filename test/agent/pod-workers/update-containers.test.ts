@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import type { ContainerToUpdate } from '../../../src/agent/actions/pod-actions.ts';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
-import { updateContainers } from '../../../src/agent/allocation/update-containers.ts';
+import { updateContainers } from '../../../src/agent/pod-workers/update-containers.ts';
 import type { MemoryStats, PodStats } from '../../../src/agent/runtime/pod-stats.ts';
 import type { ValidPod } from '../../../src/kube/types.ts';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
