@@ -111,6 +111,11 @@ export function terminatingSince(sinceMs: number): Extract<PodLifecycle, { state
   };
 }
 
+/** True when nothing is left to do for the pod. Source: kubelet `IsFinished`. */
+export function isFinished({ lifecycle }: PodSyncStatus): boolean {
+  return lifecycle.state === 'terminated' && lifecycle.isFinished;
+}
+
 /** Source: kubelet `mergeLastUpdate`. */
 export function mergeLastUpdate(status: PodSyncStatus, { pod, mirrorPod, runningPod }: PodUpdate): void {
   const { activeUpdate } = status;

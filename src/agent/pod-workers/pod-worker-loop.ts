@@ -6,7 +6,13 @@ import { podFieldsOf } from '../../kube/log-fields.ts';
 import { updatedFromAllocation } from '../allocation/updated-from-allocation.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';
-import { mergeLastUpdate, type PodSyncStatus, type PodWorkerState, terminatingSince } from './pod-sync-status.ts';
+import {
+  isFinished,
+  mergeLastUpdate,
+  type PodSyncStatus,
+  type PodWorkerState,
+  terminatingSince,
+} from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
 import type { PodLifecycleSyncer } from './pod-syncer.ts';
@@ -15,9 +21,7 @@ import { failureReasons } from './sync-result.ts';
 
 export interface PodWorkerLoopOptions extends PodWorkersOptions {
   readonly podSyncer: () => PodLifecycleSyncer;
-  readonly statuses: ReadonlyMap<string, PodSyncStatus>;
-  /** Called when the worker has ended and the pod must be forgotten. */
-  readonly onForget: (status: PodSyncStatus) => void;
+  readonly statuses: Map<string, PodSyncStatus>;
 }
 
 const syncMessages = {
@@ -89,7 +93,7 @@ export class PodWorkerLoop {
       // No await until the end of this block: in the kubelet, it is a critical section.
       const hasMoved = error === undefined && (isTerminal || state !== 'syncing');
       if (hasMoved) this.#complete(status, update, state);
-      if (status.lifecycle.state === 'terminated' && status.lifecycle.isFinished) break;
+      if (isFinished(status)) break;
       this.#enqueue(status, { isPhaseTransition: hasMoved, error });
     }
     status.isLoopRunning = false;
@@ -200,7 +204,7 @@ export class PodWorkerLoop {
         if (lifecycle.state === 'terminating') for (const onCompleted of lifecycle.onCompleted) onCompleted();
         if (update.runningPod !== undefined) {
           this.#finish(status, true);
-          this.#options.onForget(status);
+          this.#options.statuses.delete(status.uid);
         } else this.requeueLastPodUpdate(status);
         break;
       case 'terminated':

@@ -7,6 +7,7 @@ import { StatusManagerError } from '../../shared/errors.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import {
   calculateEffectiveGracePeriod,
+  isFinished,
   newPodSyncStatus,
   type PodSyncStatus,
   terminatingSince,
@@ -49,7 +50,6 @@ export class PodWorkers implements PodDeletionSafety {
       ...options,
       podSyncer: () => this.#connected(),
       statuses: this.#statuses,
-      onForget: ({ uid }) => this.#statuses.delete(uid),
     });
   }
 
@@ -302,10 +302,6 @@ export class PodWorkers implements PodDeletionSafety {
     status.lifecycle = lifecycle;
     status.abortController?.abort();
   }
-}
-
-function isFinished({ lifecycle }: PodSyncStatus): boolean {
-  return lifecycle.state === 'terminated' && lifecycle.isFinished;
 }
 
 /** Source: kubelet `isPodStatusCacheTerminal`, negated. */

@@ -1,5 +1,5 @@
 import { isStaticPod } from '../../kube/static-pods.ts';
-import type { PodSyncStatus } from './pod-sync-status.ts';
+import { isFinished, type PodSyncStatus } from './pod-sync-status.ts';
 
 /**
  * True when a static pod that is to be synced may start, or has started: under a full name, one runs at a time, in the
@@ -13,8 +13,7 @@ export function allowStaticPodStart(status: PodSyncStatus, statuses: Iterable<Po
 
 /** True from its first sync until all of its resources have been cleaned up. Source: kubelet `startedStaticPodsByFullname`. */
 export function isStartedStaticPod(status: PodSyncStatus): boolean {
-  const { hasStarted, lifecycle } = status;
-  return hasStarted && !(lifecycle.state === 'terminated' && lifecycle.isFinished) && isStatic(status);
+  return status.hasStarted && !isFinished(status) && isStatic(status);
 }
 
 function isStatic({ activeUpdate, pendingUpdate }: PodSyncStatus): boolean {
