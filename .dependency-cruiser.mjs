@@ -41,6 +41,13 @@ export default {
   forbidden: [
     { name: 'no-circle', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
     {
+      name: 'no-circle-of-agent-folders',
+      severity: 'error',
+      scope: 'folder',
+      from: { path: '^src/agent/' },
+      to: { circular: true, viaOnly: { path: '^src/agent/' } },
+    },
+    {
       name: 'status-is-pure',
       comment: 'Pure functions over pod statuses: no clock, no logger, no request, no package of Node.js.',
       severity: 'error',
