@@ -291,9 +291,15 @@ describe('TestStaticPodExclusion', () => {
   it('isPodForMirrorPodTerminatingByFullName is true from the request to terminate until the pod is terminated', async () => {
     await update('update', staticPodOf('1'));
     expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
+    // A pod that is not static has the name, too.
+    await update('update', newNamedPod('2', 'test1', 'pod1'));
+    t.syncer.hold('2');
+    await update('kill', newNamedPod('2', 'test1', 'pod1'));
+    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
     const release = t.syncer.hold('1');
     await update('kill', staticPodOf('1'));
     expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(true);
+    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod2_test1')).toBe(false);
     release();
     await drainAllWorkers(t);
     expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);

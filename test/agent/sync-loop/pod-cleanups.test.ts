@@ -3,6 +3,7 @@ import { BasicPodManager, type ValidPod, StatusManager } from 'kubelet-status-ma
 import type { RuntimePod } from 'kubelet-status-manager/agent';
 import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+import { type OrphanedPodsParticipants, removeOrphanedPods } from '../../../src/agent/sync-loop/orphaned-pods.ts';
 import { handlePodCleanups } from '../../../src/agent/sync-loop/pod-cleanups.ts';
 import {
   createPodWorkers,
@@ -306,26 +307,52 @@ describe('folders of pods', () => {
   });
 });
 
-it('an owner of data that fails keeps neither the others nor the pods from being cleaned up', async () => {
-  const logger = recordingLogger();
-  const deleted: unknown[] = [];
+describe('removeOrphanedPods', () => {
+  const remaining = { desired: new Set<string>(), possiblyRunning: new Set<string>(), existing: new Set<string>() };
   const mirrorPod = podOf({ 'kubernetes.io/config.mirror': 'hash' }, { uid: 'mirror', name: 'gone' });
-  podManager.setPods([simplePod(), mirrorPod]);
-  await handlePodCleanups(
-    {
-      ...{ podManager, podWorkers: t.workers, statusManager, runtime, logger },
-      probeManager: { cleanupPods: () => {} },
-      allocationManager: { removeOrphanedPods: () => {} },
-      podSyncer: { removeOrphanedPods: () => {} },
-      volumeManager: { cleanupOrphanedPodDirs: () => Promise.reject(new Error('folder is busy')) },
-      mirrorPods: { deleteOrphans: (orphans) => void deleted.push(...orphans) },
-    },
-    signal,
-  );
-  await drainAllWorkers(t);
-  expect(calls()).toEqual(['create']);
-  expect(deleted).toEqual([mirrorPod]);
-  expect(logger.warnings).toMatchObject([
-    { message: 'Failed to remove what is left of orphaned pods', fields: { reason: 'folder is busy' } },
-  ]);
+  const remove = (options: Partial<OrphanedPodsParticipants>, ended = signal): Promise<void> =>
+    removeOrphanedPods(
+      { ...remaining, orphanedMirrorPods: [mirrorPod] },
+      {
+        ...{ podWorkers: t.workers, statusManager, logger: silentLogger },
+        probeManager: { cleanupPods: () => {} },
+        allocationManager: { removeOrphanedPods: () => {} },
+        podSyncer: { removeOrphanedPods: () => {} },
+        ...options,
+      },
+      ended,
+    );
+
+  it('a participant that fails keeps no other one from it; that is logged, unless the agent has been stopped', async () => {
+    const logger = recordingLogger();
+    const deleted: unknown[] = [];
+    const mirrorPods = { deleteOrphans: (orphans: Iterable<ValidPod>) => void deleted.push(...orphans) };
+    const volumeManager = { cleanupOrphanedPodDirs: () => Promise.reject(new Error('folder is busy')) };
+    await remove({ volumeManager, mirrorPods, logger });
+    await remove({ volumeManager, mirrorPods, logger }, AbortSignal.abort());
+    expect(deleted).toEqual([mirrorPod, mirrorPod]);
+    expect(logger.lines).toMatchObject([
+      { message: 'Failed to remove what is left of orphaned pods', fields: { reason: 'folder is busy' } },
+    ]);
+  });
+
+  it('an agent may have no mirror pods and no folders', async () => {
+    const logger = recordingLogger();
+    await remove({ logger });
+    await remove({ volumeManager: {}, logger });
+    expect(logger.lines).toEqual([]);
+  });
+
+  it('the folders are removed until the agent is stopped; a mirror pod waits until its static pod has ended', async () => {
+    const release = t.syncer.hold(uid);
+    await update({ updateType: 'create', pod: staticPod() });
+    t.workers.updatePod({ updateType: 'kill', pod: staticPod() });
+    const asked: unknown[] = [];
+    await remove({
+      volumeManager: { cleanupOrphanedPodDirs: async (_, options) => void asked.push(options.signal) },
+      mirrorPods: { deleteOrphans: (_, isTerminating) => void asked.push(isTerminating('pod1_ns1')) },
+    });
+    expect(asked).toEqual([signal, true]);
+    release();
+  });
 });
