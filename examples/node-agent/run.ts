@@ -109,7 +109,7 @@ export async function runAgent(
   const history = new PodHistory(runsPod);
   const unclaimedPods = new UnclaimedPods(eventRecorder, logger);
   const handlePod = (pod: Pod): void => (runsPod(pod) ? history.handlePod(pod) : unclaimedPods.handlePod(pod));
-  const podsOnServer = createInformerPodManager({ transport, nodeName, clock, logger });
+  const podsOnServer = createInformerPodManager({ client: { transport }, nodeName, clock, logger });
   const handleRemovedPod = (pod: Pod): void => {
     unclaimedPods.handleRemovedPod(pod);
     history.handleRemovedPod(pod);

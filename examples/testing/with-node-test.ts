@@ -11,7 +11,7 @@ test('the informer misses nothing when its watch is cut', async () => {
   server.nodes.create('node-a');
   const client = createPodClient(server.kubeconfig('node-a'));
   const podManager = createInformerPodManager({
-    transport: client.transport,
+    client,
     nodeName: 'node-a',
     clock,
     logger: silentLogger,

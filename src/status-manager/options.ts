@@ -1,6 +1,7 @@
 import { type AllocationState, noopState } from './allocation/allocation-state.ts';
 import type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
 import type { PodClient } from '../kube/client/pod-client.ts';
+import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
 import { type Clock, type ClockLike, systemClock } from '../shared/clock.ts';
 import { refuseOption, StatusManagerError } from '../shared/errors.ts';
 import type { Journal } from './journal/journal.ts';
@@ -28,11 +29,11 @@ import { integerOption } from '../shared/validate.ts';
 /** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
 export interface StatusManagerOptions<P extends PodManager = PodManager> {
   /**
-   * The client of the API server: a `CoreV1Api` of client-node, a mock of it, `createPodClient()` of
-   * `kubelet-status-manager/http`, or any `PodClient`. Without one, statuses are cached and not sent.
-   * The manager does not close a client that was passed in.
+   * How to reach the API server: a `KubeConfig` of client-node, a `CoreV1Api` or a mock of it,
+   * `createPodClient()` of `kubelet-status-manager/http`, or any `PodClient`. Without one, statuses are
+   * cached and not sent. The manager does not close a client that was passed in.
    */
-  readonly client?: CoreV1ApiLike | PodClient | undefined;
+  readonly client?: KubeConfigSource | CoreV1ApiLike | PodClient | undefined;
   /**
    * Whether a pod may still have running containers: the port, or its only method as a function. Must
    * return a boolean, not a promise.

@@ -58,7 +58,7 @@ export class Agent {
       connectTimeoutMs: 2_000,
     });
     this.#pods = createInformerPodManager({
-      transport: this.#client.transport,
+      client: this.#client,
       nodeName: config.nodeName,
       listTimeoutMs: 2_500,
       inactivityTimeoutMs: 4_000,

@@ -28,7 +28,7 @@ describe('a logger that throws', () => {
     const api = new FakeTransport();
     const clock = new FakeClock();
     const pods = createInformerPodManager({
-      transport: api,
+      client: { transport: api },
       nodeName: 'n',
       clock,
       random: () => 0,

@@ -66,20 +66,16 @@ describe('functions and classes other than StatusManager name the invalid argume
     ['createCoreV1PodClient', () => createCoreV1PodClient(wrong), 'api'],
     ['RequestLimiter', () => new RequestLimiter(nothing), 'options'],
     ['createInformerPodManager', () => createInformerPodManager(wrong), 'options'],
-    [
-      'createInformerPodManager without transport',
-      () => createInformerPodManager({ nodeName: 'n' } as never),
-      'transport',
-    ],
+    ['createInformerPodManager without client', () => createInformerPodManager({ nodeName: 'n' } as never), 'client'],
     ['informerPodManagerFrom', () => informerPodManagerFrom(wrong), 'informer'],
     [
       'InformerPodManager.subscribe',
-      () => createInformerPodManager({ transport, nodeName: 'n' }).subscribe(wrong),
+      () => createInformerPodManager({ client: { transport }, nodeName: 'n' }).subscribe(wrong),
       'listener',
     ],
     [
       'InformerPodManager.setStaticPods',
-      () => createInformerPodManager({ transport, nodeName: 'n' }).setStaticPods(number),
+      () => createInformerPodManager({ client: { transport }, nodeName: 'n' }).setStaticPods(number),
       'pods',
     ],
   ])('%s', (_what, call, path) => {

@@ -19,8 +19,7 @@ export type AgentConnection = ReturnType<typeof createConnection>;
 export function createConnection(options: NodeAgentOptions, context: AgentContext) {
   const { nodeName, clock, random, logger } = context;
   const api = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
-  const informer =
-    api && createInformerPodManager({ transport: api.podClient.transport, nodeName, clock, random, logger });
+  const informer = api && createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
   const mirrorPods = api && createMirrorPods(api, context);
   const ownEventRecorder =
     api !== undefined && options.eventRecorder === undefined

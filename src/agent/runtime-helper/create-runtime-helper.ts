@@ -14,7 +14,7 @@ import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { makeMounts } from '../volumes/container-mounts.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';
 import { volumePath, volumesOf } from '../volumes/volume-sources.ts';
-import type { KubeTransport } from '../../kube/http/kube-transport.ts';
+import { type APIClientSource, resolveTransport } from '../../kube/http/resolve-transport.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -25,10 +25,11 @@ import type { RuntimeHelper } from './runtime-helper.ts';
 /** Options of `createRuntimeHelper`. */
 export interface RuntimeHelperOptions {
   /**
-   * A client of `createPodClient`, as a user of `system:nodes`: it reads ConfigMaps, Secrets and RuntimeClasses, watches
+   * A `KubeConfig` of client-node, a kubeconfig object, or a client of `createPodClient`, which `close()` leaves open; as
+   * a user of `system:nodes`, it reads ConfigMaps, Secrets and RuntimeClasses, watches
    * Services, and creates service account tokens. Without it, pods cannot use these.
    */
-  readonly client?: { readonly transport: KubeTransport } | undefined;
+  readonly client?: APIClientSource | undefined;
   /** Folders of pods are below it; that of `createCRIRuntime`. Default: `/var/lib/kubelet`. */
   readonly rootDirectory?: string | undefined;
   /**
@@ -103,13 +104,12 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
     allocatable = { cpu: String(availableParallelism()), memory: String(totalmem()) },
     eventRecorder,
   } = options;
-  const { transport } = client ?? {};
-  if (client !== undefined && (typeof transport?.request !== 'function' || typeof transport.stream !== 'function'))
-    refuseOption('client', 'a client of createPodClient');
   if (!rootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', rootDirectory);
   requireBooleanOption('mounts', mounts);
   const clock = resolveClock(options.clock);
   const logger = resolveLogger(options.logger);
+  const api = client && resolveTransport(client, { clock, logger });
+  const transport = api?.transport;
   const objects = transport && new APIObjects(transport, clock);
   const services =
     transport && new ServiceLister({ transport, clock, random: resolveRandom(undefined, logger), logger });
@@ -161,6 +161,9 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
       return objects.lookupRuntimeHandler(name);
     },
     pullCredentials: (pod, image) => pullCredentials(pod, image, objects),
-    close: async () => services?.close(),
+    async close() {
+      await services?.close();
+      await api?.close();
+    },
   };
 }

@@ -1,6 +1,7 @@
 import { APIError, describeAPIError } from '../client/api-error.ts';
 import type { APIRequests } from '../client/api-requests.ts';
-import { type ApiClientMaker, isApiClientMaker, requestsOfKubeConfig } from '../client/kube-config-requests.ts';
+import { isKubeConfig } from '../client/client-node-api.ts';
+import type { KubeConfigSource } from '../http/kube-config-types.ts';
 import { refuseArgument } from '../../shared/errors.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
@@ -11,10 +12,10 @@ import { isUnrelatedToNode } from './node-authorizer.ts';
 import { type AccessPart, type Permission, permissionsOf } from './permissions.ts';
 
 /**
- * The client whose user is checked: a `KubeTransport` or the client of `createPodClient()` of
- * `kubelet-status-manager/http`, any object with such a method `request`, or client-node's `KubeConfig`.
+ * The client whose user is checked: client-node's `KubeConfig`, a kubeconfig object, a `KubeTransport` or the client of
+ * `createPodClient()` of `kubelet-status-manager/http`, or any object with such a method `request`.
  */
-export type AccessClient = APIRequests | { readonly transport: APIRequests } | ApiClientMaker;
+export type AccessClient = APIRequests | { readonly transport: APIRequests } | KubeConfigSource;
 
 /** Options of `checkAccess`. */
 export interface AccessOptions {
@@ -49,10 +50,29 @@ const selfPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
  */
 export async function checkAccess(client: AccessClient, options: AccessOptions): Promise<AccessReport> {
   if (!isObject(options)) refuseArgument('options', 'an object', options);
-  const { nodeName, parts = defaultParts, signal } = options;
+  const { nodeName, parts = defaultParts } = options;
   requireText('options.nodeName', nodeName);
   requireParts(parts);
-  const asker = new AccessAsker(requestsOf(client), nodeName, signal);
+  const given: unknown = client;
+  const requests = isObject(given) && 'transport' in given ? given['transport'] : given;
+  if (isAPIRequests(requests)) return checkPermissions(requests, options);
+  if (!isKubeConfig(given))
+    refuseArgument('client', 'a KubeConfig, a KubeTransport or the client of createPodClient()', given);
+  // Loaded here, because most programs import this function and do not call it.
+  const { createKubeTransport } = await import('../http/transport.ts');
+  const transport = createKubeTransport(given);
+  try {
+    return await checkPermissions(transport, options);
+  } finally {
+    await transport.close();
+  }
+}
+
+async function checkPermissions(
+  requests: APIRequests,
+  { nodeName, parts = defaultParts, signal }: AccessOptions,
+): Promise<AccessReport> {
+  const asker = new AccessAsker(requests, nodeName, signal);
   const user = await asker.whoAmI();
   const pod = await asker.findPod();
   const isNodeUser = user?.name.startsWith('system:node:') ?? false;
@@ -67,14 +87,6 @@ export async function checkAccess(client: AccessClient, options: AccessOptions):
   );
   if (parts.includes('status-manager') && patch?.result !== 'denied') checks.push(await asker.tryPatch(pod));
   return new AccessReport({ nodeName, parts, user, checks });
-}
-
-function requestsOf(client: AccessClient): APIRequests {
-  const candidate: unknown = client;
-  if (isAPIRequests(candidate)) return candidate;
-  if (isObject(candidate) && isAPIRequests(candidate['transport'])) return candidate['transport'];
-  if (isApiClientMaker(candidate)) return requestsOfKubeConfig(candidate);
-  return refuseArgument('client', 'a KubeTransport, the client of createPodClient() or a KubeConfig', client);
 }
 
 function isAPIRequests(value: unknown): value is APIRequests {

@@ -1,22 +1,24 @@
-import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
+import { untilAborted } from '../../shared/abort.ts';
 import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { requireObject } from '../../shared/errors.ts';
 import { resolveClock } from '../../shared/ports.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
 import type { Pod } from '../types.ts';
 import { APIError, describeAbort, describeAPIError } from './api-error.ts';
+import { senderOf } from './client-node-api.ts';
 import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';
+import { lazyHTTPPodClient } from './lazy-http-pod-client.ts';
+import { signalOf } from './lazy-signal-options.ts';
 import type {
   ClosablePodClient,
   DeletePodOptions,
   PatchType,
+  PodClient,
   PodReference,
   PodStatusPatch,
   RequestOptions,
 } from './pod-client.ts';
-import { signalOf } from './lazy-signal-options.ts';
-import { generatedConfiguration, RawResponseMiddleware } from './raw-response-middleware.ts';
-import { SharedConnections } from './shared-connections.ts';
+import { RawResponseMiddleware } from './raw-response-middleware.ts';
 
 /** Options of `createCoreV1PodClient`. */
 export interface CoreV1PodClientOptions {
@@ -26,26 +28,39 @@ export interface CoreV1PodClientOptions {
 
 /**
  * A `PodClient` over client-node's generated `CoreV1Api` (1.4 or 2.x) or a mock of it. Pods are the
- * server's own JSON, with unknown members and with times as strings. Adds what client-node lacks:
- * the patch's content type, an abort that works even while credentials are fetched, keep-alive
- * connections, and `Retry-After`. Rejects with `APIError` only. A mock runs no middleware, so its
- * return value is used; if it returns nothing or `{}`, the request rejects with an
- * `invalid-response` that names the method.
+ * server's own JSON, with unknown fields and with times as strings. Requests of an API that
+ * `KubeConfig.makeApiClient` made are sent as `createPodClient` sends them; of a mock, a spy, and an
+ * API with middleware or an HTTP library of the caller, the methods are called. Rejects with
+ * `APIError` only. A mock runs no middleware, so its return value is used; if it returns nothing or
+ * `{}`, the request rejects with an `invalid-response` that names the method.
  */
 export function createCoreV1PodClient(api: CoreV1ApiLike, options: CoreV1PodClientOptions = {}): ClosablePodClient {
   requireObject('api', api);
   requireObject('options', options);
-  return new CoreV1PodClient(api, options);
+  const methods = new CoreV1MethodsClient(api, resolveClock(options.clock));
+  let http: ClosablePodClient | undefined;
+  const client = (): PodClient => {
+    // Looked up for each request: a test may spy on a method later.
+    const sender = senderOf(api);
+    if (sender === undefined) return methods;
+    return (http ??= lazyHTTPPodClient(sender.kubeConfig, { ...options, userAgent: sender.userAgent }));
+  };
+  return {
+    getPod: (...call) => client().getPod(...call),
+    patchPodStatus: (...call) => client().patchPodStatus(...call),
+    deletePod: (...call) => client().deletePod(...call),
+    close: async () => http?.close(),
+  };
 }
 
-class CoreV1PodClient implements ClosablePodClient {
+/** Calls the methods of the API. */
+class CoreV1MethodsClient implements PodClient {
   readonly #api: CoreV1ApiLike;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #connections = new SharedConnections();
 
-  constructor(api: CoreV1ApiLike, options: CoreV1PodClientOptions) {
+  constructor(api: CoreV1ApiLike, clock: Pick<Clock, 'now'>) {
     this.#api = api;
-    this.#clock = resolveClock(options.clock);
+    this.#clock = clock;
   }
 
   async getPod({ namespace, name }: PodReference, options: RequestOptions): Promise<Pod> {
@@ -69,10 +84,6 @@ class CoreV1PodClient implements ClosablePodClient {
     await this.#call('deleteNamespacedPod', { name, namespace, body }, options);
   }
 
-  async close(): Promise<void> {
-    await this.#connections.close();
-  }
-
   async #call<Method extends CoreV1ApiMethod>(
     method: Method,
     request: Parameters<CoreV1ApiLike[Method]>[0],
@@ -81,12 +92,7 @@ class CoreV1PodClient implements ClosablePodClient {
   ): Promise<unknown> {
     const signal = signalOf(options);
     if (signal.aborted) throw describeAbort(signal);
-    const middleware = new RawResponseMiddleware({
-      request: options,
-      patchType,
-      connections: this.#connections,
-      configuration: generatedConfiguration(this.#api),
-    });
+    const middleware = new RawResponseMiddleware(options, patchType);
     let returned: unknown;
     try {
       // client-node ignores the signal while it fetches credentials; a mock may ignore it completely.
@@ -96,7 +102,8 @@ class CoreV1PodClient implements ClosablePodClient {
       );
     } catch (error) {
       // A 2xx counts, even if the generated code cannot deserialise its body.
-      if (middleware.response === undefined) throw this.#failure(error, middleware, signal);
+      if (middleware.response === undefined)
+        throw signal.aborted ? describeAbort(signal) : describeAPIError(error, this.#clock.now(), middleware.facts);
     }
     const response = middleware.response === undefined ? returned : parseJSON(middleware.response.text);
     const isDelete = method === 'deleteNamespacedPod';
@@ -105,16 +112,6 @@ class CoreV1PodClient implements ClosablePodClient {
       kind: 'invalid-response',
       statusCode: middleware.response?.statusCode,
     });
-  }
-
-  #failure(error: unknown, { connection, facts }: RawResponseMiddleware, signal: AbortSignalLike): APIError {
-    const failure = signal.aborted ? describeAbort(signal) : describeAPIError(error, this.#clock.now(), facts);
-    const noResponse = failure.kind === 'network' || failure.kind === 'timeout';
-    if (connection !== undefined && (noResponse || failure.statusCode === 401)) {
-      // Not awaited: the connection closes when its last request has ended.
-      this.#connections.drop(connection).catch(() => {});
-    }
-    return failure;
   }
 }
 

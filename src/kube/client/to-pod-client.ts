@@ -3,6 +3,9 @@ import type { CoreV1ApiLike } from './core-v1-api-like.ts';
 import { coreV1ApiMethods } from './core-v1-api-like.ts';
 import type { CoreV1PodClientOptions } from './core-v1-pod-client.ts';
 import { createCoreV1PodClient } from './core-v1-pod-client.ts';
+import type { KubeConfigSource } from '../http/kube-config-types.ts';
+import { isKubeConfig } from './client-node-api.ts';
+import { lazyHTTPPodClient } from './lazy-http-pod-client.ts';
 import type { PodClient } from './pod-client.ts';
 
 const podClientMethods = ['getPod', 'patchPodStatus', 'deletePod'] as const satisfies readonly (keyof PodClient)[];
@@ -16,21 +19,25 @@ export function isPodClient(value: unknown): value is PodClient {
 }
 
 /**
- * Resolves the option `client`: returns a `PodClient` unchanged, wraps a `CoreV1Api` or a mock of it.
- * @throws {StatusManagerError} INVALID_OPTION, naming the methods that are missing.
+ * Resolves the option `client`: returns a `PodClient` unchanged, wraps a `CoreV1Api` or a mock of it, and creates a client
+ * for a kubeconfig.
+ * @throws {StatusManagerError} INVALID_OPTION, naming the methods that are missing; INVALID_ARGUMENT for an invalid
+ *   kubeconfig.
  */
-export function toPodClient(client: CoreV1ApiLike | PodClient, options?: CoreV1PodClientOptions): PodClient {
+export function toPodClient(
+  client: CoreV1ApiLike | PodClient | KubeConfigSource,
+  options: CoreV1PodClientOptions = {},
+): PodClient {
   if (isPodClient(client)) return client;
   if (isCoreV1ApiLike(client)) return createCoreV1PodClient(client, options);
+  if (isKubeConfig(client)) return lazyHTTPPodClient(client, options);
   throw new StatusManagerError('INVALID_OPTION', describeMisfit(client), { path: 'client' });
 }
 
 function describeMisfit(client: unknown): string {
-  const expected = 'Expected `client` to be a CoreV1Api or a PodClient';
+  const expected = 'Expected `client` to be a KubeConfig, a CoreV1Api or a PodClient';
   if (typeof client !== 'object' || client === null)
     return `${expected}, got ${client === null ? 'null' : typeof client}`;
-  if (hasMethod(client, 'makeApiClient'))
-    return `${expected}, got a KubeConfig: pass kubeConfig.makeApiClient(CoreV1Api)`;
   // Names the missing methods of the interface that it resembles more.
   const missingOfAPI = missingMethods(client, coreV1ApiMethods);
   const missingOfPort = missingMethods(client, podClientMethods);

@@ -119,9 +119,9 @@ export class CredentialSource {
     }
   }
 
-  /** After a connection failed: certificates may have been rotated, so the files are read before the next request. */
-  expireFiles(): void {
-    if (this.#freshUntilMs !== Infinity) this.#freshUntilMs = -Infinity;
+  /** After a connection failed: certificates may have been rotated, so files and kubeconfig are read before the next request. */
+  expire(): void {
+    this.#freshUntilMs = -Infinity;
   }
 
   /** Kills a plugin that runs. */

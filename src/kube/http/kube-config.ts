@@ -1,4 +1,5 @@
 import { requireObject } from '../../shared/errors.ts';
+import { isClientNodeKubeConfig } from '../client/client-node-api.ts';
 import type {
   ClientNodeKubeConfig,
   DelegatedCredentials,
@@ -19,10 +20,6 @@ export function resolveKubeConfig(source: KubeConfigSource, directory: string): 
   return isClientNodeKubeConfig(source)
     ? { cluster: () => readClientNodeCluster(source), user: () => readClientNodeUser(source) }
     : { cluster: () => readCluster(source, directory), user: () => readUser(source, directory) };
-}
-
-function isClientNodeKubeConfig(source: KubeConfigSource): source is ClientNodeKubeConfig {
-  return 'getCurrentCluster' in source && typeof source.getCurrentCluster === 'function';
 }
 
 function readClientNodeCluster(source: ClientNodeKubeConfig): KubeCluster {

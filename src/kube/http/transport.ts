@@ -222,7 +222,7 @@ class UndiciTransport implements KubeTransport {
     if (signal?.aborted) return describeAbort(signal);
     if (this.#connections.isClosed) return closedError();
     const failure = errorOfConnection(error, this.#host, credentials, this.#clock.now());
-    if (failure.kind === 'network') this.#credentials.expireFiles();
+    if (failure.kind === 'network') this.#credentials.expire();
     return failure;
   }
 }

@@ -1,4 +1,4 @@
-import type { KubeTransport } from '../http/kube-transport.ts';
+import { type APIClientSource, resolveTransport } from '../http/resolve-transport.ts';
 import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
@@ -17,8 +17,11 @@ import type { InformerState, PodManager, UIDTranslations } from '../pod-manager.
 
 /** Options of `createInformerPodManager`. */
 export interface InformerPodManagerOptions {
-  /** Of a pod client (`createPodClient(…).transport`) or of its own (`createKubeTransport`); it is not closed here. */
-  readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
+  /**
+   * A `KubeConfig` of client-node, a kubeconfig object, or a client of `createPodClient`, whose connections are shared
+   * and which `stop()` does not close.
+   */
+  readonly client: APIClientSource;
   /** The node whose pods these are. */
   readonly nodeName: string;
   /** Maximum wait for a list. Default 60,000. */
@@ -46,6 +49,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   readonly #source: InformerPodSource;
   readonly #clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly #pods: KnownPods;
+  readonly #close: () => Promise<void>;
   readonly #synced: Promise<void>;
   #settleSynced: (error?: StatusManagerError) => void = () => {};
   #state: State = 'created';
@@ -53,8 +57,14 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   #lastEventMs: number | undefined;
 
   /** Created by `createInformerPodManager` and `informerPodManagerFrom`. */
-  constructor(source: InformerPodSource, clock: Pick<Clock, 'now' | 'monotonicMs'>, logger: Logger) {
+  constructor(
+    source: InformerPodSource,
+    clock: Pick<Clock, 'now' | 'monotonicMs'>,
+    logger: Logger,
+    close = async (): Promise<void> => {},
+  ) {
     this.#source = source;
+    this.#close = close;
     this.#clock = clock;
     this.#pods = new KnownPods(logger);
     this.#synced = new Promise((resolve, reject) => {
@@ -104,6 +114,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     this.#state = 'stopped';
     this.#settleSynced(stoppedError());
     await this.#source.stop();
+    await this.#close();
   }
 
   /** `stop()`. */
@@ -178,7 +189,7 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
  * ```ts
  * import { createInformerPodManager } from 'kubelet-status-manager/informer';
  *
- * const podManager = createInformerPodManager({ transport: client.transport, nodeName });
+ * const podManager = createInformerPodManager({ client: kubeConfig, nodeName });
  * podManager.subscribe({ onPodAdded: (pod) => running.add(pod.metadata?.uid) });
  * podManager.start();
  * await podManager.whenSynced();
@@ -187,14 +198,13 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
  */
 export function createInformerPodManager(options: InformerPodManagerOptions): InformerPodManager {
   requireObject('options', options);
-  const { transport, nodeName } = options;
+  const { client, nodeName } = options;
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
   if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
     refuseOption('nodeName', "a node's name", nodeName);
-  if (typeof transport?.request !== 'function' || typeof transport.stream !== 'function')
-    refuseOption('transport', 'a KubeTransport', transport);
+  const { transport, close } = resolveTransport(client, { clock, logger });
   const timeout = (name: keyof typeof defaultTimeouts): number =>
     positiveIntegerOption(name, options[name] ?? defaultTimeouts[name]);
   const reflector = new Reflector({
@@ -213,7 +223,7 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
     listTimeoutMs: timeout('listTimeoutMs'),
     inactivityTimeoutMs: timeout('inactivityTimeoutMs'),
   });
-  return new InformerPodManager(reflector, clock, logger);
+  return new InformerPodManager(reflector, clock, logger, close);
 }
 
 /**

@@ -77,7 +77,7 @@ describe.each(contractServers)('an agent as the user of its node: $name', (kind)
       };
       await start().whenReady();
       transport = createKubeTransport(kubeConfig(server.adminToken));
-      seen = createInformerPodManager({ transport, nodeName });
+      seen = createInformerPodManager({ client: { transport }, nodeName });
       seen.start();
 
       const create = async (name: string): Promise<string> => {

@@ -169,7 +169,7 @@ describe('APIServer.faults of watches', () => {
     await start(clock);
     if (first !== undefined) server.faults.next({ verb: 'watch', resource: 'pods' }, first);
     seen = [];
-    const options = { transport: client.transport, nodeName: 'node-a', logger: silentLogger, clock, random: () => 0 };
+    const options = { client: client, nodeName: 'node-a', logger: silentLogger, clock, random: () => 0 };
     podManager = createInformerPodManager(options);
     podManager.subscribe({ onPodUpdated: (pod) => void seen.push(pod.status?.message ?? '') });
     podManager.start();

@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 
 const running = new Set(); // the UIDs of pods that your runtime runs
 const client = createPodClient(parse(await readFile(process.env.KUBECONFIG ?? '', 'utf8')));
-const podManager = createInformerPodManager({ transport: client.transport, nodeName: 'node-a' });
+const podManager = createInformerPodManager({ client, nodeName: 'node-a' });
 const manager = new StatusManager({
   client,
   podManager,

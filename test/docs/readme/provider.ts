@@ -6,7 +6,7 @@ import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import { parse } from 'yaml';
 
 const client = createPodClient(parse(await readFile(process.env.KUBECONFIG ?? '', 'utf8')));
-const podManager = createInformerPodManager({ transport: client.transport, nodeName: 'node-a' });
+const podManager = createInformerPodManager({ client, nodeName: 'node-a' });
 const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false });
 podManager.subscribe({
   onPodAdded: (pod) => {

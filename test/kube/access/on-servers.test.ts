@@ -180,7 +180,7 @@ describe.runIf(available)(
       const recorder = new APIEventRecorder({ client: createEventClient(transport), nodeName, logger: silentLogger });
       const node = new NodeReporter({ nodeName, transport, recorder, logger: silentLogger, nodeStatus: () => ({}) });
       node.start();
-      const podManager = createInformerPodManager({ transport, nodeName, logger: silentLogger });
+      const podManager = createInformerPodManager({ client: { transport }, nodeName, logger: silentLogger });
       const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, logger: silentLogger });
       podManager.start();
       manager.start();

@@ -1,9 +1,10 @@
 import type { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { createCoreV1PodClient } from '../../../src/kube/client/core-v1-pod-client.ts';
-import { generatedConfiguration } from '../../../src/kube/client/raw-response-middleware.ts';
 import type { PodClient, PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
+import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
+import type { KubeConfigSource } from '../../../src/kube/http/index.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { clientNodeMajor, loadClientNode } from '../../support/client-node.ts';
@@ -49,6 +50,16 @@ function makeAPI(server: HTTPServer): CoreV1Api {
   return kubeConfig.makeApiClient(clientNode.CoreV1Api);
 }
 
+interface Configuration {
+  httpApi: { send(context: unknown): unknown };
+}
+
+const configurationOf = (api: CoreV1Api): Configuration =>
+  (api as unknown as { api: { configuration: Configuration } }).api.configuration;
+
+const subclassOf = (api: CoreV1Api): object =>
+  Object.assign(Object.create(Object.getPrototypeOf(api) as object) as object, { readNamespacedPod: async () => pod });
+
 async function rejection(promise: Promise<unknown>): Promise<APIError> {
   const error: unknown = await promise.then(
     (value) => expect.fail(`resolved with ${JSON.stringify(value)}`),
@@ -91,7 +102,7 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
       const client = createCoreV1PodClient(makeAPI(server));
       await client.deletePod(ref, { uid: 'u1', gracePeriodSeconds: 0 }, { signal });
       expect(server.requests).toMatchObject([{ method: 'DELETE', url: '/api/v1/namespaces/default/pods/a' }]);
-      expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({
+      expect(JSON.parse(server.requests[0]?.body ?? '')).toMatchObject({
         gracePeriodSeconds: 0,
         preconditions: { uid: 'u1' },
       });
@@ -121,29 +132,67 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it.runIf(clientNodeMajor === '1.4')(
-    'cost 1.22 times the CPU of the kubelet: the request goes out through undici, not through node-fetch, under the same name',
-    async () => {
-      await using server = await startHTTPServer();
-      server.respondWith({ body: pod });
-      const api = makeAPI(server);
-      const { httpApi } = generatedConfiguration(api)!;
-      const send = vi.spyOn(Object.getPrototypeOf(httpApi) as typeof httpApi, 'send');
-      const client = createCoreV1PodClient(api);
-      expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toEqual(pod);
-      expect(send).not.toHaveBeenCalled();
-      send.mockRestore();
-      // The API server makes the field manager of it, which must not change.
-      expect(server.requests[0]?.headers['user-agent']).toMatch(/^node-fetch\//);
-      await client.close();
-    },
-  );
+  it('the request goes out through the HTTP client of this package, under the field manager of client-node', async () => {
+    await using server = await startHTTPServer();
+    server.respondWith({ body: pod });
+    const api = makeAPI(server);
+    const { httpApi } = configurationOf(api);
+    const send = vi.spyOn(Object.getPrototypeOf(httpApi) as typeof httpApi, 'send');
+    const client = createCoreV1PodClient(api);
+    expect(await client.patchPodStatus(ref, strategicPatch, { signal })).toEqual(pod);
+    expect(send).not.toHaveBeenCalled();
+    send.mockRestore();
+    // The API server makes the field manager of it, which must not change.
+    expect(server.requests[0]?.headers['user-agent']).toMatch(
+      clientNodeMajor === '2' ? /^kubernetes-client-javascript\// : /^node-fetch\//,
+    );
+    await client.close();
+  });
+
+  it.each<[string, (api: CoreV1Api) => CoreV1Api]>([
+    [
+      'a spy, also one that comes later',
+      (api) => (vi.spyOn(api, 'readNamespacedPod').mockResolvedValue(pod as never), api),
+    ],
+    [
+      'a spy of the class',
+      (api) => {
+        const spy = vi
+          .spyOn(Object.getPrototypeOf(api) as CoreV1Api, 'readNamespacedPod')
+          .mockResolvedValue(pod as never);
+        onTestFinished(() => spy.mockRestore());
+        return api;
+      },
+    ],
+    ['a method of its own', (api) => Object.assign(api, { readNamespacedPod: async () => pod })],
+    ['a subclass', (api) => Object.setPrototypeOf(api, subclassOf(api)) as CoreV1Api],
+  ])('%s is called, and nothing is sent', async (_, change) => {
+    await using server = await startHTTPServer();
+    const api = makeAPI(server);
+    const client = createCoreV1PodClient(api);
+    change(api);
+    expect(await client.getPod(ref, { signal })).toBe(pod);
+    expect(server.requests).toEqual([]);
+  });
+
+  it('an API of another server than that of its KubeConfig keeps it', async () => {
+    await using server = await startHTTPServer();
+    await using other = await startHTTPServer();
+    server.respondWith({ body: pod });
+    const kubeConfig = new clientNode.KubeConfig();
+    loadKubeConfig(kubeConfig, server);
+    const api = kubeConfig.makeApiClient(clientNode.CoreV1Api);
+    loadKubeConfig(kubeConfig, other);
+    const client = createCoreV1PodClient(api);
+    expect(await client.getPod(ref, { signal })).toEqual(pod);
+    expect(other.requests).toEqual([]);
+  });
 
   it('sends through an HTTP library of the caller, with middleware of the caller, which sees the response', async () => {
     await using server = await startHTTPServer();
     server.respondWith({ body: pod });
     const api = makeAPI(server);
-    const configuration = generatedConfiguration(api)!;
+    const configuration = configurationOf(api);
     const { httpApi } = configuration;
     const seen: unknown[] = [];
     const of = <T>(value: T) => ({ toPromise: () => Promise.resolve(value) });
@@ -205,21 +254,25 @@ describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
   });
 
   it.each([
-    ['HTML', { body: '<html>please log in</html>', headers: { 'content-type': 'text/html' } }],
-    ['HTML that claims to be JSON', { body: '<html>', headers: { 'content-type': 'application/json' } }],
-    ['an empty object', { body: {} }],
-    ['a Status', { body: { kind: 'Status', metadata: {}, status: 'Success' } }],
-    ['null', { body: 'null', headers: { 'content-type': 'application/json' } }],
-    ['nothing', { body: '' }],
-  ])('calls a 200 with %s an invalid response', async (_, returned) => {
+    [
+      'HTML',
+      { body: '<html>please log in</html>', headers: { 'content-type': 'text/html' } },
+      'the response (200) is not JSON',
+    ],
+    [
+      'HTML that claims to be JSON',
+      { body: '<html>', headers: { 'content-type': 'application/json' } },
+      'the response (200) is not JSON',
+    ],
+    ['an empty object', { body: {} }, 'the response is not a pod'],
+    ['a Status', { body: { kind: 'Status', metadata: {}, status: 'Success' } }, 'the response is not a pod'],
+    ['null', { body: 'null', headers: { 'content-type': 'application/json' } }, 'the response is not a pod'],
+    ['nothing', { body: '' }, 'the response (200) is not JSON'],
+  ])('calls a 200 with %s an invalid response', async (_, returned, message) => {
     await using server = await startHTTPServer();
     server.respondWith(returned);
     const client = createCoreV1PodClient(makeAPI(server));
-    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({
-      kind: 'invalid-response',
-      statusCode: 200,
-      message: 'readNamespacedPod returned something other than a pod',
-    });
+    expect(await rejection(client.getPod(ref, { signal }))).toMatchObject({ kind: 'invalid-response', message });
     await client.close();
   });
 
@@ -317,23 +370,6 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await client.close();
   });
 
-  it.each([
-    ['a 401', { status: 401 }],
-    ['a reset', { fault: 'reset' } as const],
-  ])('are opened again after %s', async (_, returned) => {
-    await using server = await startHTTPServer({ tls: true });
-    server.respondWith({ body: pod }, returned, ...Array.from({ length: 10 }, () => ({ body: pod })));
-    const client = createCoreV1PodClient(makeAPI(server));
-    await getPods(client, 1);
-    await rejection(client.getPod(ref, { signal }));
-    const before = connectionsOf(server);
-    await getPods(client, 10);
-    const after = new Set(server.requests.slice(2).map((request) => request.connection));
-    expect(after.size).toBeLessThanOrEqual(fewConnections);
-    expect([...after].filter((connection) => before.has(connection))).toEqual([]);
-    await client.close();
-  });
-
   it('of requests in flight survive the failure of another request, and close() after them', async () => {
     await using server = await startHTTPServer({ tls: true });
     let release: () => void = () => {};
@@ -371,6 +407,41 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     await manager.syncBatch(false);
     expect(connectionsOf(server).size).toBe(1);
     await manager.stop();
+    await server.disconnected();
+  });
+
+  it.each<[string, (kubeConfig: KubeConfig) => KubeConfigSource]>([
+    ['a KubeConfig', (kubeConfig) => kubeConfig],
+    ['a kubeconfig object', (kubeConfig) => JSON.parse(kubeConfig.exportConfig()) as KubeConfigSource],
+  ])('of a manager with %s are closed by its stop()', async (_, clientOf) => {
+    await using server = await startHTTPServer();
+    server.respondWith({ body: pod }, { body: pod });
+    const kubeConfig = new clientNode.KubeConfig();
+    loadKubeConfig(kubeConfig, server);
+    const manager = new StatusManager({ client: clientOf(kubeConfig), podDeletionSafety: () => true });
+    manager.setPodStatus(pod, { phase: 'Pending' });
+    expect(await manager.syncBatch(false)).toMatchObject({ written: 1 });
+    expect(server.requests.map(({ method, headers }) => `${method} ${headers.authorization}`)).toEqual([
+      'GET Bearer t0ken',
+      'PATCH Bearer t0ken',
+    ]);
+    await manager.stop();
+    await server.disconnected();
+  });
+
+  it('of an informer with a KubeConfig are closed by its stop()', async () => {
+    await using server = await startHTTPServer();
+    server.respondWith(
+      { body: { kind: 'PodList', metadata: { resourceVersion: '1' }, items: [pod] } },
+      { fault: 'hang' },
+    );
+    const kubeConfig = new clientNode.KubeConfig();
+    loadKubeConfig(kubeConfig, server);
+    const pods = createInformerPodManager({ client: kubeConfig, nodeName: 'node-a' });
+    pods.start();
+    await pods.whenSynced();
+    expect(pods.getPods()).toEqual([pod]);
+    await pods.stop();
     await server.disconnected();
   });
 

@@ -27,13 +27,16 @@ describe('toPodClient', () => {
     [{}, 'without `readNamespacedPod`, `patchNamespacedPodStatus`, `deleteNamespacedPod`'],
     [{ ...api, deleteNamespacedPod: undefined }, 'without `deleteNamespacedPod`'],
     [{ getPod: unused, deletePod: unused }, 'without `patchPodStatus`'],
-    [new KubeConfig(), 'got a KubeConfig: pass kubeConfig.makeApiClient(CoreV1Api)'],
   ])('says what is wrong with %o', (client, expected) => {
     const attempt = (): PodClient => toPodClient(client as PodClient);
     expect(attempt).toThrow(StatusManagerError);
     expect(attempt).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path: 'client' }));
     expect(attempt).toThrow(expected);
   });
+});
+
+it('a KubeConfig that names no cluster is refused when it is given', () => {
+  expect(() => toPodClient(new KubeConfig())).toThrow('`kubeConfig.current-context` to name a context with a cluster');
 });
 
 describe('isCoreV1ApiLike and isPodClient', () => {

@@ -26,7 +26,13 @@ beforeEach(async () => {
   };
   transport = createKubeTransport(kubeConfig(server.url), { env: {} });
   clock = new FakeClock();
-  pods = createInformerPodManager({ transport, nodeName: 'node-a', clock, random: () => 0, logger: recordingLogger() });
+  pods = createInformerPodManager({
+    client: { transport },
+    nodeName: 'node-a',
+    clock,
+    random: () => 0,
+    logger: recordingLogger(),
+  });
 });
 afterEach(async () => {
   await pods.stop();

@@ -20,7 +20,13 @@ beforeEach(() => {
   random = 0;
   logger = recordingLogger();
   listener = recorder();
-  pods = createInformerPodManager({ transport: api, nodeName: 'node-a', clock, random: () => random, logger });
+  pods = createInformerPodManager({
+    client: { transport: api },
+    nodeName: 'node-a',
+    clock,
+    random: () => random,
+    logger,
+  });
 });
 afterEach(async () => {
   await pods.stop();
@@ -661,7 +667,12 @@ describe('listeners', () => {
       throw new Error('no log');
     };
     const brokenLogger = { trace: broken, debug: broken, info: broken, warn: broken, error: broken };
-    const own = createInformerPodManager({ transport: api, nodeName: 'node-a', clock, logger: brokenLogger });
+    const own = createInformerPodManager({
+      client: { transport: api },
+      nodeName: 'node-a',
+      clock,
+      logger: brokenLogger,
+    });
     own.subscribe({
       onPodAdded: () => {
         throw new Error('no');
@@ -751,7 +762,7 @@ describe('lifecycle', () => {
     ['inactivityTimeoutMs', Number.NaN],
     ['inactivityTimeoutMs', 2 ** 31],
   ])('%s: %j is refused', (name, value) => {
-    expect(() => createInformerPodManager({ transport: api, nodeName: 'a', [name]: value })).toThrow(
+    expect(() => createInformerPodManager({ client: { transport: api }, nodeName: 'a', [name]: value })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', path: name }),
     );
   });

@@ -15,7 +15,7 @@ beforeEach(() => {
   clock = new FakeClock();
   listener = recorder();
   pods = createInformerPodManager({
-    transport: api,
+    client: { transport: api },
     nodeName: 'node-a',
     clock,
     random: () => 0,

@@ -25,7 +25,7 @@ for (const { name: serverName, available, start } of contractServers) {
         },
         { env: {} },
       );
-      pods = createInformerPodManager({ transport: client.transport, nodeName: 'node-a', random: () => 0, logger });
+      pods = createInformerPodManager({ client, nodeName: 'node-a', random: () => 0, logger });
       pods.start();
       await pods.whenSynced();
     }, START_TIMEOUT_MS);

@@ -370,7 +370,7 @@ export const outages: readonly Outage[] = [
     name: 'an informer that is not synced',
     cause: async (node) => {
       const podManager = createInformerPodManager({
-        transport: new FakeTransport(),
+        client: { transport: new FakeTransport() },
         nodeName: 'node-1',
         clock: node.clock,
         logger: node.logger,
