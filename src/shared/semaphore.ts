@@ -5,6 +5,8 @@ import type { Logger } from './logger.ts';
 export interface SemaphoreOptions {
   /** Number of slots. */
   readonly size: number;
+  /** The option that sets it, for the warning. */
+  readonly option: 'connections' | 'maxInFlight';
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Gets a warning, at most once a minute, when a caller had to wait long. */
   readonly logger: Pick<Logger, 'warn'>;
@@ -23,12 +25,14 @@ export class Semaphore {
   readonly size: number;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #logger: Pick<Logger, 'warn'>;
+  readonly #option: SemaphoreOptions['option'];
   readonly #waiting = new Set<Waiter>();
   #taken = 0;
   #warnedAtMs = -Infinity;
 
-  constructor({ size, clock, logger }: SemaphoreOptions) {
+  constructor({ size, option, clock, logger }: SemaphoreOptions) {
     this.size = size;
+    this.#option = option;
     this.#clock = clock;
     this.#logger = logger;
   }
@@ -82,8 +86,8 @@ export class Semaphore {
     if (waitedMs < longWaitMs || nowMs - this.#warnedAtMs < warnPeriodMs) return;
     this.#warnedAtMs = nowMs;
     this.#logger.warn(
-      { waitedMs, maxInFlight: this.size, waiting: this.#waiting.size },
-      'Requests are queued for long: the API server responds slowly, or the limit of requests in flight is too low',
+      { waitedMs, [this.#option]: this.size, waiting: this.#waiting.size },
+      'Requests are queued for long: the API server responds slowly, or their number is limited too much',
     );
   }
 }

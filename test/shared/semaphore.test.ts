@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 function setUp(size: number) {
   const clock = new FakeClock();
   const logger = recordingLogger();
-  const semaphore = new Semaphore({ size, clock, logger });
+  const semaphore = new Semaphore({ size, option: 'connections', clock, logger });
   const entered: string[] = [];
   const enter = async (name: string, signal: AbortSignal = never): Promise<void> => {
     await semaphore.acquire(signal);
@@ -56,8 +56,8 @@ describe('Semaphore', () => {
     }
     await Promise.all(all);
     expect(logger.warnings.map(({ fields }) => fields)).toEqual([
-      { waitedMs: 10_000, maxInFlight: 1, waiting: 3 },
-      { waitedMs: 70_000, maxInFlight: 1, waiting: 1 },
+      { waitedMs: 10_000, connections: 1, waiting: 3 },
+      { waitedMs: 70_000, connections: 1, waiting: 1 },
     ]);
   });
 });

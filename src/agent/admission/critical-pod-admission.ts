@@ -11,7 +11,7 @@ import type { PredicateFailure } from './predicate-failure.ts';
 
 export interface CriticalPodAdmissionOptions {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
-  readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
+  readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
 }
@@ -73,7 +73,7 @@ export class CriticalPodAdmission {
       await killPodNow(pod, {
         ...{ podWorkers, clock, eventRecorder, evict: true },
         podStatusFn: (status) => ({
-          ...withDisruptionTarget(status, pod, disruptionMessage, clock.now()),
+          ...withDisruptionTarget(status, pod, disruptionMessage),
           ...{ phase: 'Failed', reason: 'Preempting', message },
         }),
       });

@@ -1,5 +1,5 @@
+import { reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/types.ts';
-import { messageOf } from '../pod-workers/sync-result.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
 import { goPlatform } from '../node/node-defaults.ts';
 import type { Node } from '../node/node-types.ts';
@@ -38,7 +38,7 @@ export class PredicateAdmitHandler implements PodAdmitHandler {
       const [failure] = criticalPodAdmission.handleAdmissionFailure(pod, counted, failures);
       return failure === undefined ? { admit: true } : { admit: false, ...admissionFailure(failure) };
     } catch (thrown) {
-      const message = `Unexpected error while attempting to recover from admission failure: ${messageOf(thrown)}`;
+      const message = `Unexpected error while attempting to recover from admission failure: ${reasonOf(thrown)}`;
       return { admit: false, reason: 'UnexpectedAdmissionError', message };
     }
   }

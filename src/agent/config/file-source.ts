@@ -11,7 +11,7 @@ import type { Pod, ValidPod } from '../../kube/types.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import {
   maxManifestBytes,
-  type ParseManifest,
+  type ManifestSourceOptions,
   type PodSink,
   type PodSource,
   podSource,
@@ -20,11 +20,9 @@ import {
 } from './pod-source.ts';
 
 /** Options of `fileSource`. */
-export interface FileSourceOptions {
+export interface FileSourceOptions extends ManifestSourceOptions {
   /** A folder with one manifest per file, or a single manifest file. It need not exist yet. */
   readonly path: string;
-  /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
-  readonly parse?: ParseManifest | undefined;
   /** Interval in milliseconds at which all files are read, whether or not they changed. Default: 20,000. */
   readonly fileCheckFrequencyMs?: number | undefined;
 }

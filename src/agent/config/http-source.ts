@@ -8,7 +8,7 @@ import { reasonOf } from '../../shared/logger.ts';
 import { decodePods } from './decode-manifest.ts';
 import {
   maxManifestBytes,
-  type ParseManifest,
+  type ManifestSourceOptions,
   type PodSink,
   type PodSource,
   podSource,
@@ -17,13 +17,11 @@ import {
 } from './pod-source.ts';
 
 /** Options of `httpSource`. */
-export interface HTTPSourceOptions {
+export interface HTTPSourceOptions extends ManifestSourceOptions {
   /** URL of a Pod or a PodList: http or https, without user and password. */
   readonly url: string;
   /** Headers that are sent with each request. Never logged. */
   readonly header?: Readonly<Record<string, string>> | undefined;
-  /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
-  readonly parse?: ParseManifest | undefined;
   /** Milliseconds from the end of a request to the next one. Default: 20,000. */
   readonly httpCheckFrequencyMs?: number | undefined;
 }

@@ -71,6 +71,12 @@ export interface RefusedManifest {
 /** Parses a manifest: `parse` of the package `yaml`, or `JSON.parse`. Throws if the text is invalid. */
 export type ParseManifest = (text: string) => unknown;
 
+/** Options of the sources that read manifests. */
+export interface ManifestSourceOptions {
+  /** Default: `JSON.parse`. For YAML, pass `parse` of the package `yaml`. */
+  readonly parse?: ParseManifest | undefined;
+}
+
 /** The name of the source whose pods are not static. Source: kubelet `ApiserverSource`. */
 export const apiSourceName = 'api';
 

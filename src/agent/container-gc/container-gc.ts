@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
-import { messageOf } from '../pod-workers/sync-result.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
@@ -159,7 +158,7 @@ export class ContainerGC {
       await remove();
     } catch (thrown) {
       if (this.#stop.signal.aborted) return;
-      this.#options.logger.warn({ podUID, id, reason: messageOf(thrown) }, 'Failed to remove a container or sandbox');
+      this.#options.logger.warn({ podUID, id, reason: reasonOf(thrown) }, 'Failed to remove a container or sandbox');
     }
   }
 }

@@ -7,7 +7,9 @@ import { killPodNow } from '../pod-workers/kill-pod-now.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import { replaceOrAppendPodCondition } from '../../status-manager/status/conditions.ts';
+import { newCondition } from '../../status-manager/status/generate-conditions.ts';
+import { disruptionTarget } from '../../status-manager/status/ownership.ts';
 
 /** Why a pod is evicted. */
 export interface Eviction {
@@ -23,7 +25,7 @@ export interface EvictPodOptions extends Eviction {
   /** False if the pod itself is to blame: it gets no DisruptionTarget condition. Default: true. */
   readonly isDisruption?: boolean | undefined;
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
-  readonly clock: Pick<Clock, 'afterFunc' | 'now'>;
+  readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
 }
@@ -51,7 +53,7 @@ export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise
   await killPodNow(pod, {
     ...{ podWorkers, clock, eventRecorder, evict: true },
     podStatusFn: (status) => ({
-      ...(isDisruption ? withDisruptionTarget(status, pod, message, clock.now()) : status),
+      ...(isDisruption ? withDisruptionTarget(status, pod, message) : status),
       ...{ phase: 'Failed', reason, message },
     }),
     podTerminationGracePeriodSecondsOverride: gracePeriodSeconds,
@@ -73,23 +75,12 @@ export function isCriticalPod(pod: Pod): boolean {
 }
 
 /** Adds a DisruptionTarget condition with the kubelet's reason. Source: `podutil.UpdatePodCondition`. */
-export function withDisruptionTarget(
-  status: PodStatusInput,
-  { metadata }: Pod,
-  message: string,
-  nowMs: number,
-): PodStatusInput {
-  const conditions = status.conditions ?? [];
-  const earlier = conditions.find(({ type }) => type === 'DisruptionTarget');
-  const now = timeFromEpochMs(nowMs);
-  const condition = {
-    type: 'DisruptionTarget',
-    ...(metadata?.generation && { observedGeneration: metadata.generation }),
-    status: 'True',
-    lastProbeTime: null,
-    lastTransitionTime: earlier?.status === 'True' ? (earlier.lastTransitionTime ?? now) : now,
-    reason: 'TerminationByKubelet',
-    message,
-  };
-  return { ...status, conditions: [...conditions.filter((other) => other !== earlier), condition] };
+export function withDisruptionTarget(status: PodStatusInput, pod: Pod, message: string): PodStatusInput {
+  const conditions = [...(status.conditions ?? [])];
+  const reason = 'TerminationByKubelet';
+  replaceOrAppendPodCondition(
+    conditions,
+    newCondition(disruptionTarget, pod, status, { status: 'True', reason, message }),
+  );
+  return { ...status, conditions };
 }

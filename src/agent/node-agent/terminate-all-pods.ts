@@ -39,7 +39,7 @@ export async function terminateAllPods(
         await killPodNow(pod, {
           ...{ podWorkers, clock, eventRecorder },
           podTerminationGracePeriodSecondsOverride: override,
-          podStatusFn: (status) => shutdownStatus(status, pod, clock.now()),
+          podStatusFn: (status) => shutdownStatus(status, pod),
         });
         await untilFinished(pod.metadata.uid, podWorkers, clock);
       } catch (thrown) {
@@ -57,7 +57,7 @@ async function untilFinished(podUID: string, podWorkers: PodWorkers, clock: Cloc
 }
 
 /** The status of a pod that is terminated because the node shuts down. Source: kubelet `nodeshutdown.podManager.killPods`. */
-function shutdownStatus(status: PodStatusInput, pod: Pod, nowMs: number): PodStatusInput {
+function shutdownStatus(status: PodStatusInput, pod: Pod): PodStatusInput {
   const phase = status.phase === 'Succeeded' ? 'Succeeded' : 'Failed';
-  return { ...withDisruptionTarget(status, pod, message, nowMs), phase, reason, message };
+  return { ...withDisruptionTarget(status, pod, message), phase, reason, message };
 }

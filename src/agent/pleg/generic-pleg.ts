@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import {
@@ -310,7 +310,7 @@ export class GenericPLEG {
     try {
       call();
     } catch (thrown) {
-      this.#options.logger.error({ reason: messageOf(thrown) }, 'GenericPLEG: onEvent or subscribe failed');
+      this.#options.logger.error({ reason: reasonOf(thrown) }, 'GenericPLEG: onEvent or subscribe failed');
     }
   }
 
@@ -328,8 +328,4 @@ function healthOf(pod: RuntimePod | undefined): string {
     allocatedResourcesStatus === undefined ? [] : [[id, allocatedResourcesStatus]],
   );
   return healths.length === 0 ? '' : JSON.stringify(healths);
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : `threw ${typeof thrown}`;
 }

@@ -4,7 +4,7 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
@@ -30,7 +30,7 @@ import { BackOffError } from './next-sync-delay.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
 import { ResizeProgress } from './resize-progress.ts';
 import { RuntimeManager } from './runtime-manager.ts';
-import { messageOf, syncError } from './sync-result.ts';
+import { syncError } from './sync-result.ts';
 
 /** Source: kubelet `backOffOnTransientErrorPeriod`. */
 const networkRetryMs = 1000;
@@ -351,7 +351,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       await this.#volumes('waitForAttachAndMount', pod, signal);
     } catch (thrown) {
       signal.throwIfAborted();
-      const message = `Unable to attach or mount volumes: ${messageOf(thrown)}`;
+      const message = `Unable to attach or mount volumes: ${reasonOf(thrown)}`;
       this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
       throw thrown;
     }

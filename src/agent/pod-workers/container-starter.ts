@@ -2,7 +2,7 @@ import { untilAborted } from '../../shared/abort.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, PodStatusInput, ValidPod } from '../../kube/types.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import { doBackOff } from '../back-off/crash-loop-back-off.ts';
 import { ContainerConfigError, type ContainerRuntime } from '../runtime/container-runtime.ts';
@@ -13,7 +13,7 @@ import type { HandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
 import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
-import { messageOf, SyncActionError } from './sync-result.ts';
+import { SyncActionError } from './sync-result.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface ContainerStarterOptions {
@@ -103,7 +103,7 @@ export class ContainerStarter {
     try {
       return await call();
     } catch (thrown) {
-      const message = messageOf(thrown);
+      const message = reasonOf(thrown);
       this.#event(request, 'Warning', 'Failed', `Error: ${withoutID(message, containerID, request.container.name)}`);
       const isConfigError = thrown instanceof ContainerConfigError;
       throw new SyncActionError(isConfigError ? 'CreateContainerConfigError' : reason, message, { cause: thrown });
@@ -121,12 +121,12 @@ export class ContainerStarter {
     } catch (thrown) {
       // The pod is being terminated, which stops its containers.
       signal.throwIfAborted();
-      const fields = { ...podFieldsOf(pod), container: container.name, reason: messageOf(thrown) };
+      const fields = { ...podFieldsOf(pod), container: container.name, reason: reasonOf(thrown) };
       logger.warn(fields, 'postStart hook failed; killing the container');
       this.#event(request, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const message = 'FailedPostStartHook';
       await killer.killContainer({ pod, containerID, containerName: container.name, message, podIP, signal });
-      throw new SyncActionError('PostStartHookError', messageOf(thrown), { cause: thrown });
+      throw new SyncActionError('PostStartHookError', reasonOf(thrown), { cause: thrown });
     }
   }
 

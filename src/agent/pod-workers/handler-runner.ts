@@ -1,10 +1,10 @@
+import { reasonOf } from '../../shared/logger.ts';
 import { Agent, request as sendRequest } from 'undici/index.js';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/types.ts';
 import { type ContainerRuntime, noTimeoutMs } from '../runtime/container-runtime.ts';
 import { httpProbeRequest, lifecycleUserAgent, urlOf } from '../prober/http-probe-request.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import { messageOf } from './sync-result.ts';
 
 /** The request of an HTTP hook. */
 export interface HookHTTPRequest {
@@ -62,7 +62,7 @@ const lifecycleHandlers: { readonly [Name in LifecycleHandlerName]: RunHook<Name
     const result = await runner.runtime
       .execSync(request.containerID, command, noTimeoutMs, { signal })
       .catch((thrown: unknown) => {
-        throw new Error(`${hook} ${messageOf(thrown)}, message: ""`, { cause: thrown });
+        throw new Error(`${hook} ${reasonOf(thrown)}, message: ""`, { cause: thrown });
       });
     if (result.exitCode === 0) return;
     const output = JSON.stringify(result.stdout + result.stderr);
@@ -75,7 +75,7 @@ const lifecycleHandlers: { readonly [Name in LifecycleHandlerName]: RunHook<Name
       await runHTTPHook(action, run);
     } catch (thrown) {
       const { path = '' } = action;
-      throw new Error(`HTTP lifecycle hook (${path}) ${run.where} ${messageOf(thrown)}`, { cause: thrown });
+      throw new Error(`HTTP lifecycle hook (${path}) ${run.where} ${reasonOf(thrown)}`, { cause: thrown });
     }
   },
   sleep({ seconds }, { runner, signal }) {

@@ -1,10 +1,11 @@
+import { reasonOf } from '../../shared/logger.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import { type ContainerRuntime, ImageError } from '../runtime/container-runtime.ts';
 import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
-import { messageOf, SyncActionError } from './sync-result.ts';
+import { SyncActionError } from './sync-result.ts';
 
 export interface ImageManagerOptions {
   readonly runtime: Pick<ContainerRuntime, 'pullImage' | 'imageRef'>;
@@ -61,7 +62,7 @@ export class ImageManager {
     } catch (thrown) {
       signal.throwIfAborted();
       if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);
-      const message = `Failed to inspect image "${image}": ${messageOf(thrown)}`;
+      const message = `Failed to inspect image "${image}": ${reasonOf(thrown)}`;
       this.#event(pod, container, 'Warning', 'InspectFailed', message);
       throw new SyncActionError('ImageInspectError', message, { cause: thrown });
     }
@@ -119,7 +120,7 @@ function pullFailure(
   image: string,
   thrown: unknown,
 ): { readonly reason: string; readonly message: string; readonly error: string } {
-  const message = messageOf(thrown);
+  const message = reasonOf(thrown);
   if (!(thrown instanceof ImageError)) return { reason: 'ErrImagePull', message, error: message };
   const { reason } = thrown;
   const details = message === '' ? '' : `: ${message}`;

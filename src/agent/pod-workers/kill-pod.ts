@@ -1,13 +1,13 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ContainerKillReason } from '../actions/pod-actions.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import { messageOf, SyncActionError, type SyncActionResult } from './sync-result.ts';
+import { SyncActionError, type SyncActionResult } from './sync-result.ts';
 import { TerminationOrdering } from './termination-ordering.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
@@ -83,7 +83,7 @@ export class ContainerKiller {
       ordering?.containerTerminated(containerName);
       return target;
     } catch (thrown) {
-      return { ...target, failure: new SyncActionError('KillContainerError', messageOf(thrown), { cause: thrown }) };
+      return { ...target, failure: new SyncActionError('KillContainerError', reasonOf(thrown), { cause: thrown }) };
     }
   }
 
@@ -117,7 +117,7 @@ export class ContainerKiller {
       } catch (thrown) {
         // After its time, the hook ends with the container, and counts as failed.
         if (signal?.aborted === true) return;
-        const fields = { ...podFieldsOf(pod), container: container.name, reason: messageOf(thrown) };
+        const fields = { ...podFieldsOf(pod), container: container.name, reason: reasonOf(thrown) };
         logger.warn(fields, 'preStop hook failed; stopping the container anyway');
         const message = 'PreStopHook failed';
         eventRecorder.event({ pod, container: container.name, type: 'Warning', reason: 'FailedPreStopHook', message });
@@ -161,7 +161,7 @@ export class ContainerKiller {
       } catch (thrown) {
         results.push({
           ...target,
-          failure: new SyncActionError('KillPodSandboxError', messageOf(thrown), { cause: thrown }),
+          failure: new SyncActionError('KillPodSandboxError', reasonOf(thrown), { cause: thrown }),
         });
       }
     }

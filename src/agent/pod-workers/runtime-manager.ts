@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, EphemeralContainer, Pod, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
@@ -15,7 +15,7 @@ import type { HandlerRunner } from './handler-runner.ts';
 import { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import { messageOf, type SyncAction, SyncActionError, type SyncActionResult } from './sync-result.ts';
+import { type SyncAction, SyncActionError, type SyncActionResult } from './sync-result.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { updateContainers } from './update-containers.ts';
 
@@ -163,7 +163,7 @@ export class RuntimeManager {
       try {
         return await call();
       } catch (thrown) {
-        const message = messageOf(thrown);
+        const message = reasonOf(thrown);
         eventRecorder.event({ pod, type: 'Warning', reason, message: `${what}: ${message}` });
         throw new SyncActionError('CreatePodSandboxError', message, { cause: thrown });
       }
@@ -242,7 +242,7 @@ export class RuntimeManager {
       return { action, target };
     } catch (thrown) {
       const failure =
-        thrown instanceof SyncActionError ? thrown : new SyncActionError(reason, messageOf(thrown), { cause: thrown });
+        thrown instanceof SyncActionError ? thrown : new SyncActionError(reason, reasonOf(thrown), { cause: thrown });
       return { action, target, failure };
     }
   }
@@ -255,7 +255,7 @@ export class RuntimeManager {
       const runs = containers.filter((run) => run.name === name && hasEnded(run));
       for (const { id } of runs.slice(keep)) {
         await this.#remove(id).catch((thrown: unknown) => {
-          const fields = { ...podFieldsOf(pod), container: name, reason: messageOf(thrown) };
+          const fields = { ...podFieldsOf(pod), container: name, reason: reasonOf(thrown) };
           this.#options.logger.warn(fields, 'Failed to remove an exited init container');
         });
       }

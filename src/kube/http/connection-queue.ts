@@ -22,7 +22,7 @@ export class ConnectionQueue {
 
   constructor(options: ConnectionQueueOptions) {
     this.#options = options;
-    this.#connections = new Semaphore({ ...options, size: options.connections });
+    this.#connections = new Semaphore({ ...options, size: options.connections, option: 'connections' });
   }
 
   /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failureReasons, messageOf, SyncActionError, syncError } from '../../../src/agent/pod-workers/sync-result.ts';
+import { failureReasons, SyncActionError, syncError } from '../../../src/agent/pod-workers/sync-result.ts';
 
 const cause = new Error('disk "a" is full');
 const failure = new SyncActionError('CreateContainerError', cause.message, { cause });
@@ -45,12 +45,4 @@ describe('failureReasons', () => {
   ])('%s', (_case, error, expected) => {
     expect(failureReasons(error)).toEqual(expected);
   });
-});
-
-it.each([
-  [cause, 'disk "a" is full'],
-  ['text', 'text'],
-  [undefined, 'undefined'],
-])('messageOf %s', (thrown, expected) => {
-  expect(messageOf(thrown)).toBe(expected);
 });

@@ -338,9 +338,8 @@ export const outages: readonly Outage[] = [
       await node.pass(50);
     },
     log: {
-      message:
-        'Requests are queued for long: the API server responds slowly, or the limit of requests in flight is too low',
-      fields: { maxInFlight: 1 },
+      message: 'Requests are queued for long: the API server responds slowly, or their number is limited too much',
+      fields: { connections: 1 },
     },
     metrics: [
       positive('waiting_pods', 'reason="connection"'),
