@@ -29,7 +29,7 @@ export { createRuntimeHelper, type RuntimeHelperOptions } from './runtime-helper
 export type { RuntimeHelper } from './runtime-helper/runtime-helper.ts';
 
 // Volumes, probes and hooks
-export type { VolumeManager } from './pod-workers/agent-pod-syncer.ts';
+export type { VolumeManager } from './volumes/volume-manager.ts';
 export type { Prober, ProbeRequest } from './prober/prober.ts';
 export type { ProbeResult } from './prober/probe-results.ts';
 export type { HandlerRequest, HandlerRunner } from './pod-workers/handler-runner.ts';

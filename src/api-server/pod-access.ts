@@ -58,9 +58,9 @@ export class PodAccess implements PodEvents {
     return pod === undefined ? undefined : copyOf(pod);
   }
 
-  /** All pods, or those of one namespace. */
-  list(namespace = ''): ValidPod[] {
-    return this.#store.list('pods', namespace).map((pod) => copyOf(pod));
+  /** All pods. */
+  list(): ValidPod[] {
+    return this.#store.list('pods', '').map((pod) => copyOf(pod));
   }
 
   /** Calls `listener` right after every write to a pod, with a copy of it, until the returned function is called. */

@@ -5,7 +5,7 @@ import type { ContainerGC } from '../container-gc/container-gc.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ImageGCManager } from '../image-gc/image-gc-manager.ts';
 import { nodeStats } from '../node/node-stats.ts';
-import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { FsStats } from '../runtime/pod-stats.ts';

@@ -16,7 +16,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
-import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
 import type { Prober } from '../prober/prober.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';

@@ -17,7 +17,7 @@ export interface GenericPLEGOptions {
   readonly runtime: Pick<ContainerRuntime, 'listPods' | 'getPod' | 'subscribe'>;
   /** Updated from the runtime before the events are sent. */
   readonly cache: RuntimePodCache;
-  /** Called for each event. Errors that it throws are logged. */
+  /** Called for each event, to queue it for the sync loop. Errors that it throws are logged. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Clock;
   readonly logger: Logger;

@@ -27,6 +27,7 @@ import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
 import { BackOffError } from './next-sync-delay.ts';
+import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
 import { ResizeProgress } from './resize-progress.ts';
 import { RuntimeManager } from './runtime-manager.ts';
@@ -40,28 +41,6 @@ const resourceMessages = {
 };
 /** Source: kubelet `podAttachAndMountTimeout`. */
 const volumesTimeoutMs = 123_000;
-
-/**
- * Mounts a pod's volumes before its containers are started, and unmounts them after they have ended. A
- * call that takes longer than 2 minutes and 3 seconds fails, and is retried later.
- */
-export interface VolumeManager {
-  /** Rejects when the pod cannot be started yet. */
-  waitForAttachAndMount(pod: ValidPod, options: CallOptions): Promise<void>;
-  /** Resolves when no volume of the pod is mounted any more. */
-  waitForUnmount(pod: ValidPod, options: CallOptions): Promise<void>;
-  /**
-   * Removes the folders of all pods but these, which an earlier agent may have left. No pod is added or removed until it
-   * resolves. Called every 2 seconds, so it should only list folders if there are none. Source: kubelet
-   * `cleanupOrphanedPodDirs`.
-   */
-  cleanupOrphanedPodDirs?(existingPodUIDs: ReadonlySet<string>, options: CallOptions): Promise<void>;
-  /**
-   * Bytes on the disk of the pod's emptyDir volumes, by name; a volume in memory is left out. Default: pods are not
-   * evicted for the limits of their volumes.
-   */
-  emptyDirUsage?(pod: ValidPod): Promise<ReadonlyMap<string, number>>;
-}
 
 /** For example a `ProberManager`. */
 export interface PodProbes extends Pick<

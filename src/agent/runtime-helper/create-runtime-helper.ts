@@ -9,7 +9,7 @@ import { pullCredentials } from '../container-options/pull-credentials.ts';
 import { parseResolvConf } from '../container-options/resolv-conf.ts';
 import { ServiceLister } from '../container-options/service-lister.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { VolumeManager } from '../volumes/volume-manager.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { makeMounts } from '../volumes/container-mounts.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';

@@ -3,7 +3,8 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
-import type { AgentPodSyncer, VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
+import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 

@@ -126,7 +126,7 @@ export class SyncHandler {
     this.#options.dispatcher.syncPods(pods);
   }
 
-  /** Handles an event of the PLEG. */
+  /** Syncs the pod of the event, and removes earlier runs of a container that has died. Source: kubelet `syncLoopIteration`. */
   handlePodLifecycleEvent({ podUID, type, containerID }: PodLifecycleEvent): void {
     // Source: kubelet `isSyncPodWorthy`.
     if (type !== 'ContainerRemoved') this.#options.dispatcher.syncPod(podUID);

@@ -6,7 +6,7 @@ import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { VolumeManager } from '../pod-workers/agent-pod-syncer.ts';
+import type { VolumeManager } from './volume-manager.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 import { writeAtomically } from './atomic-writer.ts';
 import { diskUsage } from './disk-usage.ts';

@@ -10,7 +10,7 @@ export type Fault =
       readonly causes: readonly APIErrorCause[];
       readonly retryAfterMs: number | undefined;
     }
-  | { readonly kind: 'body'; readonly contentType: string; readonly text: string }
+  | { readonly kind: 'body'; readonly text: string }
   | { readonly kind: 'hang'; readonly isProcessed: boolean }
   | { readonly kind: 'cut'; readonly afterBytes: number | undefined }
   | { readonly kind: 'end' }
@@ -83,8 +83,8 @@ export const fault = {
   },
 
   /** The request is not processed; the response is a 200 with this body, such as the login page of a proxy. */
-  body(text: string, contentType = 'text/html'): FaultOf<'body'> {
-    return { kind: 'body', text, contentType };
+  body(text: string): FaultOf<'body'> {
+    return { kind: 'body', text };
   },
 
   /**

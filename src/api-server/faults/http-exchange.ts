@@ -157,7 +157,7 @@ function responseOf(fault: FaultOf<'status' | 'body' | 'expire' | 'end'>, isWatc
   const type = 'application/json';
   switch (fault.kind) {
     case 'body':
-      return { code: 200, type: fault.contentType, text: fault.text, headers: {} };
+      return { code: 200, type: 'text/html', text: fault.text, headers: {} };
     case 'end':
       return { code: 200, type, text: '', headers: {} };
     case 'expire':
