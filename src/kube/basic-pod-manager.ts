@@ -103,7 +103,8 @@ export class BasicPodManager implements PodManager {
    * The pod and its mirror, whichever of them `pod` is. `pod` is undefined for the mirror of a pod that
    * is not known. Source: kubelet `GetPodAndMirrorPod`.
    */
-  getPodAndMirrorPod(pod: ValidPod): PodAndMirrorPod {
+  getPodAndMirrorPod(pod: Pod): PodAndMirrorPod {
+    requirePod(pod);
     if (isMirrorPod(pod)) return { pod: this.#podByFullName.get(getPodFullName(pod)), mirrorPod: pod, wasMirror: true };
     return { pod, mirrorPod: this.getMirrorPodByPod(pod), wasMirror: false };
   }

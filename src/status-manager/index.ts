@@ -21,6 +21,7 @@ export { BasicPodManager } from '../kube/basic-pod-manager.ts';
 export type { PodDeletionSafety } from './pod-deletion-safety.ts';
 export type { InformerState, PodManager } from '../kube/pod-manager.ts';
 export { isMirrorPod } from '../kube/static-pods.ts';
+export { toV1Pod } from '../kube/to-v1-pod.ts';
 export { podResourcesAreReclaimed } from './allocation/pod-resources-reclaimed.ts';
 
 // Computing a pod's status

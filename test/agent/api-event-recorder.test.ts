@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { APIError } from 'kubelet-status-manager';
 import { APIEventRecorder, createEventClient, type EventClient } from 'kubelet-status-manager/agent';
 import type { KubeEvent } from '../../src/agent/events/kube-event.ts';
-import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { createKubeTransport } from '../../src/kube/http/transport.ts';
+import type { KubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, FakeClock, settle } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 

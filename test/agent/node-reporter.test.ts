@@ -3,7 +3,8 @@ import type { Node, NodeStatus, ObjectEvent } from 'kubelet-status-manager/agent
 import type { NodeCondition } from '../../src/agent/node/node-types.ts';
 import { NodeReporter } from '../../src/agent/node/node-reporter.ts';
 import type { NodeReporterOptions } from '../../src/agent/node/node-reporter-options.ts';
-import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { createKubeTransport } from '../../src/kube/http/transport.ts';
+import type { KubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, FakeClock, settle } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 

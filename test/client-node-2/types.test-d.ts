@@ -5,6 +5,7 @@
 import type * as ClientNode2 from 'client-node-2';
 import type { CoreV1ApiLike } from '../../src/kube/client/core-v1-api-like.ts';
 import { toPodClient } from '../../src/kube/client/to-pod-client.ts';
+import { toV1Pod } from '../../src/kube/to-v1-pod.ts';
 import type { KubeConfigSource } from '../../src/kube/http/index.ts';
 import type { InformerLike } from '../../src/kube/informer/index.ts';
 import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../src/kube/types.ts';
@@ -38,3 +39,8 @@ export const informers: InformerLike[] = [informer, listWatch];
 
 // @ts-expect-error -- a KubeConfig is not a client
 export const notAClient: CoreV1ApiLike = kubeConfig;
+
+// What this library returns can be handed to client-node.
+declare const ours: Pod;
+export const created = api.createNamespacedPod({ namespace: 'default', body: toV1Pod(ours) });
+export const theirs: V1Pod = toV1Pod(ours);

@@ -4,7 +4,7 @@
  */
 /* oxlint-disable no-restricted-imports -- the documents show the plain form */
 import { createServer } from 'node:http';
-import { CoreV1Api, KubeConfig } from '@kubernetes/client-node';
+import { KubeConfig } from '@kubernetes/client-node';
 import { BasicPodManager, StatusManager } from 'kubelet-status-manager';
 import { checkAccess } from 'kubelet-status-manager';
 import { accessParts, rbacManifest } from 'kubelet-status-manager';
@@ -33,7 +33,7 @@ export function overClientNode(): void {
   podManager.setPods(podsOfThisNode);
 
   const manager = new StatusManager({
-    client: kubeConfig.makeApiClient(CoreV1Api),
+    client: kubeConfig,
     podManager,
     podDeletionSafety: (pod) => runtime.couldHaveRunningContainers(pod),
   });

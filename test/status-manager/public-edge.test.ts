@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createKubeTransport, createPodClient } from '../../src/kube/http/index.ts';
+import { createKubeTransport } from '../../src/kube/http/transport.ts';
+import { createPodClient } from '../../src/kube/http/index.ts';
 import {
   fileJournal,
   generateAPIPodStatus,

@@ -14,6 +14,7 @@ import { vi } from 'vitest';
 import type { CoreV1ApiLike } from '../../src/kube/client/core-v1-api-like.ts';
 import type { PodClient } from '../../src/kube/client/pod-client.ts';
 import { toPodClient } from '../../src/kube/client/to-pod-client.ts';
+import { toV1Pod } from '../../src/kube/to-v1-pod.ts';
 import type { ContainerStatusInput, Pod, PodConditionInput, PodStatus, PodStatusInput } from '../../src/kube/types.ts';
 
 declare const kubeConfig: KubeConfig;
@@ -85,3 +86,8 @@ export const misspelled: Pod = { metadata: { nmae: 'web' } };
 // @ts-expect-error -- also deep inside
 export const misspelledDeep: Pod = { spec: { containers: [{ name: 'app', imagePullPolcy: 'Always' }] } };
 export const castBack = literal as V1Pod;
+
+// What this library returns can be handed to client-node.
+declare const ours: Pod;
+export const created = api.createNamespacedPod({ namespace: 'default', body: toV1Pod(ours) });
+export const theirs: V1Pod = toV1Pod(ours);

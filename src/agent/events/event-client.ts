@@ -15,9 +15,9 @@ export interface EventClient {
  * @example
  * ```ts
  * import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
- * import { createKubeTransport } from 'kubelet-status-manager/http';
+ * import { createPodClient } from 'kubelet-status-manager/http';
  *
- * const transport = createKubeTransport(kubeConfig);
+ * const transport = createPodClient(kubeConfig).transport;
  * const recorder = new APIEventRecorder({ client: createEventClient(transport), nodeName, logger });
  * ```
  */

@@ -6,4 +6,3 @@ export { inClusterConfig } from './in-cluster-config.ts';
 export type { KubeConfigObject, KubeConfigSource } from './kube-config-types.ts';
 export type { KubeTransportOptions } from './transport-options.ts';
 export type { KubeRequestOptions, KubeResponse, KubeTransport } from './kube-transport.ts';
-export { createKubeTransport } from './transport.ts';

@@ -27,16 +27,6 @@ import { resolveTransportOptions } from './transport-options.ts';
 /**
  * Uses neither the network nor files before the first request.
  * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
- *
- * @example
- * ```ts
- * import { createKubeTransport } from 'kubelet-status-manager/http';
- *
- * const transport = createKubeTransport(kubeConfig, { userAgent: 'node-agent/1.0' });
- * const response = await transport.request('GET', '/api/v1/nodes/node-a');
- * console.log(response.statusCode, response.json());
- * await transport.close();
- * ```
  */
 export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): KubeTransport {
   return new UndiciTransport(kubeConfig, resolveTransportOptions(options));

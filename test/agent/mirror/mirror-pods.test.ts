@@ -7,7 +7,8 @@ import {
   tryReconcileMirrorPod,
 } from '../../../src/agent/mirror/reconcile-mirror-pods.ts';
 import { type MirrorNode, MirrorPodClient } from '../../../src/agent/mirror/mirror-pod-client.ts';
-import { createKubeTransport, type KubeTransport } from 'kubelet-status-manager/http';
+import { createKubeTransport } from '../../../src/kube/http/transport.ts';
+import type { KubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 
 const nodeName = 'node-a';

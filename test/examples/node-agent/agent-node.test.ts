@@ -1,5 +1,5 @@
 import { NodeReporter } from '../../../src/agent/node/node-reporter.ts';
-import { createKubeTransport } from 'kubelet-status-manager/http';
+import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import { APIServer, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { expect, it } from 'vitest';
 import { AgentNode } from '../../../examples/node-agent/agent-node.ts';

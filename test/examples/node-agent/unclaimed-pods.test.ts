@@ -1,5 +1,5 @@
 import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
-import { createKubeTransport } from 'kubelet-status-manager/http';
+import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import { APIServer } from 'kubelet-status-manager/testing';
 import { expect, it } from 'vitest';
 import { UnclaimedPods } from '../../../examples/node-agent/unclaimed-pods.ts';

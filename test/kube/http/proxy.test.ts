@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { proxyFor } from '../../../src/kube/http/proxy.ts';
-import { createKubeTransport } from '../../../src/kube/http/index.ts';
+import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import { kubeConfig } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { startKubeServer } from './kube-server.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createKubeTransport } from '../../../src/kube/http/index.ts';
+import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import { silentLogger } from '../../../src/testing/silent-logger.ts';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';

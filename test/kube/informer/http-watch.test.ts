@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeTransport } from '../../../src/kube/http/index.ts';
-import { createKubeTransport } from '../../../src/kube/http/index.ts';
+import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import type { InformerPodManager } from '../../../src/kube/informer/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
