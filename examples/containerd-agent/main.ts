@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { CommanderError } from 'commander';
 import { destination, pino } from 'pino';
 import { AgentError } from '../node-agent/agent-error.ts';

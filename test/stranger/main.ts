@@ -8,10 +8,10 @@ import { emptyProjects, tryEmptyProject } from './empty-projects.ts';
 import { Reader } from './reader.ts';
 
 /*
- * `npm run stranger`: packs the package, installs it in empty projects (ESM, CommonJS, TypeScript), checks the
- * links in its documents, and pastes every block of README.md and of the guides into a shell, in a copy of the
- * sources as a clone has them. Prints the time that each takes, and fails when one fails or takes longer than
- * two minutes. Without kubectl, the documents are not pasted.
+ * `npm run stranger`: packs the package, installs it in empty projects (ESM, CommonJS, TypeScript), runs its
+ * commands, checks the links in its documents, and pastes every block of README.md and of the guides into a shell,
+ * in a copy of the sources as a clone has them. Prints the time that each takes, and fails when one fails or takes
+ * longer than two minutes. Without kubectl, the documents are not pasted.
  */
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -20,11 +20,12 @@ const limitSeconds = 120;
 const guides = ['docs/guides/agent.md', 'docs/guides/provider.md'];
 
 interface PackageJSON {
+  readonly bin: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | object>>;
   readonly devDependencies: Readonly<Record<string, string>>;
 }
 
-const { exports, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJSON;
+const { bin, exports, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as PackageJSON;
 const work = mkdtempSync(join(tmpdir(), 'stranger-'));
 
 function pack(): string {
@@ -66,7 +67,9 @@ try {
     tryEmptyProject(project, tarball, join(work, project.name));
     report((Date.now() - startedMs) / 1_000, `an empty ${project.name} project`);
   }
-  const broken = brokenLinks(join(work, 'ESM', 'node_modules', 'kubelet-status-manager'));
+  const installed = join(work, 'ESM', 'node_modules');
+  for (const name of Object.keys(bin)) execFileSync(join(installed, '.bin', name), ['--help'], { stdio: 'pipe' });
+  const broken = brokenLinks(join(installed, 'kubelet-status-manager'));
   if (broken.length > 0) throw new Error(`Links to files that the package does not contain:\n${broken.join('\n')}`);
   if (hasKubectl()) {
     const clone = join(work, 'clone');

@@ -32,6 +32,7 @@ describe('examples/containerd-agent', () => {
       '--always-sparkplug',
       '--now',
       '--help',
+      '--package',
       '--raw',
       '--minify',
       '--image',
