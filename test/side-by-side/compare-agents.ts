@@ -2,7 +2,7 @@ import { compareWithAny } from './compare/compare.ts';
 import { measureFigures, type Samples } from './figures/measure.ts';
 import { compareFigures, type ComparedFigures } from './figures/render.ts';
 import type { AgentName } from '../support/node/agents.ts';
-import type { Progress } from './progress.ts';
+import type { Progress } from '../support/progress.ts';
 import type { Recording } from './recording.ts';
 import type { RecordingsFolder } from './recordings-folder.ts';
 import { needsAnotherTry, shapeResult, type ShapeResult } from './shape-result.ts';

@@ -6,7 +6,7 @@ import { renderFigures } from './figures/render.ts';
 import { handOver } from './hand-over/hand-over.ts';
 import { missingRequirements } from '../support/node/requirements.ts';
 import { type Options, parseOptions } from './options.ts';
-import { Progress } from './progress.ts';
+import { Progress } from '../support/progress.ts';
 import { RecordingsFolder } from './recordings-folder.ts';
 import { renderHandOver, renderResults } from './report.ts';
 import { endEarly, type Session, withSession } from '../support/node/session.ts';

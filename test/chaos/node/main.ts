@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { Command, InvalidArgumentError } from 'commander';
 import { missingRequirements } from '../../support/node/requirements.ts';
 import { endEarly } from '../../support/node/session.ts';
-import { Progress } from '../../side-by-side/progress.ts';
+import { Progress } from '../../support/progress.ts';
 import { type NodeFaultName, nodeFaultNames } from './node-faults.ts';
 import { type NodeRunResult, runNodeChaos } from './node-run.ts';
 

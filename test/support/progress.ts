@@ -1,4 +1,8 @@
-/** Progress on stderr: one line that is rewritten on a terminal, otherwise a line for each part of the run. */
+const redrawPeriodMs = 500;
+/** Where lines cannot be rewritten. */
+const repeatPeriodMs = 30_000;
+
+/** Progress on stderr: one line that is rewritten on a terminal, otherwise a line for each part of the run, and one every 30 s. */
 export class Progress {
   readonly #startedAtMs = Date.now();
   #part = '';
@@ -11,9 +15,8 @@ export class Progress {
     this.#part = part;
     this.#total = total;
     this.#done = 0;
-    if (!process.stderr.isTTY) return void process.stderr.write(`${part}\n`);
-    this.#draw();
-    this.#timer = setInterval(() => this.#draw(), 500);
+    this.#show();
+    this.#timer = setInterval(() => this.#show(), process.stderr.isTTY ? redrawPeriodMs : repeatPeriodMs);
   }
 
   advance(): void {
@@ -25,9 +28,10 @@ export class Progress {
     if (process.stderr.isTTY) process.stderr.write('\r\u001B[K');
   }
 
-  #draw(): void {
+  #show(): void {
     const seconds = Math.floor((Date.now() - this.#startedAtMs) / 1000);
     const count = this.#total === 0 ? '' : `: ${this.#done} of ${this.#total}`;
-    process.stderr.write(`\r\u001B[K${this.#part}${count}, ${seconds} s`);
+    const line = `${this.#part}${count}, ${seconds} s`;
+    process.stderr.write(process.stderr.isTTY ? `\r\u001B[K${line}` : `${line}\n`);
   }
 }
