@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -41,14 +40,6 @@ export function findOracle(path: string | undefined): string | undefined {
   if (chosen !== undefined) return chosen;
   const shared = projectPath('../shared/oracle/kubelet-oracle');
   return isExecutable(shared) ? shared : undefined;
-}
-
-/** Lets `startControlPlane` find etcd and kube-apiserver: KUBEBUILDER_ASSETS, otherwise those next to the project. */
-export function provideControlPlane(): void {
-  const assets = projectPath('../shared/controlplane/assets');
-  if (!process.env['KUBEBUILDER_ASSETS'] && isExecutable(assets)) {
-    process.env['KUBEBUILDER_ASSETS'] = execFileSync(assets, { encoding: 'utf8' }).trim();
-  }
 }
 
 function isExecutable(path: string): boolean {

@@ -7,7 +7,7 @@ import { benchMemory } from './memory/memory.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
 import { type Section, writeResults } from './results-document.ts';
 import { benchScale } from './scale/scale.ts';
-import { findOracle, provideControlPlane, environment } from './environment.ts';
+import { findOracle, environment } from './environment.ts';
 
 interface Options {
   readonly json?: boolean;
@@ -23,10 +23,7 @@ const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
 const benchmarks = {
   memory: ({ oracle, processes }: Options) =>
     benchMemory({ pods: 10_000, processes, oracle: findOracle(oracle), progress }),
-  api: ({ oracle, passes }: Options) => {
-    provideControlPlane();
-    return benchAPI({ pods: 1_000, passes, oracle: findOracle(oracle), progress });
-  },
+  api: ({ oracle, passes }: Options) => benchAPI({ pods: 1_000, passes, oracle: findOracle(oracle), progress }),
   latency: ({ rounds }: Options) => benchLatency({ rounds, progress }),
   scale: ({ processes }: Options) => benchScale({ processes, progress }),
   agent: () => benchAgent({ progress }),
@@ -40,7 +37,7 @@ const measuringThisLibrary = (Object.keys(benchmarks) as (keyof typeof benchmark
 
 const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = {
   memory: 'setPodStatus, idle full batches and bytes per cached status, without an API server',
-  api: 'updates per second, own CPU and requests per update on a real kube-apiserver (KUBEBUILDER_ASSETS)',
+  api: 'updates per second, own CPU and requests per update on a real kube-apiserver',
   latency: 'slow and absent API servers',
   scale: '1,000 to 20,000 pods in one manager',
   agent: 'CPU, memory and latency of a node agent whose containers are processes',

@@ -39,7 +39,7 @@ const program = new Command('npm run chaos --')
       .default('both'),
   )
   .addOption(
-    new Option('--server <kind>', 'default: both if KUBEBUILDER_ASSETS is set, otherwise memory').choices([
+    new Option('--server <kind>', 'default: both if there is a kube-apiserver, otherwise memory').choices([
       ...serverKinds,
       'both',
     ]),

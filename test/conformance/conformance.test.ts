@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readGinkgoReport } from './ginkgo-report.ts';
 import { compare, isConformant, tableOf } from './outcome.ts';
 import { Progress } from './progress.ts';
@@ -154,8 +154,10 @@ it('progress counts bullets wherever the output is cut, and names the specs that
   }
 });
 
-it('says which scripts are missing', () => {
-  expect(missingRequirements('/nowhere')).toEqual(
-    expect.arrayContaining([expect.stringContaining('/nowhere/containerd')]),
+it('says which programs are missing, and the command that gets them', () => {
+  vi.stubEnv('XDG_CACHE_HOME', '/nowhere');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  expect(missingRequirements('conformance')).toContainEqual(
+    expect.stringMatching(/kubelet 1\.\d+\.\d+, .*e2e\.test .*: `npm run kubernetes -- conformance`$/),
   );
 });

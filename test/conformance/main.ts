@@ -4,8 +4,8 @@ import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 import escapeRegExp from 'lodash/escapeRegExp.js';
 import { alignColumns } from '../../bench/report.ts';
+import { programsFolder } from '../kubernetes/programs.ts';
 import { missingRequirements } from '../support/node/requirements.ts';
-import { runNodeScript } from '../support/node/scripts.ts';
 import { endEarly, withSession } from '../support/node/session.ts';
 import { compare, isConformant, type Outcome, tableOf } from './outcome.ts';
 import { Progress } from './progress.ts';
@@ -67,7 +67,7 @@ async function main(): Promise<number> {
     process.stdout.write(describeSpecList(await readSpecList(), { ...options, notRun: recordedSkip }));
     return 0;
   }
-  const missing = missingRequirements();
+  const missing = missingRequirements('conformance');
   if (missing.length > 0) {
     say(`Cannot run here. Missing:\n${missing.map((one) => `- ${one}\n`).join('')}`);
     return 2;
@@ -141,7 +141,7 @@ async function runSpecs(
   const timer = setInterval(showAll, process.stderr.isTTY ? 1_000 : 30_000, process.stderr.isTTY ? ' \r' : '\n');
   try {
     return await runGinkgo({
-      assets: await runNodeScript(['assets']),
+      programs: programsFolder(),
       kubeconfig,
       focus: selection.focus,
       ...(selection.skip !== undefined && { skip: selection.skip }),

@@ -6,8 +6,8 @@ import { signal as sendSignal } from '../support/node/processes.ts';
 import { type GinkgoReport, readGinkgoReport, type SpecResult } from './ginkgo-report.ts';
 
 export interface GinkgoRun {
-  /** The folder with `ginkgo` and `e2e.test`. */
-  readonly assets: string;
+  /** The folder with `ginkgo`, `e2e.test` and `kubectl`. */
+  readonly programs: string;
   /** Of an administrator. */
   readonly kubeconfig: string;
   /** A spec runs whose full name matches one of these… */
@@ -26,10 +26,10 @@ export interface GinkgoRun {
 
 /** Runs Kubernetes' e2e tests. @throws Error if Ginkgo has written no report */
 export async function runGinkgo(run: GinkgoRun): Promise<SpecResult[]> {
-  const { assets, folder, kubeconfig, signal } = run;
+  const { programs, folder, kubeconfig, signal } = run;
   signal.throwIfAborted();
   const log = path.join(folder, 'ginkgo.log');
-  const child = spawn(path.join(assets, 'ginkgo'), argumentsOf(run), {
+  const child = spawn(path.join(programs, 'ginkgo'), argumentsOf(run), {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, KUBECONFIG: kubeconfig },
     // In a process group of its own: a signal must reach each of its processes.
@@ -60,11 +60,11 @@ function argumentsOf(run: GinkgoRun): string[] {
     ...(run.skip ?? []).map((pattern) => `--skip=${pattern}`),
     '--json-report=report.json',
     `--output-dir=${run.folder}`,
-    path.join(run.assets, 'e2e.test'),
+    path.join(run.programs, 'e2e.test'),
     '--',
     '--provider=skeleton',
     `--kubeconfig=${run.kubeconfig}`,
-    '--kubectl-path=kubectl',
+    `--kubectl-path=${path.join(run.programs, 'kubectl')}`,
     '--allowed-not-ready-nodes=5',
     '--num-nodes=1',
     '--dns-domain=cluster.local',

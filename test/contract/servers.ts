@@ -1,8 +1,8 @@
 import { APIServer } from '../../src/api-server/index.ts';
 import {
+  controlPlaneAssets,
   controlPlaneAvailable,
   kubeAPIServerVersion,
-  moreControlPlaneAssets,
   startControlPlane,
 } from '../support/control-plane.ts';
 import { KubeHTTP } from '../support/kube-http.ts';
@@ -125,11 +125,10 @@ const inMemoryAPIServer: ContractServerKind = {
 
 const { available, reason } = controlPlaneAvailable();
 
-/** The in-memory APIServer, and each kube-apiserver that the environment names. */
+/** The in-memory APIServer, and each kube-apiserver that there is. */
 export const contractServers: readonly ContractServerKind[] = [
   inMemoryAPIServer,
-  available ? kubeAPIServer(process.env['KUBEBUILDER_ASSETS']!) : skipped(reason),
-  ...moreControlPlaneAssets().map(kubeAPIServer),
+  ...(available ? controlPlaneAssets().map(kubeAPIServer) : [skipped(reason)]),
 ];
 
 /** The kube-apiserver that APIServer is compared with, request by request: one of the version that it behaves as. */

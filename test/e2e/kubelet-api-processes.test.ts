@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { certificateFile } from '../kubelet-api/test-server.ts';
 import {
   type ControlPlane,
+  controlPlaneAssets,
   controlPlaneAvailable,
   kubeAPIServerVersion,
   startControlPlane,
@@ -25,7 +26,7 @@ const why = !existsSync(mainFile)
 
 /** Why the API server does not pass WebSockets through; empty if it does. */
 function passesNoWebSockets(): string {
-  const version = kubeAPIServerVersion(process.env['KUBEBUILDER_ASSETS']!);
+  const version = kubeAPIServerVersion(controlPlaneAssets()[0]!);
   return Number(version.split('.')[1]) < 36 ? `kube-apiserver ${version} needs a kubelet with SPDY` : '';
 }
 

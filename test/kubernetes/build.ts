@@ -2,7 +2,7 @@ import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { GoModule } from './go-module.ts';
 import { pathOf, programsFolder, type Program, sourceOf } from './programs.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand } from '../support/run-command.ts';
 
 /** Of the image registry.k8s.io/pause. */
 const pauseVersion = '3.10.2';

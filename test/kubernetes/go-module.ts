@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Source } from './programs.ts';
-import { runCommand } from './run-command.ts';
+import { runCommand } from '../support/run-command.ts';
 import { readChecksum } from './versions.ts';
 
 /** A Go module on the disk, from which the programs of a version of Kubernetes are built. */

@@ -17,7 +17,7 @@ import {
   titleOf,
 } from './programs.ts';
 import { missingTools } from './required-tools.ts';
-import { CommandError } from './run-command.ts';
+import { CommandError } from '../support/run-command.ts';
 import { takeProgram } from './take-program.ts';
 import { versions, versionsFile, writeVersions } from './versions.ts';
 

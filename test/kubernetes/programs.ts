@@ -69,19 +69,18 @@ export function sourceOf({ name }: Program): Source {
 }
 
 /** The folder with a folder for each version. */
-export const cacheFolder = join(
-  process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'),
-  'kubelet-status-manager',
-  'kubernetes',
-);
+function cacheFolder(): string {
+  const caches = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+  return join(caches, 'kubelet-status-manager', 'kubernetes');
+}
 
 export function programsFolder(version = kubeletVersion): string {
-  return join(cacheFolder, version);
+  return join(cacheFolder(), version);
 }
 
 /** The folder of the Go module from which the programs of a version are built. */
 export function moduleFolder(version: string): string {
-  return join(cacheFolder, 'modules', version);
+  return join(cacheFolder(), 'modules', version);
 }
 
 export function pathOf({ name, version }: Program): string {

@@ -1,7 +1,7 @@
 import { access, constants, mkdir, rm, symlink } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { moduleOf, pathOf, type Program, programsFolder, sourceOf } from './programs.ts';
-import { CommandError, runCommand } from './run-command.ts';
+import { CommandError, runCommand } from '../support/run-command.ts';
 
 /**
  * Links a program from one of the folders into the cache, if it has been built from the module with the checksum, or

@@ -2,21 +2,23 @@ import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
-import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { programsFolder } from '../kubernetes/programs.ts';
+import { versions } from '../kubernetes/versions.ts';
 import { KubeHTTP } from './kube-http.ts';
 import { ProcessGroup, type ServerProcess } from './process-group.ts';
 
 /*
  * A real etcd and kube-apiserver for tests, benchmarks and chaos runs. It does not depend on vitest.
  *
- * KUBEBUILDER_ASSETS names the folder of the two binaries, as for envtest; KUBEBUILDER_ASSETS_MORE
- * names further ones, of other versions, separated as in PATH. One control plane takes 4 to 6 s and some 400 MB: start one per test file (`beforeAll`, `afterAll`) and keep tests apart
- * by pod names. There is no controller manager: nothing creates service accounts or collects
- * garbage, so pods want `automountServiceAccountToken: false` and `spec.nodeName`.
+ * KUBEBUILDER_ASSETS names the folder of the two programs, as for envtest, or several, of other versions, separated as
+ * in PATH. By default it is those of `npm run kubernetes`. One control plane takes 4 to 6 s and some 400 MB: start one
+ * per test file (`beforeAll`, `afterAll`) and keep tests apart by pod names. Unless `controllers` is set, nothing
+ * creates service accounts or collects garbage, so pods want `automountServiceAccountToken: false` and `spec.nodeName`.
  */
 
 const START_DEADLINE_MS = 60_000;
@@ -24,7 +26,7 @@ const START_ATTEMPTS = 3;
 const POLL_MS = 50;
 
 export interface ControlPlaneOptions {
-  /** The folder of the two binaries. Default: KUBEBUILDER_ASSETS. */
+  /** The folder of the programs. Default: the first of `controlPlaneAssets`. */
   readonly assets?: string;
   /** A user `system:node:NAME` is created for each, but no Node objects. Default `['node-a']`. */
   readonly nodeNames?: readonly string[];
@@ -32,6 +34,14 @@ export interface ControlPlaneOptions {
   readonly apiServerFlags?: readonly string[];
   /** The folder for the temporary data folder, which `stop()` removes. Default: the system's. */
   readonly dir?: string;
+  /** In place of a temporary folder: one whose files stay after `stop()`. */
+  readonly folder?: string;
+  /** Where the API server listens. Default: 127.0.0.1, which pods do not reach. */
+  readonly address?: string;
+  /** Whether kube-controller-manager and kube-scheduler run, too; they are in `assets`. Default: false. */
+  readonly controllers?: boolean;
+  /** Ends the start, and what it has started. */
+  readonly signal?: AbortSignal;
 }
 
 /** A plain kubeconfig, for `KubeConfig.loadFromOptions` or `loadFromString(JSON.stringify(…))`. */
@@ -51,7 +61,7 @@ export interface KubeConfigObject {
 }
 
 export interface ControlPlane {
-  /** `https://127.0.0.1:PORT`. It does not change when the API server is restarted. */
+  /** `https://ADDRESS:PORT`. It does not change when the API server is restarted. */
   readonly url: string;
   /** The serving certificate, base64 of PEM. */
   readonly caData: string;
@@ -67,29 +77,37 @@ export interface ControlPlane {
   stopAPIServer(): Promise<void>;
   /** Stops the API server as a crash would (SIGKILL). */
   killAPIServer(): Promise<void>;
+  /** Freezes the API server with SIGSTOP, which SIGCONT ends. */
+  signalAPIServer(signal: 'SIGSTOP' | 'SIGCONT'): void;
   /** Starts it again on the same port and data, and waits until it is ready. */
   startAPIServer(): Promise<void>;
-  /** Stops both servers and removes the data. May be called twice. */
+  /** Stops all servers and removes the data, unless it is in a `folder` of its own. May be called twice. */
   stop(): Promise<void>;
 }
 
 /** Whether `startControlPlane` can work here. The reason is used in the names of skipped tests. */
 export function controlPlaneAvailable(): { readonly available: boolean; readonly reason: string } {
-  const assets = process.env['KUBEBUILDER_ASSETS'];
-  if (assets === undefined || assets === '') return { available: false, reason: 'KUBEBUILDER_ASSETS is not set' };
-  const missing = missingBinary(assets);
-  if (missing === undefined) return { available: true, reason: '' };
-  return { available: false, reason: `KUBEBUILDER_ASSETS holds no executable ${missing}` };
+  const [first] = controlPlaneAssets();
+  if (first === undefined) return { available: false, reason: 'no API server: `npm run kubernetes -- api-servers`' };
+  return { available: true, reason: '' };
 }
 
-/** The folders in KUBEBUILDER_ASSETS_MORE. @throws Error for a folder without the two binaries */
-export function moreControlPlaneAssets(): string[] {
-  const folders = (process.env['KUBEBUILDER_ASSETS_MORE'] ?? '').split(path.delimiter).filter((one) => one !== '');
-  for (const folder of folders) {
+/**
+ * The folders with etcd and kube-apiserver, the preferred one first: those in KUBEBUILDER_ASSETS, otherwise those that
+ * `npm run kubernetes` has made.
+ *
+ * @throws Error for a folder in KUBEBUILDER_ASSETS without the two programs
+ */
+export function controlPlaneAssets(): string[] {
+  const chosen = (process.env['KUBEBUILDER_ASSETS'] ?? '').split(path.delimiter).filter((one) => one !== '');
+  for (const folder of chosen) {
     const missing = missingBinary(folder);
-    if (missing !== undefined) throw new Error(`KUBEBUILDER_ASSETS_MORE: ${folder} holds no executable ${missing}`);
+    if (missing !== undefined) throw new Error(`KUBEBUILDER_ASSETS: ${folder} holds no executable ${missing}`);
   }
-  return folders;
+  if (chosen.length > 0) return chosen;
+  return Object.keys(versions)
+    .map((version) => programsFolder(version))
+    .filter((folder) => missingBinary(folder) === undefined);
 }
 
 /** The version of the kube-apiserver in this folder: `1.37.1`. */
@@ -132,19 +150,26 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 class EarlyExitError extends Error {}
 
 async function startOnce({
-  assets = process.env['KUBEBUILDER_ASSETS'] ?? '',
+  assets = controlPlaneAssets()[0] ?? '',
   nodeNames = ['node-a'],
   apiServerFlags = [],
   dir: parentDir = tmpdir(),
+  folder,
+  address = '127.0.0.1',
+  controllers = false,
+  signal,
 }: ControlPlaneOptions): Promise<ControlPlane> {
-  const dir = await mkdtemp(path.join(parentDir, 'control-plane-'));
+  signal?.throwIfAborted();
+  if (folder !== undefined) await mkdir(folder, { recursive: true });
+  const dir = folder ?? (await mkdtemp(path.join(parentDir, 'control-plane-')));
   const tokens = new Map(['admin', ...nodeNames].map((user) => [user, randomBytes(16).toString('hex')]));
   await writeCredentials(dir, tokens);
 
-  const [etcdPort, etcdPeerPort, securePort] = await freePorts(3);
+  const [etcdPort, etcdPeerPort] = await freePorts(2);
+  const [securePort] = await freePorts(1, address);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
-  const url = `https://127.0.0.1:${securePort}`;
-  const processes = new ProcessGroup(dir);
+  const url = `https://${address}:${securePort}`;
+  const processes = new ProcessGroup(dir, { keepsFolder: folder !== undefined });
   let caData = '';
   let apiServer: ServerProcess | undefined;
 
@@ -153,7 +178,7 @@ async function startOnce({
     apiServer = processes.start('kube-apiserver', path.join(assets, 'kube-apiserver'), [
       `--etcd-servers=${etcdUrl}`,
       `--secure-port=${securePort}`,
-      '--bind-address=127.0.0.1',
+      `--bind-address=${address}`,
       `--cert-dir=${path.join(dir, 'certs')}`,
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${path.join(dir, 'sa.pub')}`,
@@ -161,11 +186,30 @@ async function startOnce({
       `--token-auth-file=${path.join(dir, 'tokens.csv')}`,
       '--authorization-mode=Node,RBAC',
       '--enable-admission-plugins=NodeRestriction',
-      '--disable-admission-plugins=ServiceAccount',
+      ...(controllers ? [] : ['--disable-admission-plugins=ServiceAccount']),
       '--service-cluster-ip-range=10.0.0.0/24',
       ...apiServerFlags,
     ]);
-    caData = await waitUntilReady(url, path.join(dir, 'certs', 'apiserver.crt'), token('admin'), [etcd, apiServer]);
+    const certFile = path.join(dir, 'certs', 'apiserver.crt');
+    caData = await waitUntilReady(url, certFile, token('admin'), [etcd, apiServer], signal);
+  }
+
+  async function startControllers(): Promise<void> {
+    const kubeConfigFile = path.join(dir, 'admin.kubeconfig');
+    await writeFile(kubeConfigFile, JSON.stringify(kubeConfig(url, caData, 'admin', token('admin'))), { mode: 0o600 });
+    const ports = await freePorts(2);
+    const flags = ports.map((port) => [
+      `--kubeconfig=${kubeConfigFile}`,
+      '--leader-elect=false',
+      '--bind-address=127.0.0.1',
+      `--secure-port=${port}`,
+    ]);
+    processes.start('kube-controller-manager', path.join(assets, 'kube-controller-manager'), [
+      ...flags[0]!,
+      `--service-account-private-key-file=${path.join(dir, 'sa.key')}`,
+      `--root-ca-file=${path.join(dir, 'certs', 'apiserver.crt')}`,
+    ]);
+    processes.start('kube-scheduler', path.join(assets, 'kube-scheduler'), flags[1]!);
   }
 
   function token(user: string): string {
@@ -187,8 +231,9 @@ async function startOnce({
   ]);
   try {
     // An API server would connect to any etcd on this port, so ours must be running before it is started.
-    await waitFor(async () => (await fetch(`${etcdUrl}/health`)).ok, [etcd]);
+    await waitFor(async () => (await fetch(`${etcdUrl}/health`)).ok, [etcd], signal);
     await startAPIServer();
+    if (controllers) await startControllers();
   } catch (error) {
     await processes.end();
     throw error;
@@ -203,6 +248,7 @@ async function startOnce({
     kubeConfig: (user) => kubeConfig(url, caData, user, token(user)),
     stopAPIServer: async () => apiServer?.kill('SIGTERM'),
     killAPIServer: async () => apiServer?.kill('SIGKILL'),
+    signalAPIServer: (name) => apiServer?.signal(name),
     startAPIServer,
     stop: () => processes.end(),
   };
@@ -240,25 +286,35 @@ async function waitUntilReady(
   certFile: string,
   token: string,
   servers: readonly ServerProcess[],
+  signal?: AbortSignal,
 ): Promise<string> {
   let caData = '';
-  await waitFor(async () => {
-    caData = (await readFile(certFile)).toString('base64');
-    const http = new KubeHTTP({ url, token, caData });
-    try {
-      const ready = await http.request('GET', '/readyz');
-      return ready.status === 200 && (await http.request('GET', '/api/v1/namespaces/default')).status === 200;
-    } finally {
-      await http.close();
-    }
-  }, servers);
+  await waitFor(
+    async () => {
+      caData = (await readFile(certFile)).toString('base64');
+      const http = new KubeHTTP({ url, token, caData });
+      try {
+        const ready = await http.request('GET', '/readyz');
+        return ready.status === 200 && (await http.request('GET', '/api/v1/namespaces/default')).status === 200;
+      } finally {
+        await http.close();
+      }
+    },
+    servers,
+    signal,
+  );
   return caData;
 }
 
 /** Polls until the check is true; an error counts as false. Rejects if a server has exited, even after the check passed. */
-async function waitFor(check: () => Promise<boolean>, servers: readonly ServerProcess[]): Promise<void> {
+async function waitFor(
+  check: () => Promise<boolean>,
+  servers: readonly ServerProcess[],
+  signal?: AbortSignal,
+): Promise<void> {
   const deadline = Date.now() + START_DEADLINE_MS;
   for (;;) {
+    signal?.throwIfAborted();
     const passed = await check().catch(() => false);
     for (const server of servers) {
       if (!server.isAlive()) throw new EarlyExitError(`${server.name} exited early:\n${await server.logTail()}`);
@@ -272,11 +328,11 @@ async function waitFor(check: () => Promise<boolean>, servers: readonly ServerPr
   }
 }
 
-async function freePorts(count: number): Promise<number[]> {
+async function freePorts(count: number, address = '127.0.0.1'): Promise<number[]> {
   // All are open at the same time, so that no port is returned twice.
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1');
+      const server = createServer().listen(0, address);
       await once(server, 'listening');
       return server;
     }),

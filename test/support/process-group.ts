@@ -9,6 +9,7 @@ export interface ServerProcess {
   isAlive(): boolean;
   /** The last lines of its output. */
   logTail(): Promise<string>;
+  signal(name: NodeJS.Signals): void;
   /** Resolves when it has exited; immediately if it already had. */
   kill(signal: NodeJS.Signals): Promise<void>;
 }
@@ -16,18 +17,20 @@ export interface ServerProcess {
 /**
  * The servers of one control plane, and a shell that outlives this process. The shell reads from its
  * standard input which processes are running. When that input ends, even because this process was
- * killed, the shell kills them and removes the folder.
+ * killed, the shell kills them and removes the folder, unless that is to be kept.
  */
 export class ProcessGroup {
   readonly #dir: string;
+  readonly #keepsFolder: boolean;
   readonly #watchdog: ChildProcess;
   readonly #running = new Map<ChildProcess, ServerProcess>();
   #ended: Promise<void> | undefined;
 
-  constructor(dir: string) {
+  constructor(dir: string, { keepsFolder = false } = {}) {
     this.#dir = dir;
-    const script = `trap '' INT TERM HUP; while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"`;
-    this.#watchdog = spawn('/bin/sh', ['-c', script, 'sh', dir], {
+    this.#keepsFolder = keepsFolder;
+    const script = `trap '' INT TERM HUP; while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; [ -z "$1" ] || rm -rf "$1"`;
+    this.#watchdog = spawn('/bin/sh', ['-c', script, 'sh', keepsFolder ? '' : dir], {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,
     });
@@ -64,6 +67,7 @@ export class ProcessGroup {
       name,
       isAlive: () => this.#running.has(child),
       logTail: async () => (await readFile(logFile, 'utf8').catch(() => '')).split('\n').slice(-20).join('\n'),
+      signal: (name) => void child.kill(name),
       kill: async (signal) => {
         if (!this.#running.has(child)) return;
         // An unreferenced child would not keep this process alive while its exit is awaited.
@@ -90,7 +94,7 @@ export class ProcessGroup {
       this.#watchdog.stdin?.end();
       await exited;
     }
-    await rm(this.#dir, { recursive: true, force: true });
+    if (!this.#keepsFolder) await rm(this.#dir, { recursive: true, force: true });
   }
 
   #tellWatchdog(): void {

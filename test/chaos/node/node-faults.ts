@@ -67,10 +67,11 @@ export const nodeFaults = {
     failed: /Pod statuses cannot be written/,
     recovered: /Pod statuses can be written again/,
     cause: async (context) => {
-      const start = await context.node.machine.killAPIServer();
+      const { machine } = context.node;
+      await machine.killAPIServer();
       // The agent speaks of an outage after 30 s.
       await sleep(seconds(context, 2, 45));
-      start();
+      await machine.startAPIServer();
     },
   },
   'api-freeze': {

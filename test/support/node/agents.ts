@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Machine, nodeName } from './machine.ts';
-import { endProcess } from './processes.ts';
-import { repository } from './scripts.ts';
+import { programsFolder } from '../../kubernetes/programs.ts';
+import { repository } from '../repository.ts';
+import { endProcess, startProcess } from './processes.ts';
 
 export type AgentName = 'kubelet' | 'agent';
 
@@ -56,17 +57,50 @@ class Kubelet implements NodeAgentProcess {
   }
 
   async start(): Promise<void> {
-    const { endpoint, index } = this.#machine;
-    await this.#machine.runScript(
-      ...(['kubelet', 'up', this.folder, this.#machine.kubeConfig('node-a')] as const),
-      ...([endpoint, nodeName, String(index)] as const),
-    );
-    this.pid = Number(readFileSync(join(this.folder, 'kubelet.pid'), 'utf8'));
+    this.#machine.signal.throwIfAborted();
+    mkdirSync(this.staticPods, { recursive: true });
+    const config = join(this.folder, 'config.json');
+    writeFileSync(config, JSON.stringify(this.#config()));
+    const flags = {
+      config,
+      kubeconfig: this.#machine.kubeConfig('node-a'),
+      'hostname-override': nodeName,
+      'node-ip': this.#machine.nodeIP,
+      'root-dir': join(this.folder, 'root'),
+      v: '2',
+    };
+    const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+    this.pid = startProcess(join(programsFolder(), 'kubelet'), args, this.folder);
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
     if (this.pid !== undefined) await endProcess(this.pid, signal);
     this.pid = undefined;
+  }
+
+  #config(): object {
+    return {
+      apiVersion: 'kubelet.config.k8s.io/v1beta1',
+      kind: 'KubeletConfiguration',
+      containerRuntimeEndpoint: this.#machine.endpoint,
+      staticPodPath: this.staticPods,
+      podLogsDir: join(this.folder, 'podlogs'),
+      clusterDomain: 'cluster.local',
+      // The API server has no client certificate for kubelets.
+      authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+      authorization: { mode: 'AlwaysAllow' },
+      address: this.#machine.nodeIP,
+      port: 10_250,
+      healthzPort: 0,
+      // What a container or a small machine as a node needs.
+      failCgroupV1: false,
+      failSwapOn: false,
+      cgroupDriver: 'cgroupfs',
+      cgroupRoot: '/',
+      enforceNodeAllocatable: [],
+      oomScoreAdj: 0,
+      evictionHard: { 'memory.available': '10Mi', 'nodefs.available': '1%' },
+    };
   }
 }
 

@@ -1,20 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process';
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CRIClient, ignoreNotFound } from '../../../src/cri/cri-client.ts';
-import { descendantsOf, endProcess, listProcesses, signal } from './processes.ts';
-import { runNodeScript } from './scripts.ts';
+import { programsFolder } from '../../kubernetes/programs.ts';
+import { type ControlPlane, startControlPlane } from '../control-plane.ts';
+import { Containerd } from './containerd.ts';
+import { descendantsOf, endProcess, listProcesses } from './processes.ts';
 
 export const nodeName = 'node-a';
 
@@ -30,14 +21,16 @@ export class Machine {
   readonly signal: AbortSignal;
   /** Those of agents, which are removed at the end. */
   readonly usedCgroups = new Set<string>();
-  readonly #containerd: string;
+  readonly #containerd: Containerd;
+  #controlPlane: ControlPlane | undefined;
   /** Those that this machine makes: if there are some already, another run uses the same index. */
   readonly #bridges: readonly string[];
 
   static async start(folder: string, index: number, signal: AbortSignal): Promise<Machine> {
     const machine = new Machine(folder, index, signal);
     try {
-      await machine.runScript('control-plane', 'up', join(folder, 'control-plane'), String(index));
+      machine.#addBridge();
+      await machine.#startControlPlane();
       await machine.powerOnWithImages();
     } catch (error) {
       await machine.stop();
@@ -50,14 +43,19 @@ export class Machine {
     this.signal = signal;
     this.folder = folder;
     this.index = index;
-    this.#containerd = join(folder, 'containerd');
-    this.#bridges = [`cni${index}`, `kcp${index}`].filter((name) => !existsSync(join('/sys/class/net', name)));
-    this.endpoint = `unix://${join(this.#containerd, 'containerd.sock')}`;
+    this.#containerd = new Containerd(join(folder, 'containerd'), index);
+    this.endpoint = this.#containerd.endpoint;
+    this.#bridges = [this.#containerd.bridge, this.#bridge].filter((name) => !existsSync(join('/sys/class/net', name)));
   }
 
   /** The address of the node on the bridge of the control plane, which pods reach. */
   get nodeIP(): string {
     return `10.99.${this.index}.1`;
+  }
+
+  /** Of the control plane and the node. */
+  get #bridge(): string {
+    return `kcp${this.index}`;
   }
 
   /** The cgroup of the pods of an agent that shares nothing with a kubelet. */
@@ -66,64 +64,57 @@ export class Machine {
   }
 
   kubeConfig(user: 'admin' | 'node-a'): string {
-    return join(this.folder, 'control-plane', `${user}.kubeconfig`);
-  }
-
-  /** Runs a script that starts a part of the node. */
-  async runScript(...command: readonly [name: string, ...args: string[]]): Promise<void> {
-    mkdirSync(this.#temporaryFolder, { recursive: true });
-    await runNodeScript(command, { signal: this.signal, temporaryFolder: this.#temporaryFolder });
+    return join(this.folder, `${user}.kubeconfig`);
   }
 
   /** Kills containerd and starts it again; containers keep running. */
   async restartContainerd(): Promise<void> {
     await this.killContainerd();
-    await this.#startContainerd();
+    await this.powerOn();
   }
 
   /** Containers keep running. `powerOn` starts it again. */
   killContainerd(): Promise<void> {
-    return this.#stopContainerd('SIGKILL');
+    return this.#containerd.stop('SIGKILL');
   }
 
-  /** Stops it with SIGSTOP, which SIGCONT ends. */
   signalContainerd(name: 'SIGSTOP' | 'SIGCONT'): void {
-    signal(pidOf(this.#containerdPid), name);
+    this.#containerd.signal(name);
   }
 
   signalAPIServer(name: 'SIGSTOP' | 'SIGCONT'): void {
-    signal(pidOf(this.#apiServerPid), name);
+    this.#controlPlane?.signalAPIServer(name);
   }
 
-  /** Kills the API server. Resolves with what starts it again. */
-  async killAPIServer(): Promise<() => void> {
-    const pid = pidOf(this.#apiServerPid);
-    const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
-    await endProcess(pid, 'SIGKILL');
-    return () => this.#start(program, args, join(this.folder, 'control-plane'), this.#apiServerPid);
+  async killAPIServer(): Promise<void> {
+    await this.#controlPlane?.killAPIServer();
+  }
+
+  async startAPIServer(): Promise<void> {
+    await this.#controlPlane?.startAPIServer();
   }
 
   /** As when the machine loses power: containerd and all processes of containers, with what is in memory only. */
   async powerOff(agentFolder: string): Promise<void> {
-    await this.#stopContainerd('SIGKILL');
+    await this.#containerd.stop('SIGKILL');
     await this.#killContainers();
     this.#removeNetworks();
-    removeFolder(join(this.#containerd, 'state'));
+    removeFolder(join(this.#containerdFolder, 'state'));
     unmountBelow(agentFolder);
   }
 
   async powerOn(): Promise<void> {
-    await this.#startContainerd();
+    await this.#containerd.start(this.signal);
   }
 
   /** Removes everything that containerd has stored, while it is off. */
   wipeContainerd(): void {
-    for (const name of ['root', 'ipam']) rmSync(join(this.#containerd, name), { recursive: true, force: true });
+    for (const name of ['root', 'ipam']) rmSync(join(this.#containerdFolder, name), { recursive: true, force: true });
   }
 
   /** As `powerOn` after `wipeContainerd`: the images are imported again. */
   async powerOnWithImages(): Promise<void> {
-    await this.runScript('containerd', 'up', this.#containerd, String(this.index));
+    await this.#containerd.startWithImages(this.signal);
   }
 
   /** The processes of containers whose command contains a text. */
@@ -135,7 +126,7 @@ export class Machine {
 
   /** What containerd has logged since the first start. */
   containerdLog(): string {
-    return readFileSync(join(this.#containerd, 'containerd.log'), 'utf8');
+    return this.#containerd.log();
   }
 
   /** The sandboxes whose shims run, by their IDs. */
@@ -174,51 +165,53 @@ export class Machine {
 
   /** Ends all processes, then removes what they have left. A part that fails does not keep the others. */
   async stop(): Promise<void> {
-    const controlPlane = join(this.folder, 'control-plane');
     await attemptAll([
-      () => this.#stopContainerd('SIGTERM'),
+      () => this.#containerd.stop('SIGTERM'),
       () => this.#killContainers(),
-      ...['sched', 'kcm', 'apiserver', 'etcd'].map(
-        (name) => () => endProcessOf(join(controlPlane, `${name}.pid`), 'SIGKILL'),
-      ),
+      () => this.#controlPlane?.stop(),
       () => this.#removeNetworks(),
       () => this.#removeCgroups(),
-      ...['root', 'state', 'images', 'ipam'].map((name) => () => removeFolder(join(this.#containerd, name))),
-      ...['etcd', 'certs'].map((name) => () => removeFolder(join(controlPlane, name))),
-      () => removeFolder(this.#temporaryFolder),
+      ...['root', 'state', 'images', 'ipam'].map((name) => () => removeFolder(join(this.#containerdFolder, name))),
+      ...['etcd', 'certs'].map((name) => () => removeFolder(join(this.#controlPlaneFolder, name))),
       () => this.#bridges.forEach((bridge) => spawnSync('ip', ['link', 'delete', bridge])),
     ]);
   }
 
-  get #temporaryFolder(): string {
-    return join(this.folder, 'tmp');
+  get #containerdFolder(): string {
+    return join(this.folder, 'containerd');
   }
 
-  get #containerdPid(): string {
-    return join(this.#containerd, 'containerd.pid');
+  get #controlPlaneFolder(): string {
+    return join(this.folder, 'control-plane');
   }
 
-  get #apiServerPid(): string {
-    return join(this.folder, 'control-plane', 'apiserver.pid');
+  #addBridge(): void {
+    if (!this.#bridges.includes(this.#bridge)) return;
+    for (const args of [
+      ['link', 'add', this.#bridge, 'type', 'bridge'],
+      ['addr', 'add', `${this.nodeIP}/24`, 'dev', this.#bridge],
+      ['link', 'set', this.#bridge, 'up'],
+    ]) {
+      const { status, stderr } = spawnSync('ip', args);
+      if (status !== 0) throw new Error(`ip ${args.join(' ')} failed: ${stderr.toString().trim()}`);
+    }
   }
 
-  async #startContainerd(): Promise<void> {
-    this.#start('containerd', ['-c', 'config.toml'], this.#containerd, this.#containerdPid);
-    while (spawnSync('ctr', ['-a', join(this.#containerd, 'containerd.sock'), 'version']).status !== 0)
-      await sleep(100);
-  }
-
-  #start(program: string, args: readonly string[], folder: string, pidFile: string): void {
-    this.signal.throwIfAborted();
-    writeFileSync(pidFile, `${start(program, args, folder)}\n`);
-  }
-
-  async #stopContainerd(name: NodeJS.Signals): Promise<void> {
-    await endProcessOf(this.#containerdPid, name);
+  async #startControlPlane(): Promise<void> {
+    this.#controlPlane = await startControlPlane({
+      assets: programsFolder(),
+      folder: this.#controlPlaneFolder,
+      address: this.nodeIP,
+      controllers: true,
+      apiServerFlags: ['--allow-privileged=true', '--kubelet-preferred-address-types=InternalIP'],
+      signal: this.signal,
+    });
+    for (const user of ['admin', nodeName] as const)
+      writeFileSync(this.kubeConfig(user), JSON.stringify(this.#controlPlane.kubeConfig(user)), { mode: 0o600 });
   }
 
   #isShim(command: string): boolean {
-    return command.includes('containerd-shim') && command.includes(`${this.#containerd}/containerd.sock`);
+    return command.includes('containerd-shim') && command.includes(this.#containerd.socket);
   }
 
   /** Kills shims and containers until none is left: one may start while others end. */
@@ -243,14 +236,14 @@ export class Machine {
     for (const name of readdirSync(networkNamespaces).filter((each) => each.startsWith('cni-'))) {
       const path = join(networkNamespaces, name);
       const { stdout } = spawnSync('nsenter', [`--net=${path}`, 'ip', '-4', '-oneline', 'address']);
-      if (!ofTasks.has(name) && !stdout.toString().includes(` 10.${88 + this.index}.`)) continue;
+      if (!ofTasks.has(name) && !stdout.toString().includes(` ${this.#containerd.podNetwork}.`)) continue;
       spawnSync('umount', ['-l', path]);
       rmSync(path, { force: true });
     }
   }
 
   #networksOfTasks(): Set<string> {
-    const tasks = join(this.#containerd, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');
+    const tasks = join(this.#containerdFolder, 'state', 'io.containerd.runtime.v2.task', 'k8s.io');
     if (!existsSync(tasks)) return new Set();
     const names = readdirSync(tasks).flatMap((id) => {
       try {
@@ -262,23 +255,6 @@ export class Machine {
     });
     return new Set(names);
   }
-}
-
-/** Starts a process that outlives this one, with a log in its folder. Returns its ID. */
-function start(program: string, args: readonly string[], folder: string): number | undefined {
-  const log = openSync(join(folder, `${basename(program)}.log`), 'a');
-  const { pid } = spawn(program, args, { cwd: folder, stdio: ['ignore', log, log], detached: true });
-  closeSync(log);
-  return pid;
-}
-
-async function endProcessOf(pidFile: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  if (existsSync(pidFile)) await endProcess(pidOf(pidFile), signal);
-  rmSync(pidFile, { force: true });
-}
-
-function pidOf(file: string): number {
-  return Number(readFileSync(file, 'utf8'));
 }
 
 interface RuntimeSpec {

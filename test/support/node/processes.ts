@@ -1,4 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface ProcessInfo {
@@ -36,6 +38,21 @@ export function descendantsOf(matches: (command: string) => boolean): ProcessInf
   return found;
 }
 
+/**
+ * Starts a process that outlives this one, with a log in its folder. Ctrl-C reaches only this process.
+ *
+ * @throws Error if the program cannot be started
+ */
+export function startProcess(program: string, args: readonly string[], folder: string): number {
+  const log = openSync(join(folder, `${basename(program)}.log`), 'a');
+  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', log, log], detached: true });
+  closeSync(log);
+  // Without a process ID, it has not been started.
+  child.on('error', () => {});
+  if (child.pid === undefined) throw new Error(`${program} cannot be started`);
+  return child.pid;
+}
+
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -54,7 +71,7 @@ export async function endProcess(pid: number, name: NodeJS.Signals = 'SIGTERM'):
   }
 }
 
-function isRunning(pid: number): boolean {
+export function isRunning(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z';
