@@ -47,7 +47,7 @@ export class Builder {
     }
     const list = (...args: string[]): Promise<string[]> =>
       this.#run('go', ['list', '-mod=readonly', ...args, name]).then((text) => text.split('\n').filter(Boolean));
-    const imports = isTest ? await list('-f', '{{join .TestImports "\n"}}') : [];
+    const imports = isTest ? await list('-f', '{{range .TestImports}}{{println .}}{{end}}') : [];
     const missing = (await list('-deps', ...imports)).filter((each) => !this.#compiled.has(each));
     progress.begin(missing.length);
     const flags = ['-mod=readonly', '-trimpath', '-ldflags', this.#linkerFlags()];
