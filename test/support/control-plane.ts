@@ -195,7 +195,7 @@ async function startOnce({
   }
 
   async function startControllers(): Promise<void> {
-    const kubeConfigFile = path.join(dir, 'admin.kubeconfig');
+    const kubeConfigFile = path.join(dir, 'controllers.kubeconfig');
     await writeFile(kubeConfigFile, JSON.stringify(kubeConfig(url, caData, 'admin', token('admin'))), { mode: 0o600 });
     const ports = await freePorts(2);
     const flags = ports.map((port) => [
