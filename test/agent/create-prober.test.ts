@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { createServer, type AddressInfo } from 'node:net';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Probe } from 'kubelet-status-manager';
 import type { ExecResult, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
 import { createProber } from '../../src/agent/prober/create-prober.ts';
@@ -36,6 +37,8 @@ function probe(spec: Probe): Promise<ProbeResult> {
   return prober.probe(request, abort.signal);
 }
 
+const halfResponse = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf';
+
 const unhealthy = (message: string): PodEvent => ({
   pod,
   container: 'app',
@@ -69,6 +72,15 @@ describe('TestProbe', () => {
     await expect(probe(exec)).rejects.toThrow('exec error');
     expect(commands).toHaveLength(3);
     expect(events).toEqual([unhealthy('Liveness probe errored and resulted in unknown state: exec error')]);
+  });
+
+  it('a response that ends too early is an error and counts as a failure', async () => {
+    const server = createServer((socket) => void socket.once('data', () => socket.end(halfResponse)));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    await expect(probe({ httpGet: { host: '127.0.0.1', port } })).rejects.toThrow('unexpected EOF');
+    expect(events).toEqual([unhealthy('Liveness probe errored and resulted in failure state: unexpected EOF')]);
   });
 
   it('a port that does not exist is an error of the probe, not of the container', async () => {

@@ -3,7 +3,7 @@ import type { Container } from 'kubelet-status-manager';
 import type { HTTPGetAction } from '../../src/kube/types.ts';
 import { resolveContainerPort } from '../../src/agent/prober/container-port.ts';
 import { expandCommand } from '../../src/agent/prober/exec-probe.ts';
-import { httpProbeRequest, urlOf } from '../../src/agent/prober/http-probe-request.ts';
+import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';
 
 const container: Container = { name: 'app', ports: [{ name: 'found', containerPort: 93 }] };
 const requestOf = (httpGet: Partial<HTTPGetAction>): ReturnType<typeof httpProbeRequest> =>
@@ -19,7 +19,7 @@ describe('TestGetURLParts', () => {
     [{ port: 76 }, 'http://127.0.0.1:76/'],
     [{ host: 'hostname', port: 76, path: 'path' }, 'http://hostname:76/path'],
   ])('%j is %s', (httpGet, url) => {
-    expect(urlOf(requestOf(httpGet))).toBe(url);
+    expect(requestOf(httpGet).url).toBe(url);
   });
 });
 
@@ -53,7 +53,7 @@ describe('TestFormatURL', () => {
   });
 
   it('an IPv6 address is in brackets', () => {
-    expect(urlOf(httpProbeRequest({ port: 80 }, container, 'fd00::1'))).toBe('http://[fd00::1]:80/');
+    expect(httpProbeRequest({ port: 80 }, container, 'fd00::1').url).toBe('http://[fd00::1]:80/');
   });
 });
 

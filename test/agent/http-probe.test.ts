@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createSecureServer } from 'node:http2';
+import { createServer as createHTTPSServer } from 'node:https';
 import { type AddressInfo, createServer as createTCPServer, type Server as TCPServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { TlsOptions } from 'node:tls';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { HTTPGetAction } from '../../src/kube/types.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { probeHTTP } from '../../src/agent/prober/http-probe.ts';
 import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';
-import type { ProbeOutcome } from '../../src/agent/prober/prober.ts';
+import { type ProbeOutcome, UnfinishedProbeError } from '../../src/agent/prober/prober.ts';
 import { createSelfSignedCertificate } from '../../src/shared/x509.ts';
 
 const maxBodyLength = 10 * 1024;
+const broken = 'net/http: HTTP/1.x transport connection broken: ';
 let clock: FakeClock;
 let servers: TCPServer[];
 beforeEach(() => {
@@ -32,6 +36,10 @@ async function listen(server: TCPServer): Promise<number> {
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }
+
+/** A server that sends this to each request, and ends the connection. */
+const raw = (response: string): Promise<number> =>
+  listen(createTCPServer((socket) => void socket.on('error', () => {}).once('data', () => socket.end(response))));
 
 const serve = (handler: RequestListener): Promise<number> => listen(createServer(handler));
 
@@ -93,16 +101,52 @@ describe('TestHTTPProbeChecker', () => {
     },
   );
 
-  it('a redirect without Location: 308 is a warning, 302 a failure', async () => {
-    const port = await serve(({ url }, response) => response.writeHead(Number(url?.slice(1))).end('ok body'));
-    expect(await probe({ port, path: '/308' })).toEqual({
-      result: 'warning',
-      output: 'Probe terminated redirects, Response body: ok body',
-    });
-    expect(await probe({ port, path: '/302' })).toEqual({
-      result: 'failure',
-      output: `Get "http://127.0.0.1:${port}/302": 302 response missing Location header`,
-    });
+  it.each([301, 302, 303, 307, 308])(
+    'a redirect %i without Location, or with an empty one, is a warning',
+    async (code) => {
+      for (const headers of [{}, { location: '' }]) {
+        const port = await serve((_, response) => response.writeHead(code, headers).end('ok body'));
+        expect(await probe({ port })).toEqual({
+          result: 'warning',
+          output: 'Probe terminated redirects, Response body: ok body',
+        });
+      }
+    },
+  );
+
+  it('sends Expect, Upgrade and Connection of the pod as they are', async () => {
+    const port = await serve(({ rawHeaders }, response) => response.end(JSON.stringify(rawHeaders)));
+    const server = servers[0] as Server;
+    server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) =>
+      server.emit('request', request, response),
+    );
+    const sentWith = async (...headers: string[]): Promise<string[]> => {
+      const httpHeaders = headers.map((header) => ({ name: header.split(': ')[0]!, value: header.split(': ')[1]! }));
+      const received = JSON.parse((await probe({ port, httpHeaders })).output) as string[];
+      const lines = received.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${received[i + 1]}`] : []));
+      return lines.filter((line) => !/^(Host|User-Agent|Accept):/.test(line)).sort();
+    };
+    expect(await sentWith('Expect: 100-continue', 'Keep-Alive: timeout=5')).toEqual([
+      'Connection: close',
+      'Expect: 100-continue',
+      'Keep-Alive: timeout=5',
+    ]);
+    expect(await sentWith('Connection: keep-alive')).toEqual(['Connection: close', 'Connection: keep-alive']);
+    expect(await sentWith('Upgrade: websocket', 'Connection: Upgrade')).toEqual([
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+    ]);
+    expect(await sentWith('X-Name: Zoë')).toEqual([
+      'Connection: close',
+      `X-Name: ${Buffer.from('Zoë').toString('latin1')}`,
+    ]);
+  });
+
+  it('a server that switches protocols fails', async () => {
+    const port = await raw('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n');
+    const output = 'HTTP probe failed with statuscode: 101';
+    const httpHeaders = [{ name: 'Upgrade', value: 'x' }];
+    expect(await probe({ port, httpHeaders })).toEqual({ result: 'failure', output });
   });
 });
 
@@ -173,11 +217,80 @@ describe('failures', () => {
     expect(await probe({ port })).toEqual({ result: 'failure', output: `Get "http://127.0.0.1:${port}/": ${reason}` });
   });
 
-  it('a connection that is lost while the body is read is not a failure of the container', async () => {
+  it.each([
+    ['nothing', '', 'EOF'],
+    ['garbage', 'garbage here\r\n\r\n', `${broken}malformed HTTP status code "here"`],
+    [
+      'the banner of another protocol',
+      'SSH-2.0-OpenSSH_9.2\r\n',
+      `${broken}malformed HTTP response "SSH-2.0-OpenSSH_9.2"`,
+    ],
+    ['no status code', 'HTTP/1.1 abc OK\r\n\r\n', `${broken}malformed HTTP status code "abc"`],
+    ['another version', 'HTTP/9.x 200 OK\r\n\r\n', `${broken}malformed HTTP version "HTTP/9.x"`],
+    [
+      'a header without colon',
+      'HTTP/1.1 200 OK\r\nfoo bar\r\n\r\n',
+      `${broken}malformed MIME header: missing colon: "foo bar"`,
+    ],
+    ['half a status line', 'HTTP/1.1 200', `${broken}unexpected EOF`],
+    ['half a header', 'HTTP/1.1 200 OK\r\nA: b\r\n', `${broken}unexpected EOF`],
+  ])('%s as a response has the message of the kubelet', async (_, response, reason) => {
+    const port = await raw(response);
+    expect(await probe({ port })).toEqual({ result: 'failure', output: `Get "http://127.0.0.1:${port}/": ${reason}` });
+  });
+
+  it('a connection that is reset names both ends', async () => {
+    const port = await listen(createTCPServer((socket) => void socket.once('data', () => socket.resetAndDestroy())));
+    const { result, output } = await probe({ port });
+    expect(result).toBe('failure');
+    expect(output.replace(/read tcp 127\.0\.0\.1:\d+/, 'read tcp LOCAL')).toBe(
+      `Get "http://127.0.0.1:${port}/": read tcp LOCAL->127.0.0.1:${port}: read: connection reset by peer`,
+    );
+  });
+
+  it('a body that ends too early is not a failure of the container', async () => {
+    for (const header of ['Content-Length: 100\r\n\r\nabc', 'Transfer-Encoding: chunked\r\n\r\n5\r\nabc']) {
+      const port = await raw(`HTTP/1.1 200 OK\r\n${header}`);
+      await expect(probe({ port })).rejects.toThrow(new UnfinishedProbeError('unexpected EOF'));
+    }
+  });
+
+  it('a body that does not come in time is not a failure of the container', async () => {
+    const headersReceived = (): unknown => setImmediate(() => clock.advance(1000));
+    subscribe('http.client.response.finish', headersReceived);
+    onTestFinished(() => void unsubscribe('http.client.response.finish', headersReceived));
     const port = await serve((_, response) => {
-      response.writeHead(200, { 'content-length': 100 }).write('begin', () => response.destroy());
+      response.writeHead(200, { 'content-length': 100 }).write('begin');
     });
-    await expect(probe({ port })).rejects.toThrow('the connection was lost while reading body');
+    await expect(probe({ port })).rejects.toThrow(
+      new UnfinishedProbeError('context deadline exceeded (Client.Timeout or context cancellation while reading body)'),
+    );
+  });
+
+  it.each([
+    ['loop', '/y', 'Get "/y": stopped after 10 redirects'],
+    ['another protocol', 'ftp://127.0.0.1/a', 'Get "ftp://127.0.0.1/a": unsupported protocol scheme "ftp"'],
+    [
+      'nobody listens',
+      'http://127.0.0.1:1/a?b=c',
+      'Get "http://127.0.0.1:1/a?b=c": dial tcp 127.0.0.1:1: connect: connection refused',
+    ],
+  ])('the URL of a redirect that fails: %s', async (_, location, output) => {
+    const port = await serve((__, response) => response.writeHead(302, { location }).end());
+    expect(await probe({ port })).toEqual({ result: 'failure', output });
+  });
+
+  it('a header that would be two', async () => {
+    const port = await serve((_, response) => response.end());
+    const httpHeaders = [{ name: 'X-Name', value: 'a\r\nHost: b' }];
+    const output = `Get "http://127.0.0.1:${port}/": net/http: invalid header field value for "X-Name"`;
+    expect(await probe({ port, httpHeaders })).toEqual({ result: 'failure', output });
+  });
+
+  it('a redirect to something that is no URL', async () => {
+    const port = await serve((_, response) => response.writeHead(301, { location: 'http://[::1' }).end());
+    const output = `Get "http://127.0.0.1:${port}/": failed to parse Location header "http://[::1": invalid URL`;
+    expect(await probe({ port })).toEqual({ result: 'failure', output });
   });
 
   it('a server that closes every connection is asked once', async () => {
@@ -229,5 +342,29 @@ describe('https', () => {
     expect((await probe({ scheme: 'HTTPS', port, host: 'localhost', httpHeaders })).result).toBe('success');
     expect((await probe({ scheme: 'HTTPS', port, httpHeaders })).result).toBe('success');
     expect(names).toEqual(['localhost', false]);
+  });
+
+  it.each([
+    ['a plain HTTP server', 'HTTP/1.1 400 Bad Request\r\n\r\n', 'http: server gave HTTP response to HTTPS client'],
+    ['a server that closes the connection', '', 'EOF'],
+  ])('%s', async (_, response, reason) => {
+    const port = await raw(response);
+    const output = `Get "https://127.0.0.1:${port}/": ${reason}`;
+    expect(await probe({ scheme: 'HTTPS', port })).toEqual({ result: 'failure', output });
+  });
+
+  it.each<[string, TlsOptions, string]>([
+    ['a client certificate', { requestCert: true, rejectUnauthorized: true }, 'certificate required'],
+    [
+      'an old version of TLS',
+      { maxVersion: 'TLSv1.1', minVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' },
+      'protocol version not supported',
+    ],
+  ])('a server that wants %s: the alert has the name of the kubelet, without numbers', async (_, options, alert) => {
+    const { pem: cert, key } = createSelfSignedCertificate({ commonName: 'a', hosts: ['localhost'] }, Date.now());
+    const server = createHTTPSServer({ cert, key, ...options }, (__, response) => response.end());
+    const port = await listen(server);
+    const output = `Get "https://127.0.0.1:${port}/": remote error: tls: ${alert}`;
+    expect(await probe({ scheme: 'HTTPS', port })).toEqual({ result: 'failure', output });
   });
 });

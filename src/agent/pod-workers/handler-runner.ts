@@ -1,16 +1,11 @@
-import { reasonOf } from '../../shared/logger.ts';
-import { Agent, request as sendRequest } from 'undici/index.js';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/types.ts';
 import { type ContainerRuntime, noTimeoutMs } from '../runtime/container-runtime.ts';
-import { httpProbeRequest, lifecycleUserAgent, urlOf } from '../prober/http-probe-request.ts';
+import { sendHTTPRequest } from '../prober/http-client.ts';
+import { type HTTPProbeRequest, httpProbeRequest, lifecycleUserAgent } from '../prober/http-probe-request.ts';
+import { httpResponseToHTTPSClient } from '../prober/network-error.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-
-/** The request of an HTTP hook. */
-export interface HookHTTPRequest {
-  readonly url: string;
-  readonly headers: readonly { readonly name: string; readonly value: string }[];
-}
+import { reasonOf } from '../../shared/logger.ts';
 
 /** A hook of a container to run. */
 export interface HandlerRequest {
@@ -33,7 +28,7 @@ export interface HandlerRunnerOptions {
   readonly runtime: Pick<ContainerRuntime, 'execSync'>;
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** Resolves with any response, whatever its status. Default: a request that does not verify certificates. */
-  readonly httpGet?: ((request: HookHTTPRequest, signal: AbortSignal) => Promise<void>) | undefined;
+  readonly httpGet?: ((request: HTTPProbeRequest, signal: AbortSignal) => Promise<void>) | undefined;
   /** Receives an event if an HTTPS hook got an HTTP response. */
   readonly eventRecorder: PodEventRecorder;
 }
@@ -117,32 +112,21 @@ function runHandler<Name extends LifecycleHandlerName>(
 /** An HTTPS request that got an HTTP response is sent again as HTTP. */
 async function runHTTPHook(action: HTTPGetAction, { request, runner, signal }: HookRun): Promise<void> {
   const { pod, container, podIP } = request;
-  const httpRequest = hookRequest(action, container, podIP);
+  if (!action.host && !podIP) throw new Error('failed to find networking container: the pod has no address');
+  const httpRequest = httpProbeRequest(action, container, podIP ?? '', lifecycleUserAgent);
   try {
     await runner.httpGet(httpRequest, signal);
   } catch (thrown) {
-    if (!httpRequest.url.startsWith('https:') || !isHTTPResponseError(thrown)) throw thrown;
-    await runner.httpGet(hookRequest(action, container, podIP, true), signal).catch(() => {
+    if (!reasonOf(thrown).includes(httpResponseToHTTPSClient)) throw thrown;
+    const headers = new Map(httpRequest.headers);
+    headers.delete('Authorization');
+    const url = httpRequest.url.replace(/^https:/, 'http:');
+    await runner.httpGet({ ...httpRequest, url, scheme: 'http', headers }, signal).catch(() => {
       throw thrown;
     });
-    const message = `request to HTTPS lifecycle hook ${new URL(httpRequest.url).host} got HTTP response, retry with HTTP succeeded`;
+    const message = `request to HTTPS lifecycle hook ${new URL(url).host} got HTTP response, retry with HTTP succeeded`;
     runner.eventRecorder.event({ pod, type: 'Warning', reason: 'LifecycleHTTPFallback', message });
   }
-}
-
-/** The GET request of a hook; without authorization if HTTPS is retried as HTTP. */
-function hookRequest(
-  httpGet: HTTPGetAction,
-  container: Container,
-  podIP: string | undefined,
-  fallsBack = false,
-): HookHTTPRequest {
-  if (!httpGet.host && !podIP) throw new Error('failed to find networking container: the pod has no address');
-  const request = httpProbeRequest(httpGet, container, podIP ?? '', lifecycleUserAgent);
-  const headers = [...request.headers].flatMap(([name, values]) =>
-    fallsBack && name === 'Authorization' ? [] : values.map((value) => ({ name, value })),
-  );
-  return { url: urlOf(fallsBack ? { ...request, scheme: 'http' } : request), headers };
 }
 
 function pause(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal): Promise<void> {
@@ -168,27 +152,18 @@ function formatPod({ metadata }: ValidPod): string {
 const maxResponseBytes = 10 * 1024;
 
 /**
- * Sends the GET request of a hook and resolves with any response, whatever its status. As in the
- * kubelet, certificates are not verified. Source: kubelet `runHTTPHandler`.
+ * Sends the GET request of a hook and resolves with any response, whatever its status.
+ * Source: kubelet `runHTTPHandler`.
  */
-async function sendHTTPHook({ url, headers }: HookHTTPRequest, signal: AbortSignal): Promise<void> {
-  const dispatcher = new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 0, bodyTimeout: 0 });
+async function sendHTTPHook(request: HTTPProbeRequest, signal: AbortSignal): Promise<void> {
+  const response = await sendHTTPRequest(request, { signal, isExceeded: false });
   try {
-    const { body } = await sendRequest(url, {
-      dispatcher,
-      signal,
-      headers: headers.flatMap(({ name, value }) => [name, value]),
-    });
-    await body.dump({ limit: maxResponseBytes, signal });
+    let length = 0;
+    for await (const chunk of response.body as AsyncIterable<Buffer>)
+      if ((length += chunk.length) >= maxResponseBytes) break;
+  } catch {
+    // As in the kubelet, the hook has been received.
   } finally {
-    await dispatcher.destroy();
+    response.close();
   }
-}
-
-/** True when an HTTPS request reached a plain HTTP server. Source: kubelet `isHTTPResponseError`. */
-function isHTTPResponseError(thrown: unknown): boolean {
-  for (let error = thrown; error instanceof Error; error = error.cause) {
-    if (/wrong version number|packet length too long/.test(error.message)) return true;
-  }
-  return false;
 }

@@ -4,7 +4,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { runProbe } from './probe-handlers.ts';
 import { probeTypes } from './probe-types.ts';
-import type { ProbeOutcome, Prober } from './prober.ts';
+import { type ProbeOutcome, type Prober, UnfinishedProbeError } from './prober.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /** Options of `createProber`. */
@@ -44,7 +44,8 @@ export function createProber({ runtime, recorder, logger, clock = systemClock }:
         outcome = await withRetries(() => runProbe({ request, runtime, clock, signal }), signal);
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
-        record('Unhealthy', `${name} probe errored and resulted in unknown state: ${reason}`);
+        const state = error instanceof UnfinishedProbeError ? 'failure' : 'unknown';
+        record('Unhealthy', `${name} probe errored and resulted in ${state} state: ${reason}`);
         throw error;
       }
       const { result, output } = outcome;

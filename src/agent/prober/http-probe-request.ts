@@ -9,7 +9,8 @@ export const lifecycleUserAgent = 'kube-lifecycle/1.37';
 
 /** The GET request of a probe or hook. */
 export interface HTTPProbeRequest {
-  /** `http` or `https`. */
+  readonly url: string;
+  /** `http` or `https`; a redirect may have another one, which is an error. */
   readonly scheme: string;
   readonly host: string;
   readonly port: number;
@@ -19,8 +20,8 @@ export interface HTTPProbeRequest {
   readonly headers: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Headers that describe the request itself, which a pod's spec may not set. */
-const headersNotSent = ['Connection', 'Content-Length', 'Keep-Alive', 'Trailer', 'Transfer-Encoding', 'Upgrade'];
+/** Headers that describe the body, which a pod's spec may not set. Source: Go `reqWriteExcludeHeader`. */
+const headersNotSent = ['Content-Length', 'Trailer', 'Transfer-Encoding'];
 
 /**
  * The request for the `httpGet` of a probe or hook. @throws Error if the port does not exist.
@@ -32,18 +33,12 @@ export function httpProbeRequest(
   podIP: string,
   userAgent = probeUserAgent,
 ): HTTPProbeRequest {
-  return {
-    scheme: httpGet.scheme?.toLowerCase() || 'http',
-    host: httpGet.host || podIP,
-    port: resolveContainerPort(httpGet.port, container),
-    path: requestTarget(httpGet.path ?? ''),
-    headers: probeHeaders(httpGet.httpHeaders ?? [], userAgent),
-  };
-}
-
-/** Formats the request's URL. */
-export function urlOf({ scheme, host, port, path }: HTTPProbeRequest): string {
-  return `${scheme}://${joinHostPort(host, port)}${path}`;
+  const scheme = httpGet.scheme?.toLowerCase() || 'http';
+  const host = httpGet.host || podIP;
+  const port = resolveContainerPort(httpGet.port, container);
+  const path = requestTarget(httpGet.path ?? '');
+  const url = `${scheme}://${joinHostPort(host, port)}${path}`;
+  return { url, scheme, host, port, path, headers: probeHeaders(httpGet.httpHeaders ?? [], userAgent) };
 }
 
 /**

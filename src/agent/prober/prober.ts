@@ -29,3 +29,9 @@ export interface ProbeOutcome {
   readonly result: 'success' | 'warning' | 'failure';
   readonly output: string;
 }
+
+/**
+ * The container responded, but not completely: as in the kubelet, the probe is tried again, and counts as a failure in
+ * the Event. Any other error leaves the result unknown.
+ */
+export class UnfinishedProbeError extends Error {}

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import type { Container, LifecycleHandler } from 'kubelet-status-manager';
 import type { HTTPGetAction } from '../../../src/kube/types.ts';
 import type { PodEvent } from '../../../src/agent/events/event-recorder.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
-import type { HookHTTPRequest } from '../../../src/agent/pod-workers/handler-runner.ts';
+import type { HTTPProbeRequest } from '../../../src/agent/prober/http-probe-request.ts';
 import { createSelfSignedCertificate } from '../../../src/shared/x509.ts';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 
@@ -14,7 +14,7 @@ const pod = { metadata: { uid: 'uid-1', name: 'web', namespace: 'ns' } };
 const containerID = 'fake://1';
 const clock = new FakeClock();
 let runtime: FakeContainerRuntime;
-let sent: HookHTTPRequest[];
+let sent: HTTPProbeRequest[];
 let events: string[];
 /** What the next HTTP hook meets; undefined: a response. */
 let failure: Error | undefined;
@@ -42,7 +42,7 @@ interface Run {
 function run(handler: LifecycleHandler, rest: Run = {}): Promise<void> {
   const { container = { name: 'app' }, signal = new AbortController().signal, isReal = false } = rest;
   const podIP = 'podIP' in rest ? rest.podIP : '127.0.0.1';
-  const httpGet = async (request: HookHTTPRequest): Promise<void> => {
+  const httpGet = async (request: HTTPProbeRequest): Promise<void> => {
     sent.push(request);
     if (failure !== undefined) throw failure;
   };
@@ -109,9 +109,9 @@ describe('TestRunHTTPHandler', () => {
       { name: 'Host', value: 'from.header' },
     ];
     await run({ httpGet: { port: 80, httpHeaders } });
-    expect(Object.fromEntries(sent[0]!.headers.map(({ name, value }) => [name, value]))).toEqual({
-      ...{ Accept: '*/*', Foo: 'bar', Host: 'from.header' },
-      'User-Agent': expect.stringMatching(/^kube-lifecycle\//),
+    expect(Object.fromEntries(sent[0]!.headers)).toEqual({
+      ...{ Accept: ['*/*'], Foo: ['bar'], Host: ['from.header'] },
+      'User-Agent': [expect.stringMatching(/^kube-lifecycle\//)],
     });
   });
 });
@@ -139,7 +139,7 @@ describe('TestRunHandlerHttpFailure', () => {
   });
 
   it.each([
-    ['HTTP', new Error('wrong version number')],
+    ['HTTP', new Error('http: server closed')],
     ['HTTPS', new Error('connect ECONNREFUSED')],
   ])('a failed %s hook is not sent again: %s', async (scheme, error) => {
     failure = error;
@@ -152,8 +152,10 @@ describe('TestRunHandlerHttpFailure', () => {
   });
 
   it('says why HTTPS failed if HTTP fails, too, without an event', async () => {
-    failure = new Error('fetch failed', { cause: new Error('packet length too long') });
-    await expect(run({ httpGet: { port: 8080, scheme: 'HTTPS' } })).rejects.toThrow('failed - error: fetch failed');
+    failure = new Error('Get "https://x": http: server gave HTTP response to HTTPS client');
+    await expect(run({ httpGet: { port: 8080, scheme: 'HTTPS' } })).rejects.toThrow(
+      `failed - error: ${failure.message}`,
+    );
     expect(sent.map(({ url }) => url)).toEqual(['https://127.0.0.1:8080/', 'http://127.0.0.1:8080/']);
     expect(events).toEqual([]);
   });
@@ -217,6 +219,20 @@ describe('over the network', () => {
     expect(
       requests.map(({ method, url, headers }) => [method, url, headers['x-reason'], headers.authorization]),
     ).toEqual([['GET', '/quit?now=1', 'stop', 'secret']]);
+  });
+
+  it('follows redirects on the same host, and succeeds with one to another host', async () => {
+    server.removeAllListeners('request');
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      requests.push(request);
+      const location = request.url === '/quit?now=1' ? '/next' : 'http://other.example/';
+      response.writeHead(302, { location }).end();
+    });
+    await run(hook('HTTP'), { isReal: true });
+    expect(requests.map(({ url, headers }) => [url, headers['x-reason']])).toEqual([
+      ['/quit?now=1', 'stop'],
+      ['/next', 'stop'],
+    ]);
   });
 
   it('leaves no connection open', async () => {
