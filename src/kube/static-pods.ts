@@ -11,10 +11,15 @@ function annotation(pod: Pod, name: string): string | undefined {
   return annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
 }
 
-/** True for a pod that does not come from the API server. kubelet: `kubetypes.IsStaticPod`. */
+/**
+ * True for a pod that does not come from the API server. kubelet: `kubetypes.IsStaticPod`.
+ *
+ * Divergence: only without a resourceVersion, which the API server gives each of its pods. Whoever may create a pod may
+ * set the annotation, and the pod would never be run or reported if it were believed.
+ */
 export function isStaticPod(pod: Pod): boolean {
   const source = annotation(pod, configSourceAnnotation);
-  return source !== undefined && source !== 'api';
+  return source !== undefined && source !== 'api' && !pod.metadata?.resourceVersion;
 }
 
 /**

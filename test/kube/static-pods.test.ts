@@ -18,6 +18,11 @@ describe('isStaticPod and isMirrorPod', () => {
     expect([isStaticPod(pod), isMirrorPod(pod)]).toEqual([isStatic, isMirror]);
   });
 
+  it.each(['file', 'http', ''])('a pod of the API server is not static, whatever its annotation says: %j', (source) => {
+    const annotations = { 'kubernetes.io/config.source': source };
+    expect(isStaticPod({ metadata: { resourceVersion: '1', annotations } })).toBe(false);
+  });
+
   it('a pod without metadata is neither, and inherited annotations do not count', () => {
     expect([isStaticPod({}), isMirrorPod({})]).toEqual([false, false]);
     const annotations = Object.create({ 'kubernetes.io/config.source': 'file' }) as Record<string, string>;

@@ -12,7 +12,7 @@ import {
   configSourceAnnotation,
   withAnnotations,
 } from './check-and-update-pod.ts';
-import type { PodSink } from './pod-source.ts';
+import { apiSourceName, type PodSink } from './pod-source.ts';
 
 /**
  * What happened to pods:
@@ -94,7 +94,7 @@ export class PodConfig {
         pods.set(uid, existing);
         continue;
       }
-      const annotated = withAnnotations(candidate, { [configSourceAnnotation]: name });
+      const annotated = withAnnotations(fromSource(candidate, name), { [configSourceAnnotation]: name });
       if (existing === undefined) {
         const seenAt = timeFromEpochMs(this.#options.clock.now());
         const added = withAnnotations(annotated, { [configSeenAnnotation]: seenAt });
@@ -159,4 +159,11 @@ export class PodConfig {
       this.#options.logger.error({ op, source, reason: reasonOf(thrown) }, 'onUpdate failed');
     }
   }
+}
+
+/** Without the resourceVersion of a manifest that was copied from an API server: it would make the pod one of its pods. */
+function fromSource(pod: ValidPod, source: string): ValidPod {
+  if (source === apiSourceName || pod.metadata.resourceVersion === undefined) return pod;
+  const { resourceVersion: _, ...metadata } = pod.metadata;
+  return { ...pod, metadata };
 }

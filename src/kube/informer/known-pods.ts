@@ -102,7 +102,7 @@ export class KnownPods {
       if (!isStaticPod(pod)) {
         throw new StatusManagerError(
           'INVALID_ARGUMENT',
-          'Expected `pods` to be static pods, with the annotation `kubernetes.io/config.source` other than `api`',
+          'Expected `pods` to be static pods, with the annotation `kubernetes.io/config.source` other than `api` and without `resourceVersion`',
           { path: 'pods' },
         );
       }

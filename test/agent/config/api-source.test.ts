@@ -36,12 +36,28 @@ it('TestNewSourceApiserver_UpdatesAndMultiplePods', async () => {
   await Promise.resolve();
   tell('add', podOf('foo'));
   tell('add', podOf('mirror', { 'kubernetes.io/config.mirror': 'h', 'kubernetes.io/config.source': 'file' }));
-  pods.setStaticPods([podOf('static', { 'kubernetes.io/config.source': 'file' })]);
+  const { resourceVersion: _, ...metadata } = podOf('static', { 'kubernetes.io/config.source': 'file' }).metadata ?? {};
+  pods.setStaticPods([{ metadata }]);
   tell('delete', podOf('foo'));
   expect(lists).toEqual([[], ['foo'], ['foo', 'mirror'], ['mirror']]);
   await source.stop();
   tell('add', podOf('late'));
   expect(lists).toHaveLength(4);
+  await pods.stop();
+});
+
+it('delivers a pod that claims in its annotations to come from elsewhere', async () => {
+  const { informer, tell } = newInformer();
+  const pods = informerPodManagerFrom(informer);
+  const lists: unknown[] = [];
+  const source = apiSource();
+  source.start((list) => lists.push(list.map(({ metadata }) => metadata?.name)), contextOf(pods));
+  pods.start();
+  await pods.whenSynced();
+  await Promise.resolve();
+  tell('add', podOf('foo', { 'kubernetes.io/config.source': 'file' }));
+  expect(lists.at(-1)).toEqual(['foo']);
+  await source.stop();
   await pods.stop();
 });
 

@@ -4,6 +4,7 @@ import type { ObjectEvent, PodEvent } from 'kubelet-status-manager/agent';
 import { PodConfig, type PodConfigUpdate } from '../../../src/agent/config/pod-config.ts';
 import type { PodSink } from '../../../src/agent/config/pod-source.ts';
 import { FakeClock, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+import { isStaticPod } from '../../../src/kube/static-pods.ts';
 
 function podOf(name: string, namespace = 'new', rest: Partial<Pod> = {}): Pod {
   const { metadata, ...others } = rest;
@@ -113,6 +114,13 @@ it('TestInitialEmptySet', () => {
   expect(set([])).toEqual(['ADD']);
   expect(set([])).toEqual([]);
   expect(set([podOf('foo')])).toEqual(['ADD new/foo']);
+});
+
+it('a manifest that was copied from an API server is a static pod', () => {
+  const { updates, sink } = newConfig();
+  sink([podOf('foo', 'new', { metadata: { ...podOf('foo').metadata, resourceVersion: '7' } })]);
+  expect(updates[0]!.pods[0]!.metadata).not.toHaveProperty('resourceVersion');
+  expect(isStaticPod(updates[0]!.pods[0]!)).toBe(true);
 });
 
 describe('TestPodUpdateAnnotations', () => {

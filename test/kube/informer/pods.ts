@@ -8,8 +8,12 @@ export function pod(
   uid = `uid-${name}`,
   annotations: Record<string, string> = {},
 ): Pod {
-  return { metadata: { name, namespace: 'ns', uid, resourceVersion, annotations } };
+  // Only the API server's pods have a resourceVersion.
+  const version = annotations === fromFile ? { generation: Number(resourceVersion) } : { resourceVersion };
+  return { metadata: { name, namespace: 'ns', uid, ...version, annotations } };
 }
+
+const versionOf = ({ metadata }: Pod): unknown => metadata?.resourceVersion ?? metadata?.generation;
 
 export const mirror = { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.mirror': 'hash' };
 export const fromFile = { 'kubernetes.io/config.source': 'file' };
@@ -17,11 +21,11 @@ export const fromFile = { 'kubernetes.io/config.source': 'file' };
 /** Writes down what it is told: `+name@version`, `~name@old>new`, `-name@version`. */
 export function recorder(): PodListener & { readonly heard: string[] } {
   const heard: string[] = [];
-  const describe = ({ metadata }: Pod): string => `${metadata?.uid}@${metadata?.resourceVersion}`;
+  const describe = ({ metadata }: Pod): string => `${metadata?.uid}@${versionOf({ metadata })}`;
   return {
     heard,
     onPodAdded: (pod) => void heard.push(`+${describe(pod)}`),
-    onPodUpdated: (pod, previous) => void heard.push(`~${describe(previous)}>${pod.metadata?.resourceVersion}`),
+    onPodUpdated: (pod, previous) => void heard.push(`~${describe(previous)}>${versionOf(pod)}`),
     onPodRemoved: (pod) => void heard.push(`-${describe(pod)}`),
   };
 }
