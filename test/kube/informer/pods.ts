@@ -13,7 +13,7 @@ export function pod(
   return { metadata: { name, namespace: 'ns', uid, ...version, annotations } };
 }
 
-const versionOf = ({ metadata }: Pod): unknown => metadata?.resourceVersion ?? metadata?.generation;
+const versionOf = ({ metadata }: Pod): string => metadata?.resourceVersion ?? String(metadata?.generation);
 
 export const mirror = { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.mirror': 'hash' };
 export const fromFile = { 'kubernetes.io/config.source': 'file' };
