@@ -63,7 +63,7 @@ function textsForUsers(root: string): string[] {
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((path) => pattern.test(path))
       .map((path) => `${folder}/${path.replaceAll('\\', '/')}`);
-  return ['README.md', ...files('docs', /\.md$/), ...files('examples', /\.(md|ts)$/)]
+  return ['README.md', ...files('docs', /\.md$/), ...files('examples', /\.(md|ts|mjs)$/)]
     .filter((path) => !internalDocuments.includes(path))
     .map((path) => readFileSync(join(root, path), 'utf8'));
 }

@@ -48,9 +48,10 @@ const parity = read('docs/parity.md');
 const map = read('test/parity/map.md');
 
 /** Complete files that a document shows word for word; the compiler reads them, and most of them run. */
-const examples = ['examples/testing', 'test/docs/guides', 'test/docs/readme'].flatMap((folder) =>
-  filesIn(folder, '.ts').map(read),
-);
+const examples = [
+  ...['examples/testing', 'test/docs/guides'].flatMap((folder) => filesIn(folder, '.ts')),
+  'examples/provider/provider.mjs',
+].map(read);
 
 /** As GitHub makes them of the headings. */
 function anchorsOf(document: string): string[] {
@@ -162,9 +163,13 @@ describe('every document', () => {
 describe('README.md', () => {
   const readme = read('README.md');
 
-  it('shows every file of test/docs/readme, which npm run stranger pastes', () => {
-    const blocks = pastedBlocks(readme).flatMap((block) => (block.kind === 'file' ? [block.code] : []));
-    expect(blocks.toSorted()).toEqual(filesIn('test/docs/readme', '.ts').map(read).toSorted());
+  it('has a first program that is the one of the provider guide', () => {
+    expect(readme).toContain('(examples/provider/provider.mjs)');
+    expect(pastedBlocks(read('docs/guides/provider.md'))).toContainEqual({
+      kind: 'file',
+      name: 'provider.mjs',
+      code: read('examples/provider/provider.mjs'),
+    });
   });
 
   it('has at most 600 words', () => {

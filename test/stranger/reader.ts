@@ -7,6 +7,7 @@ import { RunningCommand, shellEnvironment } from './running-command.ts';
 /** Commands of the documents that run until they are stopped → what they print when they are up. */
 const longRunning: readonly (readonly [command: RegExp, printed: string])[] = [
   [/npm start/, '"phase":"Running"'],
+  [/npm run provider|node provider\.mjs/, 'Watching the pods of node-a'],
   [/kubelet-status-manager-apiserver/, 'Running node'],
 ];
 
