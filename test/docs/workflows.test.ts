@@ -1,0 +1,54 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+}
+interface Job {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps: readonly Step[];
+}
+
+const root = new URL('../../', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
+const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+const folder = '.github/workflows';
+const workflows = readdirSync(new URL(folder, root)).map((name) => {
+  const text = read(`${folder}/${name}`);
+  return { name, text, jobs: Object.entries((parse(text) as { jobs: Record<string, Job> }).jobs) };
+});
+const jobs = workflows.flatMap(({ name, jobs: all }) => all.map(([job, value]) => [`${name} ${job}`, value] as const));
+
+describe.each(workflows)('$name', ({ text }) => {
+  it('pins each action by commit and names its version', () => {
+    const used = [...text.matchAll(/uses: (.*)/g)].map(([, action]) => action!);
+    expect(used.filter((action) => !/^[\w./-]+@[0-9a-f]{40} # v\d/.test(action))).toEqual([]);
+  });
+
+  it('runs scripts that the project has', () => {
+    const named = [...text.matchAll(/npm run ([\w-]+(?::[\w-]+)*)/g)].map(([, script]) => script!);
+    expect(named.filter((script) => !Object.hasOwn(scripts, script))).toEqual([]);
+    const files = [...text.matchAll(/\.ci\/[\w.-]+/g)].map(([file]) => file);
+    expect(files.filter((file) => !existsSync(new URL(file, root)))).toEqual([]);
+  });
+});
+
+it.each(jobs.filter(([, { permissions }]) => Object.values(permissions ?? {}).includes('write')))(
+  '%s may write, and runs no code of the repository or of its dependencies',
+  (_name, { steps }) => {
+    expect(steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))).toEqual([]);
+    const commands = steps.flatMap(({ run }) => run?.split('\n') ?? []);
+    expect(commands.length).toBeGreaterThan(0);
+    expect(commands.filter((command) => !/^(npm publish .*--ignore-scripts|gh release create) /.test(command))).toEqual(
+      [],
+    );
+  },
+);
+
+it('ci.yml starts each command of a node that .ci/run starts', () => {
+  const commands = (text: string): string[] =>
+    [...text.matchAll(/npm run (conformance|side-by-side|chaos -- node)\b/g)].map(([, command]) => command!);
+  expect(commands(read(`${folder}/ci.yml`)).toSorted()).toEqual(commands(read('.ci/run')).toSorted());
+});
