@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { kubeletVersion, versions } from '../kubernetes/versions.ts';
 
 interface Step {
   readonly uses?: string;
@@ -8,6 +9,7 @@ interface Step {
 }
 interface Job {
   readonly permissions?: Readonly<Record<string, string>>;
+  readonly strategy?: { readonly matrix: { readonly version?: readonly string[] } };
   readonly steps: readonly Step[];
 }
 
@@ -51,4 +53,16 @@ it('ci.yml starts each command of a node that .ci/run starts', () => {
   const commands = (text: string): string[] =>
     [...text.matchAll(/npm run (conformance|side-by-side|chaos -- node)\b/g)].map(([, command]) => command!);
   expect(commands(read(`${folder}/ci.yml`)).toSorted()).toEqual(commands(read('.ci/run')).toSorted());
+});
+
+it('ci.yml tests each kube-apiserver of the project', () => {
+  const [, job] = jobs.find(([name]) => name === 'ci.yml api-server')!;
+  expect(job.strategy?.matrix.version).toEqual(Object.keys(versions));
+});
+
+it('the generated files come from the release of Kubernetes whose kubelet is the reference', () => {
+  const modules = [...read('test/generated/go/go.mod').matchAll(/^\tk8s\.io\/\w+(?:-\w+)? (\S+)$/gm)].map(
+    ([, one]) => one,
+  );
+  expect(new Set(modules)).toEqual(new Set([kubeletVersion.replace('1.', 'v0.')]));
 });
