@@ -1,6 +1,6 @@
 import { BasicPodManager, type Pod, StatusManager, type StatusManagerOptions } from 'kubelet-status-manager';
 import { noopMetrics } from '../../src/status-manager/metrics.ts';
-import type { ReadBeforePatch } from '../../src/status-manager/sync/pod-syncer.ts';
+import type { ReadBeforePatch } from '../../src/status-manager/sync/sync-ports.ts';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { loadClientNode } from '../../test/support/client-node.ts';
 import { runningStatus } from '../fixtures.ts';

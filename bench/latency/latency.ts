@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BasicPodManager, type Pod, type PodClient, StatusManager } from 'kubelet-status-manager';
 import { defaultOptions } from '../../src/status-manager/options.ts';
-import type { ReadBeforePatch } from '../../src/status-manager/sync/pod-syncer.ts';
+import type { ReadBeforePatch } from '../../src/status-manager/sync/sync-ports.ts';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { runningStatus } from '../fixtures.ts';
 import { quietLogger } from '../quiet-logger.ts';

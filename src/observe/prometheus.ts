@@ -99,8 +99,8 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     help: 'How long the oldest of the terminating pods has waited.',
     labelNames: ['waiting_for'],
   });
-  const contestedPods = metricIn(register, SourcedGauge, {
-    name: 'kubelet_status_manager_contested_pods',
+  const hotLoopPods = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_hot_loop_pods',
     help: 'Pods whose status is changed back again and again after it was written.',
   });
   const outageAge = metricIn(register, GreatestGauge<'outcome' | 'code'>, {
@@ -207,7 +207,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
             value: oldestAgeSeconds,
           })),
         ),
-        contestedPods.addSource(() => [{ labels: {}, value: read().contestedPods }]),
+        hotLoopPods.addSource(() => [{ labels: {}, value: read().hotLoopPods }]),
         outageAge.addSource(() => {
           const { outage } = read();
           return outage === undefined

@@ -12,8 +12,8 @@ export type { StatusManagerOptions } from './options.ts';
 export { StatusManagerError } from '../shared/errors.ts';
 export type { UpdateResult } from './cache/update-result.ts';
 export type { StatusOutcome } from './sync/status-outcome.ts';
-export type { WrittenResult } from './sync/written-waiters.ts';
-export type { PodStartupLatency } from './sync/pod-syncer.ts';
+export type { WrittenResult } from './sync/status-outcome.ts';
+export type { PodStartupLatency } from './sync/sync-ports.ts';
 export { RequestLimiter } from './sync/request-limiter.ts';
 
 // Pods

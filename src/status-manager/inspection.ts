@@ -7,7 +7,8 @@ import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-man
 import type { PodTermination } from './pod-deletion-safety.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
 import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspection.ts';
-import type { HotLoop } from './sync/resend-detector.ts';
+import { dueMsOf } from './sync/back-off.ts';
+import type { HotLoop } from './sync/pod-records.ts';
 import type { RequestedDeletion } from './sync/terminating-pods.ts';
 
 /** State of one pod. All times are RFC 3339 in UTC, in whole seconds. */
@@ -104,8 +105,9 @@ export function inspectPod(
   times: MonotonicTimes,
   translations?: UIDTranslations,
 ): PodInspection {
-  const failed = loop?.backOffOf(podUID);
-  const dueMs = failed && (versioned.version > failed.version ? failed.newVersionDueMs : failed.dueMs);
+  const record = loop?.recordOf(podUID);
+  const failed = record?.backOff;
+  const dueMs = failed && dueMsOf(failed, versioned.version);
   const { sentAs, sentAtMs } = versioned;
   const unsentSinceMs = versioned.unsentSinceMs ?? (failed?.reason === 'hot-loop' ? failed.sinceMs : undefined);
   return {
@@ -116,13 +118,13 @@ export function inspectPod(
     sentVersion: cache.sentVersion(cache.apiUIDOf(podUID, translations)),
     podIsFinished: versioned.podIsFinished,
     unsentSince: unsentSinceMs === undefined ? undefined : times.format(unsentSinceMs),
-    isInFlight: loop?.isInFlight(podUID) ?? false,
+    isInFlight: record?.inFlight !== undefined,
     waitingFor: waitingForOf(podUID, versioned, loop, times),
     nextTryAt: dueMs === undefined ? undefined : times.formatDue(Math.max(times.nowMs, dueMs)),
     lastError: failed?.message,
     sentAs,
     sentAt: sentAtMs === undefined ? undefined : times.format(sentAtMs),
-    hotLoop: loop?.hotLoopOf(podUID),
+    hotLoop: record?.lastPatch?.hotLoop,
     termination: terminations.get(podUID),
     recoveredAt: journal.recovered.get(podUID),
   };

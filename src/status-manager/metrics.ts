@@ -85,7 +85,7 @@ export interface StatusGauges {
   /** Undefined unless there is an outage, as in `inspect()`. */
   readonly outage: OutageGauge | undefined;
   /** Pods in a hot loop: another writer keeps undoing their status. */
-  readonly contestedPods: number;
+  readonly hotLoopPods: number;
   /** The journal cannot record statuses; undefined without a journal. */
   readonly isJournalFailing: boolean | undefined;
   /** Undefined when the pod manager is not an informer. */

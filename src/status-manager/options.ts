@@ -20,7 +20,7 @@ import {
 import { resolveMetrics } from './metrics.ts';
 import type { PatchStrategy } from './sync/decide.ts';
 import type { StatusEventRecorder } from './sync/status-events.ts';
-import type { PodStartupLatency, ReadBeforePatch } from './sync/pod-syncer.ts';
+import type { PodStartupLatency, ReadBeforePatch } from './sync/sync-ports.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from '../kube/types.ts';
 import { guarded } from '../shared/guarded.ts';

@@ -61,7 +61,7 @@ function readStatusGauges({ cache, podManager, clock, loop, journal, termination
       outcome: outage.failure,
       code: String(outage.statusCode ?? '<error>'),
     },
-    contestedPods: loop?.contestedPods ?? 0,
+    hotLoopPods: loop?.hotLoopPods ?? 0,
     isJournalFailing: journal.isRecording ? journal.failure !== undefined : undefined,
     informer: informer && {
       isSynced: informer.isSynced,

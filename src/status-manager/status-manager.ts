@@ -28,8 +28,10 @@ import { createSyncLoop } from './sync/create-sync-loop.ts';
 import type { SyncBatchResult } from './sync/in-flight-syncs.ts';
 import { Outcomes } from './sync/outcomes.ts';
 import { type OutcomeListener } from './sync/status-outcome.ts';
-import type { DropReason, PodStartupLatency } from './sync/pod-syncer.ts';
-import type { WrittenResult } from './sync/written-waiters.ts';
+import { PodRecords } from './sync/pod-records.ts';
+import type { PodStartupLatency } from './sync/sync-ports.ts';
+import type { DropReason } from './sync/sync-result.ts';
+import type { WrittenResult } from './sync/status-outcome.ts';
 import type { ManagerState } from './sync/loop-inspection.ts';
 import type { SyncLoop } from './sync/sync-loop.ts';
 import type {
@@ -123,6 +125,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   readonly #updates: PodStatusUpdates;
   readonly #resizeConditions: ResizeConditions;
   readonly #subscribers: Subscribers<StatusListener>;
+  /** What the sync loop knows of each pod. */
+  readonly #records = new PodRecords();
   readonly #outcomes: Outcomes;
   readonly #tracing = new Tracing();
   readonly #allocationState: AllocationState;
@@ -151,7 +155,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
     this.#cache = new PodStatusCache(this.podManager);
     this.#subscribers = new Subscribers(logger);
-    this.#outcomes = new Outcomes(metrics, this.#subscribers);
+    this.#outcomes = new Outcomes(this.#records, metrics, this.#subscribers);
     this.#resizeConditions = new ResizeConditions({ podManager: this.podManager, clock, metrics, logger });
     this.#updates = new PodStatusUpdates({
       cache: this.#cache,
@@ -174,6 +178,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       client,
       podManager: this.podManager,
       cache: this.#cache,
+      records: this.#records,
       outcomes: this.#outcomes,
       tracing: this.#tracing,
       limiter: resolved.limiter.forClient(resolved.client),
@@ -630,7 +635,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
     this.#journal.settled(uid);
     this.#resizeConditions.delete(uid);
-    this.#loop?.forget(uid);
+    this.#records.drop(uid);
     this.#tracing.dropped(uid);
     tryCall(
       () => this.#allocationState.delete(uid),

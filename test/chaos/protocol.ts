@@ -1,6 +1,6 @@
 import type { PodStatus } from '../../src/status-manager/index.ts';
 import type { PatchStrategy } from '../../src/status-manager/sync/decide.ts';
-import type { ReadBeforePatch } from '../../src/status-manager/sync/pod-syncer.ts';
+import type { ReadBeforePatch } from '../../src/status-manager/sync/sync-ports.ts';
 import type { Access } from './kube-config.ts';
 
 /** The commands of the run to an agent process (over IPC) and the reports of that process (lines of JSON on stdout). */

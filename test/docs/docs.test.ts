@@ -19,8 +19,13 @@ import {
 } from '../../src/status-manager/metrics.ts';
 import { createPrometheusMetrics } from '../../src/observe/prometheus.ts';
 import { failureClassTable } from '../../src/status-manager/sync/failure-classes.ts';
-import { BackOff, type BackOffReason } from '../../src/status-manager/sync/back-off.ts';
-import { hotLoopThreshold } from '../../src/status-manager/sync/resend-detector.ts';
+import {
+  type BackOffEntry,
+  type BackOffReason,
+  nextBackOff,
+  remainingWaitMs,
+} from '../../src/status-manager/sync/back-off.ts';
+import { hotLoopThreshold } from '../../src/status-manager/sync/hot-loops.ts';
 import { fault } from '../../src/api-server/faults/fault.ts';
 import { readRecords } from '../parity/trace.ts';
 import { pastedBlocks } from '../stranger/pasted-blocks.ts';
@@ -384,20 +389,20 @@ function sourceHas(symbol: string): boolean {
 
 /** Of a pod whose requests fail now and at each later try. */
 function triesInAnHour(reason: BackOffReason, isShown: boolean, jitter: number): number {
-  const backOff = new BackOff(() => jitter);
+  let entry: BackOffEntry | undefined;
   // Only full batches try a hot loop, which is noticed at the third of three.
   const [stepMs, first] = reason === 'hot-loop' ? [defaultOptions.syncPeriodMs, hotLoopThreshold - 1] : [1, 0];
   let tries = first;
   for (let nowMs = first * stepMs; nowMs <= 3_600_000; tries++) {
-    const { dueMs } = backOff.add('uid', { reason, version: 1, message: '', isShown }, nowMs);
-    nowMs = reason === 'hot-loop' ? Math.ceil(dueMs / stepMs) * stepMs : dueMs;
+    entry = nextBackOff(entry, { reason, version: 1, message: '', isShown }, nowMs, () => jitter);
+    nowMs = reason === 'hot-loop' ? Math.ceil(entry.dueMs / stepMs) * stepMs : entry.dueMs;
   }
   return tries;
 }
 
 function waitOfNewVersion(reason: BackOffReason, isShown: boolean): string {
-  const backOff = new BackOff(() => 0);
-  for (let i = 0; i < 10; i++) backOff.add('uid', { reason, version: 1, message: '', isShown }, 0);
-  const waitMs = backOff.waitMs('uid', 2, 0);
-  return waitMs === backOff.waitMs('uid', 1, 0) ? 'as long' : waitMs === 0 ? 'not at all' : `${waitMs / 1_000} s`;
+  let entry: BackOffEntry | undefined;
+  for (let i = 0; i < 10; i++) entry = nextBackOff(entry, { reason, version: 1, message: '', isShown }, 0, () => 0);
+  const waitMs = remainingWaitMs(entry, 2, 0);
+  return waitMs === remainingWaitMs(entry, 1, 0) ? 'as long' : waitMs === 0 ? 'not at all' : `${waitMs / 1_000} s`;
 }

@@ -428,7 +428,7 @@ const rows = {
       explanation: {
         cause: {
           kind: 'hot-loop',
-          members: ['message'],
+          fields: ['message'],
           managers: ['kube-foo'],
           timesSent: 4,
           since: '2026-01-02T03:04:35Z',
@@ -445,7 +445,7 @@ const rows = {
           60,
           running((h) => undo(h)),
         ),
-      explanation: { cause: expect.objectContaining({ kind: 'hot-loop', members: ['message'], managers: [] }) },
+      explanation: { cause: expect.objectContaining({ kind: 'hot-loop', fields: ['message'], managers: [] }) },
       sentence:
         'default/a is Running; version 1 has been unsent for 30 s: field message keeps being undone: written 4 times; next try in 5 s.',
     },

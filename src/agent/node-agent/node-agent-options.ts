@@ -5,7 +5,7 @@ import type { Journal } from '../../status-manager/journal/journal.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
 import type { Metrics } from '../../status-manager/metrics.ts';
-import type { PodStartupLatency } from '../../status-manager/sync/pod-syncer.ts';
+import type { PodStartupLatency } from '../../status-manager/sync/sync-ports.ts';
 import type { StatusManager } from '../../status-manager/status-manager.ts';
 import type { StatusManagerOptions } from '../../status-manager/options.ts';
 import type { HTTPPodClient } from '../../kube/http/http-pod-client.ts';

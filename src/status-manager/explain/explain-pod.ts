@@ -46,7 +46,7 @@ export function readExplainFacts(uid: string, state: ManagerState, sources: Insp
     apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
     status: versioned?.status,
     inspection: versioned && inspectPod(podUID, versioned, sources, times),
-    requestedDeletion: loop?.requestedDeletions(times).find((deletion) => deletion.podUID === podUID),
+    requestedDeletion: loop?.requestedDeletionOf(podUID, times),
     outage: loop?.outage(times),
   };
 }
@@ -117,7 +117,7 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
     case 'back-off': {
       const { class: reason, message, statusCode, tries, verb } = waitingFor;
       if (reason === 'hot-loop' || verb === undefined) {
-        return { kind: 'hot-loop', ...(hotLoop ?? { members: [], managers: [], timesSent: tries }), since };
+        return { kind: 'hot-loop', ...(hotLoop ?? { fields: [], managers: [], timesSent: tries }), since };
       }
       return { kind: 'back-off', class: reason, verb, statusCode, message, tries, since };
     }

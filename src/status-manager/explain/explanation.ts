@@ -1,7 +1,7 @@
 import type { SentAs } from '../cache/pod-status-cache.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { BackOffReason } from '../sync/back-off.ts';
-import type { HotLoop } from '../sync/resend-detector.ts';
+import type { HotLoop } from '../sync/pod-records.ts';
 import type { PodTermination } from '../pod-deletion-safety.ts';
 import type { UnreadyCause } from './unready-causes.ts';
 

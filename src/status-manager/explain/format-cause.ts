@@ -65,9 +65,9 @@ function formatFailure(cause: CauseOf<'back-off'>): string {
   });
 }
 
-function formatHotLoop({ members, managers, timesSent }: CauseOf<'hot-loop'>): string {
-  const what = members.length === 0 ? 'what is written' : `${plural('field', members)} ${members.join(', ')}`;
-  const keeps = members.length > 1 ? 'keep' : 'keeps';
+function formatHotLoop({ fields, managers, timesSent }: CauseOf<'hot-loop'>): string {
+  const what = fields.length === 0 ? 'what is written' : `${plural('field', fields)} ${fields.join(', ')}`;
+  const keeps = fields.length > 1 ? 'keep' : 'keeps';
   const by = managers.length === 0 ? '' : ` by ${plural('manager', managers)} ${managers.join(', ')}`;
   return `${what} ${keeps} being undone${by}: written ${timesSent} times`;
 }

@@ -97,7 +97,7 @@ export interface ObservedPod {
  *
  * `allocatedResources` follow from the spec of the given pod, and so do `resources` unless the pod is
  * running. API servers before v1.37 do not store them; the manager notices that and omits them
- * (`sync/dropped-members.ts`).
+ * (`sync/dropped-fields.ts`).
  *
  * Divergence: the kubelet reads `resources` of a running pod from its cgroup; here they also follow from the
  * spec if the caller does not know the cgroup.

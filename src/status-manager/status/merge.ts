@@ -18,7 +18,7 @@ export interface MergedPodStatus {
  * Merges our status with the API server's: foreign conditions and resource-claim members keep the
  * server's values. Holds back a terminal phase while containers could be running. Sets Ready=False
  * with time `now` (canonical) on a terminal pod; as in the kubelet, this repeats at each sync while
- * the cached status says Ready. `ResendDetector` bounds it.
+ * the cached status says Ready. `HotLoops` bounds it.
  * Source: kubelet `mergePodStatus`.
  */
 export function mergePodStatus(

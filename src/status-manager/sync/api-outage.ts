@@ -1,22 +1,13 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import { Alarm } from '../../shared/alarm.ts';
-import type { Clock } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/logger.ts';
 import { type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { failureClassTable, type RetriedFailureClass } from './failure-classes.ts';
+import type { PodRecord } from './pod-records.ts';
+import type { SyncPorts } from './sync-ports.ts';
+import type { Result, SyncFailure } from './sync-result.ts';
 
 /** Minimum duration of an outage. */
 const outageAfterMs = 30_000;
-
-/** A failed request of a sync. */
-export interface FailedRequest {
-  readonly verb: RequestVerb;
-  readonly failure: RetriedFailureClass;
-  readonly statusCode: number | undefined;
-  readonly message: string;
-  /** How long the request took. */
-  readonly tookMs: number;
-}
 
 /** Since when no status can be written, and how the last request failed. */
 export interface OutageInspection {
@@ -29,9 +20,7 @@ export interface OutageInspection {
   readonly message: string;
 }
 
-export interface APIOutageOptions {
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface APIOutageOptions extends Pick<SyncPorts, 'clock' | 'logger'> {
   readonly countUnsent: () => number;
 }
 
@@ -47,11 +36,11 @@ export interface APIOutageOptions {
  */
 export class APIOutage {
   readonly #options: APIOutageOptions;
-  /** Pod UID → time of its first failed sync in a row, oldest first. */
-  readonly #failingSinceMs = new Map<string, number>();
+  /** In the order of their first failed sync in a row: the two oldest decide. */
+  readonly #failing = new Set<PodRecord>();
   /** The first failed GET since a request succeeded. Only GETs count: each PATCH or DELETE that fails is followed by one. */
   #noResponseSinceMs: number | undefined;
-  #last: FailedRequest | undefined;
+  #last: Omit<OutageInspection, 'since'> | undefined;
   /** Start of the outage that was logged. */
   #loggedSinceMs: number | undefined;
   /** Logs the beginning without waiting for another failure. */
@@ -78,57 +67,64 @@ export class APIOutage {
   /** Undefined while there is no outage. */
   inspect(times: MonotonicTimes): OutageInspection | undefined {
     if (this.#last === undefined || this.#loggedSinceMs === undefined) return undefined;
-    const { verb, failure, statusCode, message } = this.#last;
-    return { since: times.format(this.#loggedSinceMs), verb, failure, statusCode, message };
+    return { since: times.format(this.#loggedSinceMs), ...this.#last };
   }
 
   get isDown(): boolean {
     return this.#loggedSinceMs !== undefined;
   }
 
-  /** A sync failed. */
-  failed(uid: string, request: FailedRequest): void {
-    const { verb, failure, tookMs } = request;
+  /** A sync has ended, or the full batch has found the pod in sync. */
+  ended(record: PodRecord, result: Result): void {
+    if (result.kind === 'failed') return this.#failed(record, result);
+    // The API server shows what is cached of this pod.
+    if (result.kind === 'unchanged' || result.kind === 'in-sync') return this.#recovered(record);
+    this.#written();
+  }
+
+  #failed(record: PodRecord, { verb, failure, tookMs, error }: SyncFailure): void {
     if (!failureClassTable[failure].isOutage) {
       // The API server has processed the request.
-      if (verb !== 'get') return this.written();
+      if (verb !== 'get') return this.#written();
       this.requestSucceeded();
-      return this.podSucceeded(uid);
+      return this.#recovered(record);
     }
-    this.#last = request;
+    this.#last = { verb, failure, statusCode: error.statusCode, message: error.message };
     const sinceMs = this.#options.clock.monotonicMs() - tookMs;
-    if (!this.#failingSinceMs.has(uid)) this.#failingSinceMs.set(uid, sinceMs);
+    record.failingSinceMs ??= sinceMs;
+    this.#failing.add(record);
     if (verb === 'get') this.#noResponseSinceMs ??= sinceMs;
     this.#update();
   }
 
-  /** A request of any verb succeeded; how its sync ends is reported by the other methods. */
+  /** A request of any verb succeeded; how its sync ends is reported to `ended`. */
   requestSucceeded(): void {
     this.#noResponseSinceMs = undefined;
   }
 
   /** The API server has processed a PATCH or DELETE. */
-  written(): void {
-    this.#failingSinceMs.clear();
+  #written(): void {
+    for (const record of this.#failing) record.failingSinceMs = undefined;
+    this.#failing.clear();
     this.#update();
   }
 
-  /** The API server shows what is cached of this pod. */
-  podSucceeded(uid: string): void {
-    if (this.#failingSinceMs.delete(uid)) this.#update();
+  /** The pod's status was dropped. This does not mean that the API server has recovered. */
+  dropped(record: PodRecord): void {
+    this.#recovered(record, 'The outage of the API server no longer affects any pod');
   }
 
-  /** The pod's status was dropped. This does not mean that the API server has recovered. */
-  forget(uid: string): void {
-    if (this.#failingSinceMs.delete(uid)) this.#update('The outage of the API server no longer affects any pod');
+  #recovered(record: PodRecord, endMessage?: string): void {
+    record.failingSinceMs = undefined;
+    if (this.#failing.delete(record)) this.#update(endMessage);
   }
 
   /** When the outage began; undefined without one. */
   #sinceMs(): number | undefined {
-    const [first, second] = this.#failingSinceMs.values();
+    const [first, second] = this.#failing;
     if (first === undefined) this.#noResponseSinceMs = undefined;
     if (second === undefined) return this.#noResponseSinceMs;
-    return Math.min(Math.max(first!, second), this.#noResponseSinceMs ?? Infinity);
+    return Math.min(Math.max(first!.failingSinceMs!, second.failingSinceMs!), this.#noResponseSinceMs ?? Infinity);
   }
 
   #update(endMessage = 'Pod statuses can be written again: the API server has recovered'): void {

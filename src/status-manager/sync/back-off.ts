@@ -42,70 +42,53 @@ export interface BackOffEntry extends BackOffCause {
   /** Earliest try of a newer version. */
   readonly newVersionDueMs: number;
   /** These failures have been logged at warn, so the recovery is logged at warn too. */
-  isLoggedAtWarn: boolean;
+  readonly isLoggedAtWarn: boolean;
 }
 
-/** Back-off entries by pod. Sets no timer. */
-export class BackOff {
-  readonly #entries = new Map<string, BackOffEntry>();
-  readonly #random: () => number;
+/**
+ * The pod's back-off entry after a failure.
+ * @param last its entry before
+ * @param random returns a number in [0, 1) for the jitter
+ */
+export function nextBackOff(
+  last: BackOffEntry | undefined,
+  cause: BackOffCause,
+  nowMs: number,
+  random: () => number,
+): BackOffEntry {
+  // Failures in a row count together even if their reasons differ; a hot loop is counted separately.
+  const old = (last?.reason === 'hot-loop') === (cause.reason === 'hot-loop') ? last : undefined;
+  const tries = (old?.tries ?? 0) + 1;
+  const delays = cause.reason === 'hot-loop' ? hotLoop : failureClassTable[cause.reason].backOff;
+  const { firstMs, freeTries = 0 } = delays;
+  const { maxMs, newVersionWaitMs } = { ...delays, ...(cause.isShown && delays.whenShown) };
+  const delayMs = tries <= freeTries ? 0 : nextDelayMs(old?.delayMs ?? 0, { firstMs, maxMs });
+  // Up to 20% less, so that pods that failed together are not retried together.
+  const waitMs = Math.max(cause.atLeastMs ?? 0, jitter(delayMs, -0.2, random));
+  return {
+    ...cause,
+    tries,
+    delayMs,
+    sinceMs: old?.sinceMs ?? nowMs,
+    failedAtMs: nowMs,
+    dueMs: nowMs + waitMs,
+    newVersionDueMs: nowMs + Math.min(waitMs, newVersionWaitMs ?? waitMs),
+    isLoggedAtWarn: old?.isLoggedAtWarn ?? false,
+  };
+}
 
-  /** @param random a number in [0, 1) for the jitter */
-  constructor(random: () => number) {
-    this.#random = random;
-  }
+/** Milliseconds until this version may be tried; 0: now. */
+export function remainingWaitMs(entry: BackOffEntry | undefined, version: number, nowMs: number): number {
+  return entry === undefined ? 0 : Math.max(0, dueMsOf(entry, version) - nowMs);
+}
 
-  get(uid: string): BackOffEntry | undefined {
-    return this.#entries.get(uid);
-  }
+/** Earliest try of this version, on the monotonic clock. */
+export function dueMsOf(entry: BackOffEntry, version: number): number {
+  return version > entry.version ? entry.newVersionDueMs : entry.dueMs;
+}
 
-  uids(): IterableIterator<string> {
-    return this.#entries.keys();
-  }
-
-  /** Records a failure and returns the pod's new back-off entry. */
-  add(uid: string, cause: BackOffCause, nowMs: number): BackOffEntry {
-    const last = this.#entries.get(uid);
-    // Failures in a row count together even if their reasons differ; a hot loop is counted separately.
-    const old = (last?.reason === 'hot-loop') === (cause.reason === 'hot-loop') ? last : undefined;
-    const tries = (old?.tries ?? 0) + 1;
-    const delays = cause.reason === 'hot-loop' ? hotLoop : failureClassTable[cause.reason].backOff;
-    const { firstMs, freeTries = 0 } = delays;
-    const { maxMs, newVersionWaitMs } = { ...delays, ...(cause.isShown && delays.whenShown) };
-    const delayMs = tries <= freeTries ? 0 : nextDelayMs(old?.delayMs ?? 0, { firstMs, maxMs });
-    // Up to 20% less, so that pods that failed together are not retried together.
-    const waitMs = Math.max(cause.atLeastMs ?? 0, jitter(delayMs, -0.2, this.#random));
-    const entry: BackOffEntry = {
-      ...cause,
-      tries,
-      delayMs,
-      sinceMs: old?.sinceMs ?? nowMs,
-      failedAtMs: nowMs,
-      dueMs: nowMs + waitMs,
-      newVersionDueMs: nowMs + Math.min(waitMs, newVersionWaitMs ?? waitMs),
-      isLoggedAtWarn: old?.isLoggedAtWarn ?? false,
-    };
-    this.#entries.set(uid, entry);
-    return entry;
-  }
-
-  /** Milliseconds until this version may be tried; 0: now. */
-  waitMs(uid: string, version: number, nowMs: number): number {
-    const entry = this.#entries.get(uid);
-    if (entry === undefined) return 0;
-    return Math.max(0, (version > entry.version ? entry.newVersionDueMs : entry.dueMs) - nowMs);
-  }
-
-  /** Ends the pod's wait, except for `Retry-After`. */
-  endWait(uid: string, nowMs: number): void {
-    const entry = this.#entries.get(uid);
-    const dueMs = (entry?.failedAtMs ?? 0) + (entry?.atLeastMs ?? 0);
-    if (entry === undefined || dueMs <= nowMs) this.forget(uid);
-    else this.#entries.set(uid, { ...entry, delayMs: 0, dueMs, newVersionDueMs: dueMs });
-  }
-
-  /** Deletes the entry: the pod is in sync, or gone. */
-  forget(uid: string): void {
-    this.#entries.delete(uid);
-  }
+/** The entry whose wait has been ended, except for `Retry-After`. */
+export function withoutWait(entry: BackOffEntry | undefined, nowMs: number): BackOffEntry | undefined {
+  const dueMs = (entry?.failedAtMs ?? 0) + (entry?.atLeastMs ?? 0);
+  return entry === undefined || dueMs <= nowMs ? undefined : { ...entry, delayMs: 0, dueMs, newVersionDueMs: dueMs };
 }

@@ -2,18 +2,19 @@ import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
+import type { PodRecord } from './pod-records.ts';
 
 /** Up to this many pods are logged individually; beyond it, the cause is not a single pod. */
 const maxLoggedPods = 3;
 const loggedAfterMs = 30_000;
 
 /**
- * Tracks the pods for which a GET or PATCH returns 403. The first three are logged individually. With
+ * Counts the pods for which a GET or PATCH returns 403. The first three are logged individually. With
  * more, the node lacks a permission: this is logged once it has lasted 30 s, and again when at most
  * three pods are left.
  */
 export class ForbiddenPods {
-  readonly #uids = new Set<string>();
+  #count = 0;
   /** Active while there are more than three pods. */
   readonly #failures: FailureLog;
 
@@ -29,26 +30,33 @@ export class ForbiddenPods {
     });
   }
 
-  /** @returns whether to log this pod individually */
-  add(uid: string, verb: RequestVerb, reason: string): boolean {
-    this.#uids.add(uid);
-    if (this.#uids.size <= maxLoggedPods) return true;
+  /** With this pod there are too many to log it individually. */
+  isOneOfMany({ isForbidden }: PodRecord): boolean {
+    return this.#count >= maxLoggedPods + (isForbidden === true ? 1 : 0);
+  }
+
+  add(record: PodRecord, verb: RequestVerb, reason: string): void {
+    if (record.isForbidden === undefined) this.#count++;
+    record.isForbidden = true;
+    if (this.#count <= maxLoggedPods) return;
     // The reason contains the name of the pod.
-    this.#failures.failed(new Error(reason), { forbiddenPods: this.#uids.size, verb }, { key: '' });
-    return false;
+    this.#failures.failed(new Error(reason), { forbiddenPods: this.#count, verb }, { key: '' });
   }
 
   /** A request for the pod was permitted. */
-  permitted(uid: string): void {
-    if (this.#leavesFew(uid)) this.#failures.succeeded();
+  permitted(record: PodRecord): void {
+    if (this.#leavesFew(record)) this.#failures.succeeded();
   }
 
   /** The pod's status was dropped. */
-  forget(uid: string): void {
-    if (this.#leavesFew(uid)) this.#failures.reset();
+  dropped(record: PodRecord): void {
+    if (this.#leavesFew(record)) this.#failures.reset();
   }
 
-  #leavesFew(uid: string): boolean {
-    return this.#uids.delete(uid) && this.#uids.size <= maxLoggedPods;
+  #leavesFew(record: PodRecord): boolean {
+    if (record.isForbidden === undefined) return false;
+    record.isForbidden = undefined;
+    this.#count--;
+    return this.#count <= maxLoggedPods;
   }
 }

@@ -1,24 +1,19 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
-import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import type { Clock } from '../../shared/clock.ts';
-import { type Logger, thrownFields } from '../../shared/logger.ts';
-import type { PodManager, UIDTranslations } from '../../kube/pod-manager.ts';
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import { thrownFields } from '../../shared/logger.ts';
+import type { UIDTranslations } from '../../kube/pod-manager.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { canBeDeleted } from '../status/deletion.ts';
 import { reflectsStatus } from '../status/equality.ts';
 import { normalizeStatus } from '../status/normalize.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
-import type { DroppedMembers } from './dropped-members.ts';
-import type { ResendDetector } from './resend-detector.ts';
+import { withoutDroppedFields } from './dropped-fields.ts';
+import type { HotLoops } from './hot-loops.ts';
+import type { SyncPorts } from './sync-ports.ts';
 
-export interface FullBatchOptions {
-  readonly cache: PodStatusCache;
-  readonly podManager: PodManager;
-  readonly resendDetector: ResendDetector;
-  readonly droppedMembers: DroppedMembers;
-  readonly clock: Clock;
-  readonly logger: Logger;
+export interface FullBatchOptions extends Pick<SyncPorts, 'cache' | 'clock' | 'logger' | 'podManager' | 'records'> {
+  readonly hotLoops: HotLoops;
 }
 
 /** A comparison without a difference, valid for this pod object and cached status. */
@@ -72,13 +67,14 @@ export class FullBatch {
   }
 
   #needsSync(uid: string, translations: UIDTranslations): boolean {
-    const { cache, resendDetector } = this.#options;
+    const { cache, hotLoops, records } = this.#options;
     const versioned = cache.get(uid);
     const apiUID = cache.apiUIDOf(uid, translations);
     if (versioned === undefined || apiUID === '') return false;
     if (this.#needsUpdate(apiUID, versioned)) return true;
     if (!this.#needsReconcile(uid, versioned)) {
-      resendDetector.kept(uid, versioned);
+      const record = records.get(uid);
+      if (record !== undefined) hotLoops.kept(record, versioned);
       return false;
     }
     cache.forgetSent(uid, apiUID);
@@ -96,7 +92,7 @@ export class FullBatch {
 
   /** Source: kubelet `needsReconcile`. */
   #needsReconcile(uid: string, { status }: VersionedPodStatus): boolean {
-    const { droppedMembers, podManager } = this.#options;
+    const { podManager, records } = this.#options;
     let pod = podManager.getPodByUID(uid);
     if (pod === undefined) return false;
     if (isStaticPod(pod)) {
@@ -108,7 +104,8 @@ export class FullBatch {
     if (compared !== undefined && compared.status === status && compared.resourceVersion === resourceVersion)
       return false;
     const podStatus = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false }));
-    if (!reflectsStatus(podStatus, droppedMembers.withoutDropped(uid, status, podStatus))) return true;
+    const expected = withoutDroppedFields(records.get(uid)?.droppedFields, status, podStatus);
+    if (!reflectsStatus(podStatus, expected)) return true;
     this.#compared.set(pod, { resourceVersion, status });
     return false;
   }

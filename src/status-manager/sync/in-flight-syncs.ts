@@ -1,24 +1,16 @@
-import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { AbortSignalLike } from '../../shared/abort.ts';
-import { type Logger, thrownFields } from '../../shared/logger.ts';
-import type { TracedSync, Tracing } from '../tracing.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { Clock } from '../../shared/clock.ts';
-import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import { thrownFields } from '../../shared/logger.ts';
+import type { TracedSync } from '../tracing.ts';
 import { type Admission, unlimited } from './client-limiter.ts';
 import type { SyncPermits } from './pod-requests.ts';
-import type { SyncResult } from './pod-syncer.ts';
-import type { StatusSyncer } from './when-stale.ts';
+import type { PodSyncer } from './pod-syncer.ts';
+import type { InFlightSync, SyncedAs, SyncPhase } from './pod-records.ts';
+import type { SyncPorts } from './sync-ports.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
 
-export interface InFlightSyncsOptions {
-  readonly cache: PodStatusCache;
-  readonly syncer: StatusSyncer;
+export interface InFlightSyncsOptions extends SyncPorts {
+  readonly syncer: PodSyncer;
   readonly resultHandler: SyncResultHandler;
-  readonly outcomes: Outcomes;
-  readonly tracing: Tracing;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** Called when no sync waits for a limit or a connection any more. */
   readonly onNoneWaiting: () => void;
   /** Called when the pod is no longer in flight. @param hasThrown the sync threw, so the pod has no back-off entry */
@@ -37,21 +29,11 @@ export interface SyncBatchResult {
   readonly failed: number;
 }
 
-/** What a sync waits for: the limiter, a connection, or a response. */
-export type SyncPhase = { readonly sinceMs: number } & (
-  | { readonly kind: 'limiter' }
-  | { readonly kind: 'connection' | 'response'; readonly verb: RequestVerb }
-);
-
-interface InFlightSync {
-  readonly ended: Promise<SyncResult['kind']>;
-  phase: SyncPhase;
-}
-
 /** The syncs in flight, at most one per pod: GET, PATCH and DELETE. */
 export class InFlightSyncs {
   readonly #options: InFlightSyncsOptions;
-  readonly #syncs = new Map<string, InFlightSync>();
+  /** At most `concurrency`; looked through whenever a sync is to be started. */
+  readonly #syncs = new Set<InFlightSync>();
 
   constructor(options: InFlightSyncsOptions) {
     this.#options = options;
@@ -61,22 +43,9 @@ export class InFlightSyncs {
     return this.#syncs.size;
   }
 
-  has(uid: string): boolean {
-    return this.#syncs.has(uid);
-  }
-
-  uids(): IterableIterator<string> {
-    return this.#syncs.keys();
-  }
-
-  /** Undefined when the pod is not in flight. */
-  phaseOf(uid: string): SyncPhase | undefined {
-    return this.#syncs.get(uid)?.phase;
-  }
-
   /** The phase of a sync that waits for the limiter or a connection, or was just started; undefined if none does. */
   get waiting(): SyncPhase | undefined {
-    for (const { phase } of this.#syncs.values()) if (phase.kind !== 'response') return phase;
+    for (const { phase } of this.#syncs) if (phase.kind !== 'response') return phase;
     return undefined;
   }
 
@@ -85,32 +54,33 @@ export class InFlightSyncs {
    * flight is synced afterwards.
    */
   async syncAll(uids: readonly string[], concurrency: number, signal: AbortSignalLike): Promise<SyncBatchResult> {
-    const kinds: SyncResult['kind'][] = [];
+    const kinds: SyncedAs[] = [];
     const remaining = uids.values();
     const worker = async (): Promise<void> => {
       for (const uid of remaining) kinds.push(await this.#startInTurn(uid, signal));
     };
     await Promise.all(Array.from({ length: Math.min(concurrency, uids.length) }, worker));
-    const count = (kind: SyncResult['kind']): number => kinds.filter((each) => each === kind).length;
+    const count = (kind: SyncedAs): number => kinds.filter((each) => each === kind).length;
     return { tried: kinds.length, written: count('written'), unchanged: count('unchanged'), failed: count('failed') };
   }
 
-  async #startInTurn(uid: string, signal: AbortSignalLike): Promise<SyncResult['kind']> {
-    while (this.#syncs.has(uid)) await this.#syncs.get(uid)?.ended;
+  async #startInTurn(uid: string, signal: AbortSignalLike): Promise<SyncedAs> {
+    const { records } = this.#options;
+    for (let sync = records.get(uid)?.inFlight; sync !== undefined; sync = records.get(uid)?.inFlight) await sync.ended;
     return this.start(uid, signal, unlimited);
   }
 
   /** Resolves when all syncs in flight have ended. */
   async whenAllEnded(): Promise<void> {
-    await Promise.all(Array.from(this.#syncs.values(), ({ ended }) => ended));
+    await Promise.all(Array.from(this.#syncs, ({ ended }) => ended));
   }
 
   /**
    * Starts the sync of a pod that is not in flight. The pod is in flight immediately, before any other
    * code runs. Never rejects.
    */
-  start(uid: string, signal: AbortSignalLike, admission: Admission): Promise<SyncResult['kind']> {
-    const { clock } = this.#options;
+  start(uid: string, signal: AbortSignalLike, admission: Admission): Promise<SyncedAs> {
+    const { clock, records } = this.#options;
     const permits: SyncPermits = {
       signal,
       acquire: (aborted) => {
@@ -126,13 +96,14 @@ export class InFlightSyncs {
       ended: Promise.resolve().then(() => this.#sync(uid, permits, admission)),
       phase: { kind: 'limiter', sinceMs: clock.monotonicMs() },
     };
-    this.#syncs.set(uid, sync);
+    this.#syncs.add(sync);
+    records.of(uid).inFlight = sync;
     return sync.ended;
   }
 
-  async #sync(uid: string, permits: SyncPermits, admission: Admission): Promise<SyncResult['kind']> {
-    const { cache, logger, onEnded, outcomes } = this.#options;
-    let kind: SyncResult['kind'] = 'failed';
+  async #sync(uid: string, permits: SyncPermits, admission: Admission): Promise<SyncedAs> {
+    const { cache, logger, onEnded, outcomes, records } = this.#options;
+    let kind: SyncedAs = 'failed';
     let hasThrown = false;
     try {
       kind = await this.#options.tracing.sync(uid, (end) => this.#syncAndDelete(uid, permits, end));
@@ -141,31 +112,30 @@ export class InFlightSyncs {
       logger.error({ ...thrownFields(error), podUID: uid }, 'Unexpected error while syncing a pod');
     }
     outcomes.syncEnded(uid, cache.get(uid));
-    this.#syncs.delete(uid);
+    const record = records.of(uid);
+    this.#syncs.delete(record.inFlight!);
+    record.inFlight = undefined;
+    records.release(uid);
     admission.release();
     onEnded(uid, hasThrown);
     return kind;
   }
 
-  async #syncAndDelete(
-    uid: string,
-    permits: SyncPermits,
-    end: (traced: TracedSync) => void,
-  ): Promise<SyncResult['kind']> {
+  async #syncAndDelete(uid: string, permits: SyncPermits, end: (traced: TracedSync) => void): Promise<SyncedAs> {
     const { cache, resultHandler, syncer } = this.#options;
     const result = await syncer.syncPod(uid, permits);
     const isSent = result.kind === 'written' || result.kind === 'unchanged';
-    end({ outcome: result.kind, version: isSent ? result.versioned.version : undefined });
-    if (result.kind === 'gone') return result.kind;
+    const syncedAs = result.kind === 'aborted' ? 'failed' : result.kind;
+    end({ outcome: syncedAs, version: isSent ? result.versioned.version : undefined });
+    if (result.kind === 'gone' || result.kind === 'aborted') return syncedAs;
     const { versioned } = result;
     // The outcome of a status that was dropped in the meantime has already been reported.
-    if (!cache.wasDropped(uid, versioned)) resultHandler.handleSync(uid, result);
+    if (!cache.wasDropped(uid, versioned)) resultHandler.handle(uid, result);
     if (result.kind !== 'failed' && result.deletionDue !== undefined) {
       const deletion = await syncer.deletePod(uid, versioned, result.deletionDue, permits);
-      if (deletion.kind !== 'failed' || !cache.wasDropped(uid, versioned)) {
-        resultHandler.handleDeletion(uid, versioned, deletion);
-      }
+      const isMoot = deletion.kind === 'failed' && cache.wasDropped(uid, versioned);
+      if (deletion.kind !== 'aborted' && !isMoot) resultHandler.handle(uid, deletion);
     }
-    return result.kind;
+    return syncedAs;
   }
 }

@@ -1,14 +1,13 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { MonotonicTimes } from '../../shared/time.ts';
-import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { APIOutage, OutageInspection } from './api-outage.ts';
-import type { BackOff, BackOffEntry, BackOffReason } from './back-off.ts';
+import { type BackOffReason, dueMsOf } from './back-off.ts';
 import type { ClientLimiter } from './client-limiter.ts';
-import type { InFlightSyncs, SyncPhase } from './in-flight-syncs.ts';
+import type { InFlightSyncs } from './in-flight-syncs.ts';
 import type { WakeUp } from './loop-signals.ts';
+import type { PodRecord, SyncPhase } from './pod-records.ts';
 import type { PodRequests } from './pod-requests.ts';
-import type { HotLoop, ResendDetector } from './resend-detector.ts';
-import type { SyncQueue } from './sync-queue.ts';
+import type { SyncPorts } from './sync-ports.ts';
 import type { RequestedDeletion, TerminatingPods } from './terminating-pods.ts';
 
 /** The states of a manager; `SyncLoop` says what happens in each. */
@@ -56,17 +55,12 @@ export type WaitingFor = { readonly since: string } & (
 );
 
 /** Sources of `LoopInspection`. */
-export interface LoopInspectionSources {
-  readonly cache: PodStatusCache;
+export interface LoopInspectionSources extends Pick<SyncPorts, 'cache' | 'limiter' | 'records'> {
   readonly inFlight: InFlightSyncs;
-  readonly queue: SyncQueue;
-  readonly backOff: BackOff;
-  readonly limiter: ClientLimiter;
   readonly terminatingPods: TerminatingPods;
   readonly apiOutage: APIOutage;
   readonly wakeUp: WakeUp;
   readonly requests: PodRequests;
-  readonly resendDetector: ResendDetector;
   readonly loop: { readonly state: ManagerState; readonly isSending: boolean };
 }
 
@@ -92,23 +86,15 @@ export class LoopInspection {
     return this.#sources.requests.lastSuccess;
   }
 
-  isInFlight(uid: string): boolean {
-    return this.#sources.inFlight.has(uid);
-  }
-
-  /** The pod's back-off entry; undefined without a failure. */
-  backOffOf(uid: string): BackOffEntry | undefined {
-    return this.#sources.backOff.get(uid);
-  }
-
-  /** The pod's hot loop; undefined without one. */
-  hotLoopOf(uid: string): HotLoop | undefined {
-    return this.#sources.resendDetector.hotLoopOf(uid);
+  recordOf(uid: string): PodRecord | undefined {
+    return this.#sources.records.get(uid);
   }
 
   /** Number of pods in a hot loop. */
-  get contestedPods(): number {
-    return this.#sources.resendDetector.contestedPods;
+  get hotLoopPods(): number {
+    let count = 0;
+    for (const { lastPatch } of this.#sources.records.values()) if (lastPatch?.hotLoop !== undefined) count++;
+    return count;
   }
 
   /** What the pod waits for; undefined if it waits for nothing. */
@@ -118,39 +104,36 @@ export class LoopInspection {
 
   /** A superset of the pods for which `waitingFor` is defined. */
   uidsThatMayWait(): Set<string> {
-    return uidsThatMayWait(this.#sources);
+    const { cache, records } = this.#sources;
+    const uids = new Set(cache.unsentCandidates());
+    for (const { uid, inFlight, queuedSinceMs, backOff, heldBack } of records.values())
+      if ((inFlight ?? queuedSinceMs ?? backOff ?? heldBack) !== undefined) uids.add(uid);
+    return uids;
   }
 
   /** Pods whose objects finalizers keep; they no longer have a cached status. */
   requestedDeletions(times: MonotonicTimes): RequestedDeletion[] {
     return this.#sources.terminatingPods.requestedDeletions(times);
   }
-}
 
-/** A superset of the waiting pods, without a scan of all pods. */
-function uidsThatMayWait({ cache, inFlight, queue, backOff, terminatingPods }: LoopInspectionSources): Set<string> {
-  return new Set([
-    ...cache.unsentCandidates(),
-    ...inFlight.uids(),
-    ...queue.uids(),
-    ...backOff.uids(),
-    ...terminatingPods.heldBackUIDs(),
-  ]);
+  requestedDeletionOf(uid: string, times: MonotonicTimes): RequestedDeletion | undefined {
+    const record = this.#sources.records.get(uid);
+    return record && this.#sources.terminatingPods.requestedDeletionOf(record, times);
+  }
 }
 
 /** Undefined when the pod waits for nothing. Read-only. */
 function waitingFor(uid: string, sources: LoopInspectionSources, times: MonotonicTimes): WaitingFor | undefined {
-  const { cache, inFlight, queue, backOff, limiter, terminatingPods, loop } = sources;
-  const phase = inFlight.phaseOf(uid);
-  if (phase !== undefined) return atGate(phase, times.format(phase.sinceMs), limiter, times);
-  const queuedSinceMs = queue.sinceMs(uid);
+  const { cache, inFlight, limiter, loop, records } = sources;
+  const { inFlight: sync, queuedSinceMs, backOff, heldBack } = records.get(uid) ?? atRest;
+  if (sync !== undefined) return atGate(sync.phase, times.format(sync.phase.sinceMs), limiter, times);
   if (queuedSinceMs !== undefined) {
     const since = times.format(queuedSinceMs);
     const ahead = inFlight.waiting;
     return ahead === undefined ? { kind: 'turn', since } : atGate(ahead, since, limiter, times);
   }
   const versioned = cache.get(uid);
-  const failed = loop.state === 'stopped' ? undefined : backOff.get(uid);
+  const failed = loop.state === 'stopped' ? undefined : backOff;
   if (failed !== undefined && versioned !== undefined) {
     return {
       kind: 'back-off',
@@ -159,7 +142,7 @@ function waitingFor(uid: string, sources: LoopInspectionSources, times: Monotoni
       statusCode: failed.statusCode,
       message: failed.message,
       tries: failed.tries,
-      nextTryAt: times.formatDue(times.nowMs + backOff.waitMs(uid, versioned.version, times.nowMs)),
+      nextTryAt: times.formatDue(Math.max(times.nowMs, dueMsOf(failed, versioned.version))),
       since: times.format(failed.sinceMs),
     };
   }
@@ -168,10 +151,10 @@ function waitingFor(uid: string, sources: LoopInspectionSources, times: Monotoni
     if (cache.apiUIDOf(uid) === '') return { kind: 'mirror-pod', since };
     return { kind: loop.isSending ? 'next-batch' : 'not-running', since };
   }
-  const heldBackSinceMs = terminatingPods.heldBackSinceMs(uid);
-  if (heldBackSinceMs === undefined) return undefined;
-  return { kind: 'pod-deletion-safety', since: times.format(heldBackSinceMs) };
+  return heldBack && { kind: 'pod-deletion-safety', since: times.format(heldBack.sinceMs) };
 }
+
+const atRest: Partial<PodRecord> = {};
 
 /** A queued pod waits at the gate at which a pod ahead of it waits. */
 function atGate(

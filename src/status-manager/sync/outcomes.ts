@@ -3,11 +3,10 @@ import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { runInMicrotask } from '../../shared/clock.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Subscribers } from '../../shared/subscribers.ts';
-import type { OutcomeListener, StatusOutcome } from './status-outcome.ts';
-import { type WrittenResult, WrittenWaiters } from './written-waiters.ts';
-
-/** A pod and a version of its status. */
-export type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' | 'version'>;
+import type { PodRecords } from './pod-records.ts';
+import { type OutcomeListener, type StatusOutcome, subjectOf, type WrittenResult } from './status-outcome.ts';
+import type { DropReason } from './sync-result.ts';
+import { addWaiter, settleWaiters, stopWaiters } from './written-waiters.ts';
 
 /** Name of the diagnostics channel on which every outcome of every manager is published. */
 export const outcomeChannelName = 'kubelet-status-manager:outcome';
@@ -20,13 +19,12 @@ export const outcomeChannelName = 'kubelet-status-manager:outcome';
  */
 export class Outcomes {
   readonly #channel = channel(outcomeChannelName);
-  readonly #waiters = new WrittenWaiters();
-  /** Pod UID → the open version in a PATCH in flight; removed when the status is dropped. */
-  readonly #sending = new Map<string, VersionedPodStatus>();
+  readonly #records: PodRecords;
   readonly #metrics: Metrics;
   readonly #subscribers: Subscribers<OutcomeListener>;
 
-  constructor(metrics: Metrics, subscribers: Subscribers<OutcomeListener>) {
+  constructor(records: PodRecords, metrics: Metrics, subscribers: Subscribers<OutcomeListener>) {
+    this.#records = records;
     this.#metrics = metrics;
     this.#subscribers = subscribers;
   }
@@ -43,12 +41,11 @@ export class Outcomes {
   /** A PATCH with this version is being sent. A version that is written again already has its final outcome. */
   sending(uid: string, versioned: VersionedPodStatus): void {
     this.#closeSending(uid, versioned);
-    if (versioned.unsentSinceMs !== undefined) this.#sending.set(uid, versioned);
+    if (versioned.unsentSinceMs !== undefined) this.#records.of(uid).sending = versioned;
   }
 
   /** This version has reached the API server. @param isAgain it had reached it before */
   sent(uid: string, versioned: VersionedPodStatus, kind: 'written' | 'unchanged', isAgain: boolean): void {
-    if (this.#isSending(uid, versioned)) this.#sending.delete(uid);
     this.#closeSending(uid, versioned);
     const subject = subjectOf(uid, versioned);
     if (!isAgain) this.report({ ...subject, outcome: kind });
@@ -57,14 +54,12 @@ export class Outcomes {
 
   /** The sync of this pod has ended. A version it did not record as sent may be superseded now. */
   syncEnded(uid: string, newest: VersionedPodStatus | undefined): void {
-    if (newest === undefined) this.#sending.delete(uid);
-    else this.#closeSending(uid, newest);
+    if (newest !== undefined) this.#closeSending(uid, newest);
   }
 
   /** The status was dropped with this as the newest version. Listeners are called in a microtask. */
-  dropped(uid: string, newest: VersionedPodStatus, reason: 'removed' | 'recreated' | 'outdated'): void {
-    const sending = this.#sending.get(uid);
-    this.#sending.delete(uid);
+  dropped(uid: string, newest: VersionedPodStatus, reason: DropReason): void {
+    const sending = this.#records.get(uid)?.sending;
     if (sending !== undefined && sending.version < newest.version) {
       this.reportLater({ ...subjectOf(uid, sending), outcome: 'gone', reason });
     }
@@ -86,38 +81,36 @@ export class Outcomes {
 
   /** Resolves when `version` or a newer one of this pod is written, or never will be. */
   whenWritten(uid: string, version: number): Promise<WrittenResult> {
-    return this.#waiters.add(uid, version);
+    return addWaiter(this.#records.of(uid), version);
   }
 
   /** Resolves all pending `whenWritten` calls with `stopped`. */
   stop(): void {
-    this.#waiters.stop();
+    for (const record of this.#records.values()) stopWaiters(record);
   }
 
   #isSending(uid: string, { version }: VersionedPodStatus): boolean {
-    return this.#sending.get(uid)?.version === version;
+    return this.#records.get(uid)?.sending?.version === version;
   }
 
   /** The PATCH in flight has ended without being recorded as sent. */
   #closeSending(uid: string, newest: VersionedPodStatus): void {
-    const sending = this.#sending.get(uid);
+    const record = this.#records.get(uid);
+    const sending = record?.sending;
     if (sending === undefined) return;
-    this.#sending.delete(uid);
+    record!.sending = undefined;
     if (sending.version < newest.version) this.report({ ...subjectOf(uid, sending), outcome: 'superseded' });
   }
 
   /** Synchronous, because later `whenWritten` calls wait for a later version. */
   #record(outcome: StatusOutcome): void {
     this.#metrics.incOutcomes(outcome.outcome);
-    this.#waiters.resolve(outcome);
+    const record = this.#records.get(outcome.podUID);
+    if (record !== undefined) settleWaiters(record, outcome);
   }
 
   #publish(outcome: StatusOutcome): void {
     this.#subscribers.notify((listener) => listener.onOutcome?.(outcome));
     if (this.#channel.hasSubscribers) this.#channel.publish(outcome);
   }
-}
-
-export function subjectOf(podUID: string, { podNamespace, podName, version }: VersionedPodStatus): OutcomeSubject {
-  return { podUID, podNamespace, podName, version };
 }

@@ -10,15 +10,14 @@ import {
 import { LazySignalOptions } from '../../kube/client/lazy-signal-options.ts';
 import type {
   PatchType,
-  PodClient,
   PodReference,
   PodStatusPatch,
   RequestOptions,
   RequestVerb,
 } from '../../kube/client/pod-client.ts';
-import type { Tracing } from '../tracing.ts';
-import type { Clock, Timer } from '../../shared/clock.ts';
-import type { Metrics, RequestOutcome } from '../metrics.ts';
+import type { Timer } from '../../shared/clock.ts';
+import type { RequestOutcome } from '../metrics.ts';
+import type { SyncPorts } from './sync-ports.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../../kube/types.ts';
 
@@ -36,12 +35,10 @@ export interface SyncPermits {
 /** Called when a request starts to wait for a connection or for its response. */
 export type RequestListener = (verb: RequestVerb, waitsFor: 'connection' | 'response') => void;
 
-export interface PodRequestsOptions {
-  readonly tracing: Tracing;
-  readonly client: PodClient;
-  readonly clock: Clock;
-  readonly metrics: Metrics;
-  readonly requestTimeoutMs: number;
+export interface PodRequestsOptions extends Pick<
+  SyncPorts,
+  'client' | 'clock' | 'metrics' | 'requestTimeoutMs' | 'tracing'
+> {
   /** Called for each request that succeeded. */
   readonly onSuccess?: (() => void) | undefined;
 }

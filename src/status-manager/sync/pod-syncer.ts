@@ -1,109 +1,36 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
-import type { PodStatusCache, VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import { APIError, describeAbort, type FailureClass } from '../../kube/client/api-error.ts';
-import type { PodReference, RequestVerb } from '../../kube/client/pod-client.ts';
-import type { Clock } from '../../shared/clock.ts';
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import { APIError } from '../../kube/client/api-error.ts';
+import type { PodReference } from '../../kube/client/pod-client.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
-import type { Logger } from '../../shared/logger.ts';
-import type { Metrics } from '../metrics.ts';
-import type { PodDeletionSafety } from '../pod-deletion-safety.ts';
-import type { PodManager } from '../../kube/pod-manager.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { canBeDeleted } from '../status/deletion.ts';
-import type { Pod, PodStatus } from '../../kube/types.ts';
-import { type APIPod, apiPodOf, decide, type Decision, type PatchStrategy } from './decide.ts';
-import type { Outcomes } from './outcomes.ts';
+import { equalJSON } from '../status/equality.ts';
+import type { Pod } from '../../kube/types.ts';
+import { type APIPod, apiPodOf, decide, type Decision } from './decide.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
-import type { DroppedMembers } from './dropped-members.ts';
-import type { ResendDetector } from './resend-detector.ts';
+import { type DroppedFields, withoutDroppedFields } from './dropped-fields.ts';
+import type { HotLoops } from './hot-loops.ts';
+import type { SyncPorts } from './sync-ports.ts';
+import type { Aborted, DeletionResult, SentResult, SyncFailure, SyncResult } from './sync-result.ts';
+import { isCuredByReading, replacesAllConditions, stillTrusted, trustedObject } from './trusted-object.ts';
 
-/** Notified of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
-export interface PodStartupLatency {
-  /**
-   * A status was written.
-   * @param pod the pod in the API server's response to the PATCH
-   */
-  recordStatusUpdated(pod: Pod): void;
-  /** The pod is gone. */
-  deletePodStartupState(podUID: string): void;
-}
-
-/** When a pod is read before it is patched: see the option `readBeforePatch`. */
-export type ReadBeforePatch = 'always' | 'when-stale';
-
-/** Result of one pod's sync. `gone`: the status was dropped, so there is nothing to sync. */
-export type SyncResult = SentResult | { readonly kind: 'gone' } | SyncFailure;
-
-/** The API server shows the status. */
-export interface SentResult {
-  /** `written`: the API server took a PATCH. `unchanged`: it already had the status. */
-  readonly kind: 'written' | 'unchanged';
-  readonly versioned: VersionedPodStatus;
-  /** How often this patch body has been sent for this version; 0 if nothing was sent. */
-  readonly timesSent: number;
-  /** The API object to delete now; undefined if none is. */
-  readonly deletionDue: APIPod | undefined;
-  /** The object as the API server last showed it. */
-  readonly latest: APIPod;
-  /** The status that the object should have. */
-  readonly merged: PodStatus;
-}
-
-/** A request failed, or the sync was aborted. */
-export interface SyncFailure {
-  readonly kind: 'failed';
-  /** The cached status that was synced. */
-  readonly versioned: VersionedPodStatus;
-  readonly verb: RequestVerb;
-  readonly failure: FailureClass;
-  readonly error: APIError;
-  /** How long the request took. */
-  readonly tookMs: number;
-}
-
-/** Result of a DELETE. `requested`: accepted, but finalizers keep the object. */
-export type DeletionResult =
-  | { readonly kind: 'deleted' }
-  | { readonly kind: 'requested'; readonly finalizers: readonly string[] }
-  | SyncFailure;
-
-/** Why a status is dropped. */
-export type DropReason = 'removed' | 'recreated' | 'outdated';
-
-export interface PodSyncerOptions {
+export interface PodSyncerOptions extends SyncPorts {
   readonly requests: PodRequests;
-  readonly cache: PodStatusCache;
-  readonly podManager: PodManager;
-  readonly podDeletionSafety: PodDeletionSafety;
-  readonly podStartupLatency: PodStartupLatency | undefined;
-  readonly resendDetector: ResendDetector;
-  readonly droppedMembers: DroppedMembers;
-  readonly outcomes: Outcomes;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly patchStrategy: PatchStrategy;
-  /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
-  readonly recovered: ReadonlyMap<string, string>;
-  /**
-   * The pod's newest version has reached the API server. `isComplete` is false if its terminal phase
-   * was held back, or if a DELETE is still due.
-   */
-  readonly onSent: (uid: string, isComplete: boolean) => void;
-  /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
-  readonly deletePodStatus: (uid: string, reason: DropReason) => void;
+  readonly hotLoops: HotLoops;
+  readonly droppedFields: DroppedFields;
 }
 
 /** A decision and the cached status that it is for. */
-export type Plan<D extends Decision = Decision> = D & {
+type Plan<D extends Decision = Decision> = D & {
   readonly versioned: VersionedPodStatus;
   /** When `versioned` was read from the cache. */
   readonly readAtMs: number;
 };
 
 /** A plan after which the API server has the status. */
-export type SendingPlan = Plan<Extract<Decision, { readonly kind: 'unchanged' | 'patch' }>>;
-export type PatchPlan = Plan<Extract<Decision, { readonly kind: 'patch' }>>;
+type SendingPlan = Plan<Extract<Decision, { readonly kind: 'unchanged' | 'patch' }>>;
+type PatchPlan = Plan<Extract<Decision, { readonly kind: 'patch' }>>;
 
 /**
  * Syncs one pod's cached status to the API server: GET, then PATCH if it differs (`syncPod`), then
@@ -113,12 +40,24 @@ export type PatchPlan = Plan<Extract<Decision, { readonly kind: 'patch' }>>;
  */
 export class PodSyncer {
   readonly #options: PodSyncerOptions;
+  /** For a JSON patch, the trusted objects keep the status in the API server's own format. */
+  readonly #keepsRawStatus: boolean;
 
   constructor(options: PodSyncerOptions) {
     this.#options = options;
+    this.#keepsRawStatus = options.patchStrategy === 'json-patch';
   }
 
-  async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
+  syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
+    const { podManager, records } = this.#options;
+    const record = records.get(uid);
+    if (record?.trusted === undefined) return this.#readAndSync(uid, permits);
+    const trusted = stillTrusted(uid, record.trusted, podManager);
+    record.trusted = undefined;
+    return trusted === undefined ? this.#readAndSync(uid, permits) : this.#syncObject(uid, trusted, 'trusted', permits);
+  }
+
+  async #readAndSync(uid: string, permits: SyncPermits): Promise<SyncResult> {
     const versioned = this.#options.cache.get(uid);
     if (versioned === undefined) return gone;
     let api: APIPod;
@@ -126,37 +65,57 @@ export class PodSyncer {
       await permits.acquire(permits.signal);
       api = apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal, permits.onWait));
     } catch (error) {
-      return failureOf(error, 'get', versioned, permits.signal);
+      return failureOf(error, versioned, permits.signal);
     }
-    return this.syncAPIPod(uid, api, permits);
+    return this.#syncObject(uid, api, 'read', permits);
   }
 
-  /** `syncPod` after its GET. @param unchangedAs the result if there is nothing to write */
-  async syncAPIPod(
+  /**
+   * Brings this object in line with the cached status. A `trusted` object differs at two points: it is
+   * read first if the patch is not safe without, or fails for want of a GET; and the response to its
+   * patch shows what another writer has changed, as a GET would.
+   */
+  async #syncObject(
     uid: string,
     api: APIPod,
+    from: 'read' | 'trusted' | 'response',
     permits: SyncPermits,
-    unchangedAs: 'written' | 'unchanged' = 'unchanged',
   ): Promise<SyncResult> {
-    let plan = this.plan(uid, api);
-    if (plan?.kind === 'patch') {
-      const failure = await this.permit(plan, permits);
-      if (failure !== undefined) return failure;
-      plan = this.replan(uid, api, plan);
+    const mustRead = (plan: Plan | undefined): boolean => from === 'trusted' && !isSafeUnread(plan, api);
+    let plan = this.#plan(uid, api);
+    if (plan?.kind === 'patch' && !mustRead(plan)) {
+      try {
+        await permits.acquire(permits.signal);
+      } catch (error) {
+        return failureOf(error, plan.versioned, permits.signal);
+      }
+      // With the status set since, if any. No `await` between this and the PATCH.
+      if (this.#options.cache.get(uid) !== plan.versioned) plan = this.#plan(uid, api);
     }
-    if (plan === undefined) return gone;
-    switch (plan.kind) {
+    if (mustRead(plan)) return this.#readAndSync(uid, permits);
+    switch (plan?.kind) {
+      case undefined:
+        return gone;
       case 'gone':
         return this.#drop(uid, api, plan);
       case 'unknown-mirror':
         return this.#waitForMirror(uid, api, plan);
       case 'unchanged':
-        return this.recordSent(uid, this.#withDisruptionTarget(uid, plan), api, api, unchangedAs);
-      default: {
+        return this.#recordSent(uid, this.#withDisruptionTarget(uid, plan), api, api, {
+          kind: from === 'response' ? 'written' : 'unchanged',
+          isAsMerged: this.#isAsMerged(api, plan),
+        });
+      case 'patch': {
         const sending = this.#withDisruptionTarget(uid, plan);
-        const response = await this.patch(uid, sending, api, permits);
-        return 'kind' in response ? response : this.recordSent(uid, sending, api, response, 'written');
+        const response = await this.#patch(uid, sending, api, permits);
+        if ('kind' in response)
+          return from === 'trusted' && isCuredByReading(response) ? this.#readAndSync(uid, permits) : response;
+        const isAsMerged = this.#isAsMerged(response, sending);
+        if (from === 'trusted' && !isAsMerged) return this.#syncObject(uid, response, 'response', permits);
+        return this.#recordSent(uid, sending, api, response, { kind: 'written', isAsMerged });
       }
+      default:
+        return plan satisfies never;
     }
   }
 
@@ -164,11 +123,11 @@ export class PodSyncer {
    * Decides from the current cache and the latest API object; undefined if nothing is cached. One
    * critical section.
    */
-  plan(uid: string, api: APIPod): Plan | undefined {
-    const { cache, clock, droppedMembers, patchStrategy, podDeletionSafety, podManager, recovered } = this.#options;
+  #plan(uid: string, api: APIPod): Plan | undefined {
+    const { cache, clock, patchStrategy, podDeletionSafety, podManager, records, recovered } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return undefined;
-    const decision = decide(droppedMembers.withoutDropped(uid, versioned.status, api.status), api, {
+    const decision = decide(withoutDroppedFields(records.get(uid)?.droppedFields, versioned.status, api.status), api, {
       uid,
       translatedUID: podManager.translatePodUID(api.uid),
       pod: podManager.getPodByUID(uid),
@@ -180,43 +139,61 @@ export class PodSyncer {
     return { ...decision, versioned, readAtMs: clock.monotonicMs() };
   }
 
-  /**
-   * Waits for permission to send the PATCH. Call `replan` afterwards, with no `await` between `replan`
-   * and the PATCH.
-   */
-  async permit({ versioned }: PatchPlan, permits: SyncPermits): Promise<SyncFailure | undefined> {
-    try {
-      await permits.acquire(permits.signal);
-      return undefined;
-    } catch (error) {
-      return failureOf(error, 'patch', versioned, permits.signal);
-    }
-  }
-
-  /** A plan with the status set since, if any. */
-  replan(uid: string, api: APIPod, plan: Plan): Plan | undefined {
-    return this.#options.cache.get(uid) === plan.versioned ? plan : this.plan(uid, api);
-  }
-
   /** @returns the object in the response */
-  async patch(
+  async #patch(
     uid: string,
     { versioned, patch, merged }: PatchPlan,
     api: APIPod,
     permits: SyncPermits,
-  ): Promise<APIPod | SyncFailure> {
-    const { droppedMembers, outcomes, podStartupLatency, requests } = this.#options;
+  ): Promise<APIPod | SyncFailure | Aborted> {
+    const { droppedFields, outcomes, podStartupLatency, records, requests } = this.#options;
     outcomes.sending(uid, versioned);
     let pod: Pod;
     try {
       pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal, permits.onWait);
     } catch (error) {
-      return failureOf(error, 'patch', versioned, permits.signal);
+      return failureOf(error, versioned, permits.signal);
     }
     podStartupLatency?.recordStatusUpdated(pod);
     const response = apiPodOf(pod);
-    droppedMembers.learn(uid, api.status, merged, response.status);
+    droppedFields.learn(records.of(uid), api.status, merged, response.status);
     return response;
+  }
+
+  /** With `when-stale`: the object has exactly this status, so that it may be trusted. */
+  #isAsMerged({ status }: APIPod, { merged }: SendingPlan): boolean {
+    return this.#options.readBeforePatch === 'when-stale' && equalJSON(status, merged);
+  }
+
+  /** Records that the API server has the planned status. `latest` is the latest API object. */
+  #recordSent(
+    uid: string,
+    plan: SendingPlan,
+    api: APIPod,
+    latest: APIPod,
+    { kind, isAsMerged }: { readonly kind: 'written' | 'unchanged'; readonly isAsMerged: boolean },
+  ): SentResult {
+    const { cache, clock, hotLoops, logger, metrics, onSent, outcomes, records } = this.#options;
+    const { versioned, readAtMs, merged } = plan;
+    const { unsentSinceMs } = versioned;
+    const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest : undefined;
+    const isHeldBack = heldBack(plan);
+    const fields = statusFields(uid, versioned);
+    if (kind === 'written') {
+      // Divergence: the kubelet also counts the syncs that write nothing.
+      metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
+      logger.debug(fields, 'Status for pod updated');
+    } else {
+      logger.debug(fields, 'Status for pod is up-to-date');
+    }
+    if (cache.wasDropped(uid, versioned)) return { kind, versioned, isHeldBack, isHotLoop: false, deletionDue };
+    const record = records.of(uid);
+    cache.markSent(uid, api.uid, versioned, { readAtMs, atMs: clock.monotonicMs(), as: kind });
+    if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, !isHeldBack && deletionDue === undefined);
+    const isHotLoop = plan.kind === 'patch' && hotLoops.sent(record, versioned, plan.patch, api.pod, latest.pod);
+    if (isAsMerged && deletionDue === undefined) record.trusted = trustedObject(latest, merged, this.#keepsRawStatus);
+    outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
+    return { kind, versioned, isHeldBack, isHotLoop, deletionDue };
   }
 
   /** Deletes this object (UID precondition) with grace period 0. */
@@ -231,49 +208,17 @@ export class PodSyncer {
       await permits.acquire(permits.signal);
       await this.#options.requests.delete(reference, api.uid, permits.signal, permits.onWait);
     } catch (error) {
-      return failureOf(error, 'delete', versioned, permits.signal);
+      return failureOf(error, versioned, permits.signal);
     }
     this.#options.deletePodStatus(uid, 'removed');
     const finalizers = api.pod.metadata?.finalizers ?? [];
     const fields = podFields(uid, versioned);
     if (finalizers.length === 0) {
       this.#options.logger.info(fields, 'Pod fully terminated and removed from the API server');
-      return { kind: 'deleted' };
+      return { kind: 'deleted', versioned, finalizers };
     }
     this.#options.logger.info({ ...fields, finalizers }, 'Pod fully terminated; finalizers keep it on the API server');
-    return { kind: 'requested', finalizers };
-  }
-
-  /** Drops the per-pod state: the status was dropped. */
-  forget(uid: string): void {
-    this.#options.resendDetector.forget(uid);
-    this.#options.droppedMembers.forget(uid);
-  }
-
-  /** Records that the API server has the planned status. `latest` is the latest API object. */
-  recordSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, kind: 'written' | 'unchanged'): SentResult {
-    const { cache, clock, logger, metrics, onSent, outcomes, resendDetector } = this.#options;
-    const { versioned, readAtMs, merged } = plan;
-    const { unsentSinceMs } = versioned;
-    const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest : undefined;
-    const fields = statusFields(uid, versioned);
-    if (kind === 'written') {
-      // Divergence: the kubelet also counts the syncs that write nothing.
-      metrics.observePodStatusSyncDuration(Math.trunc(clock.monotonicMs() - (unsentSinceMs ?? readAtMs)) / 1000);
-      logger.debug(fields, 'Status for pod updated');
-    } else {
-      logger.debug(fields, 'Status for pod is up-to-date');
-    }
-    if (cache.wasDropped(uid, versioned)) {
-      return { kind, versioned, timesSent: 0, deletionDue, latest, merged };
-    }
-    cache.markSent(uid, api.uid, versioned, { readAtMs, atMs: clock.monotonicMs(), as: kind });
-    if (cache.get(uid)?.unsentSinceMs === undefined) {
-      onSent(uid, !isHeldBack(plan) && deletionDue === undefined);
-    }
-    const timesSent = plan.kind === 'patch' ? resendDetector.sent(uid, versioned, plan.patch, api.pod, latest.pod) : 0;
-    outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
-    return { kind, versioned, timesSent, deletionDue, latest, merged };
+    return { kind: 'deletion-requested', versioned, finalizers };
   }
 
   #drop(
@@ -317,29 +262,32 @@ export class PodSyncer {
 const gone: SyncResult = { kind: 'gone' };
 
 /** The terminal phase is not written, because containers could be running. */
-export function isHeldBack({ merged, versioned }: Pick<SentResult, 'merged' | 'versioned'>): boolean {
+function heldBack({ merged, versioned }: SendingPlan): boolean {
   return merged.phase !== versioned.status.phase;
 }
 
+/**
+ * Whether the plan can be executed without a GET. A terminal phase that is held back is read first:
+ * usually the containers have just stopped, and the pod's worker is about to say so. Then one patch has
+ * all, as in the kubelet.
+ */
+function isSafeUnread(plan: Plan | undefined, trusted: APIPod): boolean {
+  return (
+    plan?.kind === 'patch' &&
+    plan.disruptionTarget === undefined &&
+    !heldBack(plan) &&
+    !replacesAllConditions(trusted, plan.merged)
+  );
+}
+
 /** @throws `error` when it is neither a failed request nor due to the signal */
-function failureOf(
-  error: unknown,
-  verb: RequestVerb,
-  versioned: VersionedPodStatus,
-  signal: AbortSignalLike,
-): SyncFailure {
-  if (error instanceof RequestFailure) {
-    return {
-      kind: 'failed',
-      versioned,
-      verb: error.verb,
-      failure: error.failure,
-      error: error.error,
-      tookMs: error.tookMs,
-    };
+function failureOf(error: unknown, versioned: VersionedPodStatus, signal: AbortSignalLike): SyncFailure | Aborted {
+  if (error instanceof RequestFailure && error.failure !== 'aborted') {
+    const { verb, failure, error: cause, tookMs } = error;
+    return { kind: 'failed', versioned, verb, failure, error: cause, tookMs };
   }
-  if (!signal.aborted) throw error;
-  return { kind: 'failed', versioned, verb, failure: 'aborted', error: describeAbort(signal), tookMs: 0 };
+  if (error instanceof RequestFailure || signal.aborted) return { kind: 'aborted', versioned };
+  throw error;
 }
 
 function referenceOf({ podNamespace: namespace, podName: name }: VersionedPodStatus): PodReference {

@@ -1,6 +1,7 @@
 import type { PodManager } from '../../kube/pod-manager.ts';
 import type { Pod } from '../../kube/types.ts';
-import type { OutcomeSubject } from './outcomes.ts';
+import type { PodRecord } from './pod-records.ts';
+import type { OutcomeSubject } from './status-outcome.ts';
 
 /**
  * Records Kubernetes Events (option `eventRecorder`). `APIEventRecorder` of
@@ -26,47 +27,45 @@ export interface PodStatusEvent {
 /**
  * - `FailedStatusUpdate`: the API server refuses the status (422 or another 4xx), or has returned 403
  *   for 30 s. Recorded again only after a successful write.
- * - `StatusContested`: the API server accepts a status but does not keep it. Recorded once per pod.
+ * - `StatusHotLoop`: the API server accepts a status but does not keep it. Recorded once per pod.
  * - `StuckTerminating`: the pod has waited for a minute for `podDeletionSafety` or for finalizers, or
  *   the API server refuses its DELETE. Recorded once for each cause.
  */
-export type PodStatusEventReason = 'FailedStatusUpdate' | 'StatusContested' | 'StuckTerminating';
+export type PodStatusEventReason = 'FailedStatusUpdate' | 'StatusHotLoop' | 'StuckTerminating';
 
 /** Records each condition of a pod once. Without a recorder every method does nothing. */
 export class StatusEvents {
   readonly #recorder: StatusEventRecorder | undefined;
   readonly #podManager: PodManager;
-  /** Pod UID → recorded conditions that still hold. */
-  readonly #recorded = new Map<string, Set<string>>();
 
-  constructor({ eventRecorder, podManager }: StatusEventsOptions) {
-    this.#recorder = eventRecorder;
+  constructor(recorder: StatusEventRecorder | undefined, podManager: PodManager) {
+    this.#recorder = recorder;
     this.#podManager = podManager;
   }
 
-  /** @param condition key that is recorded once until `ended`; default: the reason */
-  record(subject: OutcomeSubject, reason: PodStatusEventReason, message: string, condition: string = reason): void {
-    if (this.#recorder === undefined) return;
-    const { podUID: uid, podNamespace: namespace, podName: name } = subject;
-    const recorded = this.#recorded.get(uid) ?? new Set();
-    if (recorded.has(condition)) return;
-    this.#recorded.set(uid, recorded.add(condition));
+  record(
+    record: PodRecord,
+    { podUID: uid, podNamespace: namespace, podName: name }: OutcomeSubject,
+    { reason, message, condition = reason }: NewStatusEvent,
+  ): void {
+    if (this.#recorder === undefined || record.recordedEvents?.has(condition) === true) return;
+    record.recordedEvents ??= new Set();
+    record.recordedEvents.add(condition);
     const pod = this.#podManager.getPodByUID(uid) ?? { metadata: { uid, namespace, name } };
     this.#recorder.event({ pod, type: 'Warning', reason, message });
   }
 
   /** The condition has ended; its next occurrence is recorded again. */
-  ended(uid: string, condition: string): void {
-    this.#recorded.get(uid)?.delete(condition);
-  }
-
-  /** The pod's status was dropped. */
-  forget(uid: string): void {
-    this.#recorded.delete(uid);
+  ended(record: PodRecord, condition: string): void {
+    if (record.recordedEvents?.delete(condition) === true && record.recordedEvents.size === 0)
+      record.recordedEvents = undefined;
   }
 }
 
-export interface StatusEventsOptions {
-  readonly eventRecorder: StatusEventRecorder | undefined;
-  readonly podManager: PodManager;
+/** An Event to record. */
+export interface NewStatusEvent {
+  readonly reason: PodStatusEventReason;
+  readonly message: string;
+  /** Key that is recorded once until `ended`; default: the reason. */
+  readonly condition?: string | undefined;
 }

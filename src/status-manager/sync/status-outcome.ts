@@ -1,3 +1,4 @@
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { APIError, FailureClass } from '../../kube/client/api-error.ts';
 
 /**
@@ -52,6 +53,34 @@ export type StatusOutcome = {
       readonly nextTryInMs: number;
     }
 );
+
+/** A pod and a version of its status. */
+export type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' | 'version'>;
+
+/** What happened to it. */
+export type OutcomeDetails = StatusOutcome extends infer O
+  ? O extends StatusOutcome
+    ? Omit<O, keyof OutcomeSubject>
+    : never
+  : never;
+
+export function subjectOf(podUID: string, { podNamespace, podName, version }: VersionedPodStatus): OutcomeSubject {
+  return { podUID, podNamespace, podName, version };
+}
+
+/** Result of `whenWritten`. */
+export type WrittenResult =
+  | { readonly written: true; readonly version: number }
+  | {
+      readonly written: false;
+      /**
+       * `not-cached`: the pod has no cached status. `removed`, `recreated`, `outdated`: as the outcome
+       * `gone`. `refused`: the API server refuses it; `error` says why. `stopped`: the manager
+       * stopped. `no-client`: the manager has no client.
+       */
+      readonly reason: 'not-cached' | 'no-client' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
+      readonly error?: APIError;
+    };
 
 /** Receives outcomes. */
 export interface OutcomeListener {

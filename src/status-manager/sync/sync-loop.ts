@@ -1,45 +1,29 @@
 import { type AbortSignalLike, LightAbortController } from '../../shared/abort.ts';
 import { Alarm } from '../../shared/alarm.ts';
-import type { Clock } from '../../shared/clock.ts';
 import { podFields } from '../../shared/log-fields.ts';
-import { type Logger, thrownFields } from '../../shared/logger.ts';
+import { thrownFields } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
-import type { PodStatusCache } from '../cache/pod-status-cache.ts';
-import type { Metrics } from '../metrics.ts';
-import type { Tracing } from '../tracing.ts';
 import type { APIOutage } from './api-outage.ts';
-import type { BackOff } from './back-off.ts';
-import type { ClientLimiter } from './client-limiter.ts';
+import { remainingWaitMs, withoutWait } from './back-off.ts';
 import type { FullBatch } from './full-batch.ts';
 import { InFlightSyncs, type SyncBatchResult } from './in-flight-syncs.ts';
 import { LoopInspection, type ManagerState } from './loop-inspection.ts';
 import { IdleWaiters, WakeUp } from './loop-signals.ts';
-import type { Outcomes } from './outcomes.ts';
+import { mayBeGone } from './consequences.ts';
 import type { PodRequests } from './pod-requests.ts';
-import type { ResendDetector } from './resend-detector.ts';
+import type { PodSyncer } from './pod-syncer.ts';
 import { SyncQueue } from './sync-queue.ts';
+import type { SyncPorts } from './sync-ports.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
-import type { StatusSyncer } from './when-stale.ts';
 
-export interface SyncLoopOptions {
-  readonly cache: PodStatusCache;
-  readonly syncer: StatusSyncer;
+export interface SyncLoopOptions extends SyncPorts {
+  readonly syncer: PodSyncer;
   readonly fullBatch: FullBatch;
   readonly resultHandler: SyncResultHandler;
-  readonly backOff: BackOff;
-  readonly limiter: ClientLimiter;
   readonly terminatingPods: TerminatingPods;
   readonly apiOutage: APIOutage;
   readonly requests: PodRequests;
-  readonly resendDetector: ResendDetector;
-  readonly outcomes: Outcomes;
-  readonly tracing: Tracing;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly syncPeriodMs: number;
-  readonly concurrency: number;
 }
 
 /** Maximum number of pods named in a log entry. */
@@ -69,7 +53,7 @@ const minRetryIntervalMs = 100;
  *   them waits for the limiter or a connection. The most urgent pod is therefore chosen late, and
  *   managers that share a client get equal shares.
  * - **in flight** (`InFlightSyncs`): one sync at a time; afterwards it is examined again.
- * - **waiting** (`BackOff`): its last sync failed or was undone. Left when the retry timer fires, by a
+ * - **waiting** (`backOff` in its record): its last sync failed or was undone. Left when the retry timer fires, by a
  *   new version if the failure class permits it, by `flush`, and by `retryNow`.
  *
  * `#enqueue` decides between queued and waiting, `#startNext` between queued and in flight; all other
@@ -102,7 +86,8 @@ export class SyncLoop {
     });
     this.#ticker = new Ticker(options.clock, options.syncPeriodMs, () => this.#scan());
     this.#retryTimer = new Alarm(options.clock, () => this.#enqueueRetries());
-    const parts = { queue: this.#queue, inFlight: this.#inFlight, wakeUp: this.#wakeUp };
+    options.records.onDropped((record) => this.#queue.remove(record));
+    const parts = { inFlight: this.#inFlight, wakeUp: this.#wakeUp };
     this.inspection = new LoopInspection({ ...options, ...parts, loop: this });
   }
 
@@ -135,25 +120,18 @@ export class SyncLoop {
     if (this.isSending) this.#wakeUp.schedule();
   }
 
-  /** The pod's status was dropped: nothing more is sent for it. */
-  forget(uid: string): void {
-    this.#options.syncer.forget(uid);
-    this.#options.resultHandler.forget(uid);
-    this.#queue.remove(uid);
-    this.#notifyIfIdle();
-  }
-
   /** Pods were removed from the pod manager: reports API objects that finalizers had kept and that are gone now. */
   podsRemoved(): void {
-    this.#options.resultHandler.reportGoneObjects();
+    const { outcomes, terminatingPods } = this.#options;
+    for (const subject of terminatingPods.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
     this.#notifyIfIdle();
   }
 
   /** Deletes the pod's back-off entry and, while the loop sends, syncs the pod now. */
   retryNow(uid: string): void {
-    const { backOff, clock, resendDetector } = this.#options;
-    resendDetector.forget(uid);
-    backOff.endWait(uid, clock.monotonicMs());
+    this.#endWait(uid);
+    const record = this.#options.records.get(uid);
+    if (record !== undefined) record.lastPatch = undefined;
     if (this.isSending) this.#enqueueAll(() => [uid], 'Failed to enqueue a pod for a retry');
   }
 
@@ -176,11 +154,11 @@ export class SyncLoop {
    * @returns number of statuses still unsent, excluding such pods
    */
   async flush(deadlineMs: number): Promise<number> {
-    const { backOff, cache, clock } = this.#options;
+    const { cache, clock } = this.#options;
     this.#flushes++;
     try {
       for (const uid of cache.unsentUIDs()) {
-        backOff.endWait(uid, clock.monotonicMs());
+        this.#endWait(uid);
         this.#enqueue(uid);
       }
       this.#startNext();
@@ -214,11 +192,11 @@ export class SyncLoop {
 
   /** At a tick: runs a full batch and enqueues the pods it finds. Never rejects. */
   async #scan(): Promise<void> {
-    const { cache, fullBatch, logger, resultHandler } = this.#options;
+    const { cache, fullBatch, logger } = this.#options;
     try {
       await fullBatch.run((uid, needsSync) => {
         if (needsSync) this.#enqueue(uid);
-        else if (this.#isInSync(uid)) resultHandler.inSync(uid);
+        else this.#inSync(uid);
         this.#startNext();
       }, this.#signal);
       // A status dropped and set again has a lower version than the one sent; wake-ups and the comparison miss it.
@@ -234,10 +212,24 @@ export class SyncLoop {
     this.#options.terminatingPods.logStuck();
   }
 
-  /** The full batch found nothing to send, so the pod no longer waits. */
-  #isInSync(uid: string): boolean {
-    const { backOff, cache } = this.#options;
-    return cache.get(uid)?.unsentSinceMs === undefined || backOff.get(uid)?.reason === 'hot-loop';
+  /** The full batch has found nothing to send, so the pod no longer waits. */
+  #inSync(uid: string): void {
+    const { cache, records, resultHandler } = this.#options;
+    const record = records.get(uid);
+    const versioned = cache.get(uid);
+    if (record === undefined || versioned === undefined) return;
+    const { backOff, failingSinceMs } = record;
+    const isInSync = versioned.unsentSinceMs === undefined || backOff?.reason === 'hot-loop';
+    if (isInSync && (backOff ?? failingSinceMs) !== undefined)
+      resultHandler.handle(uid, { kind: 'in-sync', versioned });
+    records.release(uid);
+  }
+
+  /** Ends the pod's wait, except for `Retry-After`. */
+  #endWait(uid: string): void {
+    const { clock, records } = this.#options;
+    const record = records.get(uid);
+    if (record !== undefined) record.backOff = withoutWait(record.backOff, clock.monotonicMs());
   }
 
   /** After a wake-up: enqueues the pods whose status changed. */
@@ -250,12 +242,13 @@ export class SyncLoop {
   /** At the retry timer: enqueues the unsent pods whose back-off has expired. */
   #enqueueRetries(): void {
     if (!this.isSending) return;
-    const { backOff, cache, clock } = this.#options;
+    const { cache, clock, records } = this.#options;
     const nowMs = clock.monotonicMs();
     let nextMs = Number.POSITIVE_INFINITY;
     const due = (uid: string): boolean => {
-      if (backOff.get(uid) === undefined) return false;
-      const waitMs = backOff.waitMs(uid, cache.get(uid)!.version, nowMs);
+      const backOff = records.get(uid)?.backOff;
+      if (backOff === undefined) return false;
+      const waitMs = remainingWaitMs(backOff, cache.get(uid)!.version, nowMs);
       if (waitMs > 0) nextMs = Math.min(nextMs, waitMs);
       return waitMs === 0;
     };
@@ -285,12 +278,14 @@ export class SyncLoop {
 
   /** Enqueues the pod, unless it is in flight (examined again then) or has to wait. */
   #enqueue(uid: string): void {
-    const { backOff, cache, clock } = this.#options;
+    const { cache, clock, records } = this.#options;
     const versioned = cache.get(uid);
-    if (versioned === undefined || this.#inFlight.has(uid)) return;
+    if (versioned === undefined) return;
+    const record = records.of(uid);
+    if (record.inFlight !== undefined) return;
     const nowMs = clock.monotonicMs();
-    const waitMs = backOff.waitMs(uid, versioned.version, nowMs);
-    if (waitMs === 0) this.#queue.add(uid, versioned.urgent || versioned.podIsFinished, nowMs);
+    const waitMs = remainingWaitMs(record.backOff, versioned.version, nowMs);
+    if (waitMs === 0) this.#queue.add(record, versioned.urgent || versioned.podIsFinished, nowMs);
     // A status undone by another writer waits for the next full batch; a flush has none.
     else if (this.isSending && (versioned.unsentSinceMs !== undefined || this.#flushes > 0))
       this.#retryTimer.arm(waitMs);
@@ -306,14 +301,15 @@ export class SyncLoop {
       this.#queue.size > 0 &&
       !this.#signal.aborted
     ) {
-      const uid = this.#queue.take()!;
-      if (!inFlight.has(uid)) void inFlight.start(uid, this.#signal, limiter.admission());
+      const { uid, inFlight: current } = this.#queue.take()!;
+      if (current === undefined) void inFlight.start(uid, this.#signal, limiter.admission());
     }
   }
 
   /** Stops starting syncs; unsent statuses stay unsent. */
   #quiesce(): void {
-    this.#queue.clear();
+    for (let record = this.#queue.take(); record !== undefined; record = this.#queue.take())
+      this.#options.records.release(record.uid);
     this.#retryTimer.stop();
   }
 
@@ -324,8 +320,10 @@ export class SyncLoop {
 
   /** Unsent pods, except those known to be gone. */
   #sendableUIDs(): string[] {
-    const { cache, resultHandler } = this.#options;
-    return cache.unsentUIDs().filter((uid) => !resultHandler.isGone(uid));
+    const { cache, podManager, records } = this.#options;
+    const isGone = (uid: string): boolean =>
+      mayBeGone(records.get(uid)?.backOff) && podManager.getPodByUID(uid) === undefined;
+    return cache.unsentUIDs().filter((uid) => !isGone(uid));
   }
 
   #warnOfUnsent(drainMs: number): void {

@@ -1,3 +1,5 @@
+import type { PodRecord } from './pod-records.ts';
+
 /** How far an urgent pod may jump ahead of a routine one. */
 const ageingMs = 5_000;
 
@@ -8,9 +10,9 @@ const ageingMs = 5_000;
  * Divergence: the kubelet syncs in the order of its map.
  */
 export class SyncQueue {
-  /** UID → when it was enqueued; insertion order is FIFO order. */
-  readonly #urgent = new Map<string, number>();
-  readonly #routine = new Map<string, number>();
+  /** Insertion order is FIFO order. */
+  readonly #urgent = new Set<PodRecord>();
+  readonly #routine = new Set<PodRecord>();
   #wasLastUrgent = false;
 
   get size(): number {
@@ -18,49 +20,32 @@ export class SyncQueue {
   }
 
   /** Enqueues the pod. A queued pod keeps its position, or moves to the urgent tier. */
-  add(uid: string, isUrgent: boolean, nowMs: number): void {
-    if (this.#urgent.has(uid)) return;
-    if (!isUrgent) {
-      if (!this.#routine.has(uid)) this.#routine.set(uid, nowMs);
-      return;
-    }
-    this.#routine.delete(uid);
-    this.#urgent.set(uid, nowMs);
-  }
-
-  uids(): string[] {
-    return [...this.#urgent.keys(), ...this.#routine.keys()];
-  }
-
-  /** Since when the pod is queued; undefined when it is not. */
-  sinceMs(uid: string): number | undefined {
-    return this.#urgent.get(uid) ?? this.#routine.get(uid);
+  add(pod: PodRecord, isUrgent: boolean, nowMs: number): void {
+    if (this.#urgent.has(pod) || (!isUrgent && this.#routine.has(pod))) return;
+    this.#routine.delete(pod);
+    (isUrgent ? this.#urgent : this.#routine).add(pod);
+    pod.queuedSinceMs = nowMs;
   }
 
   /** Takes the next pod out of the queue. */
-  take(): string | undefined {
-    const [urgentUID, urgentSinceMs] = head(this.#urgent);
-    const [routineUID, routineSinceMs] = head(this.#routine);
-    const isRoutineNext = this.#wasLastUrgent && routineSinceMs + ageingMs <= urgentSinceMs;
-    const isUrgentNext = urgentUID !== undefined && !isRoutineNext;
-    const uid = isUrgentNext ? urgentUID : routineUID;
+  take(): PodRecord | undefined {
+    const [urgent] = this.#urgent;
+    const [routine] = this.#routine;
+    const isAged = sinceMs(routine) + ageingMs <= sinceMs(urgent);
+    const isUrgentNext = urgent !== undefined && !(this.#wasLastUrgent && isAged);
+    const pod = isUrgentNext ? urgent : routine;
     this.#wasLastUrgent = isUrgentNext;
-    if (uid !== undefined) this.remove(uid);
-    return uid;
+    if (pod !== undefined) this.remove(pod);
+    return pod;
   }
 
-  remove(uid: string): void {
-    this.#urgent.delete(uid);
-    this.#routine.delete(uid);
-  }
-
-  clear(): void {
-    this.#urgent.clear();
-    this.#routine.clear();
+  remove(pod: PodRecord): void {
+    this.#urgent.delete(pod);
+    this.#routine.delete(pod);
+    pod.queuedSinceMs = undefined;
   }
 }
 
-function head(tier: Map<string, number>): [string | undefined, number] {
-  for (const entry of tier) return entry;
-  return [undefined, Number.POSITIVE_INFINITY];
+function sinceMs(pod: PodRecord | undefined): number {
+  return pod?.queuedSinceMs ?? Number.POSITIVE_INFINITY;
 }

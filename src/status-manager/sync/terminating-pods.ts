@@ -1,12 +1,11 @@
-import type { Clock } from '../../shared/clock.ts';
 import { podFields } from '../../shared/log-fields.ts';
-import type { Logger } from '../../shared/logger.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
-import { type PodDeletionSafety, terminationsOf } from '../pod-deletion-safety.ts';
-import type { PodManager } from '../../kube/pod-manager.ts';
+import { terminationsOf } from '../pod-deletion-safety.ts';
 import { epochMsOf, type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
-import type { OutcomeSubject } from './outcomes.ts';
+import type { PodRecord, TerminationWait } from './pod-records.ts';
+import type { OutcomeSubject } from './status-outcome.ts';
 import type { StatusEvents } from './status-events.ts';
+import type { SyncPorts } from './sync-ports.ts';
 
 /** Pods that wait longer than this are logged. */
 const stuckAfterMs = 60_000;
@@ -24,19 +23,8 @@ export interface RequestedDeletion {
   readonly since: string;
 }
 
-interface Entry {
-  readonly subject: OutcomeSubject;
-  readonly sinceMs: number;
-  readonly finalizers: readonly string[];
-  isLogged: boolean;
-}
-
-export interface TerminatingPodsOptions {
-  readonly podManager: PodManager;
-  readonly podDeletionSafety: PodDeletionSafety;
+export interface TerminatingPodsOptions extends SyncPorts {
   readonly statusEvents: StatusEvents;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /**
@@ -49,124 +37,118 @@ export interface TerminatingPodsOptions {
  */
 export class TerminatingPods {
   readonly #options: TerminatingPodsOptions;
-  readonly #heldBack = new Map<string, Entry>();
-  readonly #requested = new Map<string, Entry>();
-  /** UIDs of pods whose containers do not stop, which have been logged → what names them in the log. */
-  readonly #stuck = new Map<string, object>();
 
   constructor(options: TerminatingPodsOptions) {
     this.#options = options;
   }
 
   /** Sets whether the terminal phase of this pod is held back. */
-  setHeldBack(subject: OutcomeSubject, isHeldBack: boolean): void {
-    if (!isHeldBack) this.#heldBack.delete(subject.podUID);
-    else if (!this.#heldBack.has(subject.podUID)) this.#heldBack.set(subject.podUID, this.#entry(subject, []));
+  setHeldBack(record: PodRecord, subject: OutcomeSubject, isHeldBack: boolean): void {
+    record.heldBack = isHeldBack ? (record.heldBack ?? this.#wait(subject, [])) : undefined;
   }
 
   /** The API server has accepted the DELETE; these finalizers keep the object. */
   addRequested(subject: OutcomeSubject, finalizers: readonly string[]): void {
-    if (this.#options.podManager.getPodByUID(subject.podUID) === undefined) return;
-    this.#requested.set(subject.podUID, this.#entry(subject, finalizers));
-  }
-
-  /** The pod's status was dropped. */
-  forget(uid: string): void {
-    this.#heldBack.delete(uid);
-  }
-
-  heldBackUIDs(): IterableIterator<string> {
-    return this.#heldBack.keys();
-  }
-
-  heldBackSinceMs(uid: string): number | undefined {
-    return this.#heldBack.get(uid)?.sinceMs;
+    const { podManager, records } = this.#options;
+    if (podManager.getPodByUID(subject.podUID) === undefined) return;
+    records.of(subject.podUID).requestedDeletion = this.#wait(subject, finalizers);
   }
 
   /** Removes and returns the requested deletions whose pods the pod manager no longer has. */
   takeGone(): OutcomeSubject[] {
-    const gone = [...this.#requested.values()]
-      .map(({ subject }) => subject)
-      .filter(({ podUID }) => this.#options.podManager.getPodByUID(podUID) === undefined);
-    for (const { podUID } of gone) {
-      this.#requested.delete(podUID);
-      this.#options.statusEvents.forget(podUID);
+    const { podManager, records } = this.#options;
+    const gone: OutcomeSubject[] = [];
+    for (const record of records.values()) {
+      if (record.requestedDeletion === undefined || podManager.getPodByUID(record.uid) !== undefined) continue;
+      gone.push(record.requestedDeletion.subject);
+      record.requestedDeletion = undefined;
+      record.recordedEvents = undefined;
+      records.release(record.uid);
     }
     return gone;
   }
 
   requestedDeletions(times: MonotonicTimes): RequestedDeletion[] {
-    return Array.from(this.#requested.values(), (entry) => {
-      const { podUID, podNamespace, podName } = entry.subject;
-      return {
-        podUID,
-        podNamespace,
-        podName,
-        finalizers: this.#finalizersOf(entry),
-        since: times.format(entry.sinceMs),
-      };
-    });
+    return Array.from(this.#options.records.values(), (record) => this.requestedDeletionOf(record, times)).filter(
+      (requested) => requested !== undefined,
+    );
+  }
+
+  requestedDeletionOf({ requestedDeletion }: PodRecord, times: MonotonicTimes): RequestedDeletion | undefined {
+    if (requestedDeletion === undefined) return undefined;
+    const { subject, sinceMs } = requestedDeletion;
+    const { podUID, podNamespace, podName } = subject;
+    const finalizers = this.#finalizersOf(requestedDeletion);
+    return { podUID, podNamespace, podName, finalizers, since: times.format(sinceMs) };
   }
 
   logStuck(): void {
     this.#logStuckContainers();
-    for (const entry of this.#heldBack.values()) {
-      this.#logIfStuck(
-        entry,
-        {},
-        'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
-        'Pod has not terminated for a minute: its containers could still be running',
-      );
-    }
-    for (const entry of this.#requested.values()) {
-      const finalizers = this.#finalizersOf(entry);
-      this.#logIfStuck(
-        entry,
-        { finalizers },
-        'Pod is stuck terminating: it has finalizers',
-        `Pod has terminated and waits for finalizers: ${finalizers.join(', ')}`,
-      );
+    for (const record of this.#options.records.values()) {
+      const { heldBack, requestedDeletion } = record;
+      if (heldBack !== undefined) {
+        this.#logIfStuck(
+          record,
+          heldBack,
+          {},
+          'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
+          'Pod has not terminated for a minute: its containers could still be running',
+        );
+      }
+      if (requestedDeletion !== undefined) {
+        const finalizers = this.#finalizersOf(requestedDeletion);
+        this.#logIfStuck(
+          record,
+          requestedDeletion,
+          { finalizers },
+          'Pod is stuck terminating: it has finalizers',
+          `Pod has terminated and waits for finalizers: ${finalizers.join(', ')}`,
+        );
+      }
     }
   }
 
   /** Containers that run longer than their grace period. */
   #logStuckContainers(): void {
-    const { clock, logger, podDeletionSafety, podManager } = this.#options;
+    const { clock, logger, podDeletionSafety, podManager, records } = this.#options;
     const terminations = terminationsOf(podDeletionSafety);
-    for (const [uid, fields] of this.#stuck) {
-      if (terminations.has(uid)) continue;
-      this.#stuck.delete(uid);
+    for (const record of records.values()) {
+      const fields = record.stuckContainers;
+      if (fields === undefined || terminations.has(record.uid)) continue;
+      record.stuckContainers = undefined;
+      records.release(record.uid);
       // The pod may be gone.
       logger.warn(fields, 'The containers of the pod have stopped');
     }
     for (const [uid, { since, gracePeriodSeconds, gracePeriodEndsAt, lastError: reason }] of terminations) {
-      if (this.#stuck.has(uid) || clock.now() - epochMsOf(gracePeriodEndsAt) < stuckContainersAfterMs) continue;
+      if (clock.now() - epochMsOf(gracePeriodEndsAt) < stuckContainersAfterMs) continue;
+      const record = records.of(uid);
+      if (record.stuckContainers !== undefined) continue;
       const pod = podManager.getPodByUID(uid);
-      const fields = pod === undefined ? { podUID: uid } : podFieldsOf(pod);
-      this.#stuck.set(uid, fields);
+      record.stuckContainers = pod === undefined ? { podUID: uid } : podFieldsOf(pod);
       logger.warn(
-        { ...fields, since, gracePeriodSeconds, reason },
+        { ...record.stuckContainers, since, gracePeriodSeconds, reason },
         'Pod is stuck terminating: its containers still run after the grace period',
       );
     }
   }
 
-  #logIfStuck(entry: Entry, fields: object, message: string, eventMessage: string): void {
+  #logIfStuck(record: PodRecord, wait: TerminationWait, fields: object, message: string, eventMessage: string): void {
     const { clock, logger, statusEvents } = this.#options;
-    const forMs = clock.monotonicMs() - entry.sinceMs;
-    if (entry.isLogged || forMs < stuckAfterMs) return;
-    entry.isLogged = true;
-    const { subject } = entry;
+    const forMs = clock.monotonicMs() - wait.sinceMs;
+    if (wait.isLogged || forMs < stuckAfterMs) return;
+    wait.isLogged = true;
+    const { subject } = wait;
     const since = timeFromEpochMs(clock.now() - forMs);
     logger.warn({ ...podFields(subject.podUID, subject), ...fields, since }, message);
-    statusEvents.record(subject, 'StuckTerminating', eventMessage, message);
+    statusEvents.record(record, subject, { reason: 'StuckTerminating', message: eventMessage, condition: message });
   }
 
-  #entry(subject: OutcomeSubject, finalizers: readonly string[]): Entry {
+  #wait(subject: OutcomeSubject, finalizers: readonly string[]): TerminationWait {
     return { subject, sinceMs: this.#options.clock.monotonicMs(), finalizers: [...finalizers], isLogged: false };
   }
 
-  #finalizersOf({ subject, finalizers }: Entry): readonly string[] {
+  #finalizersOf({ subject, finalizers }: TerminationWait): readonly string[] {
     const pod = this.#options.podManager.getPodByUID(subject.podUID);
     return [...(pod?.metadata?.finalizers ?? finalizers)];
   }

@@ -1,56 +1,25 @@
-import type { APIError } from '../../kube/client/api-error.ts';
-import type { StatusOutcome } from './status-outcome.ts';
+import type { PodRecord } from './pod-records.ts';
+import type { StatusOutcome, WrittenResult } from './status-outcome.ts';
 
-/** Result of `whenWritten`. */
-export type WrittenResult =
-  | { readonly written: true; readonly version: number }
-  | {
-      readonly written: false;
-      /**
-       * `not-cached`: the pod has no cached status. `removed`, `recreated`, `outdated`: as the outcome
-       * `gone`. `refused`: the API server refuses it; `error` says why. `stopped`: the manager
-       * stopped. `no-client`: the manager has no client.
-       */
-      readonly reason: 'not-cached' | 'no-client' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
-      readonly error?: APIError;
-    };
-
-interface Waiter {
-  readonly version: number;
-  readonly resolve: (result: WrittenResult) => void;
+/** Resolves with the first outcome that settles `version`. */
+export function addWaiter(record: PodRecord, version: number): Promise<WrittenResult> {
+  return new Promise((resolve) => (record.waiters = [...(record.waiters ?? []), { version, resolve }]));
 }
 
-/** Pending `whenWritten` calls. */
-export class WrittenWaiters {
-  readonly #waiters = new Map<string, Waiter[]>();
+/** Resolves the calls that this outcome settles. */
+export function settleWaiters(record: PodRecord, outcome: StatusOutcome): void {
+  const waiting = record.waiters?.filter(({ version, resolve }) => {
+    const result = resultFor(outcome, version);
+    if (result !== undefined) resolve(result);
+    return result === undefined;
+  });
+  record.waiters = waiting?.length === 0 ? undefined : waiting;
+}
 
-  /** Resolves with the first outcome that settles `version`. */
-  add(uid: string, version: number): Promise<WrittenResult> {
-    return new Promise((resolve) => {
-      const waiters = this.#waiters.get(uid);
-      if (waiters === undefined) this.#waiters.set(uid, [{ version, resolve }]);
-      else waiters.push({ version, resolve });
-    });
-  }
-
-  resolve(outcome: StatusOutcome): void {
-    const waiters = this.#waiters.get(outcome.podUID);
-    if (waiters === undefined) return;
-    const waiting = waiters.filter(({ version, resolve }) => {
-      const result = resultFor(outcome, version);
-      if (result !== undefined) resolve(result);
-      return result === undefined;
-    });
-    if (waiting.length === 0) this.#waiters.delete(outcome.podUID);
-    else this.#waiters.set(outcome.podUID, waiting);
-  }
-
-  stop(): void {
-    for (const waiters of this.#waiters.values()) {
-      for (const { resolve } of waiters) resolve({ written: false, reason: 'stopped' });
-    }
-    this.#waiters.clear();
-  }
+/** The manager stops. */
+export function stopWaiters(record: PodRecord): void {
+  for (const { resolve } of record.waiters ?? []) resolve({ written: false, reason: 'stopped' });
+  record.waiters = undefined;
 }
 
 /** Undefined if the outcome does not settle this version. */

@@ -134,7 +134,7 @@ const alertsOf: Readonly<Record<string, readonly [string, ...string[]]>> = {
   'a refused DELETE': ['PodDeletionRefused'],
   'a pod stuck Terminating by podDeletionSafety': ['PodDeletionWaitsForContainers'],
   'a pod stuck Terminating by a finalizer': ['PodDeletionWaitsForFinalizers'],
-  'a hot loop by another writer': ['PodStatusContested'],
+  'a hot loop by another writer': ['PodStatusHotLoop'],
   'a throttled client (429)': ['PodStatusThrottled'],
   'a slow API server, with requests that wait for a connection': ['PodStatusRequestsWait'],
   'a drain that gives up': ['PodStatusUnsentAtStop'],

@@ -307,7 +307,7 @@ export const outages: readonly Outage[] = [
     },
     log: {
       message: 'The API server does not keep what is written into the pod status; backing off',
-      fields: { pod: 'default/a', members: ['message'], managers: ['other-agent'] },
+      fields: { pod: 'default/a', fields: ['message'], managers: ['other-agent'] },
     },
     metrics: [positive('waiting_pods', 'reason="hot-loop"'), positive('outcomes_total', 'outcome="hot-loop"')],
     inspect: waiting({ kind: 'back-off', class: 'hot-loop' }),

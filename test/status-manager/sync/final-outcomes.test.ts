@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/kube/types.ts';
 import type { StatusOutcome } from '../../../src/status-manager/sync/status-outcome.ts';
-import type { WrittenResult } from '../../../src/status-manager/sync/written-waiters.ts';
+import type { WrittenResult } from '../../../src/status-manager/sync/status-outcome.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const deletionTimestamp = '2026-01-02T03:04:05Z';

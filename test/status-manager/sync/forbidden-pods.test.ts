@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { ForbiddenPods } from '../../../src/status-manager/sync/forbidden-pods.ts';
+import { PodRecords } from '../../../src/status-manager/sync/pod-records.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { recordingLogger, type RecordingLogger } from '../../../src/testing/recording-logger.ts';
 
@@ -9,14 +10,24 @@ const recovered = 'The API server permits reading and updating pod statuses agai
 let clock: FakeClock;
 let logger: RecordingLogger;
 let forbidden: ForbiddenPods;
+let records: PodRecords;
 
 beforeEach(() => {
   clock = new FakeClock();
   logger = recordingLogger();
   forbidden = new ForbiddenPods({ clock, logger });
+  records = new PodRecords();
+  records.onDropped((record) => forbidden.dropped(record));
 });
 
-const add = (uid: string): boolean => forbidden.add(uid, 'patch', `pod "${uid}" is forbidden`);
+/** Whether the pod is logged individually. */
+function add(uid: string): boolean {
+  const record = records.of(uid);
+  const isOneOfMany = forbidden.isOneOfMany(record);
+  forbidden.add(record, 'patch', `pod "${uid}" is forbidden`);
+  return !isOneOfMany;
+}
+
 const messages = (): string[] => logger.lines.map(({ message }) => message);
 
 /** Forbids four pods for so long that it is logged. */
@@ -52,48 +63,48 @@ describe('forbidden pods', () => {
   it('are logged as permitted again as soon as three are left', () => {
     lackPermission();
     add('e');
-    forbidden.permitted('a');
+    forbidden.permitted(records.of('a'));
     expect(messages()).toEqual([failed]);
-    forbidden.permitted('b');
+    forbidden.permitted(records.of('b'));
     expect(messages()).toEqual([failed, recovered]);
   });
 
   it('are not logged as permitted because of a pod that was never forbidden', () => {
     lackPermission();
-    forbidden.permitted('z');
+    forbidden.permitted(records.of('z'));
     expect(messages()).toEqual([failed]);
     expect(add('a')).toBe(false);
   });
 
-  it('whose statuses were dropped are forgotten without a log entry', () => {
+  it('whose statuses were dropped leave without a log entry', () => {
     lackPermission();
-    forbidden.forget('a');
-    forbidden.permitted('b');
+    records.drop('a');
+    forbidden.permitted(records.of('b'));
     expect(messages()).toEqual([failed]);
     expect(add('b')).toBe(true);
   });
 
-  it('that come back after a forgotten pod have to last 30 s again', () => {
+  it('that come back after a dropped one have to last 30 s again', () => {
     for (const uid of ['a', 'b', 'c', 'd']) add(uid);
     clock.advance(20_000);
-    forbidden.forget('d');
+    records.drop('d');
     clock.advance(10_000);
     add('e');
     expect(logger.lines).toEqual([]);
   });
 
-  it('remain many when a pod that was never forbidden is forgotten', () => {
+  it('remain many when a pod that was never forbidden is dropped', () => {
     lackPermission();
-    forbidden.forget('z');
-    forbidden.permitted('a');
+    records.drop('z');
+    forbidden.permitted(records.of('a'));
     expect(messages()).toEqual([failed, recovered]);
   });
 
-  it('remain many when one of five is forgotten', () => {
+  it('remain many when one of five is dropped', () => {
     lackPermission();
     add('e');
-    forbidden.forget('e');
-    forbidden.permitted('a');
+    records.drop('e');
+    forbidden.permitted(records.of('a'));
     expect(messages()).toEqual([failed, recovered]);
   });
 });

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { PodStatusCache } from '../../../src/status-manager/cache/pod-status-cache.ts';
 import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
-import { DroppedMembers } from '../../../src/status-manager/sync/dropped-members.ts';
-import { ResendDetector } from '../../../src/status-manager/sync/resend-detector.ts';
 import { FullBatch } from '../../../src/status-manager/sync/full-batch.ts';
+import { HotLoops } from '../../../src/status-manager/sync/hot-loops.ts';
+import { PodRecords } from '../../../src/status-manager/sync/pod-records.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import type { Pod, PodStatus } from '../../../src/kube/types.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
@@ -14,12 +14,13 @@ function setup() {
   const cache = new PodStatusCache(podManager);
   const clock = new FakeClock();
   const logger = recordingLogger();
-  const resendDetector = new ResendDetector(logger);
+  const records = new PodRecords();
+  const hotLoops = new HotLoops(logger);
   const batch = new FullBatch({
     cache,
     podManager,
-    resendDetector,
-    droppedMembers: new DroppedMembers(logger),
+    records,
+    hotLoops,
     clock,
     logger,
   });

@@ -27,7 +27,7 @@ function patchSeconds(h: SyncHarness): number[] {
 }
 
 describe('the same body three times for the same version', () => {
-  it('warns once, with the members and who has written them, and backs off', async () => {
+  it('warns once, with the fields and who has written them, and backs off', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     rewrite(h, (pod) => {
@@ -43,14 +43,14 @@ describe('the same body three times for the same version', () => {
       {
         level: 'warn',
         message: warning,
-        fields: { pod: 'default/a', podUID: 'uid-a', statusVersion: 1, members: ['message'], managers: ['somebody'] },
+        fields: { pod: 'default/a', podUID: 'uid-a', statusVersion: 1, fields: ['message'], managers: ['somebody'] },
       },
     ]);
     // Two ticks after the first one to be sure, then every second tick.
     expect(patchSeconds(h)).toEqual([0, 10, 20, 30, 50, 70, 90]);
     expect(h.inspect('a')).toMatchObject({
       lastError: 'The API server does not keep what is written',
-      hotLoop: { members: ['message'], managers: ['somebody'], timesSent: 6 },
+      hotLoop: { fields: ['message'], managers: ['somebody'], timesSent: 6 },
     });
     expect(h.outcomes.filter(({ outcome }) => outcome === 'hot-loop')).toMatchObject(
       Array.from({ length: 4 }, () => ({ podUID: 'uid-a', version: 1, nextTryInMs: 15_000 })),
@@ -97,7 +97,7 @@ describe('the same body three times for the same version', () => {
     await h.manager.stop();
   });
 
-  it('still counts the pod as contested while newer versions are written and undone', async () => {
+  it('still counts the pod while newer versions are written and undone', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     rewrite(h, withoutMessage);
@@ -108,7 +108,7 @@ describe('the same body three times for the same version', () => {
     for (let version = 0; version < 20; version++) {
       h.set('a', `stripped ${version}`);
       await h.clock.advanceAsync(15_000);
-      expect(h.metrics.statusGauges()).toMatchObject({ contestedPods: 1 });
+      expect(h.metrics.statusGauges()).toMatchObject({ hotLoopPods: 1 });
     }
     await h.manager.stop();
   });
@@ -126,10 +126,10 @@ describe('the same body three times for the same version', () => {
     await h.clock.advanceAsync(60_000);
     expect(h.written('a')).toBe('kept in the end');
     expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined, hotLoop: undefined });
-    expect(h.metrics.statusGauges()).toMatchObject({ contestedPods: 0 });
+    expect(h.metrics.statusGauges()).toMatchObject({ hotLoopPods: 0 });
     expect(h.logger.warnings.at(-1)).toMatchObject({
       message: 'The API server preserves written pod statuses again',
-      fields: { pod: 'default/a', members: ['message'] },
+      fields: { pod: 'default/a', fields: ['message'] },
     });
     const patches = h.count('patch');
     await h.clock.advanceAsync(600_000);
@@ -154,12 +154,12 @@ describe('the same body three times for the same version', () => {
       h.set('a', 'undone');
       await h.clock.advanceAsync((90 + second) * 1_000);
       expect(patchSeconds(h).at(-1)).toBe(90);
-      expect(h.metrics.statusGauges()).toMatchObject({ contestedPods: 1 });
+      expect(h.metrics.statusGauges()).toMatchObject({ hotLoopPods: 1 });
       isUndoing = false;
       await h.clock.advanceAsync(30_000);
       expect(h.written('a')).toBe('undone');
       expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined, hotLoop: undefined });
-      expect(h.metrics.statusGauges()).toMatchObject({ contestedPods: 0 });
+      expect(h.metrics.statusGauges()).toMatchObject({ hotLoopPods: 0 });
       await h.manager.stop();
     },
   );
@@ -179,7 +179,7 @@ describe('the same body three times for the same version', () => {
         await h.clock.advanceAsync(10_000);
       }
     }
-    expect(h.logger.warnings.map(({ fields }) => fields.members)).toEqual([['conditions']]);
+    expect(h.logger.warnings.map(({ fields }) => fields.fields)).toEqual([['conditions']]);
     // The kubelet: 360.
     expect(h.count('patch')).toBe(182);
     await h.manager.stop();
@@ -217,7 +217,7 @@ describe('the same body three times for the same version', () => {
 });
 
 describe('retryNow', () => {
-  it('writes a contested status without waiting for its back-off', async () => {
+  it('writes the status of a pod in a hot loop without waiting for its back-off', async () => {
     const h = new SyncHarness();
     h.addPods('a');
     let isStripping = true;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
-import type { WrittenResult } from '../../../src/status-manager/sync/written-waiters.ts';
+import type { WrittenResult } from '../../../src/status-manager/sync/status-outcome.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const subject = { podUID: uidOf('a'), podNamespace: 'default', podName: 'a' };

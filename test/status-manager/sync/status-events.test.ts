@@ -79,7 +79,7 @@ describe('Events about what a user of the pod must know', () => {
       ' by kube-foo, webhook',
     ],
     ['nobody that is known', undefined, ''],
-  ])('a contested status, by %s: one for the pod, also for later versions', async (_who, managedFields, by) => {
+  ])('a hot loop by %s: one for the pod, also for later versions', async (_who, managedFields, by) => {
     const { h, recorder } = setup();
     h.addPods('a');
     h.client.react(
@@ -98,7 +98,7 @@ describe('Events about what a user of the pod must know', () => {
     await h.clock.advanceAsync(600_000);
     h.set('a', '2');
     await h.clock.advanceAsync(600_000);
-    expect(recorder.take()).toEqual([`Warning a StatusContested: Status fields message keep being undone${by}`]);
+    expect(recorder.take()).toEqual([`Warning a StatusHotLoop: Status fields message keep being undone${by}`]);
     await h.manager.stop();
   });
 

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { StatusOutcome } from '../../../src/status-manager/sync/status-outcome.ts';
-import { WrittenWaiters } from '../../../src/status-manager/sync/written-waiters.ts';
+import { PodRecord } from '../../../src/status-manager/sync/pod-records.ts';
+import { addWaiter, settleWaiters, stopWaiters } from '../../../src/status-manager/sync/written-waiters.ts';
 
 const subject = { podUID: 'a', podNamespace: 'default', podName: 'web' };
 const error = new APIError('422 Invalid', { kind: 'http', statusCode: 422 });
@@ -9,11 +10,12 @@ const at = (version: number, outcome: object): StatusOutcome => ({ ...subject, v
 
 /** The results of the waiters for versions 1 to 3, as far as they have resolved. */
 async function resultsAfter(...outcomes: StatusOutcome[]): Promise<unknown[]> {
-  const waiters = new WrittenWaiters();
+  const record = new PodRecord('a');
   const results: unknown[] = [undefined, undefined, undefined];
-  for (const i of [0, 1, 2]) void waiters.add('a', i + 1).then((result) => (results[i] = result));
-  for (const outcome of outcomes) waiters.resolve(outcome);
+  for (const i of [0, 1, 2]) void addWaiter(record, i + 1).then((result) => (results[i] = result));
+  for (const outcome of outcomes) settleWaiters(record, outcome);
   await Promise.resolve();
+  expect(record.isAtRest).toBe(!results.includes(undefined));
   return results;
 }
 
@@ -49,20 +51,12 @@ describe('whenWritten', () => {
     expect(await resultsAfter(first, second)).toEqual([{ written: true, version: 1 }, gone, gone]);
   });
 
-  it('outcomes of other pods settle nothing', async () => {
-    expect(await resultsAfter({ ...at(3, { outcome: 'written' }), podUID: 'b' })).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
-  });
-
   it('stop settles all, once', async () => {
-    const waiters = new WrittenWaiters();
+    const record = new PodRecord('a');
     const results: unknown[] = [];
-    for (const uid of ['a', 'b']) void waiters.add(uid, 1).then((result) => results.push(result));
-    waiters.stop();
-    waiters.resolve(at(1, { outcome: 'written' }));
+    for (const version of [1, 2]) void addWaiter(record, version).then((result) => results.push(result));
+    stopWaiters(record);
+    settleWaiters(record, at(1, { outcome: 'written' }));
     await Promise.resolve();
     expect(results).toEqual([
       { written: false, reason: 'stopped' },

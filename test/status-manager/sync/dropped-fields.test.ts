@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Pod, StatusManager } from 'kubelet-status-manager';
+import { type Pod, type PodStatus, StatusManager } from 'kubelet-status-manager';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { APIServer, FakeClock, recordingLogger, settle, SyncedPodManager } from 'kubelet-status-manager/testing';
-import { DroppedMembers } from '../../../src/status-manager/sync/dropped-members.ts';
+import { DroppedFields, withoutDroppedFields } from '../../../src/status-manager/sync/dropped-fields.ts';
+import { PodRecord } from '../../../src/status-manager/sync/pod-records.ts';
 import { SyncHarness, uidOf } from './sync-harness.ts';
 
 let server: APIServer;
@@ -48,15 +49,15 @@ it.each(['strategic-merge', 'json-patch'] as const)(
     await clock.advanceAsync(60_000, settled);
     expect(server.requests).toHaveLength(6);
     expect(logger.warnings).toEqual([]);
-    const learned = logger.lines.filter(({ message }) => message.includes('drops a member'));
+    const learned = logger.lines.filter(({ message }) => message.includes('drops a field'));
     expect(learned).toMatchObject([
-      { level: 'info', fields: { member: 'observedGeneration' } },
-      { level: 'info', fields: { member: 'resources' } },
+      { level: 'info', fields: { field: 'observedGeneration' } },
+      { level: 'info', fields: { field: 'resources' } },
     ]);
   },
 );
 
-describe('a member that is missing in the response', () => {
+describe('a field that is missing in the response', () => {
   const ready = { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null };
   const conditions = [{ ...ready, observedGeneration: 1 }];
   const status = { phase: 'Running', observedGeneration: 1, conditions, resources: {} };
@@ -94,20 +95,26 @@ describe('a member that is missing in the response', () => {
     expect(h.client.pod('default', 'a')?.status).toMatchObject({ message: '2', observedGeneration: 1 });
   });
 
+  const learned = (response: PodStatus): PodRecord => {
+    const record = new PodRecord('a');
+    new DroppedFields(recordingLogger()).learn(record, {}, status, response);
+    return record;
+  };
+
   it('of one pod is left out of that pod alone: a feature gate that is off keeps what other pods have', () => {
-    const members = new DroppedMembers(recordingLogger());
-    members.learn('a', {}, status, { phase: 'Running', observedGeneration: 1 });
-    expect(members.withoutDropped('a', status, {})).toEqual({ phase: 'Running', observedGeneration: 1, conditions });
-    expect(members.withoutDropped('b', status, {})).toBe(status);
-    members.forget('a');
-    expect(members.withoutDropped('a', status, {})).toBe(status);
+    const { droppedFields } = learned({ phase: 'Running', observedGeneration: 1 });
+    expect(withoutDroppedFields(droppedFields, status, {})).toEqual({
+      phase: 'Running',
+      observedGeneration: 1,
+      conditions,
+    });
+    expect(withoutDroppedFields(new PodRecord('b').droppedFields, status, {})).toBe(status);
   });
 
   it('is not removed from a pod when the API server, upgraded in the meantime, shows it', () => {
-    const members = new DroppedMembers(recordingLogger());
-    members.learn('a', {}, status, { phase: 'Running' });
-    expect(members.withoutDropped('a', status, { observedGeneration: 1, resources: {} })).toEqual(status);
-    expect(members.withoutDropped('a', status, {})).toEqual({ phase: 'Running', conditions: [ready] });
+    const { droppedFields } = learned({ phase: 'Running' });
+    expect(withoutDroppedFields(droppedFields, status, { observedGeneration: 1, resources: {} })).toEqual(status);
+    expect(withoutDroppedFields(droppedFields, status, {})).toEqual({ phase: 'Running', conditions: [ready] });
   });
 });
 

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
-import { ResendDetector, type SentVersion } from '../../../src/status-manager/sync/resend-detector.ts';
+import { HotLoops, hotLoopThreshold, type SentVersion } from '../../../src/status-manager/sync/hot-loops.ts';
+import { type HotLoop, PodRecords } from '../../../src/status-manager/sync/pod-records.ts';
 import type { PodStatusChanges } from '../../../src/kube/client/pod-client.ts';
 import type { Pod } from '../../../src/kube/types.ts';
-import { recordingLogger } from '../../../src/testing/recording-logger.ts';
+import { type RecordingLogger, recordingLogger } from '../../../src/testing/recording-logger.ts';
 
 function merge(status: PodStatusChanges): PodStatusPatch {
   return { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'a' }, status } };
@@ -15,10 +16,38 @@ function version(number: number): SentVersion {
   return { podNamespace: 'default', podName: 'web', version: number };
 }
 
-describe('ResendDetector', () => {
+/** Hot loops of pods by UID. */
+class Detector {
+  readonly records = new PodRecords();
+  readonly #hotLoops: HotLoops;
+
+  constructor(logger: RecordingLogger) {
+    this.#hotLoops = new HotLoops(logger);
+  }
+
+  /** How often the patch has been sent for this version now. */
+  sent(uid: string, ...sent: [SentVersion, PodStatusPatch, Pod, Pod]): number {
+    const record = this.records.of(uid);
+    const isHotLoop = this.#hotLoops.sent(record, ...sent);
+    const { timesSent } = record.lastPatch!;
+    if (isHotLoop !== timesSent >= hotLoopThreshold) throw new Error(`sent ${timesSent} times, hot loop: ${isHotLoop}`);
+    return timesSent;
+  }
+
+  kept(uid: string, versioned: SentVersion): void {
+    this.#hotLoops.kept(this.records.of(uid), versioned);
+    this.records.release(uid);
+  }
+
+  hotLoopOf(uid: string): HotLoop | undefined {
+    return this.records.get(uid)?.lastPatch?.hotLoop;
+  }
+}
+
+describe('HotLoops', () => {
   it('warns once, at the third sending of one body for one version', () => {
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     const counts = Array.from({ length: 6 }, () =>
       detector.sent('a', version(7), merge({ message: 'm' }), shown, shown),
     );
@@ -27,25 +56,25 @@ describe('ResendDetector', () => {
       {
         level: 'warn',
         message: 'The API server does not keep what is written into the pod status; backing off',
-        fields: { pod: 'default/web', podUID: 'a', statusVersion: 7, members: ['message'], managers: [] },
+        fields: { pod: 'default/web', podUID: 'a', statusVersion: 7, fields: ['message'], managers: [] },
       },
     ]);
   });
 
-  it.each<[string, (detector: ResendDetector) => number]>([
+  it.each<[string, (detector: Detector) => number]>([
     ['another version', (detector) => detector.sent('a', version(2), merge({ message: 'm' }), shown, shown)],
     ['another body', (detector) => detector.sent('a', version(1), merge({ message: 'n' }), shown, shown)],
     ['another pod', (detector) => detector.sent('b', version(1), merge({ message: 'm' }), shown, shown)],
     [
-      'a pod that was forgotten',
+      'a pod whose status was dropped',
       (detector) => {
-        detector.forget('a');
+        detector.records.drop('a');
         return detector.sent('a', version(1), merge({ message: 'm' }), shown, shown);
       },
     ],
   ])('restarts the count for %s', (_what, send) => {
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     for (let i = 0; i < 2; i++) detector.sent('a', version(1), merge({ message: 'm' }), shown, shown);
     expect(send(detector)).toBe(1);
     expect(logger.warnings).toEqual([]);
@@ -108,7 +137,7 @@ describe('ResendDetector', () => {
     ],
   ])('looks past times, which the merge sets to now at each sync: %s', (_what, patchAt, message) => {
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     const times = ['2026-01-02T03:04:05Z', '2026-01-02T03:04:15Z', '2026-01-02T03:04:25Z'];
     expect(times.map((time) => detector.sent('a', version(1), patchAt(time), shown, shown))).toEqual([1, 2, 3]);
     expect(logger.warnings).toMatchObject([{ message: expect.stringContaining(message) }]);
@@ -139,15 +168,15 @@ describe('ResendDetector', () => {
       { type: 'application/json-patch+json', body: [{ op: 'add', path: '/status', value: {} }] },
       ['status'],
     ],
-  ])('names the members of %s', (_what, patch, members) => {
+  ])('names the fields of %s', (_what, patch, fields) => {
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     for (let i = 0; i < 3; i++) detector.sent('a', version(1), patch, shown, shown);
-    expect(logger.warnings[0]!.fields.members).toEqual(members);
+    expect(logger.warnings[0]!.fields.fields).toEqual(fields);
   });
 
   it('restarts the count for another value in a JSON patch', () => {
-    const detector = new ResendDetector(recordingLogger());
+    const detector = new Detector(recordingLogger());
     const replace = (value: string): PodStatusPatch => ({
       type: 'application/json-patch+json',
       body: [{ op: 'replace', path: '/status/message', value }],
@@ -157,30 +186,27 @@ describe('ResendDetector', () => {
     ]);
   });
 
-  it('shows the hot loops and counts them until the API server keeps a patch, and logs that once', () => {
+  it('shows the hot loops until the API server keeps a patch, and logs that once', () => {
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     const send = (uid: string, times: number): void => {
       for (let i = 0; i < times; i++) detector.sent(uid, version(1), merge({ message: 'm' }), shown, shown);
     };
     send('a', 4);
     send('b', 2);
     send('c', 1);
-    expect([detector.contestedPods, detector.hotLoopOf('b'), detector.hotLoopOf('unknown')]).toEqual([
-      1,
-      undefined,
-      undefined,
-    ]);
-    expect(detector.hotLoopOf('a')).toEqual({ members: ['message'], managers: [], timesSent: 4 });
+    expect(['b', 'c', 'unknown'].map((uid) => detector.hotLoopOf(uid))).toEqual([undefined, undefined, undefined]);
+    expect(detector.hotLoopOf('a')).toEqual({ fields: ['message'], managers: [], timesSent: 4 });
     detector.kept('a', version(1));
     detector.kept('b', version(1));
     detector.kept('unknown', version(1));
-    expect([detector.contestedPods, detector.hotLoopOf('a')]).toEqual([0, undefined]);
+    // Only `c` has a record: nothing is known of its patch yet.
+    expect(Array.from(detector.records.values(), ({ uid }) => uid)).toEqual(['c']);
     expect(logger.warnings.slice(1)).toEqual([
       {
         level: 'warn',
         message: 'The API server preserves written pod statuses again',
-        fields: { pod: 'default/web', podUID: 'a', statusVersion: 1, members: ['message'], managers: [] },
+        fields: { pod: 'default/web', podUID: 'a', statusVersion: 1, fields: ['message'], managers: [] },
       },
     ]);
   });
@@ -190,7 +216,7 @@ describe('ResendDetector', () => {
       { manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {} } } },
       { manager: 'innocent', fieldsV1: { 'f:status': { 'f:reason': {} } } },
     ];
-    const detector = new ResendDetector(recordingLogger());
+    const detector = new Detector(recordingLogger());
     const body = [{ op: 'replace', path: '/status/message', value: 'm' }] as const;
     const before = { metadata: { uid: 'a', managedFields } };
     for (let i = 0; i < 3; i++)
@@ -198,20 +224,20 @@ describe('ResendDetector', () => {
     expect(detector.hotLoopOf('a')).toMatchObject({ managers: ['somebody'] });
   });
 
-  it('takes no field manager for our own that shares a member with another', () => {
+  it('takes no field manager for our own that shares a field with another', () => {
     const managedFields = ['webhook', 'ourselves'].map((manager) => ({
       manager,
       fieldsV1: { 'f:status': { 'f:message': {} } },
     }));
     const both: Pod = { metadata: { ...shown.metadata, managedFields } };
-    const detector = new ResendDetector(recordingLogger());
+    const detector = new Detector(recordingLogger());
     for (let i = 0; i < 3; i++) detector.sent('a', version(1), merge({ message: 'm' }), both, both);
     expect(detector.hotLoopOf('a')).toMatchObject({ managers: ['webhook', 'ourselves'] });
   });
 
-  it('names the managers of these members, by managedFields', () => {
+  it('names the managers of these fields, by managedFields', () => {
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     const managedFields = [
       { manager: 'kube-scheduler', fieldsV1: { 'f:status': { 'f:conditions': {} } } },
       { manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {} } } },
@@ -233,7 +259,7 @@ describe('ResendDetector', () => {
       },
     });
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     detector.sent('b', version(1), merge({ message: 'm' }), shown, ownedBy('ourselves'));
     for (let i = 0; i < 3; i++)
       detector.sent(
@@ -266,7 +292,7 @@ describe('ResendDetector', () => {
     ];
     const before = { metadata: { uid: 'a', managedFields } } as Pod;
     const logger = recordingLogger();
-    const detector = new ResendDetector(logger);
+    const detector = new Detector(logger);
     const patches: [string, PodStatusPatch][] = [
       ['changed', merge({ conditions: [{ type: 'Ready', status: 'True' }] })],
       ['deleted', merge({ conditions: [{ $patch: 'delete', type: 'example.com/gate' }] })],

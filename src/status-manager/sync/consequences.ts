@@ -1,0 +1,185 @@
+import { isUnrelatedToNode } from '../../kube/access/node-authorizer.ts';
+import type { APIError } from '../../kube/client/api-error.ts';
+import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { Pod } from '../../kube/types.ts';
+import { statusFields } from '../../shared/log-fields.ts';
+import { isBeingDeleted } from '../status/deletion.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
+import { type BackOffEntry, nextBackOff } from './back-off.ts';
+import {
+  type FailureClassRow,
+  type FailureEvent,
+  type FailureLogEntry,
+  failureClassTable,
+  unknownError,
+} from './failure-classes.ts';
+import type { PodRecord } from './pod-records.ts';
+import type { NewStatusEvent } from './status-events.ts';
+import type { OutcomeDetails } from './status-outcome.ts';
+import type { Result, SentResult, SyncFailure } from './sync-result.ts';
+
+/** What follows from the result of a sync. What is undefined follows not. */
+export interface Consequences {
+  /** The pod's back-off entry from now on; undefined: it does not wait. */
+  readonly backOff: BackOffEntry | undefined;
+  readonly log?: LogEntry | undefined;
+  readonly event?: NewStatusEvent | undefined;
+  readonly outcome?: OutcomeDetails;
+  /** What it says about the permissions of the node. */
+  readonly permission?: 'granted' | { readonly missingFor: RequestVerb; readonly reason: string } | undefined;
+  /** What it says about the load of the API server. */
+  readonly load?: 'served' | { readonly pauseMs: number | undefined } | undefined;
+  /** The terminal phase is held back. */
+  readonly isHeldBack?: boolean;
+  /** The finalizers that keep the object after its DELETE. */
+  readonly finalizers?: readonly string[] | undefined;
+}
+
+interface LogEntry {
+  readonly level: 'debug' | 'info' | 'warn';
+  readonly fields: object;
+  readonly message: string;
+}
+
+/** What a result means depends on these facts, too. */
+export interface ResultFacts {
+  readonly nowMs: number;
+  /** Returns a number in [0, 1) for the jitter. */
+  readonly random: () => number;
+  /** The pod manager's pod; undefined if it has none. */
+  readonly pod: Pod | undefined;
+  /** Its API object as the pod manager has it: the pod itself or its mirror. */
+  readonly apiPod: Pod | undefined;
+  /** No status can be written. */
+  readonly isOutage: boolean;
+  /** The API server forbids access to so many pods that they are logged together. */
+  readonly areManyForbidden: boolean;
+}
+
+type Known = Pick<PodRecord, 'uid' | 'backOff' | 'lastPatch'>;
+
+/** A pod that fails this long while others are written is logged once at warn. */
+const lastingAfterMs = 60_000;
+
+/** What follows from a result for the pod, its user and the API server. Pure. */
+export function consequencesOf(result: Result, known: Known, facts: ResultFacts): Consequences {
+  switch (result.kind) {
+    case 'in-sync':
+      return recovery(known, facts);
+    case 'deleted':
+    case 'deletion-requested':
+      return {
+        backOff: undefined,
+        outcome: { outcome: result.kind },
+        finalizers: result.kind === 'deleted' ? undefined : result.finalizers,
+      };
+    case 'written':
+    case 'unchanged':
+      return {
+        permission: 'granted',
+        load: result.kind === 'written' ? 'served' : undefined,
+        isHeldBack: result.isHeldBack,
+        ...ofSent(result, known, facts),
+      };
+    case 'failed':
+      return ofFailure(result, known, facts);
+    default:
+      return result satisfies never;
+  }
+}
+
+function ofSent({ deletionDue, isHotLoop, versioned }: SentResult, known: Known, facts: ResultFacts): Consequences {
+  // After a failed DELETE, the pod counts as failed until a DELETE succeeds.
+  if (deletionDue !== undefined) return { backOff: known.backOff };
+  if (!isHotLoop) return recovery(known, facts);
+  const cause = {
+    reason: 'hot-loop',
+    version: versioned.version,
+    message: 'The API server does not keep what is written',
+    isShown: facts.pod !== undefined,
+  } as const;
+  const backOff = nextBackOff(known.backOff, cause, facts.nowMs, facts.random);
+  const { fields = [], managers = [] } = known.lastPatch?.hotLoop ?? {};
+  const by = managers.length === 0 ? '' : ` by ${managers.join(', ')}`;
+  return {
+    backOff,
+    event: { reason: 'StatusHotLoop', message: `Status fields ${fields.join(', ')} keep being undone${by}` },
+    outcome: { outcome: 'hot-loop', nextTryInMs: nextTryOf(backOff) },
+  };
+}
+
+/** The pod no longer waits. */
+function recovery({ backOff: ended, uid }: Known, { nowMs, pod }: ResultFacts): Consequences {
+  if (ended?.isLoggedAtWarn !== true) return { backOff: undefined };
+  const { verb, reason: failure, sinceMs, tries: failures } = ended;
+  const failedForMs = Math.round(nowMs - sinceMs);
+  const fields = { ...podFieldsOf(pod ?? { metadata: { uid } }), verb, failure, failures, failedForMs };
+  return { backOff: undefined, log: { level: 'warn', fields, message: 'Requests for the pod succeed again' } };
+}
+
+function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Known, facts: ResultFacts): Consequences {
+  const { message, statusCode, retryAfterMs: atLeastMs } = error;
+  const { version } = versioned;
+  const isShown = facts.pod !== undefined;
+  const cause = { reason: failure, version, verb, statusCode, message, isShown, atLeastMs };
+  const entry = nextBackOff(known.backOff, cause, facts.nowMs, facts.random);
+  const nextTryInMs = nextTryOf(entry);
+  const row = failureClassTable[failure];
+  const line = lineOf(row, error, facts);
+  const isGrouped = line === row && row.isLoggedOnceForManyPods;
+  const isOneOfMany = isGrouped && facts.areManyForbidden;
+  // No permission is missing if the next try succeeds.
+  const firstLevel = isGrouped && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
+  const laterLevel = isOneOfMany || known.backOff?.reason === failure ? line.repeatedLevel : firstLevel;
+  // The pod alone has failed for so long that it is logged at warn, once.
+  const lasts = !entry.isLoggedAtWarn && !facts.isOutage && facts.nowMs - entry.sinceMs >= lastingAfterMs;
+  const level = firstLevel === 'info' && !isOneOfMany && lasts ? 'warn' : laterLevel;
+  return {
+    backOff: level === 'warn' ? { ...entry, isLoggedAtWarn: true } : entry,
+    log: {
+      level,
+      fields: { ...statusFields(known.uid, versioned), verb, failure, nextTryInMs, reason: message },
+      message: verb === 'delete' ? line.deletionMessage : line.message,
+    },
+    event: isShown || !row.mayMeanGone ? eventOf(row.event, verb, entry) : undefined,
+    outcome:
+      row.outcome === 'retried'
+        ? { outcome: row.outcome, failure, error, nextTryInMs }
+        : { outcome: row.outcome, error, nextTryInMs },
+    permission: isGrouped ? { missingFor: verb, reason: message } : undefined,
+    load: row.pausesClient ? { pauseMs: atLeastMs } : undefined,
+  };
+}
+
+/** The failure may mean that the pod is gone. */
+export function mayBeGone(entry: BackOffEntry | undefined): boolean {
+  return entry !== undefined && entry.reason !== 'hot-loop' && failureClassTable[entry.reason].mayMeanGone;
+}
+
+/** A node's user gets 403, not 404, for a deleted pod. */
+function lineOf(row: FailureClassRow, error: APIError, { pod, apiPod }: ResultFacts): FailureLogEntry {
+  if (error.kind === 'unknown') return unknownError;
+  if (!row.mayMeanGone || row.level === 'debug') return row;
+  if (pod === undefined) return { ...row, level: 'debug', repeatedLevel: 'debug' };
+  // The API server deletes a terminal pod without a grace period; the watch event follows shortly after.
+  const isLeaving = isBeingDeleted(apiPod!) || isPodPhaseTerminal(apiPod!.status?.phase);
+  return isLeaving ? { ...row, level: 'info', repeatedLevel: 'info' } : row;
+}
+
+function eventOf(
+  event: FailureEvent | undefined,
+  verb: RequestVerb,
+  { failedAtMs, message, sinceMs }: BackOffEntry,
+): NewStatusEvent | undefined {
+  if (event === undefined || failedAtMs - sinceMs < event.afterMs) return undefined;
+  if (verb !== 'delete') return { reason: 'FailedStatusUpdate', message: `${event.message}: ${message}` };
+  const { deletionMessage } = event;
+  if (deletionMessage === undefined) return undefined;
+  return { reason: 'StuckTerminating', message: `${deletionMessage}: ${message}`, condition: verb };
+}
+
+/** Milliseconds until the same version is retried. */
+function nextTryOf({ dueMs, failedAtMs }: BackOffEntry): number {
+  return Math.ceil(dueMs - failedAtMs);
+}

@@ -1,0 +1,50 @@
+import type { PodManager } from '../../kube/pod-manager.ts';
+import type { Pod, PodStatus } from '../../kube/types.ts';
+import { isPodPhaseTerminal } from '../status/phase.ts';
+import type { APIPod } from './decide.ts';
+import { failureClassTable } from './failure-classes.ts';
+import type { Aborted, SyncFailure } from './sync-result.ts';
+
+/*
+ * `readBeforePatch: 'when-stale'`: a pod is patched without a GET while its API object is trusted to be
+ * as our last response showed it. An object is trusted for one sync; its result decides whether the
+ * next sync may trust the new object.
+ * Divergence, opt-in: the kubelet reads before each patch.
+ */
+
+/** The object to trust, with only the fields that a sync needs. `merged` is its status. */
+export function trustedObject({ pod, uid }: APIPod, merged: PodStatus, keepsRawStatus: boolean): APIPod {
+  const { annotations, generation, deletionTimestamp, name, namespace, resourceVersion } = pod.metadata ?? {};
+  const metadata = { name, namespace, uid, annotations, generation, deletionTimestamp, resourceVersion };
+  // A JSON patch tests the status in the API server's own format.
+  return { pod: { metadata, status: keepsRawStatus ? pod.status : undefined }, uid, status: merged };
+}
+
+/**
+ * The object with the pod manager's pod for the safety provider; undefined if it must be read, because
+ * another writer has, or may have, changed it.
+ */
+export function stillTrusted(uid: string, trusted: APIPod, podManager: PodManager): APIPod | undefined {
+  const pod = podManager.getPodByUID(uid);
+  if (pod === undefined) return undefined;
+  const completePod = podManager.getMirrorPodByPod(pod) ?? pod;
+  if (isNewer(completePod, trusted.pod)) return undefined;
+  // Another writer may have reset the phase, on which the merge depends.
+  if (isPodPhaseTerminal(completePod.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
+  return { ...trusted, completePod };
+}
+
+/** A PATCH of a trusted object that failed like this may succeed after a GET. */
+export function isCuredByReading(result: SyncFailure | Aborted): boolean {
+  return result.kind === 'failed' && failureClassTable[result.failure].isCuredByReading;
+}
+
+/** True if the patch replaces or removes the complete list of conditions, including foreign ones. */
+export function replacesAllConditions(trusted: APIPod, merged: PodStatus): boolean {
+  return (trusted.status.conditions === undefined) !== (merged.conditions === undefined);
+}
+
+/** True if the API server has a version of the pod after `than`, as far as their resource versions can be compared. */
+function isNewer(pod: Pod, than: Pod): boolean {
+  return Number(pod.metadata?.resourceVersion) > Number(than.metadata?.resourceVersion);
+}
