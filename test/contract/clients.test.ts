@@ -122,7 +122,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
             what: "a PATCH with another object's uid",
             request: ({ ref }) => nodeClient.patchPodStatus(ref, strategic('other', { phase: 'Running' }), { signal }),
             verb: 'patch',
-            expected: 'stale',
+            expected: 'Conflict',
             code: 422,
           },
           {
@@ -138,49 +138,49 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
               ),
             verb: 'patch',
             patchType: 'application/json-patch+json',
-            expected: 'stale',
+            expected: 'Conflict',
             code: 422,
           },
           {
             what: "a DELETE with another object's uid",
             request: ({ ref }) => nodeClient.deletePod(ref, { uid: 'other', gracePeriodSeconds: 0 }, { signal }),
             verb: 'delete',
-            expected: 'stale',
+            expected: 'Conflict',
             code: 409,
           },
           {
             what: 'a status that the server rejects',
             request: ({ ref, uid }) => nodeClient.patchPodStatus(ref, strategic(uid, { podIP: 'x' }), { signal }),
             verb: 'patch',
-            expected: 'refused',
+            expected: 'Invalid',
             code: 422,
           },
           {
             what: 'a GET of a pod that does not exist',
             request: () => client.getPod(missing, { signal }),
             verb: 'get',
-            expected: 'not-visible',
+            expected: 'NotFound',
             code: 404,
           },
           {
             what: "a node user's GET of a pod that does not exist",
             request: () => nodeClient.getPod(missing, { signal }),
             verb: 'get',
-            expected: isAsNewest('get-of-missing-pod') ? 'forbidden' : 'not-visible',
+            expected: isAsNewest('get-of-missing-pod') ? 'Forbidden' : 'NotFound',
             code: isAsNewest('get-of-missing-pod') ? 403 : 404,
           },
           {
             what: "a node user's PATCH of a pod that does not exist",
             request: () => nodeClient.patchPodStatus(missing, strategic('u', { phase: 'Running' }), { signal }),
             verb: 'patch',
-            expected: 'not-visible',
+            expected: 'NotFound',
             code: 404,
           },
           {
             what: "a node user's DELETE of a pod that does not exist",
             request: () => nodeClient.deletePod(missing, { uid: 'u', gracePeriodSeconds: 0 }, { signal }),
             verb: 'delete',
-            expected: 'not-visible',
+            expected: 'NotFound',
             code: 404,
           },
         ];
@@ -196,7 +196,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
           const patch = strategic(uid, { phase: 'Running' });
           const error = await failureOf(nodeClient.patchPodStatus(ref, patch, { signal }));
           expect(error).toMatchObject({ statusCode: 403, reason: 'Forbidden' });
-          expect(classifyAPIError(error, 'patch')).toBe('forbidden');
+          expect(classifyAPIError(error, 'patch')).toBe('Forbidden');
         });
 
         it('causes: reason and field', async () => {
@@ -212,7 +212,7 @@ for (const { name: serverName, available, isAsNewest, start } of contractServers
           const error = await failureOf(unauthenticated.getPod(ref, { signal }));
           await unauthenticated.close();
           expect(error.statusCode).toBe(401);
-          expect(classifyAPIError(error, 'get')).toBe('transient');
+          expect(classifyAPIError(error, 'get')).toBe('ServiceUnavailable');
           expect(`${error.message} ${error.stack}`).not.toContain('unknown-token');
         });
       });

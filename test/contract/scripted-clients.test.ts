@@ -67,36 +67,36 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
       '200 with HTML',
       { body: '<html></html>', headers: { 'content-type': 'text/html' } },
       { kind: 'invalid-response' },
-      'transient',
+      'ServiceUnavailable',
     ],
-    ['200 with text', { body: 'ok' }, { kind: 'invalid-response' }, 'transient'],
+    ['200 with text', { body: 'ok' }, { kind: 'invalid-response' }, 'ServiceUnavailable'],
     [
       '200 with a truncated pod',
       { body: '{"kind":"Pod","meta', headers: { 'content-type': 'application/json' } },
       { kind: 'invalid-response' },
-      'transient',
+      'ServiceUnavailable',
     ],
-    ['200 with an empty object', { body: {} }, { kind: 'invalid-response' }, 'transient'],
+    ['200 with an empty object', { body: {} }, { kind: 'invalid-response' }, 'ServiceUnavailable'],
     [
       '200 with null',
       { body: 'null', headers: { 'content-type': 'application/json' } },
       { kind: 'invalid-response' },
-      'transient',
+      'ServiceUnavailable',
     ],
-    ['500 without a Status', { status: 500, body: 'oops' }, { kind: 'http', statusCode: 500 }, 'transient'],
+    ['500 without a Status', { status: 500, body: 'oops' }, { kind: 'http', statusCode: 500 }, 'ServiceUnavailable'],
     [
       '429 with Retry-After',
       { status: 429, headers: { 'retry-after': '7' }, body: { kind: 'Status', code: 429, reason: 'TooManyRequests' } },
       { kind: 'http', statusCode: 429, reason: 'TooManyRequests', retryAfterMs: 7000 },
-      'throttled',
+      'TooManyRequests',
     ],
     [
       '503 with Retry-After and no JSON',
       { status: 503, headers: { 'retry-after': '2' }, body: 'unavailable' },
       { kind: 'http', statusCode: 503, retryAfterMs: 2000 },
-      'throttled',
+      'TooManyRequests',
     ],
-    ['a reset connection', { fault: 'reset' }, { kind: 'network' }, 'transient'],
+    ['a reset connection', { fault: 'reset' }, { kind: 'network' }, 'ServiceUnavailable'],
   ])('%s becomes an APIError', async ([, response, expected, expectedClass]) => {
     server.respondWith(response, response);
     for (const [verb, request] of [
@@ -113,7 +113,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
 
   it('a truncated body is transient, whatever kind of error it is', async () => {
     server.respondWith({ fault: 'cut-body', body: { ...pod, padding: 'x'.repeat(10_000) } });
-    expect(classifyAPIError(await failureOf(client.getPod(ref, { signal })), 'get')).toBe('transient');
+    expect(classifyAPIError(await failureOf(client.getPod(ref, { signal })), 'get')).toBe('ServiceUnavailable');
   });
 
   it('a refused connection is transient', async () => {
@@ -124,7 +124,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
     const error = await failureOf(unconnected.getPod(ref, { signal }));
     await unconnected.close();
     expect(error).toMatchObject({ kind: 'network', statusCode: undefined });
-    expect(classifyAPIError(error, 'get')).toBe('transient');
+    expect(classifyAPIError(error, 'get')).toBe('ServiceUnavailable');
   });
 
   it('sends nothing when the signal is already aborted', async () => {

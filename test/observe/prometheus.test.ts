@@ -106,7 +106,7 @@ describe('createPrometheusMetrics', () => {
       ...gauges(1, 1, 1),
       waitingPods: [{ reason: 'hot-loop', count: 1 }],
       terminatingPods: [{ waitingFor: 'finalizers', count: 1, oldestAgeSeconds: 1 }],
-      outage: { ageSeconds: 31, outcome: 'transient', code: '401' },
+      outage: { ageSeconds: 31, outcome: 'ServiceUnavailable', code: '401' },
       isJournalFailing: true,
       lastSuccessfulRequestAgeSeconds: 1,
       informer: { isSynced: true, lastEventAgeSeconds: 1, restarts: 1 },
@@ -126,7 +126,7 @@ describe('createPrometheusMetrics', () => {
     const adapter = createPrometheusMetrics({ register });
     adapter.incTerminatedContainers('init_container', 137, 'Error');
     adapter.incTerminatedContainers('init_container', 137, 'Error');
-    adapter.incRequests('patch', 'refused', '422');
+    adapter.incRequests('patch', 'Invalid', '422');
     adapter.incRefusedUpdates('illegal-container-transition');
     for (const outcome of ['written', 'superseded', 'written'] as const) adapter.incOutcomes(outcome);
     adapter.observePodStatusSyncDuration(0.25);
@@ -134,7 +134,7 @@ describe('createPrometheusMetrics', () => {
     expect(await scrape(register)).toEqual(
       expect.arrayContaining([
         'kubelet_terminated_containers_total{container_type="init_container",exit_code="137",reason="Error"} 2',
-        'kubelet_status_manager_requests_total{verb="patch",outcome="refused",code="422"} 1',
+        'kubelet_status_manager_requests_total{verb="patch",outcome="Invalid",code="422"} 1',
         'kubelet_status_manager_refused_updates_total{reason="illegal-container-transition"} 1',
         'kubelet_status_manager_outcomes_total{outcome="written"} 2',
         'kubelet_status_manager_outcomes_total{outcome="superseded"} 1',
@@ -180,7 +180,7 @@ describe('createPrometheusMetrics', () => {
     const register = new Registry();
     const values = (count: number, seconds: number): StatusGauges => ({
       ...gauges(0, 0, 0),
-      waitingPods: [{ reason: 'forbidden', count }],
+      waitingPods: [{ reason: 'Forbidden', count }],
       terminatingPods: [{ waitingFor: 'delete', count, oldestAgeSeconds: seconds }],
       lastSuccessfulRequestAgeSeconds: seconds,
       informer: { isSynced: true, lastEventAgeSeconds: seconds, restarts: count },
@@ -189,7 +189,7 @@ describe('createPrometheusMetrics', () => {
     createPrometheusMetrics({ register }).registerStatusGauges(() => values(3, 40));
     for (let scrapes = 0; scrapes < 2; scrapes++) {
       expect((await linesOf(register, 'kubelet_status_manager_')).slice(3)).toEqual([
-        'kubelet_status_manager_waiting_pods{reason="forbidden"} 5',
+        'kubelet_status_manager_waiting_pods{reason="Forbidden"} 5',
         'kubelet_status_manager_terminating_pods{waiting_for="delete"} 5',
         'kubelet_status_manager_oldest_terminating_age_seconds{waiting_for="delete"} 50',
         'kubelet_status_manager_hot_loop_pods 0',

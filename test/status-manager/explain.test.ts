@@ -315,7 +315,7 @@ const rows = {
         nextTryAt: '2026-01-02T03:05:07Z',
         cause: {
           kind: 'back-off',
-          class: 'forbidden',
+          class: 'Forbidden',
           verb: 'patch',
           statusCode: 403,
           message: '403 Forbidden: pods "a" is forbidden: User "x" cannot patch resource "pods/status"',
@@ -333,7 +333,7 @@ const rows = {
           0,
           running((h) => h.client.fail({ verb: 'patch' }, httpError(422, '422 Invalid: phase'), always)),
         ),
-      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'refused', tries: 1 }) },
+      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'Invalid', tries: 1 }) },
       sentence:
         'default/a is Running; version 1 has been unsent for 0 s: PATCH is refused with 422 (phase); next try in 5 s.',
     },
@@ -344,7 +344,7 @@ const rows = {
           0,
           running((h) => h.client.fail({}, httpError(404, '404 NotFound: pods "a"'), always)),
         ),
-      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'not-visible' }) },
+      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'NotFound' }) },
       sentence:
         'default/a is Running; version 1 has been unsent for 0 s: the API server does not show the pod (404 to GET); next try in 1 s.',
     },
@@ -355,7 +355,7 @@ const rows = {
           2,
           running((h) => h.client.fail({ verb: 'patch' }, httpError(409, '409 Conflict: modified'), always)),
         ),
-      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'stale' }) },
+      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'Conflict' }) },
       sentence:
         'default/a is Running; version 1 has been unsent for 2 s: PATCH conflicts with a change by somebody else with 409 (modified); it has failed 6 times in a row; next try in 2 s.',
     },
@@ -366,7 +366,7 @@ const rows = {
           1,
           running((h) => h.client.fail({}, httpError(429, '429 TooManyRequests: slow down', 20_000), always)),
         ),
-      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'throttled' }) },
+      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'TooManyRequests' }) },
       sentence:
         'default/a is Running; version 1 has been unsent for 1 s: the API server asks for a pause (429 to GET); next try in 19 s.',
     },
@@ -384,7 +384,12 @@ const rows = {
           ),
         ),
       explanation: {
-        cause: expect.objectContaining({ kind: 'back-off', class: 'transient', verb: 'get', statusCode: undefined }),
+        cause: expect.objectContaining({
+          kind: 'back-off',
+          class: 'ServiceUnavailable',
+          verb: 'get',
+          statusCode: undefined,
+        }),
         outage: { since: start, message: 'request to 10.0.0.1:6443 failed: ECONNREFUSED' },
       },
       sentence:
@@ -397,7 +402,9 @@ const rows = {
           0,
           running((h) => h.client.fail({}, httpError(500, '500 InternalError: etcd'), always)),
         ),
-      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'transient', statusCode: 500 }) },
+      explanation: {
+        cause: expect.objectContaining({ kind: 'back-off', class: 'ServiceUnavailable', statusCode: 500 }),
+      },
       sentence: 'default/a is Running; version 1 has been unsent for 0 s: GET fails with 500 (etcd); next try in 1 s.',
     },
     {
@@ -411,7 +418,7 @@ const rows = {
       },
       explanation: {
         unsentSince: undefined,
-        cause: expect.objectContaining({ kind: 'back-off', class: 'refused', verb: 'delete', statusCode: 403 }),
+        cause: expect.objectContaining({ kind: 'back-off', class: 'Invalid', verb: 'delete', statusCode: 403 }),
       },
       sentence:
         'default/a is Failed; version 1 was written at 03:04:05Z; DELETE is refused with 403 (cannot delete pods); next try in 5 s.',

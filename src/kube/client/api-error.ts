@@ -79,24 +79,24 @@ export class APIError extends Error {
 
 /** Every `FailureClass`. */
 export const failureClasses = [
-  'not-visible',
-  'forbidden',
-  'refused',
-  'stale',
-  'throttled',
-  'transient',
+  'NotFound',
+  'Forbidden',
+  'Invalid',
+  'Conflict',
+  'TooManyRequests',
+  'ServiceUnavailable',
   'aborted',
 ] as const;
 
 /**
  * How the sync loop handles a failed request:
- * - `not-visible`: the pod is gone or not visible yet; retried rarely.
- * - `forbidden`: the user may not do this (yet); retried within half a minute or a minute.
- * - `refused`: the server rejects this update; logged, retried slowly, and immediately with a new version.
- * - `stale`: the patch was based on an outdated object; the next sync reads first, the first three
+ * - `NotFound`: the pod is gone or not visible yet; retried rarely.
+ * - `Forbidden`: the user may not do this (yet); retried within half a minute or a minute.
+ * - `Invalid`: the server rejects this update; logged, retried slowly, and immediately with a new version.
+ * - `Conflict`: the patch was based on an outdated object; the next sync reads first, the first three
  *   times without back-off.
- * - `throttled`: the server asked for a pause, `retryAfterMs` may say how long.
- * - `transient`: retried with back-off.
+ * - `TooManyRequests`: the server asked for a pause, `retryAfterMs` may say how long.
+ * - `ServiceUnavailable`: retried with back-off.
  * - `aborted`: the manager cancelled the request; says nothing about the server.
  */
 export type FailureClass = (typeof failureClasses)[number];
@@ -105,25 +105,25 @@ export type FailureClass = (typeof failureClasses)[number];
 export function classifyAPIError(error: APIError, verb: RequestVerb, patchType?: PatchType): FailureClass {
   if (error.kind === 'aborted') return 'aborted';
   const { statusCode } = error;
-  if (error.kind !== 'http' || statusCode === undefined) return 'transient';
+  if (error.kind !== 'http' || statusCode === undefined) return 'ServiceUnavailable';
   switch (statusCode) {
     case 404:
-      return 'not-visible';
+      return 'NotFound';
     case 403:
       // RBAC and the node authorizer's graph may lag; a node's user also gets 403 for a deleted pod.
-      return verb === 'delete' ? 'refused' : 'forbidden';
+      return verb === 'delete' ? 'Invalid' : 'Forbidden';
     case 409:
-      return 'stale';
+      return 'Conflict';
     case 422:
-      return isStaleUnprocessable(error, patchType) ? 'stale' : 'refused';
+      return isStaleUnprocessable(error, patchType) ? 'Conflict' : 'Invalid';
     case 429:
     case 503:
-      return 'throttled';
+      return 'TooManyRequests';
     case 401: // credentials may be renewed
     case 408:
-      return 'transient';
+      return 'ServiceUnavailable';
     default:
-      return statusCode >= 400 && statusCode < 500 ? 'refused' : 'transient';
+      return statusCode >= 400 && statusCode < 500 ? 'Invalid' : 'ServiceUnavailable';
   }
 }
 

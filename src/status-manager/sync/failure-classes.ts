@@ -102,7 +102,7 @@ const usual = {
  * Divergence: the kubelet retries every failed pod at every wake-up and every tick.
  */
 export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClassRow>> = {
-  'not-visible': {
+  NotFound: {
     ...usual,
     description: '404',
     backOff: { firstMs: 1_000, maxMs: 600_000, whenShown },
@@ -113,7 +113,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     explain: ({ verb, statusCode, message }) =>
       statusCode === undefined ? message : `the API server does not show the pod (${statusCode} to ${verb})`,
   },
-  forbidden: {
+  Forbidden: {
     ...usual,
     description: '403 to a GET or PATCH',
     backOff: { firstMs: 1_000, maxMs: 60_000, whenShown },
@@ -130,7 +130,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     },
     explain: (failure) => `${failure.verb} is refused ${withResponse(failure)}`,
   },
-  refused: {
+  Invalid: {
     ...usual,
     description: '422, other 4xx; 403 to a DELETE',
     backOff: { firstMs: 5_000, maxMs: 300_000, newVersionWaitMs: 0 },
@@ -146,13 +146,13 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     },
     explain: (failure) => `${failure.verb} is refused ${withResponse(failure)}`,
   },
-  stale: {
+  Conflict: {
     ...usual,
     description: '409, 422 on `metadata.uid`, a failed JSON-patch test',
     backOff: { firstMs: 500, maxMs: 30_000, newVersionWaitMs: 0, freeTries: 3 },
     explain: (failure) => `${failure.verb} conflicts with a change by somebody else ${withResponse(failure)}`,
   },
-  throttled: {
+  TooManyRequests: {
     ...usual,
     description: '429, 503',
     backOff: { firstMs: 1_000, maxMs: 60_000 },
@@ -161,7 +161,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     pausesClient: true,
     explain: ({ verb, statusCode }) => `the API server asks for a pause (${statusCode} to ${verb})`,
   },
-  transient: {
+  ServiceUnavailable: {
     ...usual,
     description: 'other 5xx, no response, no connection, 401',
     backOff: { firstMs: 500, maxMs: 30_000 },

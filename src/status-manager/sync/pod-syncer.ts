@@ -240,7 +240,7 @@ export class PodSyncer {
     const fields = { ...podFields(uid, versioned), apiUID: api.uid };
     this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
     const error = new APIError('The mirror pod is not known to the pod manager', { kind: 'invalid-response' });
-    return { kind: 'failed', versioned, verb: 'get', failure: 'not-visible', error, tookMs: 0 };
+    return { kind: 'failed', versioned, verb: 'get', failure: 'NotFound', error, tookMs: 0 };
   }
 
   /** The merge updates its transition time; the kubelet does so in the cached status. */

@@ -218,22 +218,22 @@ describe('classifyAPIError', () => {
   const verbs = ['get', 'patch', 'delete'] as const;
 
   it.each<[number, readonly RequestVerb[], FailureClass]>([
-    [404, verbs, 'not-visible'],
-    [403, ['get', 'patch'], 'forbidden'],
-    [403, ['delete'], 'refused'],
-    [409, verbs, 'stale'],
-    [422, ['patch'], 'refused'],
-    [429, verbs, 'throttled'],
-    [503, verbs, 'throttled'],
-    [401, verbs, 'transient'],
-    [408, verbs, 'transient'],
-    [500, verbs, 'transient'],
-    [502, verbs, 'transient'],
-    [504, verbs, 'transient'],
-    [400, verbs, 'refused'],
-    [405, verbs, 'refused'],
-    [413, ['patch'], 'refused'],
-    [415, ['patch'], 'refused'],
+    [404, verbs, 'NotFound'],
+    [403, ['get', 'patch'], 'Forbidden'],
+    [403, ['delete'], 'Invalid'],
+    [409, verbs, 'Conflict'],
+    [422, ['patch'], 'Invalid'],
+    [429, verbs, 'TooManyRequests'],
+    [503, verbs, 'TooManyRequests'],
+    [401, verbs, 'ServiceUnavailable'],
+    [408, verbs, 'ServiceUnavailable'],
+    [500, verbs, 'ServiceUnavailable'],
+    [502, verbs, 'ServiceUnavailable'],
+    [504, verbs, 'ServiceUnavailable'],
+    [400, verbs, 'Invalid'],
+    [405, verbs, 'Invalid'],
+    [413, ['patch'], 'Invalid'],
+    [415, ['patch'], 'Invalid'],
   ])('HTTP %i to %j: %s', (statusCode, tried, expected) => {
     for (const verb of tried) {
       expect(classifyAPIError(new APIError('x', { kind: 'http', statusCode }), verb)).toBe(expected);
@@ -241,22 +241,22 @@ describe('classifyAPIError', () => {
   });
 
   it.each<[string, Partial<APIError>, PatchType | undefined, FailureClass]>([
-    ['a cause on metadata.uid', { reason: 'Invalid', causes: uidCause }, strategic, 'stale'],
-    ['another cause', { reason: 'Invalid', causes: otherCause }, strategic, 'refused'],
-    ['a failed JSON-patch test', { reason: 'Invalid' }, json, 'stale'],
-    ['a JSON patch with another cause', { reason: 'Invalid', causes: otherCause }, json, 'refused'],
-    ['no cause, strategic merge', { reason: 'Invalid' }, strategic, 'refused'],
-    ['no cause, no patch type', { reason: 'Invalid' }, undefined, 'refused'],
-    ['another reason', {}, json, 'refused'],
+    ['a cause on metadata.uid', { reason: 'Invalid', causes: uidCause }, strategic, 'Conflict'],
+    ['another cause', { reason: 'Invalid', causes: otherCause }, strategic, 'Invalid'],
+    ['a failed JSON-patch test', { reason: 'Invalid' }, json, 'Conflict'],
+    ['a JSON patch with another cause', { reason: 'Invalid', causes: otherCause }, json, 'Invalid'],
+    ['no cause, strategic merge', { reason: 'Invalid' }, strategic, 'Invalid'],
+    ['no cause, no patch type', { reason: 'Invalid' }, undefined, 'Invalid'],
+    ['another reason', {}, json, 'Invalid'],
   ])('HTTP 422 with %s', (_, { reason, causes }, patchType, expected) => {
     const error = new APIError('x', { kind: 'http', statusCode: 422, reason, causes });
     expect(classifyAPIError(error, 'patch', patchType)).toBe(expected);
   });
 
   it.each<[APIError['kind'], FailureClass]>([
-    ['network', 'transient'],
-    ['timeout', 'transient'],
-    ['invalid-response', 'transient'],
+    ['network', 'ServiceUnavailable'],
+    ['timeout', 'ServiceUnavailable'],
+    ['invalid-response', 'ServiceUnavailable'],
     ['aborted', 'aborted'],
   ])('%s: %s', (kind, expected) => {
     for (const verb of verbs) expect(classifyAPIError(new APIError('x', { kind }), verb)).toBe(expected);

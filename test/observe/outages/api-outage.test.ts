@@ -34,7 +34,7 @@ describe('an outage of the API server', () => {
           since: '2026-01-02T03:04:05Z',
           unsent: 3,
           verb: 'get',
-          failure: 'transient',
+          failure: 'ServiceUnavailable',
           statusCode: undefined,
           reason: refused.message,
         },
@@ -337,7 +337,7 @@ describe('a node without its role', () => {
     await h.clock.advanceAsync(60_000);
     const again = 'Requests for the pod succeed again';
     expect(h.logger.warnings.slice(4)).toMatchObject([
-      { message: again, fields: { pod: 'default/p0', verb: 'get', failure: 'forbidden', failedForMs: 601_000 } },
+      { message: again, fields: { pod: 'default/p0', verb: 'get', failure: 'Forbidden', failedForMs: 601_000 } },
       { message: again, fields: { pod: 'default/p1' } },
       { message: again, fields: { pod: 'default/p2' } },
       {

@@ -149,16 +149,20 @@ export const outages: readonly Outage[] = [
     },
     log: {
       message: down,
-      fields: { since, unsent: 2, failure: 'transient', reason: expect.stringContaining('ECONNREFUSED') },
+      fields: { since, unsent: 2, failure: 'ServiceUnavailable', reason: expect.stringContaining('ECONNREFUSED') },
     },
     metrics: [
-      positive('requests_total', 'verb="get",outcome="transient",code="<error>"'),
+      positive('requests_total', 'verb="get",outcome="ServiceUnavailable",code="<error>"'),
       positive('request_duration_seconds_bucket', 'le="0.005",verb="get"'),
-      positive('waiting_pods', 'reason="transient"'),
-      positive('outage_age_seconds', 'outcome="transient",code="<error>"'),
+      positive('waiting_pods', 'reason="ServiceUnavailable"'),
+      positive('outage_age_seconds', 'outcome="ServiceUnavailable",code="<error>"'),
     ],
     inspect: {
-      outage: { failure: 'transient', statusCode: undefined, message: expect.stringContaining('ECONNREFUSED') },
+      outage: {
+        failure: 'ServiceUnavailable',
+        statusCode: undefined,
+        message: expect.stringContaining('ECONNREFUSED'),
+      },
       state: 'running',
     },
   },
@@ -171,7 +175,7 @@ export const outages: readonly Outage[] = [
       await node.pass(50);
     },
     log: { message: down, fields: { since, unsent: 1, statusCode: 401 } },
-    metrics: [positive('requests_total', 'verb="get",outcome="transient",code="401"')],
+    metrics: [positive('requests_total', 'verb="get",outcome="ServiceUnavailable",code="401"')],
     inspect: { outage: { statusCode: 401 } },
   },
   {
@@ -184,7 +188,7 @@ export const outages: readonly Outage[] = [
     },
     log: { message: down, fields: { since, unsent: 1, reason: 'No response within 30000 ms' } },
     metrics: [
-      positive('requests_total', 'verb="get",outcome="transient",code="<error>"'),
+      positive('requests_total', 'verb="get",outcome="ServiceUnavailable",code="<error>"'),
       /^kubelet_status_manager_request_duration_seconds_bucket\{le="15",verb="get"\} 0$/m,
       positive('waiting_pods', 'reason="response"'),
     ],
@@ -200,13 +204,13 @@ export const outages: readonly Outage[] = [
     },
     log: {
       message: 'The API server forbids reading or updating the status of a pod',
-      fields: { pod: 'default/a', verb: 'get', failure: 'forbidden', reason: '403 Forbidden: pods "a" is forbidden' },
+      fields: { pod: 'default/a', verb: 'get', failure: 'Forbidden', reason: '403 Forbidden: pods "a" is forbidden' },
     },
     metrics: [
-      positive('requests_total', 'verb="get",outcome="forbidden",code="403"'),
-      positive('waiting_pods', 'reason="forbidden"'),
+      positive('requests_total', 'verb="get",outcome="Forbidden",code="403"'),
+      positive('waiting_pods', 'reason="Forbidden"'),
     ],
-    inspect: waiting({ kind: 'back-off', class: 'forbidden', verb: 'get', statusCode: 403 }),
+    inspect: waiting({ kind: 'back-off', class: 'Forbidden', verb: 'get', statusCode: 403 }),
   },
   {
     name: '403 to PATCH',
@@ -221,10 +225,10 @@ export const outages: readonly Outage[] = [
       fields: { pod: 'default/a', verb: 'patch', reason: '403 Forbidden: cannot patch pods/status' },
     },
     metrics: [
-      positive('requests_total', 'verb="patch",outcome="forbidden",code="403"'),
-      positive('waiting_pods', 'reason="forbidden"'),
+      positive('requests_total', 'verb="patch",outcome="Forbidden",code="403"'),
+      positive('waiting_pods', 'reason="Forbidden"'),
     ],
-    inspect: waiting({ kind: 'back-off', class: 'forbidden', verb: 'patch', statusCode: 403 }),
+    inspect: waiting({ kind: 'back-off', class: 'Forbidden', verb: 'patch', statusCode: 403 }),
   },
   {
     name: 'a refused DELETE',
@@ -240,9 +244,9 @@ export const outages: readonly Outage[] = [
     },
     metrics: [
       positive('terminating_pods', 'waiting_for="delete"'),
-      positive('requests_total', 'verb="delete",outcome="refused",code="403"'),
+      positive('requests_total', 'verb="delete",outcome="Invalid",code="403"'),
     ],
-    inspect: waiting({ kind: 'back-off', class: 'refused', verb: 'delete', statusCode: 403 }),
+    inspect: waiting({ kind: 'back-off', class: 'Invalid', verb: 'delete', statusCode: 403 }),
   },
   {
     name: 'a pod stuck Terminating by podDeletionSafety',
@@ -321,12 +325,15 @@ export const outages: readonly Outage[] = [
       node.set('a', 'b');
       await node.pass(50);
     },
-    log: { message: down, fields: { failure: 'throttled', statusCode: 429, reason: '429 TooManyRequests' } },
+    log: { message: down, fields: { failure: 'TooManyRequests', statusCode: 429, reason: '429 TooManyRequests' } },
     metrics: [
-      positive('requests_total', 'verb="get",outcome="throttled",code="429"'),
-      positive('waiting_pods', 'reason="throttled"'),
+      positive('requests_total', 'verb="get",outcome="TooManyRequests",code="429"'),
+      positive('waiting_pods', 'reason="TooManyRequests"'),
     ],
-    inspect: { outage: { failure: 'throttled', statusCode: 429 }, ...waiting({ class: 'throttled', statusCode: 429 }) },
+    inspect: {
+      outage: { failure: 'TooManyRequests', statusCode: 429 },
+      ...waiting({ class: 'TooManyRequests', statusCode: 429 }),
+    },
   },
   {
     name: 'a slow API server, with requests that wait for a connection',

@@ -81,7 +81,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await expectCount(page, '1 to 100 of 2,001 pods');
       expect(await page.locator('tbody tr').count()).toBe(100);
       expect(await page.locator('tbody tr').first().textContent()).toMatch(
-        /48s.*PATCH 403 forbidden.*is forbidden: User/,
+        /48s.*PATCH 403 Forbidden.*is forbidden: User/,
       );
       await page.getByRole('button', { name: 'Next' }).click();
       await expectCount(page, '101 to 200 of 2,001 pods');
@@ -283,9 +283,9 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       'the API server is down': /No status can be written since 03:04:05Z: GET fails without a response .*ECONNREFUSED/,
       'the credentials have expired (401)': /No status can be written .*: GET fails with 401 \(401 Unauthorized\)/,
       'the API server hangs': /No status can be written .*: GET fails without a response \(No response within 30000 ms/,
-      '403 to GET': /back-off after GET 403 forbidden .*pods "a" is forbidden/,
-      '403 to PATCH': /back-off after PATCH 403 forbidden .*cannot patch pods\/status/,
-      'a refused DELETE': /back-off after DELETE 403 refused .*cannot delete pods/,
+      '403 to GET': /back-off after GET 403 Forbidden .*pods "a" is forbidden/,
+      '403 to PATCH': /back-off after PATCH 403 Forbidden .*cannot patch pods\/status/,
+      'a refused DELETE': /back-off after DELETE 403 Invalid .*cannot delete pods/,
       'a pod stuck Terminating by podDeletionSafety': /containers that could be running/,
       'a pod stuck Terminating by a finalizer': /finalizers: example.com\/backup/,
       'a hot loop by another writer': /back-off after hot-loop .*The API server does not keep what is written/,

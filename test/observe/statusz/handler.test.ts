@@ -275,7 +275,7 @@ describe('pods.json', () => {
     const { pods } = await json<StatusDocument>('/statusz/pods.json');
     expect(pods[0]).toMatchObject({
       unsentSince: '2026-11-22T11:58:00Z',
-      waitingFor: { kind: 'back-off', class: 'forbidden', verb: 'patch', statusCode: 403, tries: 1 },
+      waitingFor: { kind: 'back-off', class: 'Forbidden', verb: 'patch', statusCode: 403, tries: 1 },
       nextTryAt: expect.stringMatching(/^2026-11-22T11:58:\d\dZ$/),
       lastError: 'may not patch pods/status',
     });

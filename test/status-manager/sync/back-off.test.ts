@@ -44,14 +44,14 @@ function waitAfter(backOff: BackOff, uid: string, reason: BackOffReason, cause: 
 
 describe('the back-off of a pod', () => {
   it.each<[BackOffReason, boolean, number[], number]>([
-    ['not-visible', false, [1_000, 2_000, 4_000, 8_000], 600_000],
-    ['not-visible', true, [1_000, 2_000, 4_000, 8_000], 30_000],
-    ['forbidden', false, [1_000, 2_000, 4_000, 8_000], 60_000],
-    ['forbidden', true, [1_000, 2_000, 4_000, 8_000], 30_000],
-    ['refused', true, [5_000, 10_000, 20_000, 40_000], 300_000],
-    ['stale', true, [0, 0, 0, 500, 1_000, 2_000], 30_000],
-    ['throttled', true, [1_000, 2_000, 4_000, 8_000], 60_000],
-    ['transient', true, [500, 1_000, 2_000, 4_000], 30_000],
+    ['NotFound', false, [1_000, 2_000, 4_000, 8_000], 600_000],
+    ['NotFound', true, [1_000, 2_000, 4_000, 8_000], 30_000],
+    ['Forbidden', false, [1_000, 2_000, 4_000, 8_000], 60_000],
+    ['Forbidden', true, [1_000, 2_000, 4_000, 8_000], 30_000],
+    ['Invalid', true, [5_000, 10_000, 20_000, 40_000], 300_000],
+    ['Conflict', true, [0, 0, 0, 500, 1_000, 2_000], 30_000],
+    ['TooManyRequests', true, [1_000, 2_000, 4_000, 8_000], 60_000],
+    ['ServiceUnavailable', true, [500, 1_000, 2_000, 4_000], 30_000],
     ['hot-loop', true, [15_000, 15_000], 15_000],
   ])('%s, shown by the pod manager: %s: doubles up to its bound, and stays there', (reason, isShown, first, maxMs) => {
     const backOff = new BackOff(() => 0);
@@ -63,21 +63,21 @@ describe('the back-off of a pod', () => {
 
   it('takes up to a fifth off, never from what the server asked for', () => {
     const backOff = new BackOff(() => 0.999_999);
-    expect(waitAfter(backOff, 'a', 'transient')).toBeCloseTo(400, 0);
-    expect(waitAfter(backOff, 'b', 'throttled', { atLeastMs: 7_000 })).toBe(7_000);
+    expect(waitAfter(backOff, 'a', 'ServiceUnavailable')).toBeCloseTo(400, 0);
+    expect(waitAfter(backOff, 'b', 'TooManyRequests', { atLeastMs: 7_000 })).toBe(7_000);
   });
 
   it('endWait ends the wait, but for what the server asked for', () => {
     const backOff = new BackOff(() => 0);
-    waitAfter(backOff, 'a', 'transient');
+    waitAfter(backOff, 'a', 'ServiceUnavailable');
     backOff.endWait('a', 0);
     expect(backOff.get('a')).toBeUndefined();
 
-    waitAfter(backOff, 'b', 'throttled', { atLeastMs: 7_000 });
-    waitAfter(backOff, 'b', 'throttled', { atLeastMs: 300 });
+    waitAfter(backOff, 'b', 'TooManyRequests', { atLeastMs: 7_000 });
+    waitAfter(backOff, 'b', 'TooManyRequests', { atLeastMs: 300 });
     backOff.endWait('b', 299);
     expect([1, 2].map((version) => backOff.waitMs('b', version, 299))).toEqual([1, 1]);
-    expect(backOff.get('b')).toMatchObject({ reason: 'throttled', tries: 2, delayMs: 0 });
+    expect(backOff.get('b')).toMatchObject({ reason: 'TooManyRequests', tries: 2, delayMs: 0 });
     backOff.endWait('b', 300);
     expect(backOff.get('b')).toBeUndefined();
     backOff.endWait('unknown', 0);
@@ -86,29 +86,37 @@ describe('the back-off of a pod', () => {
 
   it('keeps doubling when the reason changes: behind one load balancer a server may be dead and another overloaded', () => {
     const backOff = new BackOff(() => 0);
-    const reasons = ['stale', 'transient', 'stale', 'transient', 'throttled', 'transient', 'not-visible'] as const;
+    const reasons = [
+      'Conflict',
+      'ServiceUnavailable',
+      'Conflict',
+      'ServiceUnavailable',
+      'TooManyRequests',
+      'ServiceUnavailable',
+      'NotFound',
+    ] as const;
     expect(reasons.map((reason) => waitAfter(backOff, 'a', reason))).toEqual([0, 500, 0, 500, 1_000, 2_000, 4_000]);
-    for (let i = 0; i < 20; i++) waitAfter(backOff, 'a', 'transient');
+    for (let i = 0; i < 20; i++) waitAfter(backOff, 'a', 'ServiceUnavailable');
     // Not its greatest wait immediately: after an outage a pod may be missing for a moment only.
-    expect(waitAfter(backOff, 'a', 'not-visible')).toBe(60_000);
+    expect(waitAfter(backOff, 'a', 'NotFound')).toBe(60_000);
   });
 
   it('restarts on a hot loop, and on a failure after a hot loop', () => {
     const backOff = new BackOff(() => 0);
-    for (let i = 0; i < 20; i++) waitAfter(backOff, 'a', 'transient');
+    for (let i = 0; i < 20; i++) waitAfter(backOff, 'a', 'ServiceUnavailable');
     expect(waitAfter(backOff, 'a', 'hot-loop')).toBe(15_000);
-    expect(waitAfter(backOff, 'a', 'transient')).toBe(500);
+    expect(waitAfter(backOff, 'a', 'ServiceUnavailable')).toBe(500);
   });
 
   it.each<[BackOffReason, boolean, number]>([
-    ['not-visible', false, 16_000],
-    ['not-visible', true, 1_000],
-    ['forbidden', false, 16_000],
-    ['forbidden', true, 1_000],
-    ['refused', true, 0],
-    ['stale', true, 0],
-    ['throttled', true, 16_000],
-    ['transient', true, 8_000],
+    ['NotFound', false, 16_000],
+    ['NotFound', true, 1_000],
+    ['Forbidden', false, 16_000],
+    ['Forbidden', true, 1_000],
+    ['Invalid', true, 0],
+    ['Conflict', true, 0],
+    ['TooManyRequests', true, 16_000],
+    ['ServiceUnavailable', true, 8_000],
     ['hot-loop', true, 0],
   ])('%s, shown by the pod manager: %s: a new version waits %i ms', (reason, isShown, waitMs) => {
     const backOff = new BackOff(() => 0);
@@ -124,11 +132,11 @@ describe('the back-off of a pod', () => {
   it('an entry says which request failed how, how often in a row, and since when', () => {
     const backOff = new BackOff(() => 0);
     const cause = { version: 2, message: '500 InternalError', isShown: true };
-    backOff.add('a', { ...cause, reason: 'transient', verb: 'get', statusCode: 500 }, 1_000);
-    backOff.add('a', { ...cause, reason: 'forbidden', verb: 'patch', statusCode: 403 }, 2_000);
+    backOff.add('a', { ...cause, reason: 'ServiceUnavailable', verb: 'get', statusCode: 500 }, 1_000);
+    backOff.add('a', { ...cause, reason: 'Forbidden', verb: 'patch', statusCode: 403 }, 2_000);
     expect(backOff.get('a')).toEqual({
       ...cause,
-      reason: 'forbidden',
+      reason: 'Forbidden',
       verb: 'patch',
       statusCode: 403,
       tries: 2,

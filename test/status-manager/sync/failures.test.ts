@@ -27,33 +27,45 @@ interface FailureCase {
 }
 
 const failures: readonly FailureCase[] = [
-  { failure: 'not-visible', verb: 'get', error: http(404), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
-  { failure: 'not-visible', verb: 'patch', error: http(404), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
-  { failure: 'forbidden', verb: 'get', error: http(403), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
-  { failure: 'forbidden', verb: 'patch', error: http(403), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
-  { failure: 'refused', verb: 'patch', error: http(422), firstDelays: [5_000, 10_000, 20_000], maxMs: 5 * minute },
-  { failure: 'refused', verb: 'get', error: http(400), firstDelays: [5_000, 10_000, 20_000], maxMs: 5 * minute },
-  { failure: 'stale', verb: 'patch', error: http(409), firstDelays: [0, 0, 0, 500, 1_000], maxMs: 30 * second },
+  { failure: 'NotFound', verb: 'get', error: http(404), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
+  { failure: 'NotFound', verb: 'patch', error: http(404), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
+  { failure: 'Forbidden', verb: 'get', error: http(403), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
+  { failure: 'Forbidden', verb: 'patch', error: http(403), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
+  { failure: 'Invalid', verb: 'patch', error: http(422), firstDelays: [5_000, 10_000, 20_000], maxMs: 5 * minute },
+  { failure: 'Invalid', verb: 'get', error: http(400), firstDelays: [5_000, 10_000, 20_000], maxMs: 5 * minute },
+  { failure: 'Conflict', verb: 'patch', error: http(409), firstDelays: [0, 0, 0, 500, 1_000], maxMs: 30 * second },
   {
-    failure: 'stale',
+    failure: 'Conflict',
     verb: 'patch',
     error: http(422, { causes: [{ field: 'metadata.uid' }] }),
     firstDelays: [0, 0, 0, 500, 1_000],
     maxMs: 30 * second,
   },
-  { failure: 'throttled', verb: 'patch', error: http(429), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
-  { failure: 'throttled', verb: 'get', error: http(503), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
-  { failure: 'transient', verb: 'get', error: http(500), firstDelays: [500, 1_000, 2_000], maxMs: 30 * second },
-  { failure: 'transient', verb: 'get', error: http(401), firstDelays: [500, 1_000, 2_000], maxMs: 30 * second },
+  { failure: 'TooManyRequests', verb: 'patch', error: http(429), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
+  { failure: 'TooManyRequests', verb: 'get', error: http(503), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
   {
-    failure: 'transient',
+    failure: 'ServiceUnavailable',
+    verb: 'get',
+    error: http(500),
+    firstDelays: [500, 1_000, 2_000],
+    maxMs: 30 * second,
+  },
+  {
+    failure: 'ServiceUnavailable',
+    verb: 'get',
+    error: http(401),
+    firstDelays: [500, 1_000, 2_000],
+    maxMs: 30 * second,
+  },
+  {
+    failure: 'ServiceUnavailable',
     verb: 'patch',
     error: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
     firstDelays: [500, 1_000, 2_000],
     maxMs: 30 * second,
   },
   {
-    failure: 'transient',
+    failure: 'ServiceUnavailable',
     verb: 'get',
     // A client with its own timeout.
     error: Object.assign(new Error('x'), { name: 'AbortError' }),
@@ -79,7 +91,9 @@ describe('back-off by failure class', () => {
     expect(longest).toBe(maxMs);
     const outcome = h.outcomes[0]!;
     expect(outcome).toMatchObject(
-      failure === 'refused' || failure === 'forbidden' ? { outcome: failure } : { outcome: 'retried', failure },
+      failure === 'Invalid' || failure === 'Forbidden'
+        ? { outcome: failure === 'Invalid' ? 'refused' : 'forbidden' }
+        : { outcome: 'retried', failure },
     );
     expect(h.metrics.requests.filter((request) => request === `${verb} ${failure}`).length).toBe(
       h.times.filter(({ action }) => action.verb === verb).length,
@@ -501,7 +515,7 @@ describe('the failure is shown', () => {
           podUID: uidOf('a'),
           statusVersion: 1,
           verb: 'patch',
-          failure: 'transient',
+          failure: 'ServiceUnavailable',
           nextTryInMs: 500,
           reason: 'scripted 500',
         },

@@ -106,7 +106,7 @@ describe('outcomes', () => {
         ...subject,
         version: 1,
         outcome: 'retried',
-        failure: 'not-visible',
+        failure: 'NotFound',
         error: expect.objectContaining({ statusCode: 404 }),
         nextTryInMs: 1_000,
       },

@@ -95,9 +95,9 @@ describe.each(verbs)('a %s', (verb, send) => {
     const error = new APIError('not now', { kind: 'http', statusCode: 500 });
     const { failure, metrics, leftOvers } = await endedBy(({ client }) => client.fail(error));
     expect(failure).toBeInstanceOf(RequestFailure);
-    expect(failure).toMatchObject({ verb, failure: 'transient', error });
+    expect(failure).toMatchObject({ verb, failure: 'ServiceUnavailable', error });
     expect(leftOvers()).toEqual(nothing);
-    expect(metrics.requests).toEqual([`${verb} transient`]);
+    expect(metrics.requests).toEqual([`${verb} ServiceUnavailable`]);
   });
 
   it('without a response ends at its deadline and leaves nothing behind, nor does a response that arrives too late', async () => {
@@ -105,13 +105,13 @@ describe.each(verbs)('a %s', (verb, send) => {
       clock.advance(requestTimeoutMs),
     );
     const error = { kind: 'timeout', message: `No response within ${requestTimeoutMs} ms` };
-    expect(failure).toMatchObject({ verb, failure: 'transient', error });
+    expect(failure).toMatchObject({ verb, failure: 'ServiceUnavailable', error });
     expect(leftOvers()).toEqual(nothing);
     expect(client.signal).toMatchObject({ aborted: true, reason: error });
     client.respond(pod);
     await clock.yieldToEventLoop();
     expect(leftOvers()).toEqual(nothing);
-    expect(metrics.requests).toEqual([`${verb} transient`]);
+    expect(metrics.requests).toEqual([`${verb} ServiceUnavailable`]);
   });
 
   it('waits for its response until the deadline', async () => {
@@ -138,7 +138,7 @@ describe.each(verbs)('a %s', (verb, send) => {
       // Too late, and must arm nothing.
       client.options!.onStarted!();
     });
-    expect(failure).toMatchObject({ verb, failure: 'transient', error: { kind: 'timeout' } });
+    expect(failure).toMatchObject({ verb, failure: 'ServiceUnavailable', error: { kind: 'timeout' } });
     expect(leftOvers()).toEqual(nothing);
   });
 
@@ -148,7 +148,7 @@ describe.each(verbs)('a %s', (verb, send) => {
       clock.advance(600_000);
     });
     const error = { kind: 'connection-wait', message: 'Not sent within 600000 ms' };
-    expect(failure).toMatchObject({ verb, failure: 'transient', error });
+    expect(failure).toMatchObject({ verb, failure: 'ServiceUnavailable', error });
     expect(leftOvers()).toEqual(nothing);
   });
 

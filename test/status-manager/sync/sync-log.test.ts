@@ -85,7 +85,7 @@ describe('a sync says what came of the status', () => {
     expect(h.outcomes).toMatchObject([
       {
         outcome: 'retried',
-        failure: 'not-visible',
+        failure: 'NotFound',
         error: { kind: 'invalid-response', message: 'The mirror pod is not known to the pod manager' },
       },
     ]);

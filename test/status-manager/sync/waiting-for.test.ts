@@ -75,7 +75,7 @@ it('a scrape looks at the pods that wait, not at all pods', async () => {
   const looked = vi.spyOn(PodStatusCache.prototype, 'get');
   expect(h.metrics.statusGauges()).toMatchObject({
     cachedStatuses: 200,
-    waitingPods: [{ reason: 'transient', count: 1 }],
+    waitingPods: [{ reason: 'ServiceUnavailable', count: 1 }],
   });
   expect(new Set(looked.mock.calls.flat())).toEqual(new Set(['uid-p7']));
   looked.mockRestore();
