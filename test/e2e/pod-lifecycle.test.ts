@@ -190,7 +190,7 @@ for (const { serverKind, clientKind, title } of setups) {
         // The event of the last PATCH may arrive before its response.
         expect(await node.manager.flush(10_000)).toBe(0);
         expect(node.logger.warnings.map(({ fields }) => fields)).toEqual([
-          expect.objectContaining({ podUID: uid, members: ['conditions'], managers: ['culprit'] }),
+          expect.objectContaining({ podUID: uid, fields: ['conditions'], managers: ['culprit'] }),
         ]);
       },
     );
