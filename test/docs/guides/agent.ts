@@ -1,12 +1,13 @@
 // agent.mjs
-import { readFile } from 'node:fs/promises';
+import { KubeConfig } from '@kubernetes/client-node';
 import { createNodeAgent } from 'kubelet-status-manager/agent';
 import { FakeContainerRuntime } from 'kubelet-status-manager/testing';
-import { parse } from 'yaml';
 
+const kubeConfig = new KubeConfig();
+kubeConfig.loadFromDefault();
 const agent = createNodeAgent({
   nodeName: 'node-a',
-  client: parse(await readFile(process.env.KUBECONFIG ?? '', 'utf8')),
+  client: kubeConfig,
   runtime: new FakeContainerRuntime(), // your ContainerRuntime goes here
   node: { addresses: ['127.0.0.1'] },
 });
