@@ -16,7 +16,7 @@ it('logs and counts what went wrong', async () => {
   manager.setPodStatus(pod, { phase: 'Running' });
   await clock.advanceAsync(0);
 
-  expect(metrics.requests).toEqual(['get ok', 'patch refused']);
+  expect(metrics.requests).toEqual(['get ok', 'patch Invalid']);
   expect(logger.warnings).toMatchObject([{ fields: { podUID: 'web-1' } }]);
   expect(client.actions.map(({ verb }) => verb)).toEqual(['get', 'patch']);
   expect(client.actions[1]?.patch?.body.status?.phase).toBe('Running');

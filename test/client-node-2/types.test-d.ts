@@ -43,4 +43,4 @@ export const notAClient: CoreV1ApiLike = kubeConfig;
 // What this library returns can be handed to client-node.
 declare const ours: Pod;
 export const created = api.createNamespacedPod({ namespace: 'default', body: toV1Pod(ours) });
-export const theirs: V1Pod = toV1Pod(ours);
+export const theirs: ClientNode2.V1Pod = toV1Pod(ours);
