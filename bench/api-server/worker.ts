@@ -118,7 +118,7 @@ for (let round = 0; round <= ROUNDS; round++) {
   }
 }
 const medians = contestants.map(({ folder, figures }) => {
-  const median = (member: keyof Figures) => figures.map((one) => one[member]).sort((a, b) => a - b)[ROUNDS >> 1]!;
+  const median = (field: keyof Figures) => figures.map((one) => one[field]).sort((a, b) => a - b)[ROUNDS >> 1]!;
   const result = { create: median('createPerSecond'), patch: median('patchPerSecond'), listMs: median('listMs') };
   print(
     `${folder}: ${result.create.toFixed(0)} creates/s, ${result.patch.toFixed(0)} status patches/s, list ${result.listMs.toFixed(1)} ms`,

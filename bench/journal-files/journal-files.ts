@@ -31,11 +31,11 @@ export async function benchJournalFiles({ pods, processes, progress }: JournalFi
       results[design].push(...(await jsonLinesOf<JournalFigures>(process.execPath, [worker, design, String(pods)])));
     }
   }
-  const figure = (name: string, unit: string, member: keyof JournalFigures): Figure => ({
+  const figure = (name: string, unit: string, field: keyof JournalFigures): Figure => ({
     name,
     unit,
-    values: results['one-file-a-pod'].map((figures) => figures[member]),
-    reference: { name: 'one file', values: results['one-file'].map((figures) => figures[member]) },
+    values: results['one-file-a-pod'].map((figures) => figures[field]),
+    reference: { name: 'one file', values: results['one-file'].map((figures) => figures[field]) },
   });
   return {
     title: `Journal: one file a pod beside one file, ${pods.toLocaleString('en-US')} pods`,

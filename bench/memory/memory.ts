@@ -69,15 +69,15 @@ export async function benchMemory({ pods, processes, oracle, progress }: MemoryO
 
 function figuresOf(input: Input, results: readonly WorkerResult[], kubelet: readonly KubeletFigures[]): Figure[] {
   const label = input === 'json' ? 'JSON' : 'Date';
-  const beside = (member: keyof KubeletFigures): Figure['reference'] => ({
+  const beside = (field: keyof KubeletFigures): Figure['reference'] => ({
     name: 'kubelet',
-    values: kubelet.map((figures) => figures[member]),
+    values: kubelet.map((figures) => figures[field]),
   });
   const times = (['warm', 'cold'] as const).flatMap((state) =>
-    rowsOf(input).map(({ name, unit, member, reference, target }): Figure => ({
+    rowsOf(input).map(({ name, unit, field, reference, target }): Figure => ({
       name: `${label} ${state}: ${name}`,
       unit,
-      values: results.map((result) => result[state][member]),
+      values: results.map((result) => result[state][field]),
       reference: reference && beside(reference),
       target: state === 'warm' ? target : undefined,
     })),
@@ -96,11 +96,11 @@ function journalFigures(
   policy: Exclude<JournalPolicy, 'none'>,
   times: Record<JournalPolicy, JournalTimes[]>,
 ): Figure[] {
-  const figure = (name: string, unit: string, member: keyof JournalTimes): Figure => ({
+  const figure = (name: string, unit: string, field: keyof JournalTimes): Figure => ({
     name: `Journal, fsync ${policy}: ${name}`,
     unit,
-    values: times[policy].map((measured) => measured[member]),
-    reference: { name: 'no journal', values: times.none.map((measured) => measured[member]) },
+    values: times[policy].map((measured) => measured[field]),
+    reference: { name: 'no journal', values: times.none.map((measured) => measured[field]) },
   });
   return [
     figure('setPodStatus, first', 'µs', 'first'),
@@ -112,7 +112,7 @@ function journalFigures(
 interface Row {
   readonly name: string;
   readonly unit: string;
-  readonly member: keyof MemoryTimes;
+  readonly field: keyof MemoryTimes;
   readonly reference?: keyof KubeletFigures;
   readonly target: Target;
 }
@@ -121,11 +121,11 @@ function rowsOf(input: Input): Row[] {
   const set = { unit: 'µs', target: { of: 'ratio', atMost: input === 'json' ? 0.5 : 1 } } as const;
   const batch = { unit: 'µs/pod', reference: 'reconcile_idle_us' } as const;
   return [
-    { ...set, name: 'setPodStatus, first', member: 'first', reference: 'set_first_us' },
-    { ...set, name: 'setPodStatus, same', member: 'same', reference: 'set_same_us' },
-    { ...set, name: 'setPodStatus, changed', member: 'changed', reference: 'set_changed_us' },
-    { ...batch, name: 'idle full batch, first', member: 'firstFullBatch', target: { of: 'ratio', atMost: 0.6 } },
-    { ...batch, name: 'idle full batch, later', member: 'laterFullBatch', target: { of: 'ratio', atMost: 0.05 } },
-    { name: 'longest event loop delay', unit: 'ms', member: 'longestSlice', target: { of: 'value', atMost: 10 } },
+    { ...set, name: 'setPodStatus, first', field: 'first', reference: 'set_first_us' },
+    { ...set, name: 'setPodStatus, same', field: 'same', reference: 'set_same_us' },
+    { ...set, name: 'setPodStatus, changed', field: 'changed', reference: 'set_changed_us' },
+    { ...batch, name: 'idle full batch, first', field: 'firstFullBatch', target: { of: 'ratio', atMost: 0.6 } },
+    { ...batch, name: 'idle full batch, later', field: 'laterFullBatch', target: { of: 'ratio', atMost: 0.05 } },
+    { name: 'longest event loop delay', unit: 'ms', field: 'longestSlice', target: { of: 'value', atMost: 10 } },
   ];
 }

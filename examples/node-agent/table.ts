@@ -18,17 +18,17 @@ export interface TableRow {
 
 interface Column {
   readonly title: string;
-  readonly member: keyof TableRow;
+  readonly field: keyof TableRow;
 }
 
 const columns: readonly Column[] = [
-  { title: 'POD', member: 'pod' },
-  { title: 'PHASE', member: 'phase' },
-  { title: 'READY', member: 'ready' },
-  { title: 'RESTARTS', member: 'restarts' },
-  { title: 'CACHED/SENT', member: 'versions' },
-  { title: 'UNSENT', member: 'unsent' },
-  { title: 'REASON', member: 'reason' },
+  { title: 'POD', field: 'pod' },
+  { title: 'PHASE', field: 'phase' },
+  { title: 'READY', field: 'ready' },
+  { title: 'RESTARTS', field: 'restarts' },
+  { title: 'CACHED/SENT', field: 'versions' },
+  { title: 'UNSENT', field: 'unsent' },
+  { title: 'REASON', field: 'reason' },
 ];
 
 type Colour = 'green' | 'yellow' | 'red' | 'gray' | 'cyan';
@@ -57,12 +57,11 @@ export function renderTable(
   rows: readonly TableRow[],
   { width, height, useColours }: { width: number; height: number; useColours: boolean },
 ): string[] {
-  const widthOf = ({ title, member }: Column): number =>
-    Math.max(title.length, ...rows.map((row) => row[member].length));
+  const widthOf = ({ title, field }: Column): number => Math.max(title.length, ...rows.map((row) => row[field].length));
   let shown = columns;
-  for (const member of optionalColumns) {
+  for (const field of optionalColumns) {
     if (lineWidth(shown.map(widthOf)) <= width) break;
-    shown = shown.filter((column) => column.member !== member);
+    shown = shown.filter((column) => column.field !== field);
   }
   const widths = shown.map(widthOf);
   const toLine = (cells: readonly string[]): string =>
@@ -80,7 +79,7 @@ export function renderTable(
   const hidden = rows.length - visible.length;
   return [
     style('bold', toLine(shown.map(({ title }) => title))),
-    ...visible.map((row) => style(colourOf(row), toLine(shown.map(({ member }) => row[member])))),
+    ...visible.map((row) => style(colourOf(row), toLine(shown.map(({ field }) => row[field])))),
     ...(hidden > 0 ? [style('gray', truncate(`… ${hidden} more pods; enlarge the window to see them`, width))] : []),
   ].slice(0, Math.max(1, height));
 }

@@ -1,13 +1,13 @@
 import { directRequest, type Registry } from './registry.ts';
-import { type ObjectPatch, requireMembers } from './pod-access.ts';
+import { type ObjectPatch, requireFields } from './pod-access.ts';
 import { type Target } from './target.ts';
 import { resourceNamed } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 
 /** A Node or a Namespace as the server has it. */
 export interface ClusterObject {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly [member: string]: unknown };
-  readonly [member: string]: unknown;
+  readonly metadata: { readonly name: string; readonly uid: string; readonly [field: string]: unknown };
+  readonly [field: string]: unknown;
 }
 
 /**
@@ -42,15 +42,15 @@ export class ClusterObjectAccess {
     return this.#store.list(this.#resource, '').map(copyOf);
   }
 
-  /** Applies a strategic merge patch to metadata and spec. Throws for a member that the object does not have, and for `status`. */
+  /** Applies a strategic merge patch to metadata and spec. Throws for a field that the object does not have, and for `status`. */
   patch(name: string, patch: ObjectPatch): ClusterObject {
-    requireMembers(patch, ['metadata', 'spec'], 'patch');
+    requireFields(patch, ['metadata', 'spec'], 'patch');
     return this.#patch(this.#target(name), patch);
   }
 
   /** Applies a strategic merge patch to the status: `{ status: { … } }`. Throws for any other part of the object. */
   patchStatus(name: string, patch: { readonly metadata?: object; readonly status: object }): ClusterObject {
-    requireMembers(patch, ['metadata', 'status'], 'patchStatus');
+    requireFields(patch, ['metadata', 'status'], 'patchStatus');
     return this.#patch({ ...this.#target(name), subresource: 'status' }, patch);
   }
 

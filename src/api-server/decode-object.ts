@@ -11,7 +11,7 @@ export interface DecodedObject {
   readonly kind: string;
   readonly apiVersion: string;
   readonly metadata: SentMetadata;
-  readonly [member: string]: unknown;
+  readonly [field: string]: unknown;
 }
 
 /** The result of decoding: the object, and what strict validation refuses. */
@@ -23,14 +23,14 @@ interface Decoded {
 function decode(definition: ResourceDefinition, body: JSONObject): Decoded {
   const { value, unknownFields } = decodeKubeType(definition.goType, body);
   const stored = definition.toStored?.(value) ?? value;
-  const { kind: _kind, apiVersion: _apiVersion, metadata, ...members } = stored;
+  const { kind: _kind, apiVersion: _apiVersion, metadata, ...fields } = stored;
   const apiVersion = definition.toStored === undefined ? groupVersionOf(definition) : 'v1';
   const { managedFields: _managedFields, selfLink: _selfLink, ...sent } = (metadata ?? {}) as JSONObject;
   const object = {
     kind: definition.kind,
     apiVersion,
     metadata: sent as SentMetadata,
-    ...definition.strategy.setDefaults(members),
+    ...definition.strategy.setDefaults(fields),
   };
   return { object, strictErrors: unknownFields.map((field) => `unknown field ${JSON.stringify(field)}`) };
 }
@@ -89,10 +89,10 @@ export function decodePatched(
   }
 }
 
-/** How a request wants unknown and duplicate members treated. */
+/** How a request wants unknown and duplicate fields treated. */
 export interface StrictDecoding {
   readonly fieldValidation: FieldValidation;
-  /** Where the text of the body names a member twice. */
+  /** Where the text of the body names a field twice. */
   readonly duplicateFields: readonly string[];
   /** Adds a `Warning` header to the response. */
   readonly warn: (text: string) => void;
@@ -109,7 +109,7 @@ function treatStrictErrors(
   for (const error of errors) warn(error);
 }
 
-/** The metadata with members of the stored object that the client omitted or may not set. */
+/** The metadata with fields of the stored object that the client omitted or may not set. */
 export function withServerMetadata(sent: SentMetadata, old: StoredObject): SentMetadata {
   const { metadata } = old;
   return {

@@ -9,7 +9,7 @@ import type { Strategy } from './strategy.ts';
 import { validateQualifiedName } from '../kube/validation/rules.ts';
 
 const limits = { reportingInstance: 128, action: 128, reason: 128, message: 1024 };
-/** Members that are immutable through `events.k8s.io`. */
+/** Fields that are immutable through `events.k8s.io`. */
 const immutable = [
   ['involvedObject', 'involvedObject'],
   ['reason', 'reason'],
@@ -54,8 +54,8 @@ export const newEventStrategy: Strategy = {
   validateUpdate(next, old) {
     const causes = [...validateEvent(next, 'reportingController'), ...validateMetadataUpdate(next, old)];
     if (!isEqual(next.series, old.series)) causes.push(...validateSeries(next));
-    for (const [member, field] of immutable) {
-      if (!isEqual(next[member], old[member])) causes.push(invalidValue(field, next[member], 'field is immutable'));
+    for (const [name, field] of immutable) {
+      if (!isEqual(next[name], old[name])) causes.push(invalidValue(field, next[name], 'field is immutable'));
     }
     return causes;
   },
@@ -74,10 +74,10 @@ function validateEvent(event: StoredObject, controllerField: string): FieldError
   const controller = stringOf(event, 'reportingComponent');
   if (controller === '') causes.push(requiredValue(controllerField));
   causes.push(...validateQualifiedName(controller, controllerField));
-  for (const [member, limit] of Object.entries(limits)) {
-    const text = stringOf(event, member);
-    if (text === '' && member !== 'message') causes.push(requiredValue(member));
-    if (text.length > limit) causes.push(invalidValue(member, '', `can have at most ${limit} characters`));
+  for (const [name, limit] of Object.entries(limits)) {
+    const text = stringOf(event, name);
+    if (text === '' && name !== 'message') causes.push(requiredValue(name));
+    if (text.length > limit) causes.push(invalidValue(name, '', `can have at most ${limit} characters`));
   }
   return causes;
 }
@@ -91,8 +91,8 @@ function validateSeries(event: StoredObject): FieldError[] {
   ];
 }
 
-/** Members whose v1 name differs, with their name in `events.k8s.io`. */
-const eventMembers: readonly (readonly [string, string])[] = [
+/** Fields whose v1 name differs, with their name in `events.k8s.io`. */
+const eventFields: readonly (readonly [string, string])[] = [
   ['involvedObject', 'regarding'],
   ['message', 'note'],
   ['source', 'deprecatedSource'],
@@ -102,22 +102,22 @@ const eventMembers: readonly (readonly [string, string])[] = [
   ['reportingComponent', 'reportingController'],
 ];
 
-/** An event of `events.k8s.io` in the members of v1, which are stored. */
+/** An event of `events.k8s.io` in the fields of v1, which are stored. */
 export function eventFromEventsAPI(event: JSONObject): JSONObject {
   return {
     reportingComponent: '',
     reportingInstance: '',
-    ...renamed(event, new Map(eventMembers.map(([core, other]) => [other, core]))),
+    ...renamed(event, new Map(eventFields.map(([core, other]) => [other, core]))),
   };
 }
 
-/** A v1 event in the members of `events.k8s.io`, which omits these two when they are empty. */
+/** A v1 event in the fields of `events.k8s.io`, which omits these two when they are empty. */
 export function eventToEventsAPI(event: JSONObject): JSONObject {
-  const result: JSONObject = { ...renamed(event, new Map(eventMembers)), apiVersion: 'events.k8s.io/v1' };
-  for (const member of ['reportingController', 'reportingInstance']) if (result[member] === '') delete result[member];
+  const result: JSONObject = { ...renamed(event, new Map(eventFields)), apiVersion: 'events.k8s.io/v1' };
+  for (const name of ['reportingController', 'reportingInstance']) if (result[name] === '') delete result[name];
   return result;
 }
 
 function renamed(object: JSONObject, names: ReadonlyMap<string, string>): JSONObject {
-  return Object.fromEntries(Object.entries(object).map(([member, value]) => [names.get(member) ?? member, value]));
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [names.get(name) ?? name, value]));
 }

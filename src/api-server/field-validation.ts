@@ -1,7 +1,7 @@
 import { invalidOptions } from './api-status.ts';
 import { unsupportedValue } from '../kube/validation/field-error.ts';
 
-/** What happens to unknown and duplicate members of a body. */
+/** What happens to unknown and duplicate fields of a body. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 const supported = ['', 'Ignore', 'Strict', 'Warn'];
@@ -19,22 +19,22 @@ export function parseFieldValidation(query: URLSearchParams, options: string): F
   return value === '' ? 'Warn' : (value as FieldValidation);
 }
 
-const memberName = /"((?:[^"\\]|\\.)*)"\s*:/g;
+const fieldName = /"((?:[^"\\]|\\.)*)"\s*:/g;
 
 /**
- * Paths of duplicate members in the text: `spec.containers[0].image`.
+ * Paths of duplicate fields in the text: `spec.containers[0].image`.
  * @param value the parsed text
  */
 export function duplicateFields(text: string, value: unknown): string[] {
-  // Strings may contain text that looks like a member, so a difference only justifies the full scan.
-  const candidates = text.match(memberName)?.length ?? 0;
-  return candidates === memberCount(value) ? [] : findDuplicates(text);
+  // Strings may contain text that looks like a field, so a difference only justifies the full scan.
+  const candidates = text.match(fieldName)?.length ?? 0;
+  return candidates === fieldCount(value) ? [] : findDuplicates(text);
 }
 
-function memberCount(value: unknown): number {
+function fieldCount(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   const children: readonly unknown[] = Object.values(value);
-  return children.reduce<number>((sum, child) => sum + memberCount(child), Array.isArray(value) ? 0 : children.length);
+  return children.reduce<number>((sum, child) => sum + fieldCount(child), Array.isArray(value) ? 0 : children.length);
 }
 
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;

@@ -7,8 +7,8 @@ import { validateNotNegative } from '../kube/validation/rules.ts';
 /** Source: `registry/coordination/lease/strategy.go`. */
 export const leaseStrategy: Strategy = {
   ...plainStrategy,
-  prepareForCreate: withoutGatedMembers,
-  prepareForUpdate: withoutGatedMembers,
+  prepareForCreate: withoutGatedFields,
+  prepareForUpdate: withoutGatedFields,
   createOnUpdate: true,
   conditionalUpdateOnly: true,
   validateCreate: (lease) => [...plainStrategy.validateCreate(lease), ...validateLeaseSpec(lease)],
@@ -19,7 +19,7 @@ export const leaseStrategy: Strategy = {
 };
 
 /** The feature gate CoordinatedLeaderElection is off. */
-function withoutGatedMembers(lease: StoredObject): StoredObject {
+function withoutGatedFields(lease: StoredObject): StoredObject {
   const { strategy: _strategy, preferredHolder: _preferredHolder, ...spec } = specOf(lease);
   return { ...lease, spec };
 }

@@ -172,8 +172,8 @@ function parseContinue(token: string): Continue {
 /** The body of the response to a list. */
 export function listBody(definition: ResourceDefinition, page: ListPage): object {
   const items = page.items.map((object) => {
-    const { kind: _kind, apiVersion: _apiVersion, ...members } = definition.fromStored?.(object) ?? object;
-    return members;
+    const { kind: _kind, apiVersion: _apiVersion, ...rest } = definition.fromStored?.(object) ?? object;
+    return rest;
   });
   return { kind: `${definition.kind}List`, apiVersion: groupVersionOf(definition), metadata: page.metadata, items };
 }

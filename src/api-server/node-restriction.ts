@@ -1,5 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
-import type { ForeignStatusMember } from '../status-manager/status/ownership.ts';
+import type { ForeignStatusField } from '../status-manager/status/ownership.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../kube/static-pods.ts';
 import { forbidden } from './api-status.ts';
 import { nodeOf } from './node-authorizer.ts';
@@ -26,8 +26,8 @@ const kubeletLabels = new Set([
   'topology.kubernetes.io/zone',
 ]);
 
-/** Members of a pod status that a node may not write, with their names in error messages, in the order of the checks. */
-const nameOfForeignMember: Readonly<Record<ForeignStatusMember, string>> = {
+/** Fields of a pod status that a node may not write, with their names in error messages, in the order of the checks. */
+const nameOfForeignField: Readonly<Record<ForeignStatusField, string>> = {
   resourceClaimStatuses: 'resource claim statues',
   nodeAllocatableResourceClaimStatuses: 'node allocatable resource claim statuses',
   extendedResourceClaimStatus: 'extended resource claim status',
@@ -97,14 +97,14 @@ function podStatusRefusal(node: string, next: StoredObject | undefined, old: Sto
     return `node "${node}" can only update pod status for pods with spec.nodeName set to itself`;
   if (!isEqual(next?.metadata.labels, old.metadata.labels))
     return `node "${node}" cannot update labels through pod status`;
-  const changed = Object.entries(nameOfForeignMember).find(
-    ([member]) => !isEqual(claimsOf(next, member), claimsOf(old, member)),
+  const changed = Object.entries(nameOfForeignField).find(
+    ([field]) => !isEqual(claimsOf(next, field), claimsOf(old, field)),
   );
   return changed === undefined ? undefined : `node "${node}" cannot update ${changed[1]}`;
 }
 
-function claimsOf(pod: StoredObject | undefined, member: string): unknown {
-  return pod === undefined ? undefined : statusOf(pod)[member];
+function claimsOf(pod: StoredObject | undefined, field: string): unknown {
+  return pod === undefined ? undefined : statusOf(pod)[field];
 }
 
 function nodeRefusal(node: string, { operation, target, next, old }: Admission): string | undefined {
@@ -163,7 +163,7 @@ function apiReferenceOf(spec: JSONObject): string | undefined {
   if (hasReference(spec, 'configMap')) return 'configmaps';
   if (objectsOf(spec, 'resourceClaims').length > 0) return 'resourceclaims';
   for (const volume of objectsOf(spec, 'volumes')) {
-    const [source = ''] = Object.keys(volume).filter((member) => member !== 'name');
+    const [source = ''] = Object.keys(volume).filter((field) => field !== 'name');
     if (Object.hasOwn(volumeReferences, source)) return volumeReferences[source];
     const { projected } = volume;
     for (const one of isJSONObject(projected) ? objectsOf(projected, 'sources') : []) {

@@ -32,7 +32,7 @@ export interface StoredObject {
   readonly kind: string;
   readonly apiVersion: string;
   readonly metadata: StoredMetadata;
-  readonly [member: string]: unknown;
+  readonly [field: string]: unknown;
 }
 
 /** Maximum depth; deeper objects are rejected before any recursion. */

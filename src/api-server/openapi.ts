@@ -3,7 +3,7 @@ import { type ResourceDefinition, resources } from './resources.ts';
 const fieldValidation = {
   name: 'fieldValidation',
   in: 'query',
-  description: 'How duplicate and unknown members are treated.',
+  description: 'How duplicate and unknown fields are treated.',
   schema: { type: 'string', uniqueItems: true },
 };
 

@@ -2,7 +2,7 @@ import type { StoredObject } from './objects.ts';
 
 const apiVersion = 'meta.k8s.io/v1';
 
-/** An object reduced to the members that all kinds have. */
+/** An object reduced to the fields that all kinds have. */
 export function partialObject({ metadata }: StoredObject): object {
   return { kind: 'PartialObjectMetadata', apiVersion, metadata };
 }

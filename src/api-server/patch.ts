@@ -76,9 +76,9 @@ function afterOperation(document: unknown, operation: Operation): unknown {
 function mergePatched(target: unknown, patch: unknown): unknown {
   if (!isJSONObject(patch)) return patch;
   const result: JSONObject = isJSONObject(target) ? { ...target } : {};
-  for (const [member, value] of Object.entries(patch)) {
-    if (value === null) delete result[member];
-    else setOwn(result, member, mergePatched(Object.hasOwn(result, member) ? result[member] : undefined, value));
+  for (const [field, value] of Object.entries(patch)) {
+    if (value === null) delete result[field];
+    else setOwn(result, field, mergePatched(Object.hasOwn(result, field) ? result[field] : undefined, value));
   }
   return result;
 }

@@ -4,7 +4,7 @@ import type { Strategy } from './strategy.ts';
 
 /** The strategy of a kind without its own rules. */
 export const plainStrategy: Strategy = {
-  setDefaults: (members) => members,
+  setDefaults: (fields) => fields,
   prepareForCreate: (object) => object,
   prepareForUpdate: (next) => next,
   validateCreate: (object) => validateMetadata(object.metadata),

@@ -14,7 +14,7 @@ export interface PodDeletion {
   readonly uid?: string;
 }
 
-/** A strategic merge patch of everything but the status; null removes a member. */
+/** A strategic merge patch of everything but the status; null removes a field. */
 export interface ObjectPatch {
   readonly metadata?: object;
   readonly spec?: object;
@@ -22,10 +22,10 @@ export interface ObjectPatch {
   readonly status?: never;
 }
 
-/** A strategic merge patch of a pod's status; null removes a member. */
+/** A strategic merge patch of a pod's status; null removes a field. */
 export interface StatusPatch {
   readonly metadata?: object;
-  readonly status: { readonly [Member in keyof PodStatus]?: unknown };
+  readonly status: { readonly [Field in keyof PodStatus]?: unknown };
 }
 
 /**
@@ -68,18 +68,18 @@ export class PodAccess implements PodEvents {
     return this.#store.subscribe('pods', ({ type, object }) => listener({ type, pod: copyOf(object) }));
   }
 
-  /** Applies a strategic merge patch to metadata and spec. Throws for a member that a pod does not have, and for `status`. */
+  /** Applies a strategic merge patch to metadata and spec. Throws for a field that a pod does not have, and for `status`. */
   patch(namespace: string, name: string, patch: ObjectPatch): ValidPod {
-    requireMembers(patch, ['metadata', 'spec'], 'patch');
+    requireFields(patch, ['metadata', 'spec'], 'patch');
     return this.#patch(targetOf(namespace, name), patch);
   }
 
   /**
    * Applies a strategic merge patch to the status: `{ status: { phase: 'Running' } }`. Throws for a
-   * member that a status does not have, and for any other part of the pod.
+   * field that a status does not have, and for any other part of the pod.
    */
   patchStatus(namespace: string, name: string, patch: StatusPatch): ValidPod {
-    requireMembers(patch, ['metadata', 'status'], 'patchStatus');
+    requireFields(patch, ['metadata', 'status'], 'patchStatus');
     return this.#patch({ ...targetOf(namespace, name), subresource: 'status' }, patch);
   }
 
@@ -94,11 +94,11 @@ export class PodAccess implements PodEvents {
   }
 }
 
-/** @throws APIStatusError 400 for a member that this method does not write */
-export function requireMembers(patch: object, members: readonly string[], method: string): void {
-  const other = Object.keys(patch).find((member) => ![...members, 'kind', 'apiVersion'].includes(member));
+/** @throws APIStatusError 400 for a field that this method does not write */
+export function requireFields(patch: object, fields: readonly string[], method: string): void {
+  const other = Object.keys(patch).find((field) => ![...fields, 'kind', 'apiVersion'].includes(field));
   if (other !== undefined)
-    throw badRequest(`${method} writes ${members.join(' and ')} of an object, got a patch with \`${other}\``);
+    throw badRequest(`${method} writes ${fields.join(' and ')} of an object, got a patch with \`${other}\``);
 }
 
 function targetOf(namespace: string, name: string): Target {

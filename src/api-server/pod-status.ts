@@ -1,7 +1,7 @@
 import { isIP, isIPv4 } from 'node:net';
 import { isIPAddress, isIPv4Mapped } from '../kube/ip-address.ts';
-import { type ContainerStatusesMember, containerStatusesMembers } from '../status-manager/status/container-statuses.ts';
-import { foreignStatusMembers } from '../status-manager/status/ownership.ts';
+import { type ContainerStatusesField, containerStatusesFields } from '../status-manager/status/container-statuses.ts';
+import { foreignStatusFields } from '../status-manager/status/ownership.ts';
 import { containerShouldRestart, hasRestartAllContainersRule } from '../status-manager/status/container-restart.ts';
 import type { Container, PodSpec } from '../kube/types.ts';
 import { type FieldError, forbiddenValue, invalidValue } from '../kube/validation/field-error.ts';
@@ -19,8 +19,8 @@ export function withSyncedPodIPs(status: JSONObject): JSONObject {
   return { ...status, podIPs: [{ ip: podIP }] };
 }
 
-/** Members that are kept if an update omits them, because an older client does not know them. */
-const preservedMembers = ['qosClass', 'observedGeneration', ...foreignStatusMembers];
+/** Fields that are kept if an update omits them, because an older client does not know them. */
+const preservedFields = ['qosClass', 'observedGeneration', ...foreignStatusFields];
 
 /**
  * Drops fields of disabled feature gates, and keeps the fields that an update cannot unset: the QoS
@@ -28,9 +28,9 @@ const preservedMembers = ['qosClass', 'observedGeneration', ...foreignStatusMemb
  * Source: `podStatusStrategy.PrepareForUpdate`.
  */
 export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObject {
-  const status = withoutGatedMembers(sent);
+  const status = withoutGatedFields(sent);
   const known: JSONObject = {};
-  for (const member of preservedMembers) if (before[member] !== undefined) known[member] = before[member];
+  for (const name of preservedFields) if (before[name] !== undefined) known[name] = before[name];
   Object.assign(known, status);
   if (status.conditions === undefined) return known;
   // Grouped by type, because several conditions may have the same type.
@@ -48,9 +48,9 @@ export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObjec
   return { ...known, conditions };
 }
 
-function withoutGatedMembers(status: JSONObject): JSONObject {
+function withoutGatedFields(status: JSONObject): JSONObject {
   const { volumeHealth: _health, nodeAllocatableResourceClaimStatuses: _claims, ...known } = status;
-  for (const list of containerStatusesMembers) {
+  for (const list of containerStatusesFields) {
     if (known[list] !== undefined) known[list] = objectsOf(known, list).map(withoutVolumeStatus);
   }
   return known;
@@ -165,7 +165,7 @@ function validateTransitions(next: StoredObject, old: StoredObject): FieldError[
 type MayRestart = (name: unknown, exitCode: number) => boolean;
 
 function validateListTransitions(
-  list: ContainerStatusesMember,
+  list: ContainerStatusesField,
   next: StoredObject,
   old: StoredObject,
   mayRestart: MayRestart,

@@ -13,8 +13,8 @@ import { withKnownStatus } from './pod-status.ts';
 
 const mutableSpec =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
-/** Members that an update cannot remove by omitting them: set at create, or unknown to older clients. */
-const preservedMembers = ['resources', 'priority', 'preemptionPolicy'];
+/** Fields that an update cannot remove by omitting them: set at create, or unknown to older clients. */
+const preservedFields = ['resources', 'priority', 'preemptionPolicy'];
 
 /** A request to `status` updates the status, labels, annotations and finalizers. */
 export function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObject {
@@ -29,7 +29,7 @@ export function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObjec
   };
 }
 
-/** Source: `ResetObjectMetaForStatus`, as far as the API machinery does not restore the members itself. */
+/** Source: `ResetObjectMetaForStatus`, as far as the API machinery does not restore the fields itself. */
 function metadataForSubresource(next: StoredObject, old: StoredObject): StoredObject['metadata'] {
   const { ownerReferences: _ownerReferences, generation: _generation, ...metadata } = next.metadata;
   const { ownerReferences, generation } = old.metadata;
@@ -43,7 +43,7 @@ function metadataForSubresource(next: StoredObject, old: StoredObject): StoredOb
 /** An update of the pod itself does not change the status. */
 export function onlySpecOf(next: StoredObject, old: StoredObject): StoredObject {
   const kept: JSONObject = {};
-  for (const member of preservedMembers) if (specOf(old)[member] !== undefined) kept[member] = specOf(old)[member];
+  for (const name of preservedFields) if (specOf(old)[name] !== undefined) kept[name] = specOf(old)[name];
   const spec = withDefaultTolerations({ ...kept, ...specOf(next) });
   return withGeneration({ ...next, spec, status: statusOf(old) }, old);
 }

@@ -54,7 +54,7 @@ export interface Request extends StrictDecoding {
   readonly admit: (admission: Admission) => void;
 }
 
-/** A request that does not come over HTTP. Nothing is checked for its user; unknown members are dropped, but refused in a patch. */
+/** A request that does not come over HTTP. Nothing is checked for its user; unknown fields are dropped, but refused in a patch. */
 export function directRequest(verb: string, user: string): Request {
   return {
     ...{ verb, user, dryRun: false, admit: () => {} },

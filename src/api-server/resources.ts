@@ -68,9 +68,9 @@ const eventFields: SelectableFields = {
 };
 
 function referenceFields(prefix: string): SelectableFields {
-  const members = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
+  const fields = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
   return Object.fromEntries(
-    members.map((member) => [`${prefix}.${member}`, (event) => stringOf(objectOf(event, 'involvedObject'), member)]),
+    fields.map((field) => [`${prefix}.${field}`, (event) => stringOf(objectOf(event, 'involvedObject'), field)]),
   );
 }
 

@@ -15,14 +15,14 @@ export interface DeleteOptions {
 
 /** The rules of one kind. Source: `rest.RESTCreateStrategy`, `rest.RESTUpdateStrategy`. */
 export interface Strategy {
-  /** The decoded members beside `kind`, `apiVersion` and `metadata`, with the defaults of the API. */
-  setDefaults(members: JSONObject): JSONObject;
+  /** The decoded fields beside `kind`, `apiVersion` and `metadata`, with the defaults of the API. */
+  setDefaults(fields: JSONObject): JSONObject;
   /**
-   * Clears members that a client may not set, and fills in those that it did not set. `now` is a
+   * Clears fields that a client may not set, and fills in those that it did not set. `now` is a
    * canonical time.
    */
   prepareForCreate(object: StoredObject, now: string): StoredObject;
-  /** Restores members that this request may not change. */
+  /** Restores fields that this request may not change. */
   prepareForUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): StoredObject;
   validateCreate(object: StoredObject): FieldError[];
   validateUpdate(next: StoredObject, old: StoredObject, subresource: SubresourceName | ''): FieldError[];

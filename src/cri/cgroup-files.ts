@@ -89,9 +89,9 @@ export class CgroupFiles {
   ): Promise<(readonly [file: string, value: string])[]> {
     const hugetlb = (await this.#controllerFolders()).get('hugetlb');
     if (hugetlb === undefined) return [];
-    const member = this.isUnified ? 'max' : 'limit_in_bytes';
+    const field = this.isUnified ? 'max' : 'limit_in_bytes';
     return Object.entries(limits).flatMap(([pageSize, bytes]) =>
-      [`hugetlb.${pageSize}.${member}`, `hugetlb.${pageSize}.rsvd.${member}`]
+      [`hugetlb.${pageSize}.${field}`, `hugetlb.${pageSize}.rsvd.${field}`]
         .map((name) => join(hugetlb, path, name))
         // Linux has the limit of reservations since 5.7.
         .filter((file, index) => index === 0 || existsSync(file))

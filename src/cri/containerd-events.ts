@@ -13,7 +13,7 @@ const codecs = (): ReturnType<typeof createCodecs<'SubscribeRequest' | 'Envelope
     SubscribeRequest: { filters: [1, 'repeated string'] },
     Envelope: { namespace: [2, 'string'], topic: [3, 'string'], event: [4, 'Any'] },
     Any: { type_url: [1, 'string'], value: [2, 'bytes'] },
-    // The members that the events below share: a task's container, and the process of it that has ended.
+    // The fields that the events below share: a task's container, and the process of it that has ended.
     IDs: { container_id: [1, 'string'], id: [2, 'string'] },
   });
 

@@ -40,12 +40,12 @@ type Sent<Type> = Type extends `repeated ${infer Element}`
 
 /** A received message: absent scalars, lists and maps are empty, absent messages are null. */
 export type CRIMessage<Name extends MessageName> = {
-  readonly [Member in keyof (typeof criMessages)[Name]]: Field<(typeof criMessages)[Name][Member]> extends MessageName
-    ? Received<Field<(typeof criMessages)[Name][Member]>> | null
-    : Received<Field<(typeof criMessages)[Name][Member]>>;
+  readonly [Key in keyof (typeof criMessages)[Name]]: Field<(typeof criMessages)[Name][Key]> extends MessageName
+    ? Received<Field<(typeof criMessages)[Name][Key]>> | null
+    : Received<Field<(typeof criMessages)[Name][Key]>>;
 };
 
-/** A message to send; undefined members are omitted. */
+/** A message to send; undefined fields are omitted. */
 export type CRIRequest<Name extends MessageName> = {
-  readonly [Member in keyof (typeof criMessages)[Name]]?: Sent<Field<(typeof criMessages)[Name][Member]>> | undefined;
+  readonly [Key in keyof (typeof criMessages)[Name]]?: Sent<Field<(typeof criMessages)[Name][Key]>> | undefined;
 };

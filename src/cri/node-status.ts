@@ -5,7 +5,7 @@ import type { CRIMessage } from './cri-messages.ts';
 const maxImages = 50;
 const maxNamesPerImage = 5;
 
-/** The members of a Node's status that the runtime knows. Source: kubelet `nodestatus`. */
+/** The fields of a Node's status that the runtime knows. Source: kubelet `nodestatus`. */
 export function nodeStatusOfRuntime(
   version: CRIMessage<'VersionResponse'>,
   { runtime_handlers: handlers, features }: CRIMessage<'StatusResponse'>,

@@ -1,7 +1,7 @@
 import type { Container, LifecycleHandler, Pod, PodSpec } from '../kube/types.ts';
 
 /*
- * The members of a pod's spec that only a container runtime reads. The API server or the validation of static pods has
+ * The fields of a pod's spec that only a container runtime reads. The API server or the validation of static pods has
  * validated them, so they are read without checks.
  */
 

@@ -192,7 +192,7 @@ function ephemeralStorage(containers: readonly ContainerStats[]): FsStats | unde
   return fileSystem && { ...fileSystem, time: time!, usedBytes, inodesUsed };
 }
 
-/** The sum of each member, and the latest time. */
+/** The sum of each field, and the latest time. */
 function sumOf<Stats extends { readonly time: string }>(list: readonly (Stats | undefined)[]): Stats | undefined {
   const present = list.filter((stats) => stats !== undefined);
   if (present.length === 0) return undefined;

@@ -119,7 +119,7 @@ export function verifyRunAsNonRoot(pod: ValidPod, container: RunnableContainer, 
   }
 }
 
-/** The container's members, with those of the pod as defaults. Source: `DetermineEffectiveSecurityContext`. */
+/** The container's fields, with those of the pod as defaults. Source: `DetermineEffectiveSecurityContext`. */
 function effectiveSecurityContext(podContext: PodSecurityContext, context: SecurityContext = {}): SecurityContext {
   return {
     ...context,

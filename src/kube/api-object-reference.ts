@@ -1,6 +1,6 @@
 import type { Pod } from './types.ts';
 
-type Members = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** Volumes that need the API server, and the text for them in the error message. */
 export const volumeReferences: Readonly<Record<string, string>> = {
@@ -27,11 +27,11 @@ export const projectedReferences: Readonly<Record<string, string>> = {
  * without an API server. Source: kubelet `HasAPIObjectReference`.
  */
 export function apiObjectReference(pod: Pod): string | undefined {
-  const spec: Members = (pod.spec ?? {}) as unknown as Members;
+  const spec: Fields = (pod.spec ?? {}) as unknown as Fields;
   if (spec.serviceAccountName || spec.serviceAccount) return 'serviceaccounts';
   const containers = [...listOf(spec.initContainers), ...listOf(spec.containers)];
   const envFrom = containers.flatMap((container) => listOf(container.envFrom));
-  const valueFrom = containers.flatMap((container) => listOf(container.env)).map((env) => membersOf(env.valueFrom));
+  const valueFrom = containers.flatMap((container) => listOf(container.env)).map((env) => fieldsOf(env.valueFrom));
   const sources = listOf(spec.volumes);
   const hasSecretRef = sources.some((volume) => Object.values(volume).some((source) => has(source, 'secretRef')));
   if (
@@ -48,7 +48,7 @@ export function apiObjectReference(pod: Pod): string | undefined {
     return 'configmaps';
   if (listOf(spec.resourceClaims).length > 0) return 'resourceclaims';
   for (const volume of sources) {
-    const projected = listOf(membersOf(volume.projected).sources);
+    const projected = listOf(fieldsOf(volume.projected).sources);
     const reference =
       referenceOf(volume, volumeReferences) ??
       projected.map((one) => referenceOf(one, projectedReferences)).find(Boolean);
@@ -57,19 +57,19 @@ export function apiObjectReference(pod: Pod): string | undefined {
   return undefined;
 }
 
-function referenceOf(source: Members, table: Readonly<Record<string, string>>): string | undefined {
-  const member = Object.keys(table).find((name) => has(source, name));
-  return member && table[member];
+function referenceOf(source: Fields, table: Readonly<Record<string, string>>): string | undefined {
+  const field = Object.keys(table).find((name) => has(source, name));
+  return field && table[field];
 }
 
-function has(value: unknown, member: string): boolean {
-  return membersOf(value)[member] != null;
+function has(value: unknown, field: string): boolean {
+  return fieldsOf(value)[field] != null;
 }
 
-function membersOf(value: unknown): Members {
-  return typeof value === 'object' && value !== null ? (value as Members) : {};
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 
-function listOf(value: unknown): Members[] {
-  return Array.isArray(value) ? value.map(membersOf) : [];
+function listOf(value: unknown): Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }

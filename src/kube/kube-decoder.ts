@@ -7,24 +7,24 @@ import { isJSONObject, type JSONObject } from './json-object.ts';
 /** A struct of `k8s.io/api`. */
 export type KubeType = keyof typeof kubeTypes;
 
-/** A member has a value that Go's decoder would not put into the struct. */
+/** A field has a value that Go's decoder would not put into the struct. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
 
 export interface DecodedStruct {
   /**
-   * The known members with the values that Go would write back: canonical, without empty optional
-   * members.
+   * The known fields with the values that Go would write back: canonical, without empty optional
+   * fields.
    */
   readonly value: JSONObject;
-  /** Where the unknown members are: `spec.containers[0].imagee`. */
+  /** Where the unknown fields are: `spec.containers[0].imagee`. */
   readonly unknownFields: readonly string[];
 }
 
 /**
  * Reads JSON as kube-apiserver reads it into a struct, and writes it as kube-apiserver would. Unknown
- * members are dropped and reported, null is the same as absent.
+ * fields are dropped and reported, null is the same as absent.
  * @throws DecodeError for a value of the wrong type, with Go's message
  */
 export function decodeKubeType(type: KubeType, value: unknown): DecodedStruct {
@@ -38,12 +38,12 @@ interface TypeReader {
   readonly goName: string;
   /** @param value not null */
   read(value: unknown, decoding: Decoding): unknown;
-  /** The zero value of an absent member that is not optional. */
+  /** The zero value of an absent field that is not optional. */
   zero(): unknown;
   isEmpty(value: unknown): boolean;
 }
 
-interface Member {
+interface Field {
   readonly name: string;
   readonly isOptional: boolean;
   readonly reader: TypeReader;
@@ -52,13 +52,13 @@ interface Member {
 /** The position of the decoder, and the unknown fields so far. */
 class Decoding {
   readonly unknownFields: string[] = [];
-  /** Names of members, indexes of lists. */
+  /** Names of fields, indexes of lists. */
   readonly path: (string | number)[] = [];
   struct = '';
 
-  recordUnknown(member: string): void {
+  recordUnknown(field: string): void {
     let text = '';
-    for (const step of [...this.path, member]) {
+    for (const step of [...this.path, field]) {
       text += typeof step === 'number' ? `[${step}]` : text === '' ? step : `.${step}`;
     }
     this.unknownFields.push(text);
@@ -214,17 +214,17 @@ function mapOf(element: TypeReader): TypeReader {
 
 function structOf(type: KubeType): TypeReader {
   const goName = `v1.${type.replace(/^events\./, '')}`;
-  let members: Map<string, Member> | undefined;
+  let fields: Map<string, Field> | undefined;
   // On first use, because structs may be recursive.
-  const membersOf = () => (members ??= new Map(parseMembers(kubeTypes[type]).map((one) => [one.name, one])));
+  const fieldsOf = () => (fields ??= new Map(parseFields(kubeTypes[type]).map((one) => [one.name, one])));
   const read = (value: unknown, decoding: Decoding): unknown => {
     if (!isJSONObject(value)) return decoding.mismatch(value, goName);
     const outer = decoding.struct;
     const result: JSONObject = {};
-    const known = membersOf();
+    const known = fieldsOf();
     for (const name of Object.keys(value)) {
-      const member = known.get(name);
-      if (member === undefined) {
+      const field = known.get(name);
+      if (field === undefined) {
         decoding.recordUnknown(name);
         continue;
       }
@@ -232,9 +232,9 @@ function structOf(type: KubeType): TypeReader {
       if (raw === null || raw === undefined) continue;
       decoding.struct = goName.slice('v1.'.length);
       decoding.path.push(name);
-      const decoded = member.reader.read(raw, decoding);
+      const decoded = field.reader.read(raw, decoding);
       decoding.path.pop();
-      if (!(member.isOptional && member.reader.isEmpty(decoded))) result[name] = decoded;
+      if (!(field.isOptional && field.reader.isEmpty(decoded))) result[name] = decoded;
     }
     decoding.struct = outer;
     for (const { name, isOptional, reader } of known.values()) {
@@ -246,12 +246,12 @@ function structOf(type: KubeType): TypeReader {
 }
 
 /** `name? string; ports? []ContainerPort`. */
-function parseMembers(text: string): Member[] {
+function parseFields(text: string): Field[] {
   return text
     .split('; ')
-    .filter((member) => member !== '')
-    .map((member) => {
-      const [name = '', type = ''] = member.split(' ');
+    .filter((field) => field !== '')
+    .map((field) => {
+      const [name = '', type = ''] = field.split(' ');
       const isOptional = name.endsWith('?');
       return { name: isOptional ? name.slice(0, -1) : name, isOptional, reader: readerOf(type) };
     });

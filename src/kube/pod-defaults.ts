@@ -4,7 +4,7 @@ const probeDefaults = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 
 const httpGetDefaults = { path: '/', scheme: 'HTTP' };
 const fieldRefDefaults = { apiVersion: 'v1' };
 
-/** Members of the volume sources that have defaults. */
+/** Fields of the volume sources that have defaults. */
 const volumeDefaults: { readonly [source: string]: JSONObject } = {
   secret: { defaultMode: 0o644 },
   configMap: { defaultMode: 0o644 },
@@ -38,15 +38,15 @@ export function withPodSpecDefaults(spec: JSONObject): JSONObject {
   };
 }
 
-/** `{member: list}` with `change` applied to each object of the list; empty if there is no list. */
-function mapped(parent: JSONObject, member: string, change: (object: JSONObject) => JSONObject): JSONObject {
-  return Array.isArray(parent[member]) ? { [member]: objectsOf(parent, member).map(change) } : {};
+/** `{field: list}` with `change` applied to each object of the list; empty if there is no list. */
+function mapped(parent: JSONObject, field: string, change: (object: JSONObject) => JSONObject): JSONObject {
+  return Array.isArray(parent[field]) ? { [field]: objectsOf(parent, field).map(change) } : {};
 }
 
-/** `{member: object}` with `change` applied to the object; empty if there is none. */
-function changed(parent: JSONObject, member: string, change: (object: JSONObject) => JSONObject): JSONObject {
-  const object = parent[member];
-  return isJSONObject(object) ? { [member]: change(object) } : {};
+/** `{field: object}` with `change` applied to the object; empty if there is none. */
+function changed(parent: JSONObject, field: string, change: (object: JSONObject) => JSONObject): JSONObject {
+  const object = parent[field];
+  return isJSONObject(object) ? { [field]: change(object) } : {};
 }
 
 function withContainerDefaults(container: JSONObject, hostNetwork: boolean): JSONObject {
@@ -118,7 +118,7 @@ function withDefaultRequests(resources: JSONObject): JSONObject {
 }
 
 function withVolumeDefaults(volume: JSONObject): JSONObject {
-  const [source = ''] = Object.keys(volume).filter((member) => member !== 'name');
+  const [source = ''] = Object.keys(volume).filter((field) => field !== 'name');
   if (source === '') return { ...volume, emptyDir: {} };
   const items = (parent: JSONObject) => ({
     ...parent,

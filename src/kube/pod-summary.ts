@@ -11,7 +11,7 @@ export interface PodSummary {
   readonly lastRestartAt: string;
 }
 
-/** A pod whose members may be invalid. */
+/** A pod whose fields may be invalid. */
 export interface SummarizedPod {
   readonly metadata?: { readonly deletionTimestamp?: unknown } | undefined;
   readonly spec?: unknown;

@@ -4,7 +4,7 @@ import { requireIterable, requireText } from '../shared/validate.ts';
 import type { ValidPod } from './types.ts';
 
 /**
- * Checks the members that a pod needs for its status to be cached and sent. Does not check the pod's
+ * Checks the fields that a pod needs for its status to be cached and sent. Does not check the pod's
  * own status, which is read leniently. @throws StatusManagerError INVALID_ARGUMENT
  */
 export function requirePod(pod: unknown, path = 'pod'): asserts pod is ValidPod {
@@ -21,8 +21,8 @@ export function requirePod(pod: unknown, path = 'pod'): asserts pod is ValidPod 
     refuseArgument(`${path}.metadata.annotations`, 'an object', annotations);
   if (!isSet(spec)) return;
   if (!isObject(spec)) refuseArgument(`${path}.spec`, 'an object', spec);
-  for (const member of ['containers', 'initContainers', 'ephemeralContainers'] as const)
-    requireContainers(`${path}.spec.${member}`, spec[member]);
+  for (const field of ['containers', 'initContainers', 'ephemeralContainers'] as const)
+    requireContainers(`${path}.spec.${field}`, spec[field]);
   requireObjects(`${path}.spec.readinessGates`, spec.readinessGates);
 }
 

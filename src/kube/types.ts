@@ -58,7 +58,7 @@ export interface ContainerStateTerminated {
   readonly containerID?: string;
 }
 
-/** At most one member is set; none means unknown. */
+/** At most one field is set; none means unknown. */
 export interface ContainerState {
   readonly waiting?: ContainerStateWaiting;
   readonly running?: ContainerStateRunning;
@@ -196,9 +196,9 @@ export interface PodVolumeHealth {
 }
 
 /**
- * A pod status in canonical form: the format that Go's typed structs would write. Members that Go omits
+ * A pod status in canonical form: the format that Go's typed structs would write. Fields that Go omits
  * when empty are absent, times are strings without a fraction, quantities are in canonical format.
- * Members that this library does not know are kept unchanged. It is never modified, and the statuses
+ * Fields that this library does not know are kept unchanged. It is never modified, and the statuses
  * that the manager returns are frozen.
  */
 export interface PodStatus {
@@ -227,10 +227,10 @@ export interface PodStatus {
 }
 
 /** A canonical object under construction; afterwards it is never mutated. */
-export type Mutable<T> = { -readonly [Member in keyof T]: T[Member] };
+export type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
 /**
- * The input type for a canonical `T`: every member may be absent, undefined or null; times may be
+ * The input type for a canonical `T`: every field may be absent, undefined or null; times may be
  * `Date`s; lists may be readonly.
  */
 export type Input<T> = T extends string | number | boolean | null | undefined
@@ -239,7 +239,7 @@ export type Input<T> = T extends string | number | boolean | null | undefined
     : T
   : T extends readonly (infer Element)[]
     ? readonly Input<Element>[]
-    : { readonly [Member in keyof T]?: Input<T[Member]> | null | undefined };
+    : { readonly [Field in keyof T]?: Input<T[Field]> | null | undefined };
 
 /** A pod status as a caller may give it: client-node's `V1PodStatus` of either major, or raw JSON. */
 export type PodStatusInput = Input<PodStatus>;
@@ -251,10 +251,10 @@ export type ContainerStatusInput = Input<ContainerStatus>;
 export type VolumeHealthConditionInput = Input<VolumeHealthCondition>;
 
 /**
- * Members that this library does not read: of any type, so that a complete object written by hand
+ * Fields that this library does not read: of any type, so that a complete object written by hand
  * type-checks.
  */
-type Unread<Name extends string> = { readonly [Member in Name]?: unknown };
+type Unread<Name extends string> = { readonly [Field in Name]?: unknown };
 
 /** The object that owns a pod; `controller` marks the one that manages it. */
 export interface OwnerReference extends Unread<'blockOwnerDeletion'> {
@@ -338,7 +338,7 @@ export interface SleepAction {
   readonly seconds: number;
 }
 
-/** One of the members is set. */
+/** One of the fields is set. */
 export interface LifecycleHandler {
   readonly exec?: ExecAction | undefined;
   readonly httpGet?: HTTPGetAction | undefined;
@@ -375,7 +375,7 @@ export interface VolumeMount extends Unread<'bindMountOptions' | 'subPath' | 'su
   readonly mountPropagation?: string | undefined;
 }
 
-type UnreadContainerMembers =
+type UnreadContainerFields =
   | 'ports'
   | 'securityContext'
   | 'stdin'
@@ -401,7 +401,7 @@ export interface EnvVar {
 }
 
 /** A container of a pod’s spec. */
-export interface Container extends Unread<UnreadContainerMembers> {
+export interface Container extends Unread<UnreadContainerFields> {
   readonly name: string;
   readonly image?: string | undefined;
   readonly workingDir?: string | undefined;
@@ -431,7 +431,7 @@ export interface PodReadinessGate {
   readonly conditionType: string;
 }
 
-type UnreadPodSpecMembers =
+type UnreadPodSpecFields =
   | 'affinity'
   | 'automountServiceAccountToken'
   | 'dnsConfig'
@@ -465,7 +465,7 @@ type UnreadPodSpecMembers =
   | 'volumes';
 
 /** The spec of a pod. */
-export interface PodSpec extends Unread<UnreadPodSpecMembers> {
+export interface PodSpec extends Unread<UnreadPodSpecFields> {
   readonly containers?: readonly Container[] | undefined;
   readonly initContainers?: readonly Container[] | undefined;
   readonly ephemeralContainers?: readonly EphemeralContainer[] | undefined;
@@ -482,7 +482,7 @@ export interface PodSpec extends Unread<UnreadPodSpecMembers> {
 
 /**
  * A pod as callers, pod managers and clients pass it. Every literal of client-node's `V1Pod` is one;
- * members that this library does not read are of type `unknown`. The object itself keeps all of them:
+ * fields that this library does not read are of type `unknown`. The object itself keeps all of them:
  * cast it back to your own type (`pod as V1Pod`), but note that an informer and `createPodClient` have
  * times as strings, where `V1Pod` says `Date`.
  */
@@ -495,7 +495,7 @@ export interface Pod {
 }
 
 /**
- * A pod with the members that identify it: those that pod managers, sources and informers have checked.
+ * A pod with the fields that identify it: those that pod managers, sources and informers have checked.
  * Source: kubelet `validation.ValidatePodCreate`, which refuses all others.
  */
 export interface ValidPod extends Pod {

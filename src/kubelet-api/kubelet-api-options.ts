@@ -6,7 +6,7 @@ import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import { requirePort } from '../shared/ports.ts';
-import { requireBooleanOption, requireDurationOption, requireMembers } from '../shared/validate.ts';
+import { requireBooleanOption, requireDurationOption, requireFields } from '../shared/validate.ts';
 import type { KubeletAuthentication } from './authenticator.ts';
 import type { KubeletAuthorization } from './authorizer.ts';
 
@@ -41,7 +41,7 @@ export interface KubeletAPIOptions {
   /** Registry to serve at `/metrics`. Default: none, and `/metrics` does not exist. */
   readonly register?: MetricsSource | undefined;
   /**
-   * Members of `/configz`, in the format of `KubeletConfiguration`, in addition to those that this library knows. They must
+   * Fields of `/configz`, in the format of `KubeletConfiguration`, in addition to those that this library knows. They must
    * not contain secrets. Default: none.
    */
   readonly kubeletConfiguration?: Readonly<Record<string, unknown>> | undefined;
@@ -80,7 +80,7 @@ const authorizationNames: Readonly<Record<keyof KubeletAuthorization, true>> = {
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServer: boolean): void {
-  requireMembers('options', options, Object.keys(optionNames));
+  requireFields('options', options, Object.keys(optionNames));
   const { host = '0.0.0.0', port = 10_250, authentication = {}, authorization = {} } = options;
   requirePort('runtime', options.runtime, ['getPod', 'listPods', 'execSync']);
   if (options.register !== undefined) requirePort('register', options.register, ['metrics']);
@@ -89,8 +89,8 @@ export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServe
     refuseOption('kubeletConfiguration', 'an object');
   if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
   if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
-  requireMembers('authentication', authentication, Object.keys(authenticationNames));
-  requireMembers('authorization', authorization, Object.keys(authorizationNames));
+  requireFields('authentication', authentication, Object.keys(authenticationNames));
+  requireFields('authorization', authorization, Object.keys(authorizationNames));
   const { tlsCertFile, tlsPrivateKeyFile, certDirectory } = options;
   const { clientCAFile } = authentication;
   for (const [name, path] of Object.entries({ tlsCertFile, tlsPrivateKeyFile, certDirectory, clientCAFile }))

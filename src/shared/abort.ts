@@ -1,4 +1,4 @@
-/** The members of an `AbortSignal` that this library uses. */
+/** The fields of an `AbortSignal` that this library uses. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason: unknown;

@@ -13,7 +13,7 @@ export const derOctets = (content: Uint8Array): Buffer => der(0x04, content);
 export const derBoolean = (value: boolean): Buffer => der(0x01, Buffer.from([value ? 0xff : 0]));
 /** A bit string of whole bytes. */
 export const derBits = (content: Uint8Array, unusedBits = 0): Buffer => der(0x03, Buffer.from([unusedBits]), content);
-/** `[number] content`, with its members. */
+/** `[number] content`, with its fields. */
 export const derTagged = (number: number, ...content: readonly Uint8Array[]): Buffer => der(0xa0 + number, ...content);
 
 /** A positive integer. */

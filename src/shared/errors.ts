@@ -1,6 +1,6 @@
 /** Why the library throws. */
 export type StatusManagerErrorCode =
-  /** An argument is invalid; `path` names the member. */
+  /** An argument is invalid; `path` names the field. */
   | 'INVALID_ARGUMENT'
   /** A constructor option is out of range; `path` names the option. */
   | 'INVALID_OPTION'
@@ -37,7 +37,7 @@ export interface StatusManagerErrorOptions extends ErrorOptions {
 export class StatusManagerError extends Error {
   override readonly name = 'StatusManagerError';
   readonly code: StatusManagerErrorCode;
-  /** The invalid member, for example `status.conditions[2].type`; empty when no single member is at fault. */
+  /** The invalid field, for example `status.conditions[2].type`; empty when no single field is at fault. */
   readonly path: string;
 
   constructor(code: StatusManagerErrorCode, message: string, options: StatusManagerErrorOptions = {}) {
@@ -47,7 +47,7 @@ export class StatusManagerError extends Error {
   }
 }
 
-/** Throws INVALID_ARGUMENT; `path` names the member, `expected` says what it must be. */
+/** Throws INVALID_ARGUMENT; `path` names the field, `expected` says what it must be. */
 export function refuseArgument(path: string, expected: string, value: unknown): never {
   throw refusal('INVALID_ARGUMENT', path, expected, value);
 }

@@ -18,7 +18,7 @@ export function defaultLogger(): Logger {
 }
 
 /**
- * The log fields of a thrown value: its message and stack, never the object, whose members and cause
+ * The log fields of a thrown value: its message and stack, never the object, whose fields and cause
  * may contain secrets.
  */
 export function thrownFields(thrown: unknown): { readonly reason: string; readonly stack?: string | undefined } {

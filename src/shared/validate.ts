@@ -62,11 +62,11 @@ export function requireDurationOption(path: string, ms: number | undefined): voi
   refuseOption(path, 'milliseconds > 0', ms);
 }
 
-/** An object that has no members except `members`. @throws StatusManagerError INVALID_OPTION */
-export function requireMembers(path: string, value: unknown, members: readonly string[]): void {
+/** An object that has no fields except `fields`. @throws StatusManagerError INVALID_OPTION */
+export function requireFields(path: string, value: unknown, fields: readonly string[]): void {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) refuseOption(path, 'an object', value);
   for (const name of Object.keys(value))
-    if (!members.includes(name)) refuseOption(`${path}.${name}`, `absent: ${path} has ${members.join(', ')}`);
+    if (!fields.includes(name)) refuseOption(`${path}.${name}`, `absent: ${path} has ${fields.join(', ')}`);
 }
 
 /** @throws StatusManagerError INVALID_OPTION */

@@ -37,7 +37,7 @@ export interface PodInspection {
   readonly sentAs: SentAs | undefined;
   /** Time of that confirmation, or of the latest rewrite of that version; undefined if none was sent. */
   readonly sentAt: string | undefined;
-  /** Set while writes to this pod are undone: the members affected, and the field managers that own them. */
+  /** Set while writes to this pod are undone: the fields affected, and the field managers that own them. */
   readonly hotLoop: HotLoop | undefined;
   /** The containers are being stopped, as `podDeletionSafety` says; undefined if they are not, or if it does not say. */
   readonly termination: PodTermination | undefined;

@@ -93,7 +93,7 @@ const defaultDrainMs = 10_000;
  * and whenever the full batch, every `syncPeriodMs`, finds a difference.
  *
  * Setters are synchronous and make no request. On invalid input they throw `StatusManagerError`
- * (INVALID_ARGUMENT, with the path of the member) and change nothing. They never mutate their
+ * (INVALID_ARGUMENT, with the path of the field) and change nothing. They never mutate their
  * arguments and return frozen objects. Code that you test with a fake should accept
  * `StatusManagerLike` or a `Pick` of it.
  * Source: kubelet `status.Manager`.

@@ -26,7 +26,7 @@ export const tracingChannelNames = {
 } as const;
 
 /**
- * A setter stored a new version. A subscriber may add members of its own, for example the caller's
+ * A setter stored a new version. A subscriber may add fields of its own, for example the caller's
  * trace context: the same object appears in `accepted` of the sync that sends the version.
  */
 export interface AcceptedMessage {
@@ -40,7 +40,7 @@ export interface AcceptedMessage {
   readonly version: number;
 }
 
-/** One sync of one pod: its GET, PATCH and DELETE. A subscriber may add members of its own, for example its span. */
+/** One sync of one pod: its GET, PATCH and DELETE. A subscriber may add fields of its own, for example its span. */
 export interface SyncMessage {
   /** UID of the pod; for a static pod, its own and not its mirror pod's. */
   readonly podUID: string;

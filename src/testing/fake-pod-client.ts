@@ -45,7 +45,7 @@ export interface FakeAction {
   readonly preconditions?: DeletePodOptions;
 }
 
-/** The requests that a script matches; an omitted member matches all. */
+/** The requests that a script matches; an omitted field matches all. */
 export interface FakeMatch {
   readonly verb?: FakeVerb;
   readonly namespace?: string;

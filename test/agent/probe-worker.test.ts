@@ -196,9 +196,9 @@ describe.each(probeTypes)('TestDoProbeWithContainerRestartAllContainers %s', (pr
 });
 
 describe('a container that has terminated in a pod with restartPolicy Never', () => {
-  const terminatedAs = (member: 'containerStatuses' | 'initContainerStatuses'): PodStatus => ({
+  const terminatedAs = (field: 'containerStatuses' | 'initContainerStatuses'): PodStatus => ({
     phase: 'Running',
-    [member]: statusWith(terminated(0)).containerStatuses,
+    [field]: statusWith(terminated(0)).containerStatuses,
   });
 
   it('TestDoProbe_TerminatedRestartableInitContainerWithRestartPolicyNever', async () => {

@@ -23,9 +23,9 @@ const shownOf = (containers: readonly RuntimeContainerStatus[], reported: PodSta
 describe('of a pod that was reported as ended', () => {
   it.each(['initContainerStatuses', 'containerStatuses', 'ephemeralContainerStatuses'])(
     'the runs before a lost one are not shown: %s',
-    (member) => {
+    (field) => {
       const containers = [run(0), run(0, { name: 'other' })];
-      expect(shownOf(containers, { phase: 'Failed', [member]: [ended] })).toEqual([containers[1]]);
+      expect(shownOf(containers, { phase: 'Failed', [field]: [ended] })).toEqual([containers[1]]);
     },
   );
 

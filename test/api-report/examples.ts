@@ -52,7 +52,7 @@ export async function checkExamples(root: string, entryPoints: readonly EntryPoi
   return problems;
 }
 
-/** Name of each declaration or member → its examples. */
+/** Name of each declaration or field → its examples. */
 function examplesIn(folder: string): Map<string, string[]> {
   const examples = new Map<string, string[]>();
   const comment =

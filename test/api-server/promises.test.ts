@@ -52,7 +52,7 @@ describe('decoding', () => {
     });
   });
 
-  it('reports unknown and duplicate members according to fieldValidation, and drops them', async () => {
+  it('reports unknown and duplicate fields according to fieldValidation, and drops them', async () => {
     const { http } = await startServer();
     const body = `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i","imagee":"j","image":"k"}]}}`;
     const strict = await http.request('POST', `${PODS}?fieldValidation=Strict`, { body });

@@ -95,7 +95,7 @@ describe('access to APIServer', () => {
     expect((await http.request('POST', PODS, { body })).status).toBe(400);
   });
 
-  it('treats members named like those of Object.prototype as plain members', async () => {
+  it('treats fields named like those of Object.prototype as plain fields', async () => {
     const { server, http } = await startServer();
     const body = `{"metadata":{"name":"p","labels":{"constructor":"a","toString":"b"},"__proto__":{"uid":"x"}},
       "spec":{"containers":[{"name":"c","image":"i"}],"__proto__":{"nodeName":"n"}},"__proto__":{"kind":"Node"}}`;

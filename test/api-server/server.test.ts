@@ -114,7 +114,7 @@ describe('APIServer', () => {
     expect(headers.get('date')).toBe('Fri, 02 Jan 2026 03:04:05 GMT');
   });
 
-  it('rejects a patch with a member that it does not write, and names the member', async () => {
+  it('rejects a patch with a field that it does not write, and names the field', async () => {
     const { server } = await startServer();
     server.pods.create(podOf('p'));
     server.nodes.create('n');

@@ -24,7 +24,7 @@ export class CredentialPlugin {
     mkdirSync(dir, { recursive: true });
   }
 
-  /** The `exec` member of a kubeconfig's user. */
+  /** The `exec` field of a kubeconfig's user. */
   get exec(): object {
     const script = [
       `cd '${this.#dir}' || exit 1`,

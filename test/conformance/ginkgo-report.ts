@@ -1,4 +1,4 @@
-/** The members of Ginkgo's JSON report that are read here. Durations are in nanoseconds. */
+/** The fields of Ginkgo's JSON report that are read here. Durations are in nanoseconds. */
 export interface GinkgoReport {
   readonly SpecReports:
     | readonly {

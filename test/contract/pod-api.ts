@@ -22,7 +22,7 @@ export function uniqueName(prefix = 'pod'): string {
   return `${prefix}-${lastNumber}`;
 }
 
-/** A pod with one container that is bound to node-a; `metadata` and `spec` override its members. */
+/** A pod with one container that is bound to node-a; `metadata` and `spec` override its fields. */
 export function podManifest(name: string, overrides: { metadata?: Json; spec?: Json } = {}): PodManifest {
   return {
     apiVersion: 'v1',
@@ -89,7 +89,7 @@ export class PodAPI {
   }
 }
 
-/** Expects a `Status` with this code and reason, and with all other given members, including its details. */
+/** Expects a `Status` with this code and reason, and with all other given fields, including its details. */
 export function expectFailure(response: KubeResponse, code: number, reason: string, rest: Json = {}): void {
   expect(response.body).toMatchObject({
     kind: 'Status',

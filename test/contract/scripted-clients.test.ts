@@ -25,11 +25,11 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
   const pod = {
     kind: 'Pod',
     apiVersion: 'v1',
-    metadata: { name: 'p', creationTimestamp: '2024-01-01T00:00:00Z', newMember: { a: [1] } },
-    status: { newMember: 'kept', startTime: '2024-01-01T00:00:00Z', volumeHealth: [{ name: 'v' }], conditions: [] },
+    metadata: { name: 'p', creationTimestamp: '2024-01-01T00:00:00Z', newField: { a: [1] } },
+    status: { newField: 'kept', startTime: '2024-01-01T00:00:00Z', volumeHealth: [{ name: 'v' }], conditions: [] },
   };
 
-  it('keeps unknown members, and times in their original format', async () => {
+  it('keeps unknown fields, and times in their original format', async () => {
     server.respondWith({ body: pod }, { body: pod });
     expect(await client.getPod(ref, { signal })).toEqual(pod);
     expect(await client.patchPodStatus(ref, strategic('u', { phase: 'Running' }), { signal })).toEqual(pod);
@@ -37,7 +37,7 @@ describe.for(contractClients)('$name on a scripted server', ({ create }: Contrac
 
   it('sends the bearer token, the content type of the patch and its body as given', async () => {
     server.respondWith({ body: pod });
-    const patch = strategic('u', { newMember: null, podIPs: [{ ip: '10.0.0.1' }] });
+    const patch = strategic('u', { newField: null, podIPs: [{ ip: '10.0.0.1' }] });
     await client.patchPodStatus(ref, patch, { signal });
     const [request] = server.requests;
     expect(request).toMatchObject({ method: 'PATCH', url: '/api/v1/namespaces/default/pods/p/status' });

@@ -98,29 +98,29 @@ const facts = {
       return status === 200 ? 'accepted' : String(status);
     },
   },
-  'newer-status-members': {
+  'newer-status-fields': {
     what: '`status.volumeHealth` of a wrong type',
-    on: since('1.37', 'dropped, like any unknown member', '422'),
+    on: since('1.37', 'dropped, like any unknown field', '422'),
     observe: async (server) => {
       const { status } = await server.pods.patchStatus(await createPod(server), { volumeHealth: 5 });
-      return status === 200 ? 'dropped, like any unknown member' : String(status);
+      return status === 200 ? 'dropped, like any unknown field' : String(status);
     },
   },
   'observed-generation': {
     what: '`status.observedGeneration` in a status patch',
-    on: since('1.37', 'dropped, like any unknown member', 'kept'),
+    on: since('1.37', 'dropped, like any unknown field', 'kept'),
     observe: async (server) => {
       const { body } = await server.pods.patchStatus(await createPod(server), { observedGeneration: 1 });
-      return body.status.observedGeneration === undefined ? 'dropped, like any unknown member' : 'kept';
+      return body.status.observedGeneration === undefined ? 'dropped, like any unknown field' : 'kept';
     },
   },
   'pod-resources': {
     what: '`status.resources` of the pod itself, in a status patch',
-    on: since('1.37', 'dropped, like any unknown member', 'kept'),
+    on: since('1.37', 'dropped, like any unknown field', 'kept'),
     observe: async (server) => {
       const status = { resources: { requests: { cpu: '1' } } };
       const { body } = await server.pods.patchStatus(await createPod(server), status);
-      return body.status.resources === undefined ? 'dropped, like any unknown member' : 'kept';
+      return body.status.resources === undefined ? 'dropped, like any unknown field' : 'kept';
     },
   },
   'container-restart-policy': {
@@ -176,11 +176,11 @@ const facts = {
   },
   'newer-claim-statuses': {
     what: "A node's user: sets `extendedResourceClaimStatus`",
-    on: since('1.37', 'dropped, like any unknown member', '403'),
+    on: since('1.37', 'dropped, like any unknown field', '403'),
     observe: async (server) => {
       const status = { extendedResourceClaimStatus: { resourceClaimName: 'a', requestMappings: [] } };
       const response = await server.pods.patchStatus(await createPod(server), status, asNodeA(server));
-      return response.status === 200 ? 'dropped, like any unknown member' : String(response.status);
+      return response.status === 200 ? 'dropped, like any unknown field' : String(response.status);
     },
   },
   'watch-list': {

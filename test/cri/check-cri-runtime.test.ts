@@ -8,11 +8,11 @@ import { startContainerd, whyNoContainerd } from './containerd.ts';
 const why = whyNoContainerd();
 const skipped = why === undefined ? '' : ` (skipped: ${why})`;
 
-function container(members: Partial<Container>): Container {
-  return { name: 'app', image: 'docker.io/library/busybox:1', ...members };
+function container(fields: Partial<Container>): Container {
+  return { name: 'app', image: 'docker.io/library/busybox:1', ...fields };
 }
-const sh = (script: string, members: Partial<Container> = {}): Container =>
-  container({ command: ['sh', '-c', script], ...members });
+const sh = (script: string, fields: Partial<Container> = {}): Container =>
+  container({ command: ['sh', '-c', script], ...fields });
 
 it.skipIf(why !== undefined)(`the CRI runtime on containerd keeps every rule of the checklist${skipped}`, async () => {
   const containerd = await startContainerd(4);

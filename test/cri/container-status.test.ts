@@ -3,7 +3,7 @@ import { toRuntimeContainerStatus } from '../../src/cri/container-status.ts';
 import type { CRIMessage } from '../../src/cri/cri-messages.ts';
 
 const second = 1e9;
-const status = (members: object) =>
+const status = (fields: object) =>
   toRuntimeContainerStatus(
     {
       id: 'abc',
@@ -22,7 +22,7 @@ const status = (members: object) =>
       resources: null,
       user: null,
       stop_signal: 'SIGNAL_RUNTIME_DEFAULT',
-      ...members,
+      ...fields,
     } as unknown as CRIMessage<'ContainerStatus'>,
     { runtimeName: 'containerd', sandboxID: 'box', terminationMessage: 'bye' },
   );

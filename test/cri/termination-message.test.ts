@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-const statusWith = (members: object = {}, policy = 'File') =>
+const statusWith = (fields: object = {}, policy = 'File') =>
   ({
     annotations: {
       'io.kubernetes.container.terminationMessagePath': '/dev/termination-log',
@@ -21,7 +21,7 @@ const statusWith = (members: object = {}, policy = 'File') =>
     log_path: join(folder, '0.log'),
     exit_code: 1,
     reason: 'Error',
-    ...members,
+    ...fields,
   }) as unknown as CRIMessage<'ContainerStatus'>;
 
 const logLine = (text: string, tag = 'F') => `2026-01-02T03:04:05.000000006Z stdout ${tag} ${text}\n`;

@@ -3,13 +3,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { podStatusMembers } from '../../src/status-manager/status/status-members.ts';
+import { podStatusFields } from '../../src/status-manager/status/status-fields.ts';
 import { generateCRIAPI } from './cri-api.ts';
 import { generateObjectReaders, tablesOf } from './object-readers.ts';
 
 /*
  * `npm run generated`: says which generated files of src are not what their sources give. `-- --write` writes them,
- * which is due after a change of status-members.ts or of test/generated. Two of the sources are Go modules of
+ * which is due after a change of status-fields.ts or of test/generated. Two of the sources are Go modules of
  * Kubernetes, at the versions and checksums of test/generated/go: their files need Go.
  */
 
@@ -27,7 +27,7 @@ function readCRIAPI(): string {
 
 const generators: Readonly<Record<string, () => string>> = {
   'src/status-manager/status/object-readers.ts': () =>
-    generateObjectReaders(tablesOf(podStatusMembers, 'status').keys()),
+    generateObjectReaders(tablesOf(podStatusFields, 'status').keys()),
   'src/cri/cri-api.ts': readCRIAPI,
   'src/kube/kube-types.ts': () => go('run', '.'),
 };

@@ -1,24 +1,24 @@
-import { type Rows, shapeOf, type StatusMember } from '../../src/status-manager/status/object-reader.ts';
-import type { PatchMembers } from '../../src/status-manager/status/patch-schema.ts';
+import { type Rows, shapeOf, type StatusField } from '../../src/status-manager/status/object-reader.ts';
+import type { PatchFields } from '../../src/status-manager/status/patch-schema.ts';
 
-export type Table = Readonly<Record<string, StatusMember<unknown>>>;
+export type Table = Readonly<Record<string, StatusField<unknown>>>;
 
 const header = `/*
- * Written by \`npm run generated -- --write\` from the tables of status-members.ts; do not edit.
+ * Written by \`npm run generated -- --write\` from the tables of status-fields.ts; do not edit.
  * A reader for each shape of table; why they are generated: createObjectReader.
  */
-import { keepUnknownMembers } from './canonical-reader.ts';
+import { keepUnknownFields } from './canonical-reader.ts';
 import { type BindReader, isUnset } from './object-reader.ts';
 `;
 
 /** All tables below this one and itself, each once, with the path to it. */
-export function tablesOf(members: PatchMembers, path: string, found = new Map<Table, string>()): Map<Table, string> {
-  // Every table below one of status-members.ts has rows that can be read.
-  const table = members as Table;
+export function tablesOf(fields: PatchFields, path: string, found = new Map<Table, string>()): Map<Table, string> {
+  // Every table below one of status-fields.ts has rows that can be read.
+  const table = fields as Table;
   if (found.has(table)) return found;
   found.set(table, path);
-  for (const [name, row] of Object.entries(members))
-    if (row.members !== undefined) tablesOf(row.members, `${path}.${name}`, found);
+  for (const [name, row] of Object.entries(fields))
+    if (row.fields !== undefined) tablesOf(row.fields, `${path}.${name}`, found);
   return found;
 }
 
@@ -56,8 +56,8 @@ function readerOf(rows: Rows): string {
   }
   const lines = (indent: number, texts: readonly string[]): string =>
     texts.map((text) => `${' '.repeat(indent)}${text}\n`).join('');
-  // V8 gives an object literal room for the members it has, and `{}` room for four.
-  const isUnion = rows.length > 1 && rows.every(([, { presence, members }]) => presence === 'not-empty' && members);
+  // V8 gives an object literal room for the fields it has, and `{}` room for four.
+  const isUnion = rows.length > 1 && rows.every(([, { presence, fields }]) => presence === 'not-empty' && fields);
   const literal = isUnion
     ? `value0 !== empty0 ? { ${rows[0]![0]}: value0 } : {};\n`
     : always.length === 0
@@ -65,7 +65,7 @@ function readerOf(rows: Rows): string {
       : `{\n${lines(10, always)}        };\n`;
   return `    (rows, known) => {
 ${lines(6, bound)}      return (raw, context) => {
-${lines(8, values)}        const result: Record<string, unknown> = ${literal}${lines(8, others)}        keepUnknownMembers(result, raw, known, context);
+${lines(8, values)}        const result: Record<string, unknown> = ${literal}${lines(8, others)}        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },

@@ -10,7 +10,7 @@ const usage = `Usage: npm run parity -- [--concurrency N] [--when-stale] [--json
 Replays traces of the kubelet's status manager and pod status rows (.jsonl or .jsonl.gz; a file may hold
 both) and prints where we differ.
 With --when-stale or --json-patch the effects on the API server are compared, not the requests.
-With --reformat the statuses are given in other valid formats: times, quantities, null members, order.
+With --reformat the statuses are given in other valid formats: times, quantities, null fields, order.
 Exit code: 0 no divergence, 1 some, 2 wrong usage or a file that cannot be read.
 `;
 

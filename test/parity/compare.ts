@@ -20,15 +20,15 @@ export function differences(
 ): Omit<Divergence, 'trace' | 'step' | 'op'>[] {
   if (isEqual(expected, got)) return [];
   if (isContainer(expected) && isContainer(got) && Array.isArray(expected) === Array.isArray(got)) {
-    const members = new Set([...Object.keys(expected), ...Object.keys(got)]);
-    return [...members]
-      .flatMap((member) => differences(expected[member], got[member], `${path}.${member}`, limit))
+    const fields = new Set([...Object.keys(expected), ...Object.keys(got)]);
+    return [...fields]
+      .flatMap((field) => differences(expected[field], got[field], `${path}.${field}`, limit))
       .slice(0, limit);
   }
   return [{ path, expected, got }];
 }
 
-/** A request without null members that the server's object did not have, because they have no effect. */
+/** A request without null fields that the server's object did not have, because they have no effect. */
 export function withoutEmptyNulls(request: RecordedRequest, serverStatus: unknown): RecordedRequest {
   const body = request.body as { metadata?: unknown; status?: unknown } | undefined;
   if (!isContainer(body) || !isContainer(body.status)) return request;
@@ -40,19 +40,19 @@ const mergeKeys: Readonly<Record<string, string>> = { conditions: 'type', podIPs
 function dropNulls(patch: unknown, server: unknown): unknown {
   if (!isContainer(patch) || Array.isArray(patch)) return patch;
   const kept: Record<string, unknown> = {};
-  for (const [member, value] of Object.entries(patch)) {
-    const current = isContainer(server) ? server[member] : undefined;
+  for (const [field, value] of Object.entries(patch)) {
+    const current = isContainer(server) ? server[field] : undefined;
     if (value === null && current === undefined) continue;
-    const key = mergeKeys[member];
+    const key = mergeKeys[field];
     if (key !== undefined && Array.isArray(value) && Array.isArray(current)) {
-      kept[member] = value.map((element: Record<string, unknown>) =>
+      kept[field] = value.map((element: Record<string, unknown>) =>
         dropNullsOfElement(
           element,
           (current as Record<string, unknown>[]).find((other) => other[key] === element[key]),
         ),
       );
     } else {
-      kept[member] = dropNulls(value, current);
+      kept[field] = dropNulls(value, current);
     }
   }
   return kept;

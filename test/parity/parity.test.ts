@@ -170,7 +170,7 @@ describe('the harness notices', () => {
     expect(divergences[0]!.path).toMatch(new RegExp(`^${path.replace('.', '\\.')}`));
   });
 
-  it('a null that removes a member, but not a null without effect', () => {
+  it('a null that removes a field, but not a null without effect', () => {
     const request = { verb: 'patch', body: { metadata: { uid: 'u' }, status: { message: null, phase: null } } };
     expect(withoutEmptyNulls(request, { phase: 'Running' })).toEqual({
       verb: 'patch',

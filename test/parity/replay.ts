@@ -260,7 +260,7 @@ class Replay {
 
   /**
    * The effects of both on the API server, the cache and the listeners. The order of conditions and
-   * their null members are not compared, because they depend on what a patch was computed from. The
+   * their null fields are not compared, because they depend on what a patch was computed from. The
    * cached time of a DisruptionTarget is not compared either, because the kubelet refreshes it before
    * a PATCH that may fail, and so at other moments than we do.
    */

@@ -31,7 +31,7 @@ export interface TraceStep {
   readonly expect?: Expectation;
 }
 
-/** What the kubelet did in a step. An absent member means "nothing". */
+/** What the kubelet did in a step. An absent field means "nothing". */
 export interface Expectation {
   readonly returns?: unknown;
   readonly signal?: boolean;

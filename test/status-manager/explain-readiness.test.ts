@@ -6,12 +6,12 @@ import { podOf, SyncHarness, uidOf } from './sync/sync-harness.ts';
 
 const probe = { httpGet: { port: 80 } };
 const spec: PodSpec = { containers: [{ name: 'app' }] };
-const running = (name: string, members: Partial<ContainerStatusInput> = {}): ContainerStatusInput => ({
+const running = (name: string, fields: Partial<ContainerStatusInput> = {}): ContainerStatusInput => ({
   name,
   state: { running: {} },
   ready: false,
   started: true,
-  ...members,
+  ...fields,
 });
 
 interface Row {

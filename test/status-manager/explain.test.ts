@@ -565,7 +565,7 @@ describe('explain()', () => {
     expect(h.manager.explain('mirror')).toEqual(h.manager.explain(uidOf('a')));
   });
 
-  it('prints as its sentence, which its JSON has as a member only', async () => {
+  it('prints as its sentence, which its JSON has as a field only', async () => {
     const h = await after(1, running());
     const explanation = h.manager.explain(uidOf('a'));
     expect(String(explanation)).toBe(explanation.sentence);

@@ -66,8 +66,8 @@ export class TestManager {
   }
 
   /** A status that differs from all others of this manager. */
-  newStatus(members: PodStatusInput = {}): PodStatusInput {
-    return { message: `message ${this.#messages++}`, ...members };
+  newStatus(fields: PodStatusInput = {}): PodStatusInput {
+    return { message: `message ${this.#messages++}`, ...fields };
   }
 
   /** The cached status, which must be there. */

@@ -201,7 +201,7 @@ describe('an invalid pod', () => {
     await expectRefused((manager) => manager.seed([fresh, {}]), 'pods[1].metadata');
   });
 
-  it('null in place of an absent member is valid', async () => {
+  it('null in place of an absent field is valid', async () => {
     const { manager } = await settled();
     const pod = {
       metadata: { ...metadata, generation: null, annotations: null, deletionTimestamp: null },
@@ -262,7 +262,7 @@ describe('hostile input', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  it('members named __proto__ reach the API server and pollute nothing', async () => {
+  it('fields named __proto__ reach the API server and pollute nothing', async () => {
     const t = new TestManager([getTestPod()]);
     const status = JSON.parse(
       '{"__proto__": {"polluted": 1}, "x-new": {"__proto__": {"polluted": 1}}, "allocatedResources": {"__proto__": "1"}}',

@@ -18,7 +18,7 @@ import { getPhase } from '../../src/status-manager/status/phase.ts';
 import { createInformerPodManager, informerPodManagerFrom } from '../../src/kube/informer/index.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
-/** What somebody without types passes; each call is to name the member, never to fail with a TypeError. */
+/** What somebody without types passes; each call is to name the field, never to fail with a TypeError. */
 const wrong = undefined as never;
 const nothing = null as never;
 const number = 7 as never;

@@ -204,7 +204,7 @@ describe('TestReconcilePodStatus', () => {
     expect(await t.takeActions()).toEqual(['get', 'get']);
   });
 
-  it('ignores members that only a newer server knows (such a pod was read at every full batch)', async () => {
+  it('ignores fields that only a newer server knows (such a pod was read at every full batch)', async () => {
     const t = await synced();
     t.podManager.updatePod(getTestPod({ status: { ...t.status(), ...{ 'x-new': { of: 'a later version' } } } }));
     expect((await t.manager.syncBatch(true)).tried).toBe(0);

@@ -20,10 +20,10 @@ describe('TestContainerTerminationMetric', () => {
     ['containerStatuses', 'container'],
     ['initContainerStatuses', 'init_container'],
     ['ephemeralContainerStatuses', 'ephemeral_container'],
-  ] as const)('%s: counts a termination once', (member, containerType) => {
-    const status = { [member]: [terminated(137, 'OOMKilled')] };
+  ] as const)('%s: counts a termination once', (field, containerType) => {
+    const status = { [field]: [terminated(137, 'OOMKilled')] };
     const counted = [{ containerType, exitCode: 137, reason: 'OOMKilled' }];
-    expect(countedAfter({}, { [member]: [running] }, status, status)).toEqual(counted);
+    expect(countedAfter({}, { [field]: [running] }, status, status)).toEqual(counted);
     expect(countedAfter({}, status)).toEqual(counted);
     // What the API server knew before us is not counted again.
     expect(countedAfter(status, status)).toEqual([]);

@@ -41,26 +41,26 @@ function listByKey<T>(element: fc.Arbitrary<T>, key: keyof T): fc.Arbitrary<T[]>
 }
 
 export interface PodStatusArbitraryOptions {
-  /** Objects at every level may have a member named `x-new`, which no Kubernetes type has. */
-  readonly unknownMembers?: boolean;
+  /** Objects at every level may have a field named `x-new`, which no Kubernetes type has. */
+  readonly unknownFields?: boolean;
 }
 
 /**
- * Canonical pod statuses with every member that a pod status can have, each of them absent or
+ * Canonical pod statuses with every field that a pod status can have, each of them absent or
  * present, and with the values that are easy to lose: present but empty, null, false.
  */
-function createPodStatusArbitrary({ unknownMembers = false }: PodStatusArbitraryOptions = {}): fc.Arbitrary<PodStatus> {
+function createPodStatusArbitrary({ unknownFields = false }: PodStatusArbitraryOptions = {}): fc.Arbitrary<PodStatus> {
   const unknownValue = fc
     .constantFrom<unknown>(1, 'new', true, ['a'], [{ name: 'a' }], { 'x-new': 1 }, { 'x-new': 2, other: {} })
     // A new value each time, because some tests modify it.
     .map((value) => structuredClone(value));
 
   function object<T, Required extends keyof T = never>(
-    model: { [Member in keyof T]: fc.Arbitrary<T[Member]> },
+    model: { [Field in keyof T]: fc.Arbitrary<T[Field]> },
     required: readonly Required[],
   ): fc.Arbitrary<fc.RecordValue<T, Required>> {
     const known = fc.record<T, Required>(model, { requiredKeys: required as Required[], noNullPrototype: true });
-    if (!unknownMembers) return known;
+    if (!unknownFields) return known;
     return fc
       .tuple(known, fc.option(unknownValue, { freq: 2, nil: undefined }))
       .map(([value, extra]) => (extra === undefined ? value : { ...value, 'x-new': extra }));
@@ -245,22 +245,22 @@ function createPodStatusArbitrary({ unknownMembers = false }: PodStatusArbitrary
 /** Canonical pod statuses; see `createPodStatusArbitrary`. */
 export const podStatusArbitrary: fc.Arbitrary<PodStatus> = createPodStatusArbitrary();
 
-/** Two statuses, the second of which shares about half of its members with the first. */
+/** Two statuses, the second of which shares about half of its fields with the first. */
 export function relatedPodStatusesArbitrary(
   options: PodStatusArbitraryOptions = {},
 ): fc.Arbitrary<[PodStatus, PodStatus]> {
   const status = createPodStatusArbitrary(options);
   return fc.tuple(status, status, fc.infiniteStream(fc.boolean())).map(([from, other, isShared]) => {
-    const to: { [member: string]: unknown } = {};
-    for (const member of new Set([...Object.keys(from), ...Object.keys(other)])) {
-      const source: { readonly [member: string]: unknown } = isShared.next().value ? { ...from } : { ...other };
-      if (source[member] !== undefined) to[member] = source[member];
+    const to: { [field: string]: unknown } = {};
+    for (const field of new Set([...Object.keys(from), ...Object.keys(other)])) {
+      const source: { readonly [field: string]: unknown } = isShared.next().value ? { ...from } : { ...other };
+      if (source[field] !== undefined) to[field] = source[field];
     }
     return [from, structuredClone(to)];
   });
 }
 
-/** What a hostile or broken server may send: JSON of any shape, and statuses with such members. */
+/** What a hostile or broken server may send: JSON of any shape, and statuses with such fields. */
 export const brokenPodStatusArbitrary: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue(),
   fc

@@ -1,24 +1,24 @@
 import type { ContainerStatusInput } from '../../src/kube/types.ts';
 
-type Members = Partial<ContainerStatusInput>;
+type Fields = Partial<ContainerStatusInput>;
 
-export function running(name: string, members: Members = {}): ContainerStatusInput {
-  return { name, state: { running: {} }, ...members };
+export function running(name: string, fields: Fields = {}): ContainerStatusInput {
+  return { name, state: { running: {} }, ...fields };
 }
 
-export function ready(name: string, members: Members = {}): ContainerStatusInput {
-  return running(name, { ready: true, started: true, ...members });
+export function ready(name: string, fields: Fields = {}): ContainerStatusInput {
+  return running(name, { ready: true, started: true, ...fields });
 }
 
-export function waiting(name: string, members: Members = {}): ContainerStatusInput {
-  return { name, state: { waiting: { reason: 'ContainerCreating' } }, ...members };
+export function waiting(name: string, fields: Fields = {}): ContainerStatusInput {
+  return { name, state: { waiting: { reason: 'ContainerCreating' } }, ...fields };
 }
 
-export function terminated(name: string, exitCode: number, members: Members = {}): ContainerStatusInput {
-  return { name, state: { terminated: { exitCode } }, ...members };
+export function terminated(name: string, exitCode: number, fields: Fields = {}): ContainerStatusInput {
+  return { name, state: { terminated: { exitCode } }, ...fields };
 }
 
 /** Waiting for its next start after an exit. */
-export function crashed(name: string, exitCode: number, members: Members = {}): ContainerStatusInput {
-  return waiting(name, { lastState: { terminated: { exitCode } }, ...members });
+export function crashed(name: string, exitCode: number, fields: Fields = {}): ContainerStatusInput {
+  return waiting(name, { lastState: { terminated: { exitCode } }, ...fields });
 }

@@ -19,7 +19,7 @@ export interface KubeRequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Unchecked JSON. Tests access any member, and a failing expectation shows what is missing. */
+/** Unchecked JSON. Tests access any field, and a failing expectation shows what is missing. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 

@@ -11,8 +11,8 @@ const times: ReadonlySet<string> = new Set([
   'finishedAt',
 ]);
 
-/** Members of a pod status that Go leaves out when empty, each with an empty value of its kind. */
-const emptyMembers: readonly (readonly [string, unknown])[] = [
+/** Fields of a pod status that Go leaves out when empty, each with an empty value of its kind. */
+const emptyFields: readonly (readonly [string, unknown])[] = [
   ['phase', ''],
   ['message', ''],
   ['observedGeneration', 0],
@@ -38,26 +38,26 @@ const specialQuantities: Readonly<Record<string, readonly unknown[]>> = {
 
 /**
  * The same pod status in another valid format: times as Dates or with fractions and offsets, other
- * formats of quantities, other orders of members, empty and null members, unknown null members.
+ * formats of quantities, other orders of fields, empty and null fields, unknown null fields.
  */
 export function reformatStatus(status: object, pick: Pick): object {
   const other = reformat(status, '', pick) as Record<string, unknown>;
-  for (const [member, empty] of emptyMembers) if (!(member in status)) other[member] = pick([undefined, null, empty]);
+  for (const [field, empty] of emptyFields) if (!(field in status)) other[field] = pick([undefined, null, empty]);
   return other;
 }
 
-/** The same for a part of a status. `member` is the name of that part. */
-export function reformat(value: unknown, member: string, pick: Pick): unknown {
-  if (member === 'x-new' || typeof value !== 'object') return reformatScalar(value, member, pick);
-  if (value === null) return times.has(member) ? pick([null, undefined, '0001-01-01T00:00:00Z']) : null;
+/** The same for a part of a status. `field` is the name of that part. */
+export function reformat(value: unknown, field: string, pick: Pick): unknown {
+  if (field === 'x-new' || typeof value !== 'object') return reformatScalar(value, field, pick);
+  if (value === null) return times.has(field) ? pick([null, undefined, '0001-01-01T00:00:00Z']) : null;
   if (Array.isArray(value)) return value.map((element) => reformat(element, '', pick));
-  if (resourceLists.has(member)) return mapMembers(value, pick, (quantity) => reformatQuantity(quantity, pick));
-  const other = mapMembers(value, pick, (inner, name) => reformat(inner, name, pick));
+  if (resourceLists.has(field)) return mapFields(value, pick, (quantity) => reformatQuantity(quantity, pick));
+  const other = mapFields(value, pick, (inner, name) => reformat(inner, name, pick));
   if (pick([true, false])) other['x-null'] = null;
   return other;
 }
 
-function mapMembers(
+function mapFields(
   object: object,
   pick: Pick,
   map: (value: unknown, name: string) => unknown,
@@ -66,10 +66,10 @@ function mapMembers(
   return Object.fromEntries(pick([true, false]) ? entries : entries.toReversed());
 }
 
-function reformatScalar(value: unknown, member: string, pick: Pick): unknown {
+function reformatScalar(value: unknown, field: string, pick: Pick): unknown {
   if (typeof value !== 'string') return value;
-  if (quantities.has(member)) return reformatQuantity(value, pick);
-  return times.has(member) ? pick(timeFormats(value)) : value;
+  if (quantities.has(field)) return reformatQuantity(value, pick);
+  return times.has(field) ? pick(timeFormats(value)) : value;
 }
 
 function reformatQuantity(value: unknown, pick: Pick): unknown {

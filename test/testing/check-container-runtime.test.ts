@@ -93,10 +93,10 @@ describe('checkContainerRuntime', () => {
         listPods: async () => (await runtime.listPods()).map(change),
       };
     };
-  const whenExited = (members: Partial<RuntimeContainerStatus>) =>
-    withStatus(({ state }) => (state === 'exited' ? members : {}));
-  const whenRunning = (members: Partial<RuntimeContainerStatus>) =>
-    withStatus(({ state }) => (state === 'running' ? members : {}));
+  const whenExited = (fields: Partial<RuntimeContainerStatus>) =>
+    withStatus(({ state }) => (state === 'exited' ? fields : {}));
+  const whenRunning = (fields: Partial<RuntimeContainerStatus>) =>
+    withStatus(({ state }) => (state === 'running' ? fields : {}));
   const hang = (): Promise<never> => new Promise(() => {});
 
   const broken: [RuntimeRule, Change][] = [

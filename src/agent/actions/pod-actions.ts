@@ -29,7 +29,7 @@ export interface ContainerToUpdate {
 }
 
 /**
- * The next actions for a pod, in the order of the members. If the pod is killed, its containers and its
+ * The next actions for a pod, in the order of the fields. If the pod is killed, its containers and its
  * sandbox are stopped first, and nothing is started unless a new sandbox is created.
  * Source: kubelet `podActions`.
  */

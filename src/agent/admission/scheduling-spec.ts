@@ -1,7 +1,7 @@
 import type { Container, Pod } from '../../kube/types.ts';
 
 /*
- * The members of a pod's spec that only admission reads. The API server has validated them, or the validation of
+ * The fields of a pod's spec that only admission reads. The API server has validated them, or the validation of
  * static pods.
  */
 

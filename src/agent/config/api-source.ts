@@ -1,4 +1,4 @@
-import { requireFunctionOption, requireMembers } from '../../shared/validate.ts';
+import { requireFunctionOption, requireFields } from '../../shared/validate.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/types.ts';
@@ -31,7 +31,7 @@ export interface APISourceOptions {
  * ```
  */
 export function apiSource(options: APISourceOptions = {}): PodSource {
-  requireMembers('options', options, ['filter']);
+  requireFields('options', options, ['filter']);
   const { filter } = options;
   requireFunctionOption('filter', filter);
   return podSource(apiSourceName, (sink, { apiPods, logger }) => {

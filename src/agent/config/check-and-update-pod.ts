@@ -25,7 +25,7 @@ export interface CheckedPod {
  * What changed from `existing` to `candidate`, which has the same UID. The annotations that the agent
  * added to `existing` are kept. Source: kubelet `checkAndUpdatePod`.
  *
- * Divergence: the kubelet copies only the compared members into the existing pod, so the rest of the metadata, such as
+ * Divergence: the kubelet copies only the compared fields into the existing pod, so the rest of the metadata, such as
  * the resourceVersion, keeps its first value. Here the candidate's metadata is used.
  */
 export function checkAndUpdatePod(existing: ValidPod, candidate: ValidPod): CheckedPod {

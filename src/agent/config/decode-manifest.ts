@@ -11,7 +11,7 @@ import { applyDefaults, type ManifestOrigin } from './static-pod-defaults.ts';
 
 /**
  * Decodes a manifest into the pod that runs on this node: with the API server's defaults, and validated like a new
- * pod there. Throws an error that names the invalid members and quotes no values, which may be secrets.
+ * pod there. Throws an error that names the invalid fields and quotes no values, which may be secrets.
  * Source: kubelet `tryDecodeSinglePod`.
  */
 export function decodeSinglePod(text: string, parse: ParseManifest, origin: ManifestOrigin): ValidPod {
@@ -66,12 +66,12 @@ function toPod(manifest: object, origin: ManifestOrigin): ValidPod {
 
 /** Source: `ValidatePodCreate`. */
 function requireValid({ metadata, spec }: ValidPod): void {
-  const members = spec as unknown as JSONObject;
+  const fields = spec as unknown as JSONObject;
   const errors = [
     ...validateMetadata(metadata as ValidatedMetadata),
     ...validateDomainLabel(metadata.namespace, 'metadata.namespace'),
-    ...validatePodSpec(members),
-    ...validatePodCreate(members),
+    ...validatePodSpec(fields),
+    ...validatePodCreate(fields),
   ];
   if (errors.length > 0) throw new Error(errors.map(({ field, detail }) => `${field}: ${detail}`).join('; '));
 }

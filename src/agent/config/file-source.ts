@@ -1,5 +1,5 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
+import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -51,7 +51,7 @@ const watchFailure = 'watch';
  * ```
  */
 export function fileSource(options: FileSourceOptions): PodSource {
-  requireMembers('options', options, ['path', 'parse', 'fileCheckFrequencyMs']);
+  requireFields('options', options, ['path', 'parse', 'fileCheckFrequencyMs']);
   const { path, parse, fileCheckFrequencyMs } = options;
   if (typeof path !== 'string' || path === '') refuseOption('path', 'the path of a folder or file');
   requireFunctionOption('parse', parse);

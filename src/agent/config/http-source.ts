@@ -1,5 +1,5 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
+import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
 import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { withDeadline } from '../deadline.ts';
@@ -46,7 +46,7 @@ const requestTimeoutMs = 10_000;
  * ```
  */
 export function httpSource(options: HTTPSourceOptions): PodSource {
-  requireMembers('options', options, ['url', 'header', 'parse', 'httpCheckFrequencyMs']);
+  requireFields('options', options, ['url', 'header', 'parse', 'httpCheckFrequencyMs']);
   const { url, header, parse, httpCheckFrequencyMs } = options;
   const isUsable = URL.canParse(url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(url).href);
   if (!isUsable) refuseOption('url', 'an http or https URL without user and password');

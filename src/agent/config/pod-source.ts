@@ -33,7 +33,7 @@ export interface PodSourceContext {
    * The static pods of a manifest, which is a Pod or a PodList: validated, with defaults, a UID that
    * changes with the manifest, and a name that ends with the node's name.
    * @param origin where the manifest was read from, for example its URL; part of the UID
-   * @throws Error that names the invalid member and quotes nothing of the manifest
+   * @throws Error that names the invalid field and quotes nothing of the manifest
    */
   readonly staticPods: (manifest: unknown, origin: string) => ValidPod[];
 }
@@ -62,7 +62,7 @@ export interface PodSource {
 export interface RefusedManifest {
   /** The path of the file, or the URL. */
   readonly source: string;
-  /** The problem, with the paths of the members, without their values. */
+  /** The problem, with the paths of the fields, without their values. */
   readonly reason: string;
   /** Since when it is refused for this reason. */
   readonly since: string;

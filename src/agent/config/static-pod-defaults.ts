@@ -53,7 +53,7 @@ function withToleration(tolerations: readonly object[] = []): object[] {
   return tolerations.map((toleration) => (isSame(toleration) ? toleratesAllNoExecute : toleration));
 }
 
-/** A text that does not depend on the order of the manifest's members. */
+/** A text that does not depend on the order of the manifest's fields. */
 function canonicalText(manifest: Pod): string {
   return JSON.stringify(manifest, (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -2,7 +2,7 @@ import { canonicalIP, isIPv6 } from '../../kube/ip-address.ts';
 import type { Pod } from '../../kube/types.ts';
 import { validateQualifiedName } from '../../kube/validation/rules.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
-import { type ObjectFieldSelector, podSpecOf } from './pod-members.ts';
+import { type ObjectFieldSelector, podSpecOf } from './pod-fields.ts';
 
 /** Addresses, primary first. */
 export interface KnownAddresses {
@@ -45,7 +45,7 @@ function isFieldLabel(fieldPath: string): boolean {
   return /^metadata\.(?:(?:annotations|labels)(?:\['[^]*'\])?|name|namespace|uid)$/.test(fieldPath);
 }
 
-/** A member of a pod's metadata as text. Source: `fieldpath.ExtractFieldPathAsString`. @throws ContainerConfigError */
+/** A field of a pod's metadata as text. Source: `fieldpath.ExtractFieldPathAsString`. @throws ContainerConfigError */
 export function fieldPathAsString({ metadata = {} }: Pod, fieldPath: string): string {
   const [, path, subscript] = /^([^]+?)\['([^]*)'\]$/.exec(fieldPath) ?? [];
   if (path !== undefined && subscript !== undefined) {

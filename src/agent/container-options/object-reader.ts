@@ -1,20 +1,20 @@
 import type { Pod } from '../../kube/types.ts';
 
-/** The members of a ConfigMap that containers use. */
+/** The fields of a ConfigMap that containers use. */
 export interface ConfigMap {
   readonly data?: Readonly<Record<string, string>> | undefined;
   /** Base64. */
   readonly binaryData?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The members of a Secret that containers and image pulls use. */
+/** The fields of a Secret that containers and image pulls use. */
 export interface Secret {
   readonly type?: string | undefined;
   /** Base64. */
   readonly data?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The members of a Service that environment variables describe. */
+/** The fields of a Service that environment variables describe. */
 export interface Service {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
   readonly spec: {

@@ -1,6 +1,6 @@
 import { isIPv6 } from '../../kube/ip-address.ts';
 import type { Pod } from '../../kube/types.ts';
-import { podSpecOf } from './pod-members.ts';
+import { podSpecOf } from './pod-fields.ts';
 import { lastOfEachName } from './resolv-conf.ts';
 import type { PodDNS } from './run-container-options.ts';
 

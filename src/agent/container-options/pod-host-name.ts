@@ -1,6 +1,6 @@
 import type { Pod } from '../../kube/types.ts';
 import { validateDomainLabel, validateSubdomain } from '../../kube/validation/rules.ts';
-import { podSpecOf } from './pod-members.ts';
+import { podSpecOf } from './pod-fields.ts';
 
 const maxHostNameLength = 63;
 
@@ -33,8 +33,8 @@ export function truncatePodHostname(hostname: string): string {
   return truncated;
 }
 
-function refuse(member: string, value: string, kind: string, validate: typeof validateDomainLabel): void {
+function refuse(field: string, value: string, kind: string, validate: typeof validateDomainLabel): void {
   const problems = validate(value, '').map(({ detail }) => detail.replace('Invalid value: ', ''));
   if (problems.length > 0)
-    throw new Error(`pod ${member} ${JSON.stringify(value)} is not a valid DNS ${kind}: ${problems.join(';')}`);
+    throw new Error(`pod ${field} ${JSON.stringify(value)} is not a valid DNS ${kind}: ${problems.join(';')}`);
 }

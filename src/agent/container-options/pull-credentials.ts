@@ -1,6 +1,6 @@
 import type { Pod } from '../../kube/types.ts';
 import type { ObjectReader, Secret } from './object-reader.ts';
-import { podSpecOf } from './pod-members.ts';
+import { podSpecOf } from './pod-fields.ts';
 import type { PullCredentials } from './run-container-options.ts';
 
 /** Source: kubelet credentialprovider `DockerConfigEntry`. */

@@ -1,7 +1,7 @@
 import { parseQuantity } from '../../kube/quantity.ts';
 import type { Container, Pod, ResourceRequirementsInput } from '../../kube/types.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
-import type { ResourceFieldSelector } from './pod-members.ts';
+import type { ResourceFieldSelector } from './pod-fields.ts';
 
 /** Quantities by resource name. */
 export type Allocatable = Readonly<Record<string, string | undefined>>;

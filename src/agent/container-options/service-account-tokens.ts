@@ -4,7 +4,7 @@ import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { epochMsOf } from '../../shared/time.ts';
 import type { TokenRequest } from './object-reader.ts';
-import { podSpecOf } from './pod-members.ts';
+import { podSpecOf } from './pod-fields.ts';
 
 const defaultExpirationSeconds = 3600;
 /** A token is older than that only if the API server does not respond. Source: kubelet `token.maxTTL`. */

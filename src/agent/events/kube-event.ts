@@ -26,7 +26,7 @@ export interface KubeEvent {
 /** The strategic merge patch of an Event that happened again. */
 export type KubeEventPatch = Pick<KubeEvent, 'count' | 'lastTimestamp' | 'message'>;
 
-/** The members that all keys have in common: source, object and field path. */
+/** The fields that all keys have in common: source, object and field path. */
 function sourceAndObject({ source, involvedObject: object }: KubeEvent): unknown[] {
   return [source.component, source.host, object.kind, object.namespace, object.name, object.uid, object.apiVersion];
 }

@@ -77,7 +77,7 @@ export type Observations = ReadonlyMap<EvictionSignal, Observation>;
 
 /**
  * Hard thresholds first, and of both kinds memory. Source: kubelet `ParseThresholdConfig`.
- * @throws StatusManagerError INVALID_OPTION; `path` is a member of `eviction`
+ * @throws StatusManagerError INVALID_OPTION; `path` is a field of `eviction`
  */
 export function parseThresholds(options: ThresholdOptions): readonly Threshold[] {
   const { hard = {}, soft = {}, softGracePeriodMs = {}, minimumReclaim = {} } = options;

@@ -1,4 +1,4 @@
-import { requireMembers } from '../../shared/validate.ts';
+import { requireFields } from '../../shared/validate.ts';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import type { ClockLike } from '../../shared/clock.ts';
@@ -84,7 +84,7 @@ const maxConnections = 64;
  */
 export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = {}): Promise<AgentServer> {
   requirePort('agent', agent, ['inspect']);
-  requireMembers('options', options, Object.keys(optionNames));
+  requireFields('options', options, Object.keys(optionNames));
   const { host = '127.0.0.1', port = 10248, register, statusPage = {} } = options;
   if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
   if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');

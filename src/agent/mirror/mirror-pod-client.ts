@@ -6,7 +6,7 @@ import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { MirrorPodAPI } from './mirror-pod-api.ts';
 import { configMirrorAnnotation, podHash } from '../../kube/static-pods.ts';
 
-/** The members of the Node that are read. */
+/** The fields of the Node that are read. */
 export interface MirrorNode {
   readonly metadata?:
     | { readonly uid?: string | undefined; readonly deletionTimestamp?: string | undefined }

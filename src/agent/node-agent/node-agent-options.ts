@@ -21,7 +21,7 @@ import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
 import type { Prober } from '../prober/prober.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 
-/** Options of the agent's Node; see `NodeReporterOptions` for the members that are not described here. */
+/** Options of the agent's Node; see `NodeReporterOptions` for the fields that are not described here. */
 export interface NodeAgentNode extends Pick<
   NodeReporterOptions,
   | 'adoptNode'

@@ -1,4 +1,4 @@
-import { requireBooleanOption, requireMembers } from '../../shared/validate.ts';
+import { requireBooleanOption, requireFields } from '../../shared/validate.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
@@ -167,7 +167,7 @@ export class NodeAgent implements AsyncDisposable {
    * @throws StatusManagerError INVALID_OPTION
    */
   stop(options: NodeAgentStopOptions = {}): Promise<void> {
-    requireMembers('options', options, ['drain', 'terminatePods', 'gracePeriodSeconds', 'deadlineMs']);
+    requireFields('options', options, ['drain', 'terminatePods', 'gracePeriodSeconds', 'deadlineMs']);
     requireBooleanOption('drain', options.drain);
     requireBooleanOption('terminatePods', options.terminatePods);
     requireNumber('gracePeriodSeconds', options.gracePeriodSeconds);

@@ -1,5 +1,5 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { requireDurationOption, requireFunctionOption, requireMembers } from '../../shared/validate.ts';
+import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
 import { requirePort } from '../../shared/ports.ts';
 import { isIP } from 'node:net';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
@@ -36,7 +36,7 @@ const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   statusManager: true,
   volumeManager: true,
 };
-const nodeMembers: Readonly<Record<keyof NodeAgentNode, true>> = {
+const nodeFields: Readonly<Record<keyof NodeAgentNode, true>> = {
   addresses: true,
   adoptNode: true,
   annotations: true,
@@ -47,7 +47,7 @@ const nodeMembers: Readonly<Record<keyof NodeAgentNode, true>> = {
   readyErrors: true,
   taints: true,
 };
-const statusManagerMembers: Readonly<Record<keyof NonNullable<NodeAgentOptions['statusManager']>, true>> = {
+const statusManagerFields: Readonly<Record<keyof NonNullable<NodeAgentOptions['statusManager']>, true>> = {
   burst: true,
   concurrency: true,
   limiter: true,
@@ -73,7 +73,7 @@ const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'] a
 
 /** Checks the options that no component checks itself. @throws StatusManagerError INVALID_OPTION */
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {
-  requireMembers('options', options, Object.keys(optionNames));
+  requireFields('options', options, Object.keys(optionNames));
   const { nodeName, client, runtime, sources = [], node = {} } = options;
   if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
     refuseOption('nodeName', "a node's name, in lower case");
@@ -95,7 +95,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (options.eventRecorder !== undefined) requirePort('eventRecorder', options.eventRecorder, ['event']);
   if (options.actuatedState !== undefined) requirePort('actuatedState', options.actuatedState, stateMethods);
   if (options.statusManager !== undefined)
-    requireMembers('statusManager', options.statusManager, Object.keys(statusManagerMembers));
+    requireFields('statusManager', options.statusManager, Object.keys(statusManagerFields));
   if (options.imageGC) requireImageGC(options.imageGC);
   if (options.eviction !== undefined) requireEviction(options.eviction);
   requireSources(sources, client !== undefined);
@@ -103,7 +103,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
 }
 
 function requireImageGC(policy: ImageGCPolicy): void {
-  requireMembers('imageGC', policy, ['highThresholdPercent', 'lowThresholdPercent', 'minimumAgeMs']);
+  requireFields('imageGC', policy, ['highThresholdPercent', 'lowThresholdPercent', 'minimumAgeMs']);
   const { highThresholdPercent: high = 85, lowThresholdPercent: low = 80, minimumAgeMs = 120_000 } = policy;
   for (const [name, percent] of Object.entries({ highThresholdPercent: high, lowThresholdPercent: low }))
     if (!(percent >= 0 && percent <= 100)) refuseOption(`imageGC.${name}`, 'a number from 0 to 100', percent);
@@ -111,7 +111,7 @@ function requireImageGC(policy: ImageGCPolicy): void {
   if (!(minimumAgeMs >= 0)) refuseOption('imageGC.minimumAgeMs', 'a number ≥ 0', minimumAgeMs);
 }
 
-const evictionMembers: Readonly<Record<keyof EvictionOptions, true>> = {
+const evictionFields: Readonly<Record<keyof EvictionOptions, true>> = {
   hard: true,
   soft: true,
   softGracePeriodMs: true,
@@ -122,7 +122,7 @@ const evictionMembers: Readonly<Record<keyof EvictionOptions, true>> = {
 };
 
 function requireEviction(eviction: EvictionOptions): void {
-  requireMembers('eviction', eviction, Object.keys(evictionMembers));
+  requireFields('eviction', eviction, Object.keys(evictionFields));
   const { rootDirectory = '/', pressureTransitionPeriodMs = 0, maxPodGracePeriodSeconds = 0 } = eviction;
   parseThresholds(eviction);
   if (typeof rootDirectory !== 'string' || !rootDirectory.startsWith('/'))
@@ -149,7 +149,7 @@ function requireSources(sources: readonly PodSource[], hasClient: boolean): void
 }
 
 function requireNode(node: NodeAgentNode): void {
-  requireMembers('node', node, Object.keys(nodeMembers));
+  requireFields('node', node, Object.keys(nodeFields));
   const { addresses } = node;
   if (addresses !== undefined && !(Array.isArray(addresses) && addresses.every((address) => isIP(address) !== 0)))
     refuseOption('node.addresses', 'a list of IP addresses');

@@ -19,7 +19,7 @@ export function defaultNodeLabels(nodeName: string): Record<string, string> {
   };
 }
 
-/** The status of this machine; unknown members are empty. */
+/** The status of this machine; unknown fields are empty. */
 export function defaultNodeStatus(): NodeStatus {
   const { os, arch } = goPlatform();
   return {

@@ -28,7 +28,7 @@ export interface NodeReporterOptions {
   readonly providerID?: string | undefined;
   /**
    * Returns the Node's status: addresses, capacity, allocatable (default: the capacity), conditions
-   * without times, nodeInfo and any other member. Called every 10 seconds. Members that are absent have
+   * without times, nodeInfo and any other field. Called every 10 seconds. Fields that are absent have
    * defaults: cpu and memory of this machine, 110 pods, no pressure. `declaredFeatures` are added to
    * the agent's own. If it throws or takes longer than 10 seconds, the previous status is reported.
    */

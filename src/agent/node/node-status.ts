@@ -5,7 +5,7 @@ import type { NodeCondition, NodeStatus } from './node-types.ts';
 
 /** The Node status that the agent reports. */
 export interface ObservedNode {
-  /** Its members replace the previous ones; its conditions replace those of the same type. */
+  /** Its fields replace the previous ones; its conditions replace those of the same type. */
   readonly status: NodeStatus;
   /** Why the node is not ready; empty if it is ready. */
   readonly readyErrors: readonly string[];
@@ -13,8 +13,8 @@ export interface ObservedNode {
 
 /** Source: kubelet `setNodeStatus`. */
 export function updatedNodeStatus(before: NodeStatus, { status, readyErrors }: ObservedNode, now: string): NodeStatus {
-  const { conditions = [], ...members } = status;
-  const next: NodeStatus = { ...before, ...members };
+  const { conditions = [], ...fields } = status;
+  const next: NodeStatus = { ...before, ...fields };
   const allocatable = status.allocatable ?? next.capacity;
   const ours = new Map<string, NodeCondition>();
   for (const condition of [...noPressureConditions, ...conditions]) ours.set(condition.type, condition);
@@ -27,7 +27,7 @@ export function updatedNodeStatus(before: NodeStatus, { status, readyErrors }: O
 
 /** Ignores heartbeat times. Source: kubelet `nodeStatusHasChanged`. */
 export function nodeStatusHasChanged(before: NodeStatus, next: NodeStatus): boolean {
-  return changedMembers(before, next).length > 0;
+  return changedFields(before, next).length > 0;
 }
 
 /**
@@ -36,8 +36,8 @@ export function nodeStatusHasChanged(before: NodeStatus, next: NodeStatus): bool
  */
 export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<string, unknown> {
   const patch: Record<string, unknown> = {};
-  for (const member of changedMembers(before, next)) {
-    patch[member] = isPlainObject(next[member]) ? mergePatch(before[member], next[member]) : next[member];
+  for (const field of changedFields(before, next)) {
+    patch[field] = isPlainObject(next[field]) ? mergePatch(before[field], next[field]) : next[field];
   }
   // The merge key of addresses is `type`, so two addresses of one type would become one.
   if (patch['addresses'] !== undefined) {
@@ -47,13 +47,13 @@ export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<st
   return patch;
 }
 
-function changedMembers(before: NodeStatus, next: NodeStatus): string[] {
-  return Object.keys(next).filter((member) => !memberEqual(member, before[member], next[member]));
+function changedFields(before: NodeStatus, next: NodeStatus): string[] {
+  return Object.keys(next).filter((field) => !fieldEqual(field, before[field], next[field]));
 }
 
-function memberEqual(member: string, before: unknown, next: unknown): boolean {
-  if (member === 'conditions') return isEqual(withoutHeartbeat(before), withoutHeartbeat(next));
-  if (member === 'capacity' || member === 'allocatable') return resourcesEqual(before as Resources, next as Resources);
+function fieldEqual(field: string, before: unknown, next: unknown): boolean {
+  if (field === 'conditions') return isEqual(withoutHeartbeat(before), withoutHeartbeat(next));
+  if (field === 'capacity' || field === 'allocatable') return resourcesEqual(before as Resources, next as Resources);
   const isEmpty = (value: unknown): boolean => value == null || (Array.isArray(value) && value.length === 0);
   return (isEmpty(before) && isEmpty(next)) || isEqual(before, next);
 }

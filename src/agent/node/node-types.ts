@@ -22,7 +22,7 @@ export interface NodeCondition {
   readonly lastTransitionTime?: string | null | undefined;
 }
 
-/** Members that this library does not read are kept and sent as they are. Source: `v1.NodeStatus`. */
+/** Fields that this library does not read are kept and sent as they are. Source: `v1.NodeStatus`. */
 export interface NodeStatus {
   readonly addresses?: readonly NodeAddress[] | undefined;
   readonly capacity?: Readonly<Record<string, string>> | undefined;
@@ -31,7 +31,7 @@ export interface NodeStatus {
   readonly nodeInfo?: Readonly<Record<string, unknown>> | undefined;
   /** Optional features of a kubelet that the node has; the scheduler and the API server rely on them. */
   readonly declaredFeatures?: readonly string[] | undefined;
-  readonly [member: string]: unknown;
+  readonly [field: string]: unknown;
 }
 
 /** Source: `v1.Node`. */

@@ -1,5 +1,5 @@
 /*
- * Types of the kubelet's Summary API. Times are RFC 3339; members that are not known are absent.
+ * Types of the kubelet's Summary API. Times are RFC 3339; fields that are not known are absent.
  * Source: k8s.io/kubelet `stats/v1alpha1`.
  */
 

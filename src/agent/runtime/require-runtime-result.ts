@@ -4,7 +4,7 @@ import type { ExecResult, PulledImage, RuntimePod } from './container-runtime.ts
 import type { PodStats } from './pod-stats.ts';
 import type { RuntimeImage } from './runtime-storage.ts';
 
-type Members = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Validate the result of a `ContainerRuntime` method right after the call, so that the error can name
@@ -37,7 +37,7 @@ export function requireImageRef(value: unknown): string | undefined {
 
 export function requirePulledImage(value: unknown): PulledImage | string {
   if (typeof value === 'string') return value;
-  const { imageRef, sizeBytes } = membersOf(value);
+  const { imageRef, sizeBytes } = fieldsOf(value);
   if (typeof imageRef !== 'string' || (sizeBytes !== undefined && typeof sizeBytes !== 'number'))
     refuse('pullImage()', 'a string or { imageRef, sizeBytes }', value);
   return value as PulledImage;
@@ -50,21 +50,21 @@ export function requireResources(value: unknown): ResourceRequirementsInput | un
     each === undefined || (typeof each === 'string' && parseQuantity(each) !== undefined);
   for (const list of ['requests', 'limits'] as const)
     for (const name of ['cpu', 'memory']) {
-      const quantity = membersOf(membersOf(value)[list])[name];
+      const quantity = fieldsOf(fieldsOf(value)[list])[name];
       if (!isQuantity(quantity)) refuse(`podResources().${list}.${name}`, 'a quantity', quantity);
     }
   return value;
 }
 
 export function requireSandboxStatus<T>(value: T): T {
-  const { id, ready } = membersOf(value);
+  const { id, ready } = fieldsOf(value);
   if (typeof id !== 'string' || typeof ready !== 'boolean') refuse('podSandboxStatus()', '{ id, ready }', value);
   return value;
 }
 
 export function requireImages(value: unknown): readonly RuntimeImage[] {
   const isImage = (each: unknown): boolean => {
-    const { id, sizeBytes, names } = membersOf(each);
+    const { id, sizeBytes, names } = fieldsOf(each);
     return typeof id === 'string' && typeof sizeBytes === 'number' && (names === undefined || Array.isArray(names));
   };
   if (!Array.isArray(value) || !value.every(isImage)) refuse('listImages()', 'a list of { id, sizeBytes }', value);
@@ -73,8 +73,8 @@ export function requireImages(value: unknown): readonly RuntimeImage[] {
 
 export function requirePodStats(value: unknown): readonly PodStats[] {
   const isPodStats = (each: unknown): boolean => {
-    const { podRef, containers } = membersOf(each);
-    return typeof membersOf(podRef)['uid'] === 'string' && Array.isArray(containers);
+    const { podRef, containers } = fieldsOf(each);
+    return typeof fieldsOf(podRef)['uid'] === 'string' && Array.isArray(containers);
   };
   if (!Array.isArray(value) || !value.every(isPodStats))
     refuse('listPodStats()', 'a list of { podRef, containers }', value);
@@ -82,31 +82,31 @@ export function requirePodStats(value: unknown): readonly PodStats[] {
 }
 
 export function requireStatus<T>(value: T): T {
-  const { conditions } = membersOf(value);
-  const isCondition = (each: unknown): boolean => typeof membersOf(each)['status'] === 'boolean';
+  const { conditions } = fieldsOf(value);
+  const isCondition = (each: unknown): boolean => typeof fieldsOf(each)['status'] === 'boolean';
   if (!Array.isArray(conditions) || !conditions.every(isCondition))
     refuse('status()', '{ conditions: [{ type, status }] }', value);
   return value;
 }
 
 export function requireExecResult(value: unknown): ExecResult {
-  const { exitCode, stdout, stderr } = membersOf(value);
+  const { exitCode, stdout, stderr } = fieldsOf(value);
   if (typeof exitCode !== 'number' || typeof stdout !== 'string' || typeof stderr !== 'string')
     refuse('execSync()', '{ exitCode, stdout, stderr }', value);
   return value as ExecResult;
 }
 
 function requirePod(value: unknown, path: string): RuntimePod {
-  const { uid, name, namespace, sandboxes, containers } = membersOf(value);
-  for (const [member, text] of Object.entries({ uid, name, namespace }))
-    if (typeof text !== 'string') refuse(`${path}.${member}`, 'a string', text);
+  const { uid, name, namespace, sandboxes, containers } = fieldsOf(value);
+  for (const [field, text] of Object.entries({ uid, name, namespace }))
+    if (typeof text !== 'string') refuse(`${path}.${field}`, 'a string', text);
   if (!Array.isArray(containers)) refuse(`${path}.containers`, 'a list', containers);
   if (sandboxes != null && !Array.isArray(sandboxes)) refuse(`${path}.sandboxes`, 'a list or absent', sandboxes);
   return value as RuntimePod;
 }
 
-function membersOf(value: unknown): Members {
-  return typeof value === 'object' && value !== null ? (value as Members) : {};
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {};
 }
 
 function refuse(path: string, expected: string, value: unknown): never {

@@ -6,7 +6,7 @@ const states: ReadonlySet<unknown> = new Set<RuntimeContainerState>(['created', 
 
 /**
  * Validates what a runtime returned before it is used.
- * @throws StatusManagerError INVALID_ARGUMENT; `path` names the member
+ * @throws StatusManagerError INVALID_ARGUMENT; `path` names the field
  */
 export function requireRuntimeStatus(pod: Pod, runtimeStatus: RuntimePodStatus): void {
   requireThat(isObject(pod), 'pod', 'an object', pod);
@@ -17,28 +17,28 @@ export function requireRuntimeStatus(pod: Pod, runtimeStatus: RuntimePodStatus):
   for (const [i, sandbox] of (sandboxes as unknown[]).entries()) {
     const path = `runtimeStatus.sandboxes[${i}]`;
     requireThat(isObject(sandbox), path, 'an object', sandbox);
-    requireMember(sandbox as object, path, 'id', 'a string', isString);
-    requireMember(sandbox as object, path, 'ready', 'a boolean', isBoolean);
+    requireField(sandbox as object, path, 'id', 'a string', isString);
+    requireField(sandbox as object, path, 'ready', 'a boolean', isBoolean);
   }
   for (const [i, container] of (containers as unknown[]).entries()) {
     const path = `runtimeStatus.containers[${i}]`;
     requireThat(isObject(container), path, 'an object', container);
-    requireMember(container as object, path, 'id', 'a string', isString);
-    requireMember(container as object, path, 'name', 'a string', isString);
-    requireMember(container as object, path, 'state', 'created, running, exited or unknown', isState);
-    requireMember(container as object, path, 'createdAtMs', 'milliseconds since the epoch', Number.isFinite);
+    requireField(container as object, path, 'id', 'a string', isString);
+    requireField(container as object, path, 'name', 'a string', isString);
+    requireField(container as object, path, 'state', 'created, running, exited or unknown', isState);
+    requireField(container as object, path, 'createdAtMs', 'milliseconds since the epoch', Number.isFinite);
   }
 }
 
-function requireMember(
+function requireField(
   owner: object,
   path: string,
-  member: string,
+  field: string,
   expected: string,
   isValid: (value: unknown) => boolean,
 ): void {
-  const value = (owner as Readonly<Record<string, unknown>>)[member];
-  requireThat(isValid(value), `${path}.${member}`, expected, value);
+  const value = (owner as Readonly<Record<string, unknown>>)[field];
+  requireThat(isValid(value), `${path}.${field}`, expected, value);
 }
 
 function requireThat(isValid: boolean, path: string, expected: string, value: unknown): void {

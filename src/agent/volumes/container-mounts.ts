@@ -4,7 +4,7 @@ import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube
 import { expandReferences } from '../container-options/expand-references.ts';
 import { managedHostsFileContent, nodeHostsFileContent } from '../container-options/hosts-file.ts';
 import type { PodHostName } from '../container-options/pod-host-name.ts';
-import { podSpecOf } from '../container-options/pod-members.ts';
+import { podSpecOf } from '../container-options/pod-fields.ts';
 import type { ContainerMount, EnvironmentVariable } from '../container-options/run-container-options.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { bindSubPath, makeSubPath } from './sub-path.ts';

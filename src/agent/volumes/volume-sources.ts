@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Pod } from '../../kube/types.ts';
 import type { TokenRequest } from '../container-options/object-reader.ts';
-import type { ObjectFieldSelector, ResourceFieldSelector } from '../container-options/pod-members.ts';
+import type { ObjectFieldSelector, ResourceFieldSelector } from '../container-options/pod-fields.ts';
 
 /** Source: `v1.KeyToPath`. */
 export interface KeyToPath {
@@ -34,7 +34,7 @@ export interface DownwardAPISource {
     | undefined;
 }
 
-/** One member is set. Source: `v1.VolumeProjection`. */
+/** One field is set. Source: `v1.VolumeProjection`. */
 export interface VolumeProjection {
   readonly configMap?: ConfigMapSource | undefined;
   readonly secret?: ConfigMapSource | undefined;
@@ -47,7 +47,7 @@ interface WithDefaultMode {
   readonly defaultMode?: number | undefined;
 }
 
-/** A volume of a pod; beside the name, one member is set. Source: `v1.Volume`. */
+/** A volume of a pod; beside the name, one field is set. Source: `v1.Volume`. */
 export interface Volume {
   readonly name: string;
   readonly emptyDir?: { readonly medium?: string | undefined; readonly sizeLimit?: string | undefined } | undefined;
@@ -91,7 +91,7 @@ export function volumePath(rootDirectory: string, pod: Pod, volume: Volume): str
   if (volume.hostPath) return volume.hostPath.path;
   const plugin = pluginNames.find(([source]) => volume[source] !== undefined)?.[1];
   if (plugin === undefined) {
-    const type = Object.keys(volume).find((member) => member !== 'name') ?? '';
+    const type = Object.keys(volume).find((field) => field !== 'name') ?? '';
     throw new Error(`volume type ${type} is not supported by this agent`);
   }
   return join(podDirectory(rootDirectory, pod), 'volumes', plugin, volume.name);

@@ -27,13 +27,13 @@ export interface RunningRequest extends FaultRequest {
   apply(fault: Fault): void;
 }
 
-/** Which requests a fault is for; an omitted member matches every request. */
+/** Which requests a fault is for; an omitted field matches every request. */
 export type RequestMatch = Partial<Omit<FaultRequest, 'verb'>> & { readonly verb?: FaultVerb };
 
-const members = ['verb', 'resource', 'subresource', 'namespace', 'name'] as const;
+const fields = ['verb', 'resource', 'subresource', 'namespace', 'name'] as const;
 
 export function fits(match: RequestMatch, request: FaultRequest): boolean {
-  return members.every((member) => match[member] === undefined || match[member] === request[member]);
+  return fields.every((field) => match[field] === undefined || match[field] === request[field]);
 }
 
 /** The requests that a server or a client has. A match with any other value would never apply. */
@@ -43,18 +43,18 @@ export interface MatchValues {
   readonly subresource: readonly string[];
 }
 
-/** @throws RangeError for a member or a value that no request can have */
+/** @throws RangeError for a field or a value that no request can have */
 export function requireMatch(match: RequestMatch, values: MatchValues): void {
-  for (const [member, value] of Object.entries(match) as [keyof FaultRequest, unknown][]) {
-    if (!members.includes(member)) throw new RangeError(`Expected a match by ${members.join(', ')}, got \`${member}\``);
+  for (const [field, value] of Object.entries(match) as [keyof FaultRequest, unknown][]) {
+    if (!fields.includes(field)) throw new RangeError(`Expected a match by ${fields.join(', ')}, got \`${field}\``);
     if (value === undefined) continue;
     const got = `got ${JSON.stringify(value)}`;
-    if (member === 'namespace' || member === 'name') {
+    if (field === 'namespace' || field === 'name') {
       if (typeof value !== 'string' || value.includes('/'))
-        throw new RangeError(`Expected \`${member}\` to be the name of an object without \`/\`, ${got}`);
-    } else if (!values[member].includes(value as string)) {
-      const expected = values[member].map((name) => (name === '' ? "''" : name)).join(', ');
-      throw new RangeError(`Expected \`${member}\` to be one of ${expected}, ${got}`);
+        throw new RangeError(`Expected \`${field}\` to be the name of an object without \`/\`, ${got}`);
+    } else if (!values[field].includes(value as string)) {
+      const expected = values[field].map((name) => (name === '' ? "''" : name)).join(', ');
+      throw new RangeError(`Expected \`${field}\` to be one of ${expected}, ${got}`);
     }
   }
 }

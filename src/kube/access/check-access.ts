@@ -110,9 +110,9 @@ class AccessAsker {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
     const review = await this.#ask('POST', selfPath, { body });
     if (review instanceof APIError) return undefined;
-    const userInfo = memberOf(memberOf(review, 'status'), 'userInfo');
-    const name = memberOf(userInfo, 'username');
-    const groups = memberOf(userInfo, 'groups');
+    const userInfo = fieldOf(fieldOf(review, 'status'), 'userInfo');
+    const name = fieldOf(userInfo, 'username');
+    const groups = fieldOf(userInfo, 'groups');
     return typeof name === 'string' ? { name, groups: Array.isArray(groups) ? groups.map(String) : [] } : undefined;
   }
 
@@ -121,7 +121,7 @@ class AccessAsker {
     const query = { fieldSelector: `spec.nodeName=${this.#nodeName}`, limit: '1' };
     const list = await this.#ask('GET', '/api/v1/pods', { query });
     if (list instanceof APIError) return list;
-    const items = memberOf(list, 'items');
+    const items = fieldOf(list, 'items');
     return Array.isArray(items) ? (items[0] as Pod | undefined) : undefined;
   }
 
@@ -139,12 +139,12 @@ class AccessAsker {
     };
     const review = await this.#ask('POST', reviewPath, { body });
     if (review instanceof APIError) return { ...permission, by: 'review', result: 'unknown', reason: review.message };
-    const status = memberOf(review, 'status');
-    const reason = memberOf(status, 'reason');
+    const status = fieldOf(review, 'status');
+    const reason = fieldOf(status, 'reason');
     return {
       ...permission,
       by: 'review',
-      result: memberOf(status, 'allowed') === true ? 'allowed' : 'denied',
+      result: fieldOf(status, 'allowed') === true ? 'allowed' : 'denied',
       reason: typeof reason === 'string' ? reason : undefined,
     };
   }
@@ -208,6 +208,6 @@ function noPodReason(pod: APIError | undefined): string {
     : `the pods of the node cannot be listed: ${pod.message}`;
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function fieldOf(value: unknown, name: string): unknown {
   return isObject(value) ? value[name] : undefined;
 }

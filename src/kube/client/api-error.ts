@@ -24,7 +24,7 @@ export type APIErrorKind =
 /** One entry of a Status' `details.causes`. */
 export interface APIErrorCause {
   readonly reason?: string;
-  /** Path of the member at fault, for example `metadata.uid`. */
+  /** Path of the field at fault, for example `metadata.uid`. */
   readonly field?: string;
   readonly message?: string;
 }
@@ -145,24 +145,24 @@ export interface RequestFacts {
  * Normalises any value that a client rejects with: `ApiException` (client-node 1 and 2), its older
  * `HttpError`, a plain `{ statusCode }`, `{ code }` or `{ status }`, a `Status` object, errors of
  * fetch, undici and node-fetch, strings, null. An `APIError` comes back unchanged. Decides by
- * members, never by the text of a message. `now` (ms since the epoch) is needed only for a
+ * fields, never by the text of a message. `now` (ms since the epoch) is needed only for a
  * `Retry-After` that is a date. `request` has facts about the request.
  */
 export function describeAPIError(error: unknown, now?: number, request: RequestFacts = {}): APIError {
   if (error instanceof APIError) return error;
-  const response = memberOf(error, 'response');
+  const response = fieldOf(error, 'response');
   const status = findStatus(error, response);
   const statusCode = [
-    ...['statusCode', 'code', 'status'].map((member) => memberOf(error, member)),
-    ...['statusCode', 'status'].map((member) => memberOf(response, member)),
-    memberOf(status, 'code'),
+    ...['statusCode', 'code', 'status'].map((field) => fieldOf(error, field)),
+    ...['statusCode', 'status'].map((field) => fieldOf(response, field)),
+    fieldOf(status, 'code'),
   ].find(isHTTPStatusCode);
   if (statusCode === undefined) return describeWithoutResponse(error, request);
 
   const { secrets = [] } = request;
-  const headers = memberOf(error, 'headers') ?? memberOf(response, 'headers');
-  const reason = text(memberOf(status, 'reason'), secrets);
-  const message = text(memberOf(status, 'message'), secrets);
+  const headers = fieldOf(error, 'headers') ?? fieldOf(response, 'headers');
+  const reason = text(fieldOf(status, 'reason'), secrets);
+  const message = text(fieldOf(status, 'message'), secrets);
   return new APIError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
     // Below 400 the server reports no failure, so the response is unexpected.
     kind: statusCode >= 400 ? 'http' : 'invalid-response',
@@ -240,14 +240,14 @@ function readNamesAndCodes(error: unknown): ErrorMarks {
   const codes: string[] = [];
   let address: string | undefined;
   for (let at = error, depth = 0; typeof at === 'object' && at !== null && depth < 5; depth++) {
-    const [name, code, type] = ['name', 'code', 'type'].map((member) => mark(memberOf(at, member)));
+    const [name, code, type] = ['name', 'code', 'type'].map((field) => mark(fieldOf(at, field)));
     if (name !== undefined && name !== 'Error') names.push(name);
     if (code !== undefined) codes.push(code);
     // node-fetch says `system` of whatever has a code.
     if (type !== undefined && type !== 'system') codes.push(type);
     address ??= addressOf(at);
     // Node tries several addresses of a host and lists the error of each.
-    at = memberOf(at, 'cause') ?? (memberOf(at, 'errors') as readonly unknown[] | undefined)?.[0];
+    at = fieldOf(at, 'cause') ?? (fieldOf(at, 'errors') as readonly unknown[] | undefined)?.[0];
   }
   return { names, codes, address };
 }
@@ -257,8 +257,8 @@ function mark(value: unknown): string | undefined {
 }
 
 function addressOf(error: unknown): string | undefined {
-  const host = memberOf(error, 'address') ?? memberOf(error, 'hostname');
-  const port = memberOf(error, 'port');
+  const host = fieldOf(error, 'address') ?? fieldOf(error, 'hostname');
+  const port = fieldOf(error, 'port');
   if (typeof host !== 'string' || !/^[\w.:-]{1,253}$/.test(host)) return undefined;
   if (typeof port !== 'number') return host;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
@@ -269,8 +269,8 @@ const maxStatusLength = 64 * 1024;
 
 /** The `Status` in an error, or the error itself if it is one. The only place where text is parsed. */
 function findStatus(error: unknown, response: unknown): unknown {
-  if (memberOf(error, 'kind') === 'Status') return error;
-  const body = memberOf(error, 'body') ?? memberOf(response, 'body');
+  if (fieldOf(error, 'kind') === 'Status') return error;
+  const body = fieldOf(error, 'body') ?? fieldOf(response, 'body');
   if (body instanceof Uint8Array)
     return body.length > maxStatusLength ? undefined : parseJSON(new TextDecoder().decode(body));
   if (typeof body === 'string') return body.length > maxStatusLength ? undefined : parseJSON(body);
@@ -278,11 +278,11 @@ function findStatus(error: unknown, response: unknown): unknown {
 }
 
 function readCauses(status: unknown, secrets: readonly string[]): APIErrorCause[] {
-  const causes = memberOf(memberOf(status, 'details'), 'causes');
+  const causes = fieldOf(fieldOf(status, 'details'), 'causes');
   if (!Array.isArray(causes)) return [];
   return causes.map((cause: unknown) => {
-    const members = ['reason', 'field', 'message'].map((member) => [member, text(memberOf(cause, member), secrets)]);
-    return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as APIErrorCause;
+    const fields = ['reason', 'field', 'message'].map((field) => [field, text(fieldOf(cause, field), secrets)]);
+    return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as APIErrorCause;
   });
 }
 
@@ -290,7 +290,7 @@ function readRetryAfter(headers: unknown, status: unknown, now: number | undefin
   const header = findHeader(headers, 'retry-after');
   const byHeader = header === undefined ? undefined : parseRetryAfter(header, now);
   if (byHeader !== undefined) return byHeader;
-  const seconds = memberOf(memberOf(status, 'details'), 'retryAfterSeconds');
+  const seconds = fieldOf(fieldOf(status, 'details'), 'retryAfterSeconds');
   return typeof seconds === 'number' && seconds > 0 ? boundRetryAfter(seconds * 1000) : undefined;
 }
 
@@ -322,6 +322,6 @@ function text(value: unknown, secrets: readonly string[]): string | undefined {
   return redacted.length > MAX_TEXT_LENGTH ? `${redacted.slice(0, MAX_TEXT_LENGTH)}…` : redacted;
 }
 
-function memberOf(value: unknown, member: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[member] : undefined;
+function fieldOf(value: unknown, field: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[field] : undefined;
 }

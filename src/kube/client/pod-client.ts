@@ -12,9 +12,9 @@ export interface PodReference {
   readonly name: string;
 }
 
-/** The `status` member of a strategic merge patch. */
+/** The `status` field of a strategic merge patch. */
 export interface PodStatusChanges {
-  readonly [member: string]: unknown;
+  readonly [field: string]: unknown;
 }
 
 /** The body of a PATCH of `pods/status`; `uid` makes the API server refuse it for a recreated pod. */
@@ -62,7 +62,7 @@ export interface RequestOptions {
 /**
  * The three requests of the sync path. Each rejects unless the response is 2xx, preferably with an
  * `APIError`, or with any value that `describeAPIError` understands. Pods are the API server's raw
- * JSON objects, including unknown members. A client must not retry.
+ * JSON objects, including unknown fields. A client must not retry.
  */
 export interface PodClient {
   /** GET; resolves with the pod. Rejects with an `APIError`, 404 when the pod does not exist. */

@@ -24,14 +24,14 @@ const minExecLifetimeMs = 5_000;
 /** Tokens and keys have a few kilobytes; a bundle of all public certificate authorities has some 300. */
 const maxCredentialFileBytes = 4 * 1024 * 1024;
 
-/** PEM; absent members leave Node's defaults. */
+/** PEM; absent fields leave Node's defaults. */
 export interface TlsMaterial {
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
 }
 
-/** The credentials of a request. Replaced as an object when any member changes; `tls` is replaced only when its content changes. */
+/** The credentials of a request. Replaced as an object when any field changes; `tls` is replaced only when its content changes. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly tls: TlsMaterial;

@@ -72,7 +72,7 @@ export async function runExecPlugin(
   }
 }
 
-/** Members that are undefined are absent from the JSON. */
+/** Fields that are undefined are absent from the JSON. */
 function describeCluster(cluster: KubeCluster): object {
   return {
     server: cluster.server,

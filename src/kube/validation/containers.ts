@@ -13,7 +13,7 @@ import { validateVariable } from './environment.ts';
 import { probes, validateLifecycle } from './lifecycle.ts';
 import { validateResources } from './resources.ts';
 import {
-  forbidMembers,
+  forbidFields,
   portNameProblems,
   validateDomainLabel,
   validateEnum,
@@ -45,7 +45,7 @@ export function validateContainers(spec: JSONObject): FieldError[] {
     if (container.restartPolicy === 'Always') causes.push(...validateLifecycle(container, field));
     else {
       const because = 'may not be set for init containers without restartPolicy=Always';
-      causes.push(...forbidMembers(container, ['lifecycle', ...probes], field, because));
+      causes.push(...forbidFields(container, ['lifecycle', ...probes], field, because));
     }
   }
   return [...causes, ...validateEphemeralContainers(spec, names)];
@@ -60,7 +60,7 @@ function validateEphemeralContainers(spec: JSONObject, names: Set<string>): Fiel
       ...validateContainer(container, field, spec),
       ...validateName(container, field, names),
       ...(target === '' || others.includes(target) ? [] : [notFoundValue(`${field}.targetContainerName`, target)]),
-      ...forbidMembers(container, forEphemeral, field, 'cannot be set for an Ephemeral Container'),
+      ...forbidFields(container, forEphemeral, field, 'cannot be set for an Ephemeral Container'),
       ...(Object.keys(objectOf(container, 'resources')).length === 0
         ? []
         : [forbiddenValue(`${field}.resources`, 'cannot be set for an Ephemeral Container')]),

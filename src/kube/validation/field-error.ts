@@ -2,7 +2,7 @@
 export interface FieldError {
   /** Of the API: `FieldValueInvalid`, `FieldValueRequired`, … */
   readonly reason: string;
-  /** The path of the member: `spec.containers[0].image`. */
+  /** The path of the field: `spec.containers[0].image`. */
   readonly field: string;
   /** The message of kube-apiserver, with the value. */
   readonly message: string;

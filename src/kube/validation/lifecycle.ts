@@ -24,14 +24,14 @@ export function validateLifecycle(container: JSONObject, field: string): FieldEr
 
 function validateProbe(probe: JSONObject, name: (typeof probes)[number], field: string): FieldError[] {
   const causes = validateHandler(probe, field);
-  for (const member of [
+  for (const name of [
     'initialDelaySeconds',
     'timeoutSeconds',
     'periodSeconds',
     'successThreshold',
     'failureThreshold',
   ]) {
-    causes.push(...validateNotNegative(probe[member], `${field}.${member}`));
+    causes.push(...validateNotNegative(probe[name], `${field}.${name}`));
   }
   const { terminationGracePeriodSeconds: grace, successThreshold } = probe;
   if (grace !== undefined && Number(grace) <= 0) {

@@ -1,7 +1,7 @@
 import { type FieldError, invalidValue, requiredValue, tooLong } from './field-error.ts';
 import { validateLabels, validateQualifiedName, validateSubdomain } from './rules.ts';
 
-/** The members of `metadata` that are validated, each of its type. */
+/** The fields of `metadata` that are validated, each of its type. */
 export interface ValidatedMetadata {
   readonly name: string;
   readonly generateName?: string | undefined;
@@ -66,8 +66,8 @@ function validateOwners({ ownerReferences = [] }: ValidatedMetadata): FieldError
   const causes = ownerReferences.flatMap((owner, i) => {
     const field = `metadata.ownerReferences[${i}]`;
     const causesOfOwner = (['apiVersion', 'kind', 'name', 'uid'] as const)
-      .filter((member) => owner[member] === '')
-      .map((member) => requiredValue(`${field}.${member}`, 'must not be empty'));
+      .filter((name) => owner[name] === '')
+      .map((name) => requiredValue(`${field}.${name}`, 'must not be empty'));
     if (owner.apiVersion === 'v1' && owner.kind === 'Event') {
       causesOfOwner.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'));
     }

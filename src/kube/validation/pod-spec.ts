@@ -68,13 +68,13 @@ function validateDNS(spec: JSONObject): FieldError[] {
 
 function validateNames(spec: JSONObject): FieldError[] {
   const causes: FieldError[] = [];
-  for (const member of ['nodeName', 'serviceAccountName', 'priorityClassName', 'runtimeClassName']) {
-    const name = stringOf(spec, member);
-    if (name !== '') causes.push(...validateSubdomain(name, `spec.${member}`));
+  for (const field of ['nodeName', 'serviceAccountName', 'priorityClassName', 'runtimeClassName']) {
+    const name = stringOf(spec, field);
+    if (name !== '') causes.push(...validateSubdomain(name, `spec.${field}`));
   }
-  for (const member of ['hostname', 'subdomain']) {
-    const name = stringOf(spec, member);
-    if (name !== '') causes.push(...validateDomainLabel(name, `spec.${member}`));
+  for (const field of ['hostname', 'subdomain']) {
+    const name = stringOf(spec, field);
+    if (name !== '') causes.push(...validateDomainLabel(name, `spec.${field}`));
   }
   const os = objectOf(spec, 'os').name;
   if (os !== undefined && os !== 'linux' && os !== 'windows') {
@@ -86,8 +86,8 @@ function validateNames(spec: JSONObject): FieldError[] {
 function validateHostNamespaces(spec: JSONObject): FieldError[] {
   const context = objectOf(spec, 'securityContext');
   const field = 'spec.securityContext';
-  const causes = ['runAsUser', 'runAsGroup', 'fsGroup'].flatMap((member) =>
-    validateID(context[member], `${field}.${member}`),
+  const causes = ['runAsUser', 'runAsGroup', 'fsGroup'].flatMap((name) =>
+    validateID(context[name], `${field}.${name}`),
   );
   for (const [i, sysctl] of objectsOf(context, 'sysctls').entries()) {
     const name = stringOf(sysctl, 'name');

@@ -88,10 +88,10 @@ export function validateNotNegative(value: unknown, field: string): FieldError[]
 }
 
 /** Requires these fields to be present and not empty. */
-export function validateRequired(object: JSONObject, members: readonly string[], field: string): FieldError[] {
-  return members
-    .filter((member) => object[member] === undefined || object[member] === '' || object[member] === null)
-    .map((member) => requiredValue(`${field}.${member}`));
+export function validateRequired(object: JSONObject, names: readonly string[], field: string): FieldError[] {
+  return names
+    .filter((name) => object[name] === undefined || object[name] === '' || object[name] === null)
+    .map((name) => requiredValue(`${field}.${name}`));
 }
 
 /** A number, or the name of a port. */
@@ -122,14 +122,12 @@ export function validateNoBackSteps(path: string, field: string): FieldError[] {
   return path.split('/').includes('..') ? [invalidValue(field, path, "must not contain '..'")] : [];
 }
 
-/** Forbids members that are set. */
-export function forbidMembers(
+/** Forbids fields that are set. */
+export function forbidFields(
   object: JSONObject,
-  members: readonly string[],
+  names: readonly string[],
   field: string,
   because: string,
 ): FieldError[] {
-  return members
-    .filter((member) => object[member] !== undefined)
-    .map((member) => forbiddenValue(`${field}.${member}`, because));
+  return names.filter((name) => object[name] !== undefined).map((name) => forbiddenValue(`${field}.${name}`, because));
 }

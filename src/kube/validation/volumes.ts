@@ -17,7 +17,7 @@ import {
 } from './rules.ts';
 
 /** Required fields of each volume source; other sources are only checked for their types. */
-const requiredMembers: { readonly [source: string]: readonly string[] } = {
+const requiredFields: { readonly [source: string]: readonly string[] } = {
   hostPath: ['path'],
   secret: ['secretName'],
   configMap: ['name'],
@@ -64,7 +64,7 @@ export function validateVolumes(spec: JSONObject): FieldError[] {
     const causes = name === '' ? [requiredValue(`${field}.name`)] : validateDomainLabel(String(name), `${field}.name`);
     if (names.has(name)) causes.push(duplicateValue(`${field}.name`, name));
     else names.add(name);
-    const [source = '', ...more] = Object.keys(volume).filter((member) => member !== 'name' && member in sourceOrder);
+    const [source = '', ...more] = Object.keys(volume).filter((name) => name !== 'name' && name in sourceOrder);
     for (const other of more)
       causes.push(forbiddenValue(`${field}.${other}`, 'may not specify more than 1 volume type'));
     return [...causes, ...validateSource(source, objectOf(volume, source), `${field}.${source}`, spec)];
@@ -72,44 +72,44 @@ export function validateVolumes(spec: JSONObject): FieldError[] {
 }
 
 const sourceOrder: { readonly [source: string]: true } = Object.fromEntries(
-  [...Object.keys(requiredMembers), 'emptyDir', 'downwardAPI', 'projected', 'fc', 'flocker', 'storageos'].map((one) => [
+  [...Object.keys(requiredFields), 'emptyDir', 'downwardAPI', 'projected', 'fc', 'flocker', 'storageos'].map((one) => [
     one,
     true,
   ]),
 );
 
-function validateSource(source: string, members: JSONObject, field: string, spec: JSONObject): FieldError[] {
-  const causes = validateRequired(members, requiredMembers[source] ?? [], field);
+function validateSource(source: string, value: JSONObject, field: string, spec: JSONObject): FieldError[] {
+  const causes = validateRequired(value, requiredFields[source] ?? [], field);
   switch (source) {
     case 'emptyDir': {
-      const isNegative = (quantityNanos(stringOf(members, 'sizeLimit') || '0') ?? 0n) < 0n;
+      const isNegative = (quantityNanos(stringOf(value, 'sizeLimit') || '0') ?? 0n) < 0n;
       const because = 'SizeLimit field must be a valid resource quantity';
       return isNegative ? [forbiddenValue(`${field}.sizeLimit`, because)] : causes;
     }
     case 'hostPath':
       return [
         ...causes,
-        ...validateNoBackSteps(stringOf(members, 'path'), `${field}.path`),
-        ...(members.type === '' ? [] : validateEnum(members.type, hostPathTypes, `${field}.type`)),
+        ...validateNoBackSteps(stringOf(value, 'path'), `${field}.path`),
+        ...(value.type === '' ? [] : validateEnum(value.type, hostPathTypes, `${field}.type`)),
       ];
     case 'nfs':
-      if (stringOf(members, 'path').startsWith('/')) return causes;
-      return [...causes, invalidValue(`${field}.path`, members.path ?? '', 'must be an absolute path')];
+      if (stringOf(value, 'path').startsWith('/')) return causes;
+      return [...causes, invalidValue(`${field}.path`, value.path ?? '', 'must be an absolute path')];
     case 'secret':
     case 'configMap':
     case 'downwardAPI':
-      return [...causes, ...validateFiles(members, field)];
+      return [...causes, ...validateFiles(value, field)];
     case 'projected':
-      return [...causes, ...validateFiles(members, field), ...validateProjections(members, field, spec)];
+      return [...causes, ...validateFiles(value, field), ...validateProjections(value, field, spec)];
     default:
       return causes;
   }
 }
 
-function validateFiles(members: JSONObject, field: string): FieldError[] {
+function validateFiles(value: JSONObject, field: string): FieldError[] {
   return [
-    ...validateMode(members.defaultMode, `${field}.defaultMode`),
-    ...objectsOf(members, 'items').flatMap((item, i) => [
+    ...validateMode(value.defaultMode, `${field}.defaultMode`),
+    ...objectsOf(value, 'items').flatMap((item, i) => [
       ...('key' in item ? validateRequired(item, ['key'], `${field}.items[${i}]`) : []),
       ...validateRequired(item, ['path'], `${field}.items[${i}]`),
       ...validateDescendingPath(stringOf(item, 'path'), `${field}.items[${i}].path`),
@@ -123,8 +123,8 @@ function validateMode(mode: unknown, field: string): FieldError[] {
   return [invalidValue(field, mode, 'must be a number between 0 and 0777 (octal), both inclusive')];
 }
 
-function validateProjections(members: JSONObject, field: string, spec: JSONObject): FieldError[] {
-  return objectsOf(members, 'sources').flatMap((source, i) => {
+function validateProjections(value: JSONObject, field: string, spec: JSONObject): FieldError[] {
+  return objectsOf(value, 'sources').flatMap((source, i) => {
     const at = `${field}.sources[${i}]`;
     const causes: FieldError[] = [];
     for (const name of ['secret', 'configMap']) {

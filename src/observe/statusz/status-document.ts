@@ -45,7 +45,7 @@ export interface PodSummary {
   readonly reason?: string | undefined;
   /** Status of the condition Ready. */
   readonly ready?: string | undefined;
-  /** Sidecars included, as in `kubectl get pods`, like the next three members. */
+  /** Sidecars included, as in `kubectl get pods`, like the next three fields. */
   readonly readyContainers?: number | undefined;
   readonly containers?: number | undefined;
   /** For example `CrashLoopBackOff`, `Init:0/1`, `Terminating`. */
@@ -62,7 +62,7 @@ export interface PodSummary {
   readonly lastError?: string | undefined;
 }
 
-/** `pods.json`: the manager and all its pods. Absent members have no value. */
+/** `pods.json`: the manager and all its pods. Absent fields have no value. */
 export interface StatusDocument {
   readonly nodeName?: string | undefined;
   /** How often the document can change, and how often the page asks for it. */

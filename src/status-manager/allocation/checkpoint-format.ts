@@ -118,16 +118,16 @@ function decodeEntries<T>(
   return mapAt(raw.entries, 'entries', context, read) ?? new Map<string, T>();
 }
 
-/** The object at `member` as a map; null when it is null or absent. */
+/** The object at `field` as a map; null when it is null or absent. */
 function mapAt<T>(
   value: unknown,
-  member: string,
+  field: string,
   context: DecodeContext,
   read: (value: unknown, key: string, context: DecodeContext) => T,
 ): Map<string, T> | null {
   const entries = (map: Raw): Map<string, T> =>
     new Map(Object.keys(map).map((key) => [key, read(map[key], key, context)]));
-  return objectAt(value, member, context, entries) ?? null;
+  return objectAt(value, field, context, entries) ?? null;
 }
 
 const goEscaped: Readonly<Record<string, string>> = {
@@ -143,9 +143,9 @@ export function goString(text: string): string {
   return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, (character) => goEscaped[character]!);
 }
 
-/** A Go struct: members in the order given; those whose JSON text is undefined are left out. */
-function goStruct(members: readonly (readonly [name: string, json: string | undefined])[]): string {
-  const written = members.filter(([, json]) => json !== undefined);
+/** A Go struct: fields in the order given; those whose JSON text is undefined are left out. */
+function goStruct(fields: readonly (readonly [name: string, json: string | undefined])[]): string {
+  const written = fields.filter(([, json]) => json !== undefined);
   return `{${written.map(([name, json]) => `${goString(name)}:${json}`).join(',')}}`;
 }
 

@@ -1,6 +1,6 @@
 import { listAt, objectAt, DecodeContext, requiredStringAt } from '../status/canonical-reader.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
-import { resourceRequirements } from '../status/status-members.ts';
+import { resourceRequirements } from '../status/status-fields.ts';
 import type { Pod, ResourceRequirements } from '../../kube/types.ts';
 
 /** The allocation of one pod; null where nothing was specified. Frozen, with canonical quantities. */
@@ -44,7 +44,7 @@ function allocationFromSpec(spec: Raw, context: DecodeContext): PodAllocation {
   };
 }
 
-/** The resources at `member`, deeply frozen. */
+/** The resources at `field`, deeply frozen. */
 export function frozenResourcesAt(
   ...where: Parameters<typeof resourceRequirements.read>
 ): ResourceRequirements | undefined {

@@ -14,7 +14,7 @@ export interface Confirmation {
   readonly as: SentAs;
 }
 
-/** One accepted status of a pod. Immutable except for the members that are not `readonly`. */
+/** One accepted status of a pod. Immutable except for the fields that are not `readonly`. */
 export interface VersionedPodStatus {
   /** Starts at 1 and increases by 1 with each accepted change. */
   readonly version: number;

@@ -12,7 +12,7 @@ import { isStaticPod } from '../../kube/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeFormatter } from '../../shared/time.ts';
 import { replaceOrAppendPodCondition } from '../status/conditions.ts';
-import type { ContainerStatusesMember } from '../status/container-statuses.ts';
+import type { ContainerStatusesField } from '../status/container-statuses.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodStatusByKubeletEqual } from '../status/equality.ts';
 import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
@@ -65,7 +65,7 @@ export interface PodStatusUpdatesOptions {
   readonly onUnchanged: (uid: string) => void;
 }
 
-const containerTypeOfMember: readonly (readonly [ContainerStatusesMember, ContainerType])[] = [
+const containerTypeOfField: readonly (readonly [ContainerStatusesField, ContainerType])[] = [
   ['containerStatuses', 'container'],
   ['initContainerStatuses', 'init_container'],
   ['ephemeralContainerStatuses', 'ephemeral_container'],
@@ -146,12 +146,12 @@ export class PodStatusUpdates {
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod', containerID);
     const status = this.#options.cache.get(podUID)?.status;
     if (status === undefined) return this.#ignored(podUID, 'no-status', containerID);
-    for (const member of ['containerStatuses', 'initContainerStatuses'] as const) {
-      const container = status[member]?.find((candidate) => candidate.containerID === containerID);
+    for (const field of ['containerStatuses', 'initContainerStatuses'] as const) {
+      const container = status[field]?.find((candidate) => candidate.containerID === containerID);
       if (container === undefined) continue;
       if (isMatch(container, change)) return this.#ignored(podUID, 'unchanged', containerID);
-      const statuses = status[member]!.map((other) => (other === container ? { ...other, ...change } : other));
-      return this.#updateStatusInternal(pod, regenerate(pod, { ...status, [member]: statuses }), false, false);
+      const statuses = status[field]!.map((other) => (other === container ? { ...other, ...change } : other));
+      return this.#updateStatusInternal(pod, regenerate(pod, { ...status, [field]: statuses }), false, false);
     }
     if (!containerID.includes('://')) this.#warnOfMissingScheme(podUID, containerID);
     return this.#ignored(podUID, 'unknown-container', containerID);
@@ -159,7 +159,7 @@ export class PodStatusUpdates {
 
   /**
    * Caches the status unless it is rejected or equal to the cached one. `newStatus` is canonical. Only
-   * its top-level members may be assigned; nested objects may be shared with the cached status.
+   * its top-level fields may be assigned; nested objects may be shared with the cached status.
    * Source: kubelet `updateStatusInternal`.
    */
   #updateStatusInternal(
@@ -227,10 +227,10 @@ export class PodStatusUpdates {
   }
 
   #countTerminations(oldStatus: PodStatus, status: PodStatus): void {
-    for (const [member, containerType] of containerTypeOfMember) {
-      for (const { name, state } of status[member] ?? []) {
+    for (const [field, containerType] of containerTypeOfField) {
+      for (const { name, state } of status[field] ?? []) {
         if (state.terminated === undefined) continue;
-        const old = oldStatus[member]?.find((container) => container.name === name);
+        const old = oldStatus[field]?.find((container) => container.name === name);
         if (old?.state.terminated !== undefined) continue;
         this.#options.metrics.incTerminatedContainers(
           containerType,
@@ -293,7 +293,7 @@ function haveSameHealth(
   return xorWith(old, conditions, isSame).length === 0;
 }
 
-/** 0 is an absent member, as in Go. */
+/** 0 is an absent field, as in Go. */
 function setObservedGeneration(status: Mutable<PodStatus>, generation: number): void {
   if (generation === 0) delete status.observedGeneration;
   else status.observedGeneration = generation;

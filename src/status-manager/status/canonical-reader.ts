@@ -27,96 +27,96 @@ export class DecodeContext {
     this.#path = [name];
   }
 
-  enter(member: string | number): void {
-    this.#path.push(member);
+  enter(field: string | number): void {
+    this.#path.push(field);
   }
 
   leave(): void {
     this.#path.pop();
   }
 
-  /** Throws an error that says what was expected at `member`, relative to the current position. */
-  refuse(member: string, expected: string, value: unknown): never {
-    const path = [...this.#path, ...(member === '' ? [] : [member])].reduce<string>(join, '');
+  /** Throws an error that says what was expected at `field`, relative to the current position. */
+  refuse(field: string, expected: string, value: unknown): never {
+    const path = [...this.#path, ...(field === '' ? [] : [field])].reduce<string>(join, '');
     refuseArgument(path, expected, value);
   }
 }
 
-function join(path: string, member: string | number): string {
-  if (typeof member === 'number') return `${path}[${member}]`;
-  return path === '' ? member : `${path}.${member}`;
+function join(path: string, field: string | number): string {
+  if (typeof field === 'number') return `${path}[${field}]`;
+  return path === '' ? field : `${path}.${field}`;
 }
 
-/** The result of `read` for the object at `member`; undefined when absent or null. */
+/** The result of `read` for the object at `field`; undefined when absent or null. */
 export function objectAt<T>(
   value: unknown,
-  member: string,
+  field: string,
   context: DecodeContext,
   read: (raw: Raw, context: DecodeContext) => T,
 ): T | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!isObject(value)) return context.strict ? context.refuse(member, 'an object', value) : undefined;
-  context.enter(member);
+  if (!isObject(value)) return context.strict ? context.refuse(field, 'an object', value) : undefined;
+  context.enter(field);
   const object = read(value, context);
   context.leave();
   return object;
 }
 
 /** Lone surrogates are replaced: UTF-8 cannot encode them, so the API server would show another text. */
-export function stringAt(value: unknown, member: string, context: DecodeContext): string {
+export function stringAt(value: unknown, field: string, context: DecodeContext): string {
   if (typeof value === 'string') return value.toWellFormed();
   if (value === undefined || value === null) return '';
-  return context.strict ? context.refuse(member, 'a string', value) : (oddValue(value, context, member) as string);
+  return context.strict ? context.refuse(field, 'a string', value) : (oddValue(value, context, field) as string);
 }
 
-/** Like `stringAt`, for members that identify an entry. */
-export function requiredStringAt(value: unknown, member: string, context: DecodeContext): string {
-  const text = stringAt(value, member, context);
-  if (text === '' && context.strict) context.refuse(member, 'a non-empty string', value);
+/** Like `stringAt`, for fields that identify an entry. */
+export function requiredStringAt(value: unknown, field: string, context: DecodeContext): string {
+  const text = stringAt(value, field, context);
+  if (text === '' && context.strict) context.refuse(field, 'a non-empty string', value);
   return text;
 }
 
-export function booleanAt(value: unknown, member: string, context: DecodeContext): boolean {
+export function booleanAt(value: unknown, field: string, context: DecodeContext): boolean {
   if (typeof value === 'boolean') return value;
   if (value === undefined || value === null) return false;
-  return context.strict ? context.refuse(member, 'a boolean', value) : (oddValue(value, context, member) as boolean);
+  return context.strict ? context.refuse(field, 'a boolean', value) : (oddValue(value, context, field) as boolean);
 }
 
-export function int32At(value: unknown, member: string, context: DecodeContext): number {
-  return integerAt(value, member, context, -0x8000_0000, 0x7fff_ffff);
+export function int32At(value: unknown, field: string, context: DecodeContext): number {
+  return integerAt(value, field, context, -0x8000_0000, 0x7fff_ffff);
 }
 
 /** Divergence: Go's int64 goes beyond the integers that JavaScript represents exactly. */
-export function int64At(value: unknown, member: string, context: DecodeContext): number {
-  return integerAt(value, member, context, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+export function int64At(value: unknown, field: string, context: DecodeContext): number {
+  return integerAt(value, field, context, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 }
 
-function integerAt(value: unknown, member: string, context: DecodeContext, min: number, max: number): number {
+function integerAt(value: unknown, field: string, context: DecodeContext, min: number, max: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value;
   if (value === undefined || value === null) return 0;
   return context.strict
-    ? context.refuse(member, `an integer between ${min} and ${max}`, value)
-    : (oddValue(value, context, member) as number);
+    ? context.refuse(field, `an integer between ${min} and ${max}`, value)
+    : (oddValue(value, context, field) as number);
 }
 
-export function timeAt(value: unknown, member: string, context: DecodeContext): CanonicalTime {
+export function timeAt(value: unknown, field: string, context: DecodeContext): CanonicalTime {
   const time = context.times.format(value);
   if (time !== undefined) return time;
   return context.strict
-    ? context.refuse(member, 'a Date or an RFC 3339 time with seconds and zone', value)
-    : (oddValue(value, context, member) as CanonicalTime);
+    ? context.refuse(field, 'a Date or an RFC 3339 time with seconds and zone', value)
+    : (oddValue(value, context, field) as CanonicalTime);
 }
 
-export function quantityAt(value: unknown, member: string, context: DecodeContext): string | null {
+export function quantityAt(value: unknown, field: string, context: DecodeContext): string | null {
   if (value === undefined || value === null) return null;
   const quantity = typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : undefined;
   if (quantity !== undefined) return quantity;
-  return context.strict ? context.refuse(member, 'a quantity', value) : (oddValue(value, context, member) as string);
+  return context.strict ? context.refuse(field, 'a quantity', value) : (oddValue(value, context, field) as string);
 }
 
-/** The map of quantities at `member`; undefined when absent or empty. */
-export function resourceListAt(value: unknown, member: string, context: DecodeContext): ResourceList | undefined {
-  return objectAt(value, member, context, canonicalResourceList);
+/** The map of quantities at `field`; undefined when absent or empty. */
+export function resourceListAt(value: unknown, field: string, context: DecodeContext): ResourceList | undefined {
+  return objectAt(value, field, context, canonicalResourceList);
 }
 
 function canonicalResourceList(raw: Raw, context: DecodeContext): ResourceList | undefined {
@@ -129,18 +129,18 @@ function canonicalResourceList(raw: Raw, context: DecodeContext): ResourceList |
   return list;
 }
 
-/** The list at `member`, each element read by `read`; undefined when absent or empty. */
+/** The list at `field`, each element read by `read`; undefined when absent or empty. */
 export function listAt<T>(
   value: unknown,
-  member: string,
+  field: string,
   context: DecodeContext,
   read: (element: Raw, context: DecodeContext) => T,
 ): T[] | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value)) return context.strict ? context.refuse(member, 'a list', value) : undefined;
+  if (!Array.isArray(value)) return context.strict ? context.refuse(field, 'a list', value) : undefined;
   const length = value.length;
   if (length === 0) return undefined;
-  context.enter(member);
+  context.enter(field);
   // Overwrites a copy, because a list that grows by `push` keeps space for 17 elements.
   const list = [...value] as T[];
   let kept = 0;
@@ -156,17 +156,17 @@ export function listAt<T>(
   return kept === 0 ? undefined : list;
 }
 
-/** A list of scalars at `member`; undefined when absent or empty. */
+/** A list of scalars at `field`; undefined when absent or empty. */
 export function scalarListAt<T extends string | number>(
   value: unknown,
-  member: string,
+  field: string,
   context: DecodeContext,
-  read: (value: unknown, member: string, context: DecodeContext) => T,
+  read: (value: unknown, field: string, context: DecodeContext) => T,
 ): T[] | undefined {
   if (value === undefined || value === null) return undefined;
-  if (!Array.isArray(value)) return context.strict ? context.refuse(member, 'a list', value) : undefined;
+  if (!Array.isArray(value)) return context.strict ? context.refuse(field, 'a list', value) : undefined;
   if (value.length === 0) return undefined;
-  context.enter(member);
+  context.enter(field);
   const list = Array.from(value, (element, i) => {
     context.enter(i);
     const scalar = read(element, '', context);
@@ -197,15 +197,15 @@ function hasDuplicate<T>(list: readonly T[], key: keyof T): boolean {
 }
 
 /**
- * Copies the members that are not in `known` to `target`, unchanged. Null members are omitted at any
+ * Copies the fields that are not in `known` to `target`, unchanged. Null fields are omitted at any
  * depth, as in Go; null list elements keep their position. Divergence: the kubelet's structs lose
- * members that are newer than they are.
+ * fields that are newer than they are.
  */
-export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<string>, context: DecodeContext): void {
-  for (const member in raw) {
-    if (!known.has(member) && Object.hasOwn(raw, member)) {
-      const value = cloneJSON(raw[member], context, member, 0);
-      if (value !== undefined && value !== null) setOwn(target, member, value);
+export function keepUnknownFields(target: object, raw: Raw, known: ReadonlySet<string>, context: DecodeContext): void {
+  for (const field in raw) {
+    if (!known.has(field) && Object.hasOwn(raw, field)) {
+      const value = cloneJSON(raw[field], context, field, 0);
+      if (value !== undefined && value !== null) setOwn(target, field, value);
     }
   }
 }
@@ -214,25 +214,25 @@ export function keepUnknownMembers(target: object, raw: Raw, known: ReadonlySet<
  * A server's value in place of a scalar, unchanged. Copied, because it may be an object that others
  * modify.
  */
-function oddValue(value: unknown, context: DecodeContext, member: string): unknown {
-  return cloneJSON(value, context, member, 0) ?? null;
+function oddValue(value: unknown, context: DecodeContext, field: string): unknown {
+  return cloneJSON(value, context, field, 0) ?? null;
 }
 
-function cloneJSON(value: unknown, context: DecodeContext, member: string, depth: number): unknown {
+function cloneJSON(value: unknown, context: DecodeContext, field: string, depth: number): unknown {
   if (typeof value === 'string') return value.toWellFormed();
   if (value === null || typeof value === 'boolean' || value === undefined) return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (depth > maxDepth)
-    return context.strict ? context.refuse(member, `nested at most ${maxDepth} levels deep`, value) : undefined;
-  if (Array.isArray(value)) return value.map((element) => cloneJSON(element, context, member, depth + 1) ?? null);
+    return context.strict ? context.refuse(field, `nested at most ${maxDepth} levels deep`, value) : undefined;
+  if (Array.isArray(value)) return value.map((element) => cloneJSON(element, context, field, depth + 1) ?? null);
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toJSON();
   if (typeof value === 'object') {
     const clone = {};
     for (const [name, inner] of Object.entries(value)) {
-      const innerClone = cloneJSON(inner, context, member, depth + 1);
+      const innerClone = cloneJSON(inner, context, field, depth + 1);
       if (innerClone !== undefined && innerClone !== null) setOwn(clone, name, innerClone);
     }
     return clone;
   }
-  return context.strict ? context.refuse(member, 'a JSON value', value) : undefined;
+  return context.strict ? context.refuse(field, 'a JSON value', value) : undefined;
 }

@@ -3,8 +3,8 @@ import type { Mutable, PodStatus, VolumeHealthCondition } from '../../kube/types
 import { DecodeContext } from './canonical-reader.ts';
 import type { TimeFormatter } from '../../shared/time.ts';
 import { isObject } from '../../shared/json.ts';
-import { createObjectReader } from './status-member.ts';
-import { healthConditions, podStatusMembers } from './status-members.ts';
+import { createObjectReader } from './status-field.ts';
+import { healthConditions, podStatusFields } from './status-fields.ts';
 
 /** The mode and the name under which a value is read; see `DecodeContext`. */
 export interface CanonicalOptions {
@@ -16,13 +16,13 @@ export interface CanonicalOptions {
   readonly unique?: boolean;
 }
 
-const readPodStatus = createObjectReader(podStatusMembers);
+const readPodStatus = createObjectReader(podStatusFields);
 
 /**
  * A copy of the status in canonical form, the format of Go's typed structs: equivalent statuses are
  * equal and result in the same patch. Shares nothing mutable with `input`. If the same `times` is
  * passed to each call, equal times share one string.
- * @throws StatusManagerError INVALID_ARGUMENT with the member's path, when strict
+ * @throws StatusManagerError INVALID_ARGUMENT with the field's path, when strict
  */
 export function canonicalPodStatus(
   input: unknown,

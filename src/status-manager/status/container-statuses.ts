@@ -1,8 +1,8 @@
-/** The members of a pod status that list statuses of containers. */
-export const containerStatusesMembers = [
+/** The fields of a pod status that list statuses of containers. */
+export const containerStatusesFields = [
   'initContainerStatuses',
   'containerStatuses',
   'ephemeralContainerStatuses',
 ] as const;
 
-export type ContainerStatusesMember = (typeof containerStatusesMembers)[number];
+export type ContainerStatusesField = (typeof containerStatusesFields)[number];

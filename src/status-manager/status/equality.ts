@@ -1,18 +1,18 @@
 import type { PodCondition, PodStatus, ResourceList } from '../../kube/types.ts';
-import { foreignStatusMembers, isWrittenByKubelet } from './ownership.ts';
+import { foreignStatusFields, isWrittenByKubelet } from './ownership.ts';
 import { quantitiesEqual } from '../../kube/quantity.ts';
 import { isSame } from './strategic-merge.ts';
-import { podStatusMembers } from './status-members.ts';
+import { podStatusFields } from './status-fields.ts';
 
 type JSONObject = Record<string, unknown>;
 
-/** Foreign members, and the conditions, which `equalConditions` compares. */
-const notCompared: ReadonlySet<string> = new Set(['conditions', ...foreignStatusMembers]);
+/** Foreign fields, and the conditions, which `equalConditions` compares. */
+const notCompared: ReadonlySet<string> = new Set(['conditions', ...foreignStatusFields]);
 const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limits', 'requests']);
 
 /**
  * True when two normalised statuses are equal in everything that the kubelet writes: owned and shared
- * conditions, without their times and observedGeneration, and all other members except those of the
+ * conditions, without their times and observedGeneration, and all other fields except those of the
  * resource claims. Quantities are compared by value; list order matters.
  * Source: kubelet `isPodStatusByKubeletEqual`.
  */
@@ -20,26 +20,26 @@ export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatu
   if (oldStatus === status) return true;
   return (
     equalConditions(oldStatus.conditions, status.conditions) &&
-    equalMembers(oldStatus as JSONObject, status as JSONObject, notCompared)
+    equalFields(oldStatus as JSONObject, status as JSONObject, notCompared)
   );
 }
 
 /**
  * True when the server shows everything in `status`: like `isPodStatusByKubeletEqual`, but ignores
- * unknown members that only the server has. No patch removes them, so a newer server's members must
+ * unknown fields that only the server has. No patch removes them, so a newer server's fields must
  * not cause a read at every full batch.
  */
 export function reflectsStatus(serverStatus: PodStatus, status: PodStatus): boolean {
   return (
     isPodStatusByKubeletEqual(serverStatus, status) ||
     (equalConditions(serverStatus.conditions, status.conditions) &&
-      isSame(onlyCompared(serverStatus), onlyCompared(status), { members: podStatusMembers }))
+      isSame(onlyCompared(serverStatus), onlyCompared(status), { fields: podStatusFields }))
   );
 }
 
 function onlyCompared(status: PodStatus): PodStatus {
   const compared = { ...status };
-  for (const member of notCompared) delete compared[member as keyof PodStatus];
+  for (const field of notCompared) delete compared[field as keyof PodStatus];
   return compared;
 }
 
@@ -52,24 +52,24 @@ export function equalJSON(a: unknown, b: unknown): boolean {
     for (let i = 0; i < a.length; i++) if (!equalJSON(a[i], b[i])) return false;
     return true;
   }
-  return !Array.isArray(b) && equalMembers(a as JSONObject, b as JSONObject, undefined);
+  return !Array.isArray(b) && equalFields(a as JSONObject, b as JSONObject, undefined);
 }
 
-function equalMembers(a: JSONObject, b: JSONObject, except: ReadonlySet<string> | undefined): boolean {
-  let membersOfA = 0;
-  for (const member in a) {
-    if (except?.has(member)) continue;
-    membersOfA++;
-    const x = a[member];
-    const y = b[member];
+function equalFields(a: JSONObject, b: JSONObject, except: ReadonlySet<string> | undefined): boolean {
+  let fieldsOfA = 0;
+  for (const field in a) {
+    if (except?.has(field)) continue;
+    fieldsOfA++;
+    const x = a[field];
+    const y = b[field];
     // A value that `b` inherits, under a name like `__proto__`, is never a JSON scalar.
     if (x === y && x !== undefined) continue;
-    if (!Object.hasOwn(b, member)) return false;
-    if (!equalJSON(x, y) && !(resourceLists.has(member) && equalResourceLists(x, y))) return false;
+    if (!Object.hasOwn(b, field)) return false;
+    if (!equalJSON(x, y) && !(resourceLists.has(field) && equalResourceLists(x, y))) return false;
   }
-  let membersOfB = 0;
-  for (const member in b) if (!except?.has(member)) membersOfB++;
-  return membersOfA === membersOfB;
+  let fieldsOfB = 0;
+  for (const field in b) if (!except?.has(field)) fieldsOfB++;
+  return fieldsOfA === fieldsOfB;
 }
 
 /** By value: `1e3` and `1k` are two canonical formats of one quantity. */

@@ -101,7 +101,7 @@ export interface ObservedPod {
  *
  * Divergence: the kubelet reads `resources` of a running pod from its cgroup; here they also follow from the
  * spec if the caller does not know the cgroup.
- * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a member of `observed` has the wrong type;
+ * @throws StatusManagerError INVALID_ARGUMENT when `pod` or a field of `observed` has the wrong type;
  * setPodStatus checks the rest
  *
  * @example
@@ -159,21 +159,21 @@ const observedLists = [
 function requireObserved(pod: Pod, observed: ObservedPod): void {
   requireObject('pod', pod);
   requireObject('observed', observed);
-  for (const member of observedLists) {
-    const list: unknown = observed[member];
-    if (list == null && member !== 'containerStatuses') continue;
-    if (!Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
-    for (const [i, element] of list.entries()) requireObject(`observed.${member}[${i}]`, element);
+  for (const field of observedLists) {
+    const list: unknown = observed[field];
+    if (list == null && field !== 'containerStatuses') continue;
+    if (!Array.isArray(list)) refuseArgument(`observed.${field}`, 'a list', list);
+    for (const [i, element] of list.entries()) requireObject(`observed.${field}[${i}]`, element);
   }
-  for (const member of ['podIPs', 'hostIPs'] as const) {
-    const list: unknown = observed[member];
+  for (const field of ['podIPs', 'hostIPs'] as const) {
+    const list: unknown = observed[field];
     if (list == null) continue;
-    if (!Array.isArray(list)) refuseArgument(`observed.${member}`, 'a list', list);
+    if (!Array.isArray(list)) refuseArgument(`observed.${field}`, 'a list', list);
     for (const [i, ip] of list.entries())
-      if (typeof ip !== 'string') refuseArgument(`observed.${member}[${i}]`, 'a string', ip);
+      if (typeof ip !== 'string') refuseArgument(`observed.${field}[${i}]`, 'a string', ip);
   }
-  for (const member of ['eviction', 'disruption', 'resources'] as const)
-    if (observed[member] !== undefined) requireObject(`observed.${member}`, observed[member]);
+  for (const field of ['eviction', 'disruption', 'resources'] as const)
+    if (observed[field] !== undefined) requireObject(`observed.${field}`, observed[field]);
 }
 
 interface Outcome {

@@ -2,19 +2,19 @@ import type { JSONPatchOperation } from '../../kube/client/pod-client.ts';
 import { escapePathComponent } from 'fast-json-patch';
 
 import type { PodStatus } from '../../kube/types.ts';
-import { isObject, ownMember, type Raw, setOwn } from '../../shared/json.ts';
-import { isKnownMember, type PatchSchema, schemaOfMember } from './patch-schema.ts';
-import { podStatusMembers } from './status-members.ts';
+import { isObject, ownField, type Raw, setOwn } from '../../shared/json.ts';
+import { isKnownField, type PatchSchema, schemaOfField } from './patch-schema.ts';
+import { podStatusFields } from './status-fields.ts';
 import { isSame, isServerOnly, keyOf } from './strategic-merge.ts';
 
 /**
  * The JSON patch that brings the pod with this UID from the server's status to the target, or
  * undefined when there is nothing to send. `serverStatus` is from the server's response, unchanged
- * (absent, invalid and unknown members included: this never throws); `targetStatus` is canonical.
+ * (absent, invalid and unknown fields included: this never throws); `targetStatus` is canonical.
  *
  * The patch fails rather than overwrite unseen changes. It starts with a `test` of the UID. Every list
  * that it changes is tested first, by element key or completely; an absent list with several writers
- * is tested for absence. Members that only the server knows are never removed. The operations share
+ * is tested for absence. Fields that only the server knows are never removed. The operations share
  * structure with both statuses: do not change them.
  */
 export function createStatusJSONPatch(
@@ -24,40 +24,34 @@ export function createStatusJSONPatch(
 ): JSONPatchOperation[] | undefined {
   const changes: JSONPatchOperation[] = [];
   if (isObject(serverStatus)) {
-    patchMembers(changes, '/status', serverStatus, targetStatus as Raw, { members: podStatusMembers });
+    patchFields(changes, '/status', serverStatus, targetStatus as Raw, { fields: podStatusFields });
   } else if (Object.keys(targetStatus).length > 0) {
     changes.push({ op: 'add', path: '/status', value: targetStatus });
   }
   return changes.length === 0 ? undefined : [{ op: 'test', path: '/metadata/uid', value: uid }, ...changes];
 }
 
-function patchMembers(
-  changes: JSONPatchOperation[],
-  path: string,
-  server: Raw,
-  target: Raw,
-  schema: PatchSchema,
-): void {
-  for (const member of Object.keys(target)) {
-    const wanted = target[member];
-    const current = ownMember(server, member);
-    const inner = schemaOfMember(schema, member);
+function patchFields(changes: JSONPatchOperation[], path: string, server: Raw, target: Raw, schema: PatchSchema): void {
+  for (const field of Object.keys(target)) {
+    const wanted = target[field];
+    const current = ownField(server, field);
+    const inner = schemaOfField(schema, field);
     if (wanted === undefined || isSame(current, wanted, inner)) continue;
-    const memberPath = `${path}/${escapePathComponent(member)}`;
-    if (isObject(wanted) && isObject(current)) patchMembers(changes, memberPath, current, wanted, inner);
-    else if (Array.isArray(wanted) && Array.isArray(current)) patchList(changes, memberPath, current, wanted, inner);
+    const fieldPath = `${path}/${escapePathComponent(field)}`;
+    if (isObject(wanted) && isObject(current)) patchFields(changes, fieldPath, current, wanted, inner);
+    else if (Array.isArray(wanted) && Array.isArray(current)) patchList(changes, fieldPath, current, wanted, inner);
     else {
       // To the API server this means "absent": others may have created the list in the meantime.
       if (inner.mergeKey !== undefined && (current ?? null) === null)
-        changes.push({ op: 'test', path: memberPath, value: null });
-      changes.push({ op: Object.hasOwn(server, member) ? 'replace' : 'add', path: memberPath, value: wanted });
+        changes.push({ op: 'test', path: fieldPath, value: null });
+      changes.push({ op: Object.hasOwn(server, field) ? 'replace' : 'add', path: fieldPath, value: wanted });
     }
   }
-  for (const member of Object.keys(server)) {
-    if (!isServerOnly(server, target, member) || !isKnownMember(schema, member)) continue;
-    const memberPath = `${path}/${escapePathComponent(member)}`;
-    if (Array.isArray(server[member])) changes.push({ op: 'test', path: memberPath, value: server[member] });
-    changes.push({ op: 'remove', path: memberPath });
+  for (const field of Object.keys(server)) {
+    if (!isServerOnly(server, target, field) || !isKnownField(schema, field)) continue;
+    const fieldPath = `${path}/${escapePathComponent(field)}`;
+    if (Array.isArray(server[field])) changes.push({ op: 'test', path: fieldPath, value: server[field] });
+    changes.push({ op: 'remove', path: fieldPath });
   }
 }
 
@@ -72,13 +66,13 @@ function patchList(
   const key = schema.mergeKey ?? schema.key;
   if (key === undefined || !hasSameKeys(server, target, key)) {
     changes.push({ op: 'test', path, value: server });
-    changes.push({ op: 'replace', path, value: withUnknownMembers(server, target, schema) });
+    changes.push({ op: 'replace', path, value: withUnknownFields(server, target, schema) });
     return;
   }
   for (const [i, element] of target.entries()) {
     if (isSame(server[i], element, schema)) continue;
     changes.push({ op: 'test', path: `${path}/${i}/${key}`, value: keyOf(element, key) });
-    patchMembers(changes, `${path}/${i}`, server[i] as Raw, element as Raw, schema);
+    patchFields(changes, `${path}/${i}`, server[i] as Raw, element as Raw, schema);
   }
 }
 
@@ -89,25 +83,21 @@ function hasSameKeys(server: readonly unknown[], target: readonly unknown[], key
   );
 }
 
-/** Adds the members that only the server has; list elements are matched by key. */
-function withUnknownMembers(server: unknown, target: unknown, schema: PatchSchema): unknown {
+/** Adds the fields that only the server has; list elements are matched by key. */
+function withUnknownFields(server: unknown, target: unknown, schema: PatchSchema): unknown {
   if (Array.isArray(target) && Array.isArray(server)) {
     const key = schema.mergeKey ?? schema.key;
     if (key === undefined) return target;
     const byKey = new Map<unknown, unknown>(server.map((element) => [keyOf(element, key), element]));
-    return target.map((element) => withUnknownMembers(byKey.get(keyOf(element, key)), element, schema));
+    return target.map((element) => withUnknownFields(byKey.get(keyOf(element, key)), element, schema));
   }
   if (!isObject(server) || !isObject(target)) return target;
   const result: Record<string, unknown> = {};
-  for (const member of Object.keys(target)) {
-    setOwn(
-      result,
-      member,
-      withUnknownMembers(ownMember(server, member), target[member], schemaOfMember(schema, member)),
-    );
+  for (const field of Object.keys(target)) {
+    setOwn(result, field, withUnknownFields(ownField(server, field), target[field], schemaOfField(schema, field)));
   }
-  for (const member of Object.keys(server)) {
-    if (isServerOnly(server, target, member) && !isKnownMember(schema, member)) setOwn(result, member, server[member]);
+  for (const field of Object.keys(server)) {
+    if (isServerOnly(server, target, field) && !isKnownField(schema, field)) setOwn(result, field, server[field]);
   }
   return result;
 }

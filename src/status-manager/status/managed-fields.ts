@@ -3,7 +3,7 @@ import { isObject } from '../../shared/json.ts';
 
 /**
  * The field managers that own a part of the status that `changes` touches, according to the object's
- * managedFields; without duplicates. `changes` is a strategic merge patch; an undefined member means
+ * managedFields; without duplicates. `changes` is a strategic merge patch; an undefined field means
  * its complete subtree.
  */
 export function managersOf(pod: Pod, changes: object): string[] {
@@ -15,21 +15,21 @@ export function managersOf(pod: Pod, changes: object): string[] {
   return [...new Set(owners.map(({ manager }) => String(manager)))];
 }
 
-/** `fields`: `{}` for a complete value, else `f:MEMBER`, and `k:{"KEY":VALUE}` for elements of a list. */
+/** `fields`: `{}` for a complete value, else `f:FIELD`, and `k:{"KEY":VALUE}` for elements of a list. */
 function owns(fields: unknown, change: unknown): boolean {
   if (!isObject(fields)) return false;
   if (Object.keys(fields).length === 0) return true;
   if (Array.isArray(change)) return change.filter(isObject).some((element) => ownsElement(fields, element));
   if (!isObject(change)) return true;
-  return Object.entries(change).some(([member, value]) => owns(fields[`f:${member}`], value));
+  return Object.entries(change).some(([name, value]) => owns(fields[`f:${name}`], value));
 }
 
 function ownsElement(fields: Readonly<Record<string, unknown>>, element: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(fields).some(([name, inner]) => {
     const key = keyIn(name);
-    if (key === undefined || Object.keys(key).some((member) => element[member] !== key[member])) return false;
+    if (key === undefined || Object.keys(key).some((name) => element[name] !== key[name])) return false;
     // Every writer of an element owns its key.
-    const changes = Object.entries(element).filter(([member]) => !Object.hasOwn(key, member));
+    const changes = Object.entries(element).filter(([name]) => !Object.hasOwn(key, name));
     return element['$patch'] === 'delete' || owns(inner, Object.fromEntries(changes));
   });
 }

@@ -1,6 +1,6 @@
 import type { Mutable, Pod, PodCondition, PodStatus } from '../../kube/types.ts';
 import { replaceOrAppendPodCondition } from './conditions.ts';
-import { foreignStatusMembers, podConditionByKubelet, podConditionSharedByKubelet } from './ownership.ts';
+import { foreignStatusFields, podConditionByKubelet, podConditionSharedByKubelet } from './ownership.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 import { refreshLastTransitionTime } from './transition-times.ts';
 
@@ -15,7 +15,7 @@ export interface MergedPodStatus {
 }
 
 /**
- * Merges our status with the API server's: foreign conditions and resource-claim members keep the
+ * Merges our status with the API server's: foreign conditions and resource-claim fields keep the
  * server's values. Holds back a terminal phase while containers could be running. Sets Ready=False
  * with time `now` (canonical) on a terminal pod; as in the kubelet, this repeats at each sync while
  * the cached status says Ready. `HotLoops` bounds it.
@@ -41,9 +41,9 @@ export function mergePodStatus(
   }
 
   const status: Mutable<PodStatus> = { ...newPodStatus };
-  for (const member of foreignStatusMembers) inherit(status, oldPodStatus, member);
+  for (const field of foreignStatusFields) inherit(status, oldPodStatus, field);
   if (terminating && couldHaveRunningContainers) {
-    for (const member of ['phase', 'reason', 'message'] as const) inherit(status, oldPodStatus, member);
+    for (const field of ['phase', 'reason', 'message'] as const) inherit(status, oldPodStatus, field);
   }
   if (isPodPhaseTerminal(status.phase)) makeUnready(conditions, pod, status.phase, now);
   if (conditions.length === 0) delete status.conditions;
@@ -51,9 +51,9 @@ export function mergePodStatus(
   return { status, disruptionTarget };
 }
 
-function inherit(status: PodStatus, from: PodStatus, member: keyof PodStatus): void {
-  if (from[member] === undefined) delete status[member];
-  else Object.assign(status, { [member]: from[member] });
+function inherit(status: PodStatus, from: PodStatus, field: keyof PodStatus): void {
+  if (from[field] === undefined) delete status[field];
+  else Object.assign(status, { [field]: from[field] });
 }
 
 function makeUnready(conditions: PodCondition[], pod: Pod, phase: string, now: string): void {

@@ -1,5 +1,5 @@
 import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '../../kube/types.ts';
-import { containerStatusesMembers } from './container-statuses.ts';
+import { containerStatusesFields } from './container-statuses.ts';
 import { compareUTF8, cutUTF8 } from './utf8.ts';
 
 /**
@@ -20,14 +20,14 @@ const maxPodTerminationMessageBytes = 12 * 1024;
 export function normalizeStatus(pod: Pod, status: PodStatus): PodStatus {
   const maxBytes = terminationMessageBytes(pod);
   let normalized: Mutable<PodStatus> = status;
-  for (const member of containerStatusesMembers) {
-    const statuses = status[member];
+  for (const field of containerStatusesFields) {
+    const statuses = status[field];
     if (statuses === undefined) continue;
     const cut = cutTerminationMessages(statuses, maxBytes);
-    const sorted = member === 'initContainerStatuses' ? sortInitContainerStatuses(pod, cut) : sortByName(cut);
+    const sorted = field === 'initContainerStatuses' ? sortInitContainerStatuses(pod, cut) : sortByName(cut);
     if (sorted === statuses) continue;
     if (normalized === status) normalized = { ...status };
-    normalized[member] = sorted;
+    normalized[field] = sorted;
   }
   return normalized;
 }

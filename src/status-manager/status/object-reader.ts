@@ -1,44 +1,42 @@
-import { type DecodeContext, keepUnknownMembers } from './canonical-reader.ts';
+import { type DecodeContext, keepUnknownFields } from './canonical-reader.ts';
 import type { Raw } from '../../shared/json.ts';
 import type { PatchSchema } from './patch-schema.ts';
 
-/** Reads an object in canonical form: known members by their rows, unknown ones unchanged. */
+/** Reads an object in canonical form: known fields by their rows, unknown ones unchanged. */
 export type ReadObject<T> = (raw: Raw, context: DecodeContext) => T;
 
-/** Reads the value of a member in canonical form. */
-export type ReadMember<T> = (value: unknown, member: string, context: DecodeContext) => T;
+/** Reads the value of a field in canonical form. */
+export type ReadField<T> = (value: unknown, field: string, context: DecodeContext) => T;
 
-/** How one member of a status is read, and how it is patched. */
-export interface StatusMember<T> extends PatchSchema {
-  readonly read: ReadMember<T>;
+/** How one field of a status is read, and how it is patched. */
+export interface StatusField<T> extends PatchSchema {
+  readonly read: ReadField<T>;
   /**
-   * When the canonical object has the member. `always`: even if the input lacks it. `when-set`: if the
+   * When the canonical object has the field. `always`: even if the input lacks it. `when-set`: if the
    * input has it and it is not null. `not-empty`: if `read` returns something other than `empty`.
    */
   readonly presence: 'always' | 'when-set' | 'not-empty';
   readonly empty?: T | undefined;
 }
 
-/** One row for each member of `T`: a missing row does not compile, nor does one of another type. */
-export type MembersOf<T> = {
-  readonly [Member in keyof T]-?: undefined extends T[Member]
-    ? StatusMember<T[Member]> & { readonly presence: 'when-set' | 'not-empty' }
-    : StatusMember<T[Member]> & { readonly presence: 'always' };
+/** One row for each field of `T`: a missing row does not compile, nor does one of another type. */
+export type FieldsOf<T> = {
+  readonly [Field in keyof T]-?: undefined extends T[Field]
+    ? StatusField<T[Field]> & { readonly presence: 'when-set' | 'not-empty' }
+    : StatusField<T[Field]> & { readonly presence: 'always' };
 };
 
-/** A table of members: as many rows as members, in their order. */
-export type Rows = readonly (readonly [name: string, row: StatusMember<unknown>])[];
+/** A table of fields: as many rows as fields, in their order. */
+export type Rows = readonly (readonly [name: string, row: StatusField<unknown>])[];
 
 /** Creates the reader for tables of one shape; see `shapeOf`. */
 export type BindReader = (rows: Rows, known: ReadonlySet<string>) => ReadObject<object>;
 
 const presenceMarks = { always: '!', 'when-set': '?', 'not-empty': '' } as const;
 
-/** Everything that the code of a reader depends on: names, presences, and which members have members. */
+/** Everything that the code of a reader depends on: names, presences, and which fields have fields. */
 export function shapeOf(rows: Rows): string {
-  return rows
-    .map(([name, { presence, members }]) => `${name}${members ? '{}' : ''}${presenceMarks[presence]}`)
-    .join(' ');
+  return rows.map(([name, { presence, fields }]) => `${name}${fields ? '{}' : ''}${presenceMarks[presence]}`).join(' ');
 }
 
 /** The reader for tables of any shape, at less than half the speed of a generated one. */
@@ -51,7 +49,7 @@ export function interpretRows(rows: Rows): ReadObject<object> {
       const value = read(raw[name], name, context);
       if (presence !== 'not-empty' || value !== empty) result[name] = value;
     }
-    keepUnknownMembers(result, raw, known, context);
+    keepUnknownFields(result, raw, known, context);
     return result;
   };
 }

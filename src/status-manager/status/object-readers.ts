@@ -1,8 +1,8 @@
 /*
- * Written by `npm run generated -- --write` from the tables of status-members.ts; do not edit.
+ * Written by `npm run generated -- --write` from the tables of status-fields.ts; do not edit.
  * A reader for each shape of table; why they are generated: createObjectReader.
  */
-import { keepUnknownMembers } from './canonical-reader.ts';
+import { keepUnknownFields } from './canonical-reader.ts';
 import { type BindReader, isUnset } from './object-reader.ts';
 
 /** By shape; see `shapeOf`. */
@@ -78,7 +78,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value19 !== empty19) result.resources = value19;
         if (value20 !== empty20) result.nodeAllocatableResourceClaimStatuses = value20;
         if (value21 !== empty21) result.volumeHealth = value21;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -106,7 +106,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value4 !== empty4) result.observedGeneration = value4;
         if (value5 !== empty5) result.reason = value5;
         if (value6 !== empty6) result.message = value6;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -119,7 +119,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         const result: Record<string, unknown> = {
           ip: read0(raw.ip, 'ip', context),
         };
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -166,7 +166,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value12 !== empty12) result.user = value12;
         if (value13 !== empty13) result.allocatedResourcesStatus = value13;
         if (!isUnset(raw.stopSignal)) result.stopSignal = read14(raw.stopSignal, 'stopSignal', context);
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -185,7 +185,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value0 !== empty0) result.running = value0;
         if (value1 !== empty1) result.waiting = value1;
         if (value2 !== empty2) result.terminated = value2;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -198,7 +198,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         const result: Record<string, unknown> = {
           startedAt: read0(raw.startedAt, 'startedAt', context),
         };
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -214,7 +214,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         const result: Record<string, unknown> = {};
         if (value0 !== empty0) result.reason = value0;
         if (value1 !== empty1) result.message = value1;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -243,7 +243,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value4 !== empty4) result.reason = value4;
         if (value5 !== empty5) result.message = value5;
         if (value6 !== empty6) result.containerID = value6;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -262,7 +262,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value0 !== empty0) result.limits = value0;
         if (value1 !== empty1) result.requests = value1;
         if (value2 !== empty2) result.claims = value2;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -278,7 +278,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           name: read0(raw.name, 'name', context),
         };
         if (value1 !== empty1) result.request = value1;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -301,7 +301,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value2 !== empty2) result.readOnly = value2;
         if (!isUnset(raw.recursiveReadOnly)) result.recursiveReadOnly = read3(raw.recursiveReadOnly, 'recursiveReadOnly', context);
         if (value4 !== empty4) result.volumeStatus = value4;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -314,7 +314,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         const value0 = read0(raw.image, 'image', context);
         const result: Record<string, unknown> = {};
         if (value0 !== empty0) result.image = value0;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -327,7 +327,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         const value0 = read0(raw.imageRef, 'imageRef', context);
         const result: Record<string, unknown> = {};
         if (value0 !== empty0) result.imageRef = value0;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -340,7 +340,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         const value0 = read0(raw.linux, 'linux', context);
         const result: Record<string, unknown> = {};
         if (value0 !== empty0) result.linux = value0;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -358,7 +358,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           gid: read1(raw.gid, 'gid', context),
         };
         if (value2 !== empty2) result.supplementalGroups = value2;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -374,7 +374,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           name: read0(raw.name, 'name', context),
         };
         if (value1 !== empty1) result.resources = value1;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -392,7 +392,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         };
         if (value1 !== empty1) result.health = value1;
         if (!isUnset(raw.message)) result.message = read2(raw.message, 'message', context);
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -407,7 +407,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           name: read0(raw.name, 'name', context),
         };
         if (!isUnset(raw.resourceClaimName)) result.resourceClaimName = read1(raw.resourceClaimName, 'resourceClaimName', context);
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -422,7 +422,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           requestMappings: read0(raw.requestMappings, 'requestMappings', context),
           resourceClaimName: read1(raw.resourceClaimName, 'resourceClaimName', context),
         };
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -439,7 +439,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           resourceName: read1(raw.resourceName, 'resourceName', context),
           requestName: read2(raw.requestName, 'requestName', context),
         };
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -461,7 +461,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value1 !== empty1) result.containers = value1;
         if (value2 !== empty2) result.mapping = value2;
         if (value3 !== empty3) result.overhead = value3;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -476,7 +476,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           name: read0(raw.name, 'name', context),
           quantity: read1(raw.quantity, 'quantity', context),
         };
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -495,7 +495,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         };
         if (value1 !== empty1) result.perPod = value1;
         if (value2 !== empty2) result.perContainer = value2;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -513,7 +513,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           lastTransitionTime: read1(raw.lastTransitionTime, 'lastTransitionTime', context),
         };
         if (value2 !== empty2) result.healthConditions = value2;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },
@@ -531,7 +531,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           reason: read1(raw.reason, 'reason', context),
         };
         if (value2 !== empty2) result.message = value2;
-        keepUnknownMembers(result, raw, known, context);
+        keepUnknownFields(result, raw, known, context);
         return result;
       };
     },

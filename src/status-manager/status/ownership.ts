@@ -30,16 +30,16 @@ const conditionOwnership: ReadonlyMap<string, ConditionOwnership> = new Map([
 ]);
 
 /**
- * Foreign members of a pod status: the API server's values are kept. A node's own user is not allowed
+ * Foreign fields of a pod status: the API server's values are kept. A node's own user is not allowed
  * to change them. Source: kubelet `mergePodStatus`, `isPodStatusByKubeletEqual`.
  */
-export const foreignStatusMembers = [
+export const foreignStatusFields = [
   'resourceClaimStatuses',
   'extendedResourceClaimStatus',
   'nodeAllocatableResourceClaimStatuses',
 ] as const satisfies readonly (keyof PodStatus)[];
 
-export type ForeignStatusMember = (typeof foreignStatusMembers)[number];
+export type ForeignStatusField = (typeof foreignStatusFields)[number];
 
 /** True when conditions of this type are the kubelet's alone. Source: kubelet `PodConditionByKubelet`. */
 export function podConditionByKubelet(type: string): boolean {

@@ -11,7 +11,7 @@ interface KnownIPs {
   readonly hostIPs: readonly string[];
 }
 
-/** The address members of a pod status; empty ones are absent. */
+/** The address fields of a pod status; empty ones are absent. */
 interface PodStatusIPs {
   readonly hostIP?: string;
   readonly hostIPs?: readonly { readonly ip: string }[];

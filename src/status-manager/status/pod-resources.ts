@@ -16,7 +16,7 @@ import { addParsedQuantities, formatQuantity, parseQuantity, type Quantity } fro
 type Quantities = Map<string, Quantity>;
 type ResourceListInput = ResourceRequirementsInput['requests'] | null;
 
-/** The two members of a pod status that follow from the resources of the spec. */
+/** The two fields of a pod status that follow from the resources of the spec. */
 interface PodStatusResources {
   readonly allocatedResources?: ResourceList;
   readonly resources: ResourceRequirements;

@@ -1,6 +1,6 @@
 import type { ContainerStatus, PodStatus } from '../../kube/types.ts';
 import { podConditionByKubelet } from './ownership.ts';
-import { containerStatusesMembers } from './container-statuses.ts';
+import { containerStatusesFields } from './container-statuses.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 
 /**
@@ -27,9 +27,9 @@ type Comparison = (container: ContainerStatus, other: ContainerStatus) => boolea
 
 /** True when `compares` holds for a container of `status` and the one of the same name in `other`. */
 function someContainer(status: PodStatus, other: PodStatus, compares: Comparison): boolean {
-  return containerStatusesMembers.some((member) =>
-    (status[member] ?? []).some((container) => {
-      const theirs = other[member]?.find(({ name }) => name === container.name);
+  return containerStatusesFields.some((field) =>
+    (status[field] ?? []).some((container) => {
+      const theirs = other[field]?.find(({ name }) => name === container.name);
       return theirs !== undefined && compares(container, theirs);
     }),
   );
@@ -48,7 +48,7 @@ function isAhead(container: ContainerStatus, other: ContainerStatus): boolean {
 }
 
 function latestContainerTime(status: PodStatus): string {
-  return latestOf(containerStatusesMembers.flatMap((member) => (status[member] ?? []).map(timeOf)));
+  return latestOf(containerStatusesFields.flatMap((field) => (status[field] ?? []).map(timeOf)));
 }
 
 function latestConditionTime({ conditions = [] }: PodStatus): string {

@@ -1,8 +1,8 @@
 import { StatusManagerError } from '../../shared/errors.ts';
-import { isObject, ownMember, type Raw, setOwn } from '../../shared/json.ts';
-import { type PatchSchema, schemaOfMember } from './patch-schema.ts';
-import { nodeMembers, podMembers } from './strategic-merge-schema.ts';
-import { podStatusMembers } from './status-members.ts';
+import { isObject, ownField, type Raw, setOwn } from '../../shared/json.ts';
+import { type PatchSchema, schemaOfField } from './patch-schema.ts';
+import { nodeFields, podFields } from './strategic-merge-schema.ts';
+import { podStatusFields } from './status-fields.ts';
 
 type JSONObject = Record<string, unknown>;
 
@@ -11,7 +11,7 @@ const deleteFromPrimitiveList = '$deleteFromPrimitiveList/';
 
 /**
  * The status that an API server has after the strategic merge patch `{status: patch}`: all directives,
- * merged and replaced lists, members deleted by null. Modifies neither argument; the result shares
+ * merged and replaced lists, fields deleted by null. Modifies neither argument; the result shares
  * structure with both. Does no defaulting or validation.
  * @throws StatusManagerError INVALID_ARGUMENT for a patch that a server would refuse as malformed
  * Source: `strategicpatch.StrategicMergePatch`.
@@ -26,17 +26,17 @@ const deleteFromPrimitiveList = '$deleteFromPrimitiveList/';
  * ```
  */
 export function applyPodStatusPatch<Status extends object>(status: Status, patch: object): Status {
-  return apply(status, patch, { members: podStatusMembers });
+  return apply(status, patch, { fields: podStatusFields });
 }
 
 /** The same for a complete pod: `{metadata, spec, status}`. */
 export function applyPodPatch<Pod extends object>(pod: Pod, patch: object): Pod {
-  return apply(pod, patch, { members: podMembers });
+  return apply(pod, patch, { fields: podFields });
 }
 
 /** The same for a node. */
 export function applyNodePatch<Node extends object>(node: Node, patch: object): Node {
-  return apply(node, patch, { members: nodeMembers });
+  return apply(node, patch, { fields: nodeFields });
 }
 
 function apply<T extends object>(object: T, patch: object, schema: PatchSchema): T {
@@ -45,57 +45,51 @@ function apply<T extends object>(object: T, patch: object, schema: PatchSchema):
 }
 
 function mergeObject(original: Raw, patch: Raw, schema: PatchSchema, path: string): JSONObject {
-  const directive = ownMember(patch, '$patch');
+  const directive = ownField(patch, '$patch');
   if (directive === 'delete') return {};
   if (directive === 'replace') return withoutDirectives(patch, schema);
   if (directive !== undefined) throw malformed(`${path}.$patch`, '`replace` or `delete`');
 
-  const result = retainedMembers(original, patch, path);
-  for (const member of patchedMembers(patch)) {
-    const value = mergeMember(
-      ownMember(result, member),
-      patch,
-      member,
-      schemaOfMember(schema, member),
-      `${path}.${member}`,
-    );
-    if (value === undefined) delete result[member];
-    else setOwn(result, member, value);
+  const result = retainedFields(original, patch, path);
+  for (const field of patchedFields(patch)) {
+    const value = mergeField(ownField(result, field), patch, field, schemaOfField(schema, field), `${path}.${field}`);
+    if (value === undefined) delete result[field];
+    else setOwn(result, field, value);
   }
   return result;
 }
 
-function retainedMembers(original: Raw, patch: Raw, path: string): JSONObject {
-  const retained = ownMember(patch, '$retainKeys');
+function retainedFields(original: Raw, patch: Raw, path: string): JSONObject {
+  const retained = ownField(patch, '$retainKeys');
   if (retained === undefined) return { ...original };
   if (!Array.isArray(retained)) throw malformed(`${path}.$retainKeys`, 'a list');
   const names = new Set<unknown>(retained);
-  for (const member of Object.keys(patch)) {
-    if (!isDirective(member) && patch[member] !== null && !names.has(member)) {
-      throw malformed(`${path}.$retainKeys`, `a list that names \`${member}\``);
+  for (const field of Object.keys(patch)) {
+    if (!isDirective(field) && patch[field] !== null && !names.has(field)) {
+      throw malformed(`${path}.$retainKeys`, `a list that names \`${field}\``);
     }
   }
-  return Object.fromEntries(Object.entries(original).filter(([member]) => names.has(member)));
+  return Object.fromEntries(Object.entries(original).filter(([field]) => names.has(field)));
 }
 
-/** The members in the patch, including those that only a list directive names. */
-function patchedMembers(patch: Raw): Set<string> {
-  const members = new Set<string>();
+/** The fields in the patch, including those that only a list directive names. */
+function patchedFields(patch: Raw): Set<string> {
+  const fields = new Set<string>();
   for (const name of Object.keys(patch)) {
-    if (!isDirective(name)) members.add(name);
-    else if (name.includes('/')) members.add(name.slice(name.indexOf('/') + 1));
+    if (!isDirective(name)) fields.add(name);
+    else if (name.includes('/')) fields.add(name.slice(name.indexOf('/') + 1));
   }
-  return members;
+  return fields;
 }
 
-/** The member after the patch; undefined if it was removed. */
-function mergeMember(current: unknown, patch: Raw, member: string, schema: PatchSchema, path: string): unknown {
-  const order = ownMember(patch, setElementOrder + member);
+/** The field after the patch; undefined if it was removed. */
+function mergeField(current: unknown, patch: Raw, field: string, schema: PatchSchema, path: string): unknown {
+  const order = ownField(patch, setElementOrder + field);
   if (order !== undefined && !Array.isArray(order)) throw malformed(path, 'ordered by a list');
-  const deletions = ownMember(patch, deleteFromPrimitiveList + member);
+  const deletions = ownField(patch, deleteFromPrimitiveList + field);
   if (deletions !== undefined && !Array.isArray(deletions)) throw malformed(path, 'stripped of a list');
 
-  const change = ownMember(patch, member);
+  const change = ownField(patch, field);
   const value = mergeValue(current, change, order, schema, path);
   return Array.isArray(value) && deletions !== undefined
     ? value.filter((element) => !deletions.includes(element))
@@ -236,30 +230,30 @@ function replacement(value: unknown, schema: PatchSchema): unknown {
 
 function withoutDirectives(object: Raw, schema: PatchSchema): JSONObject {
   const result: JSONObject = {};
-  for (const member of Object.keys(object)) {
-    if (isDirective(member)) continue;
-    const inner = schemaOfMember(schema, member);
-    const value = replacement(object[member], inner);
-    if (value !== undefined && (value !== null || inner.nullable)) setOwn(result, member, value);
+  for (const field of Object.keys(object)) {
+    if (isDirective(field)) continue;
+    const inner = schemaOfField(schema, field);
+    const value = replacement(object[field], inner);
+    if (value !== undefined && (value !== null || inner.nullable)) setOwn(result, field, value);
   }
   return result;
 }
 
-function isDirective(member: string): boolean {
+function isDirective(field: string): boolean {
   return (
-    member === '$patch' ||
-    member === '$retainKeys' ||
-    member.startsWith(setElementOrder) ||
-    member.startsWith(deleteFromPrimitiveList)
+    field === '$patch' ||
+    field === '$retainKeys' ||
+    field.startsWith(setElementOrder) ||
+    field.startsWith(deleteFromPrimitiveList)
   );
 }
 
 function directiveOf(element: unknown): unknown {
-  return isObject(element) ? ownMember(element, '$patch') : undefined;
+  return isObject(element) ? ownField(element, '$patch') : undefined;
 }
 
 function elementKey(element: unknown, mergeKey: string): unknown {
-  return isObject(element) ? ownMember(element, mergeKey) : undefined;
+  return isObject(element) ? ownField(element, mergeKey) : undefined;
 }
 
 function requiredKey(element: unknown, mergeKey: string, path: string): unknown {

@@ -1,9 +1,9 @@
-import type { PatchMembers, PatchSchema } from './patch-schema.ts';
-import { podStatusMembers } from './status-members.ts';
+import type { PatchFields, PatchSchema } from './patch-schema.ts';
+import { podStatusFields } from './status-fields.ts';
 
 const nullable: PatchSchema = { nullable: true };
 
-const objectMeta: PatchMembers = {
+const objectMeta: PatchFields = {
   finalizers: { mergeScalars: true },
   ownerReferences: { mergeKey: 'uid' },
   creationTimestamp: nullable,
@@ -11,7 +11,7 @@ const objectMeta: PatchMembers = {
 
 const containers: PatchSchema = {
   mergeKey: 'name',
-  members: {
+  fields: {
     ports: { mergeKey: 'containerPort' },
     env: { mergeKey: 'name' },
     volumeMounts: { mergeKey: 'mountPath' },
@@ -19,11 +19,11 @@ const containers: PatchSchema = {
   },
 };
 
-/** A pod: all of its status; of metadata and spec only the members that need a rule of their own. */
-export const podMembers: PatchMembers = {
-  metadata: { members: objectMeta },
+/** A pod: all of its status; of metadata and spec only the fields that need a rule of their own. */
+export const podFields: PatchFields = {
+  metadata: { fields: objectMeta },
   spec: {
-    members: {
+    fields: {
       volumes: { mergeKey: 'name', retainKeys: true },
       initContainers: containers,
       containers,
@@ -36,12 +36,12 @@ export const podMembers: PatchMembers = {
       evictionResponders: { mergeKey: 'name' },
     },
   },
-  status: { members: podStatusMembers },
+  status: { fields: podStatusFields },
 };
 
-/** A node, like `podMembers`. Its taints are replaced completely. */
-export const nodeMembers: PatchMembers = {
-  metadata: { members: objectMeta },
-  spec: { members: { podCIDRs: { mergeScalars: true } } },
-  status: { members: { conditions: { mergeKey: 'type' }, addresses: { mergeKey: 'type' } } },
+/** A node, like `podFields`. Its taints are replaced completely. */
+export const nodeFields: PatchFields = {
+  metadata: { fields: objectMeta },
+  spec: { fields: { podCIDRs: { mergeScalars: true } } },
+  status: { fields: { conditions: { mergeKey: 'type' }, addresses: { mergeKey: 'type' } } },
 };

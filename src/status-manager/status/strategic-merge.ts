@@ -1,13 +1,13 @@
 import type { PodStatusChanges, StrategicMergePatchBody } from '../../kube/client/pod-client.ts';
 import type { PodStatus } from '../../kube/types.ts';
-import { isObject, ownMember, type Raw, setOwn } from '../../shared/json.ts';
-import { isKnownMember, type PatchSchema, schemaOfMember } from './patch-schema.ts';
-import { podStatusMembers } from './status-members.ts';
+import { isObject, ownField, type Raw, setOwn } from '../../shared/json.ts';
+import { isKnownField, type PatchSchema, schemaOfField } from './patch-schema.ts';
+import { podStatusFields } from './status-fields.ts';
 import { compareUTF8 } from './utf8.ts';
 
 type Patch = Record<string, unknown>;
 
-const podStatusSchema: PatchSchema = { members: podStatusMembers };
+const podStatusSchema: PatchSchema = { fields: podStatusFields };
 
 /**
  * The strategic merge patch that changes the status of the pod with this UID from `from` to `to`;
@@ -21,40 +21,40 @@ export function createStatusPatch(uid: string, from: PodStatus, to: PodStatus): 
 
 /**
  * The strategic merge from a server's status to `to`; undefined when nothing changes. Both are
- * canonical, but `from` may contain anything that a server sends: this never throws. Unknown members
+ * canonical, but `from` may contain anything that a server sends: this never throws. Unknown fields
  * keep the server's value unless `to` has another one. The result shares structure with `to`: do not
  * modify it.
  *
  * Divergence: an element that the server's list has twice is deleted and written back completely;
- * upstream writes it back without its unchanged members.
+ * upstream writes it back without its unchanged fields.
  * Source: `strategicpatch.CreateTwoWayMergePatch`.
  */
 export function diffPodStatus(from: PodStatus, to: PodStatus): PodStatusChanges | undefined {
-  return diffMembers(isObject(from) ? from : {}, to as Raw, podStatusSchema);
+  return diffFields(isObject(from) ? from : {}, to as Raw, podStatusSchema);
 }
 
-function diffMembers(from: Raw, to: Raw, schema: PatchSchema): Patch | undefined {
+function diffFields(from: Raw, to: Raw, schema: PatchSchema): Patch | undefined {
   let patch: Patch | undefined;
-  for (const member of Object.keys(to)) {
-    const wanted = to[member];
-    const current = ownMember(from, member);
+  for (const field of Object.keys(to)) {
+    const wanted = to[field];
+    const current = ownField(from, field);
     if (wanted === current || wanted === undefined) continue;
-    const inner = schemaOfMember(schema, member);
+    const inner = schemaOfField(schema, field);
     if (isObject(wanted) && isObject(current)) {
-      const changes = diffMembers(current, wanted, inner);
-      if (changes !== undefined) setOwn((patch ??= {}), member, changes);
+      const changes = diffFields(current, wanted, inner);
+      if (changes !== undefined) setOwn((patch ??= {}), field, changes);
     } else if (inner.mergeKey !== undefined && Array.isArray(wanted) && Array.isArray(current) && current.length > 0) {
       const changes = diffMergeList(current, wanted, inner.mergeKey, inner);
       if (changes === undefined) continue;
       patch ??= {};
-      if (changes.length > 0) patch[member] = changes;
-      if (wanted.length > 0) patch[`$setElementOrder/${member}`] = elementOrder(wanted, inner.mergeKey);
+      if (changes.length > 0) patch[field] = changes;
+      if (wanted.length > 0) patch[`$setElementOrder/${field}`] = elementOrder(wanted, inner.mergeKey);
     } else if (!isSame(current, wanted, inner)) {
-      setOwn((patch ??= {}), member, wanted);
+      setOwn((patch ??= {}), field, wanted);
     }
   }
-  for (const member of Object.keys(from)) {
-    if (isServerOnly(from, to, member) && isKnownMember(schema, member)) setOwn((patch ??= {}), member, null);
+  for (const field of Object.keys(from)) {
+    if (isServerOnly(from, to, field) && isKnownField(schema, field)) setOwn((patch ??= {}), field, null);
   }
   return patch;
 }
@@ -82,10 +82,10 @@ function diffMergeList(
       if (current.has(key)) removedKeys.push(key);
       continue;
     }
-    const changes = diffMembers(old, element, schema);
+    const changes = diffFields(old, element, schema);
     if (changes === undefined) continue;
     changes[mergeKey] = key;
-    if (schema.retainKeys) changes['$retainKeys'] = membersToRetain(old, element, schema);
+    if (schema.retainKeys) changes['$retainKeys'] = fieldsToRetain(old, element, schema);
     entries.push(changes);
   }
   for (const key of current.keys()) if (!wanted.has(key)) removedKeys.push(key);
@@ -108,12 +108,10 @@ function elementOrder(list: readonly unknown[], mergeKey: string): Patch[] {
   return list.map((element) => ({ [mergeKey]: keyOf(element, mergeKey) }));
 }
 
-/** All members of the resulting element: the server drops those that are not named. */
-function membersToRetain(from: Raw, to: Raw, schema: PatchSchema): string[] {
-  const kept = Object.keys(to).filter((member) => to[member] !== null && to[member] !== undefined);
-  const unknown = Object.keys(from).filter(
-    (member) => isServerOnly(from, to, member) && !isKnownMember(schema, member),
-  );
+/** All fields of the resulting element: the server drops those that are not named. */
+function fieldsToRetain(from: Raw, to: Raw, schema: PatchSchema): string[] {
+  const kept = Object.keys(to).filter((field) => to[field] !== null && to[field] !== undefined);
+  const unknown = Object.keys(from).filter((field) => isServerOnly(from, to, field) && !isKnownField(schema, field));
   return [...kept, ...unknown].sort(compareUTF8);
 }
 
@@ -126,7 +124,7 @@ function isSameOrder(current: ReadonlyMap<string, unknown>, wanted: ReadonlyMap<
 }
 
 /**
- * Whether the server's value already equals `to`. Absent and null are equal; unknown members that only
+ * Whether the server's value already equals `to`. Absent and null are equal; unknown fields that only
  * the server has are ignored.
  */
 export function isSame(from: unknown, to: unknown, schema: PatchSchema): boolean {
@@ -138,22 +136,22 @@ export function isSame(from: unknown, to: unknown, schema: PatchSchema): boolean
     );
   }
   if (!isObject(to) || !isObject(from)) return false;
-  for (const member of Object.keys(to)) {
-    if (!isSame(ownMember(from, member), to[member], schemaOfMember(schema, member))) return false;
+  for (const field of Object.keys(to)) {
+    if (!isSame(ownField(from, field), to[field], schemaOfField(schema, field))) return false;
   }
-  for (const member of Object.keys(from)) {
-    if (isServerOnly(from, to, member) && isKnownMember(schema, member)) return false;
+  for (const field of Object.keys(from)) {
+    if (isServerOnly(from, to, field) && isKnownField(schema, field)) return false;
   }
   return true;
 }
 
-/** Whether the server's object has a value where `to` has no such member. */
-export function isServerOnly(from: Raw, to: Raw, member: string): boolean {
-  return from[member] !== null && from[member] !== undefined && ownMember(to, member) === undefined;
+/** Whether the server's object has a value where `to` has no such field. */
+export function isServerOnly(from: Raw, to: Raw, field: string): boolean {
+  return from[field] !== null && from[field] !== undefined && ownField(to, field) === undefined;
 }
 
 /** The element's key in its list; undefined when the value is not an element of such a list. */
 export function keyOf(element: unknown, mergeKey: string): string | undefined {
-  const key = isObject(element) ? ownMember(element, mergeKey) : undefined;
+  const key = isObject(element) ? ownField(element, mergeKey) : undefined;
   return typeof key === 'string' ? key : undefined;
 }

@@ -13,7 +13,7 @@ export interface APIPod {
   readonly uid: string;
   /** The status of `pod`, in canonical form. */
   readonly status: PodStatus;
-  /** The pod for the safety provider, if `pod` has only the members that a sync needs. */
+  /** The pod for the safety provider, if `pod` has only the fields that a sync needs. */
   readonly completePod?: Pod;
 }
 

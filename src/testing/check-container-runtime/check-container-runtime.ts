@@ -45,7 +45,7 @@ export interface CheckContainerRuntimeOptions {
     | undefined;
   /** The folder of logs, `/var/log/pods` of a kubelet. Default: logs are not checked. */
   readonly podLogsDirectory?: string | undefined;
-  /** Further members of the pods' specs, for example volumes. */
+  /** Further fields of the pods' specs, for example volumes. */
   readonly podSpec?: PodSpec | undefined;
   /**
    * Ends the use of the runtime and resolves with the runtime that a restarted agent gets. Default: not checked, as with

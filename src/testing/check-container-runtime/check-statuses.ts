@@ -141,8 +141,8 @@ export function checkSurvived(
 ): void {
   for (const was of before?.containers ?? []) {
     const is = after?.containers.find(({ id }) => id === was.id);
-    const members = Object.keys(was) as (keyof RuntimeContainerStatus)[];
-    const changed = members.find((member) => !isEqual(is?.[member], was[member]));
+    const fields = Object.keys(was) as (keyof RuntimeContainerStatus)[];
+    const changed = fields.find((field) => !isEqual(is?.[field], was[field]));
     const seen = changed && `${changed} was ${show(was[changed])} and is ${show(is?.[changed])}`;
     results.check('survives-restart', changed === undefined, is === undefined ? `${was.id} is gone` : (seen ?? ''));
   }

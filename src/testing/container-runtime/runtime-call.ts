@@ -17,7 +17,7 @@ export type RuntimeMethod =
   | 'imageRef'
   | 'status';
 
-/** One recorded call; members without a value for the method are absent. */
+/** One recorded call; fields without a value for the method are absent. */
 export interface RuntimeCall {
   readonly method: RuntimeMethod;
   readonly podUID?: string;
@@ -31,11 +31,11 @@ export interface RuntimeCall {
   readonly resources?: ResourceRequirementsInput;
 }
 
-/** The calls that a script matches; an omitted member matches all. */
+/** The calls that a script matches; an omitted field matches all. */
 export type RuntimeCallMatch = Partial<Pick<RuntimeCall, 'method' | 'podUID' | 'container' | 'image'>>;
 
 export function matchesCall(match: RuntimeCallMatch, call: RuntimeCall): boolean {
   return (Object.keys(match) as (keyof RuntimeCallMatch)[]).every(
-    (member) => match[member] === undefined || match[member] === call[member],
+    (field) => match[field] === undefined || match[field] === call[field],
   );
 }

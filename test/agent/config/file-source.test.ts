@@ -194,7 +194,7 @@ it('a symbolic link to a manifest is read, a broken one is ignored', async () =>
   expect(logger.lines).toEqual([]);
 });
 
-it('the UID is the same whatever the order of the members, and differs by node, file and content', async () => {
+it('the UID is the same whatever the order of the fields, and differs by node, file and content', async () => {
   const manifest = {
     apiVersion: 'v1',
     kind: 'Pod',

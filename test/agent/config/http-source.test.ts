@@ -37,13 +37,13 @@ afterEach(async () => {
 async function poll(options: Partial<HTTPSourceOptions> = {}): Promise<void> {
   const dealtWith = new Promise<void>((resolve) => {
     const observed = new Proxy(clock, {
-      get: (target, member) =>
-        member === 'afterFunc'
+      get: (target, field) =>
+        field === 'afterFunc'
           ? (ms: number, callback: () => void) => {
               if (ms === 20_000) resolve();
               return target.afterFunc(ms, callback);
             }
-          : (Reflect.get(target, member) as () => unknown).bind(target),
+          : (Reflect.get(target, field) as () => unknown).bind(target),
     });
     source = httpSource({ url, ...options });
     const context = podSourceContext({ nodeName: 'node-a', clock: observed, logger, apiPods: undefined });

@@ -173,7 +173,7 @@ describe('several sources', () => {
     ['no pod', [podOf('foo'), undefined], 'pods[1]'],
     ['no namespace', [{ metadata: { name: 'foo', uid: 'u' } }], 'pods[0].metadata.namespace'],
     ['no UID', [{ metadata: { name: 'foo', namespace: 'new' } }], 'pods[0].metadata.uid'],
-  ])('the sink refuses an invalid list and names the member: %s', (_, pods, path) => {
+  ])('the sink refuses an invalid list and names the field: %s', (_, pods, path) => {
     const { sink, set } = newConfig();
     set([podOf('foo')]);
     expect(() => sink(pods as Pod[])).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path }));

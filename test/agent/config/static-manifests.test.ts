@@ -48,11 +48,11 @@ const withSpec = (spec: object, metadata: object = {}): string =>
     metadata: { name: 'web', ...metadata },
     spec: { containers: [{ name: 'app', image: 'app:1' }], ...spec },
   });
-const withContainer = (members: object): string =>
-  withSpec({ containers: [{ name: 'app', image: 'app:1', ...members }] });
+const withContainer = (fields: object): string =>
+  withSpec({ containers: [{ name: 'app', image: 'app:1', ...fields }] });
 const exec = { exec: { command: ['true'] } };
 
-describe('a manifest that is refused: the reason names the member and quotes no value', () => {
+describe('a manifest that is refused: the reason names the field and quotes no value', () => {
   it.each<[string, string]>([
     [withContainer({ image: undefined }), 'spec.containers[0].image: Required value'],
     [withContainer({ ports: [{ containerPort: '80' }] }), 'spec.containers.ports.containerPort'],

@@ -10,7 +10,7 @@ import type {
   Service,
   ServiceReader,
 } from '../../../src/agent/container-options/object-reader.ts';
-import type { ContainerWithEnvironment } from '../../../src/agent/container-options/pod-members.ts';
+import type { ContainerWithEnvironment } from '../../../src/agent/container-options/pod-fields.ts';
 import type { EnvironmentVariable } from '../../../src/agent/container-options/run-container-options.ts';
 import { serviceEnvironment } from '../../../src/agent/container-options/service-environment.ts';
 import { ContainerConfigError } from '../../../src/agent/runtime/container-runtime.ts';

@@ -86,7 +86,7 @@ describe('TestGeneratePodHostNameAndDomain: generatePodHostNameAndDomain', () =>
     '%s',
     (
       _case,
-      { name = 'test-pod', ...spec }: { readonly name?: string; readonly [member: string]: unknown },
+      { name = 'test-pod', ...spec }: { readonly name?: string; readonly [field: string]: unknown },
       hostname,
       domain,
     ) => {

@@ -38,9 +38,9 @@ describe('mergeLastUpdate', () => {
     metadata: { uid: `${i}`, name: 'web', namespace: 'ns' },
   })) as [ValidPod, ValidPod, ValidPod];
   const runningPod: RuntimePod = { uid: '1', name: 'p', namespace: 'n', containers: [], sandboxes: [] };
-  const update = (members: Partial<PodUpdate>): PodUpdate => ({
+  const update = (fields: Partial<PodUpdate>): PodUpdate => ({
     ...{ updateType: 'sync', pod: undefined, mirrorPod: undefined, runningPod: undefined },
-    ...members,
+    ...fields,
   });
 
   it.each<[string, PodUpdate[], object]>([

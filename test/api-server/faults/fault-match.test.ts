@@ -63,7 +63,7 @@ describe('faults', () => {
     expect([plan.take(request), plan.pending, plan.used]).toEqual([undefined, [], []]);
   });
 
-  it('reject a match or fault that could never apply, and name the member', () => {
+  it('reject a match or fault that could never apply, and name the field', () => {
     const plan = new HTTPFaults(systemClock).plan;
     expect(() => plan.next({ verb: 'PATCH' as never }, fault.hang())).toThrow('Expected `verb` to be one of get, list');
     expect(() => plan.next({ pod: 'p' } as never, fault.hang())).toThrow('got `pod`');

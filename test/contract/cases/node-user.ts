@@ -88,10 +88,10 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
           { resourceClaimName: 'a', requestMappings: [] },
           'extended resource claim status',
         ],
-      ])('may not set %s', async ([member, value, what], { skip }) => {
-        const isNewer = member !== 'resourceClaimStatuses';
+      ])('may not set %s', async ([field, value, what], { skip }) => {
+        const isNewer = field !== 'resourceClaimStatuses';
         skip(isNewer && !isAsNewest('newer-claim-statuses'), 'this version differs, see version-facts.ts');
-        expectFailure(await server().pods.patchStatus(own, { [member]: value }, asNode()), 403, 'Forbidden', {
+        expectFailure(await server().pods.patchStatus(own, { [field]: value }, asNode()), 403, 'Forbidden', {
           message: `pods "${own}" is forbidden: node "node-a" cannot update ${what}`,
           details: { name: own, kind: 'pods' },
         });
@@ -278,7 +278,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
         expect(found.items.map((event: Json) => event.metadata.name)).toEqual([name]);
       });
 
-      const references: readonly { readonly [member: string]: string }[] = [
+      const references: readonly { readonly [field: string]: string }[] = [
         {
           ...{ kind: 'Pod', namespace: 'default', name: 'p', uid: 'u', apiVersion: 'v1', resourceVersion: '7' },
           fieldPath: 'spec.containers{c}',
@@ -291,7 +291,7 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
       ];
       it.for(['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'] as const)(
         'Events are selected by involvedObject.%s',
-        async (member) => {
+        async (field) => {
           const { http } = server();
           const reason = uniqueName('Reason');
           const names: string[] = [];
@@ -310,12 +310,12 @@ export function describeNodeUser(server: () => ContractServer, { isAsNewest }: C
             expect(created).toMatchObject({ status: 201 });
           }
           const select = async (selector: string): Promise<Set<string>> => {
-            const fieldSelector = encodeURIComponent(`reason=${reason},involvedObject.${member}${selector}`);
+            const fieldSelector = encodeURIComponent(`reason=${reason},involvedObject.${field}${selector}`);
             const found = expectOk(await http.request('GET', `/api/v1/events?fieldSelector=${fieldSelector}`));
             return new Set(found.items.map((event: Json) => event.metadata.name));
           };
           for (const [at, reference] of references.entries()) {
-            const value = reference[member] ?? '';
+            const value = reference[field] ?? '';
             expect(await select(`=${value}`)).toEqual(new Set([names[at]]));
             expect(await select(`!=${value}`)).toEqual(new Set(names.toSpliced(at, 1)));
           }

@@ -16,7 +16,7 @@ export function describeObjects(server: () => ContractServer, { isAsNewest }: Co
   const generation = (value: number): Json => (isAsNewest('pod-generation') ? { generation: value } : {});
 
   describe('creating a pod', () => {
-    it('fills in the members that the server sets', async () => {
+    it('fills in the fields that the server sets', async () => {
       const name = uniqueName('create');
       const pod = await server().pods.create(name);
       expect(pod).toMatchObject({

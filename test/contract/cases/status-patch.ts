@@ -42,7 +42,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       expect((await server().pods.get(name)).body).toEqual(body);
     });
 
-    it('rejects a name that does not exist with 404', async () => {
+    it('rejects a field that does not exist with 404', async () => {
       const name = uniqueName('missing');
       expectFailure(await server().pods.patchStatus(name, { phase: 'Running' }), 404, 'NotFound', {
         details: { name, kind: 'pods' },
@@ -137,9 +137,9 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
 
     it.for<[string, Json]>([
       ['a failed test', { op: 'test', path: '/metadata/uid', value: 'other' }],
-      ['a test of a missing member', { op: 'test', path: '/status/message', value: 'm' }],
-      ['a removal of a missing member', { op: 'remove', path: '/status/message' }],
-      ['a replacement below a missing member', { op: 'replace', path: '/status/nope/x', value: 1 }],
+      ['a test of a missing field', { op: 'test', path: '/status/message', value: 'm' }],
+      ['a removal of a missing field', { op: 'remove', path: '/status/message' }],
+      ['a replacement below a missing field', { op: 'replace', path: '/status/nope/x', value: 1 }],
       ['an unknown operation', { op: 'frob', path: '/status/phase', value: 'Running' }],
     ])('rejects %s with 422 without causes, and changes nothing', async ([, operation]) => {
       const { name, pod } = await startWith();
@@ -167,7 +167,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
         () => ({ status: { startTime: '2024-01-01T02:00:00+02:00' } }),
         STRATEGIC_MERGE_PATCH,
       ],
-      ['an unknown member', () => ({ status: { frobnicate: 1 } }), STRATEGIC_MERGE_PATCH],
+      ['an unknown field', () => ({ status: { frobnicate: 1 } }), STRATEGIC_MERGE_PATCH],
       ['qosClass null', () => ({ status: { qosClass: null } }), STRATEGIC_MERGE_PATCH],
       ['podIPs null alone', () => ({ status: { podIPs: null } }), STRATEGIC_MERGE_PATCH],
       ['podIP null alone', () => ({ status: { podIP: null } }), STRATEGIC_MERGE_PATCH],
@@ -285,7 +285,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       },
     );
 
-    it('drops unknown members at every level', async () => {
+    it('drops unknown fields at every level', async () => {
       const { name } = await startWith();
       const { status } = expectOk(
         await server().pods.patchStatus(name, {
@@ -351,7 +351,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       ['a number instead of a string', { phase: 5 }],
       ['a number instead of a list that is stripped', { volumeHealth: 5 }],
     ])('rejects %s with 422 on the patch', async ([, status], { skip }) => {
-      skip('volumeHealth' in status && !isAsNewest('newer-status-members'), differs);
+      skip('volumeHealth' in status && !isAsNewest('newer-status-fields'), differs);
       const { name } = await startWith();
       expectFailure(await server().pods.patchStatus(name, status), 422, 'Invalid', {
         details: { causes: [{ reason: 'FieldValueInvalid', field: 'patch' }] },
@@ -518,7 +518,7 @@ export function describeStatusPatch(server: () => ContractServer, { isAsNewest }
       expect(pod.status.conditions === undefined ? [] : typesOf(pod)).toEqual(expected);
     });
 
-    it('merges the members of a common element', async () => {
+    it('merges the fields of a common element', async () => {
       const { name } = await startWith({ conditions: [{ type: 'A', status: 'True', reason: 'R', message: 'm' }] });
       const { status } = expectOk(
         await server().pods.patchStatus(name, { conditions: [{ type: 'A', status: 'False', reason: null }] }),

@@ -22,7 +22,7 @@ describe.skipIf(!available)(`the table of Go types and the OpenAPI documents of 
   }, START_TIMEOUT_MS);
   afterAll(() => server.stop());
 
-  it('have the same members in each type', async () => {
+  it('have the same fields in each type', async () => {
     const schemas = new Map<string, Json>();
     for (const path of documents) {
       const { body } = await server.http.request('GET', `/openapi/v3/${path}`);
@@ -32,11 +32,11 @@ describe.skipIf(!available)(`the table of Go types and the OpenAPI documents of 
       }
     }
     const checked = Object.entries(kubeTypes).filter(([type]) => schemas.get(type)?.properties !== undefined);
-    for (const [type, members] of checked) {
-      const names = members.split('; ').map((member) => String(member.split(' ')[0]).replace('?', ''));
-      expect({ type, members: names.toSorted() }).toEqual({
+    for (const [type, fields] of checked) {
+      const names = fields.split('; ').map((field) => String(field.split(' ')[0]).replace('?', ''));
+      expect({ type, fields: names.toSorted() }).toEqual({
         type,
-        members: Object.keys(schemas.get(type).properties).toSorted(),
+        fields: Object.keys(schemas.get(type).properties).toSorted(),
       });
     }
     expect(checked.length).toBeGreaterThan(minimum);

@@ -34,13 +34,13 @@ function normalizedStatus({ message: _message, details, ...rest }: Json, namespa
   );
 }
 
-function normalized(value: Json, member: string, namespace: string): Json {
-  if (Array.isArray(value)) return value.map((one) => normalized(one, member, namespace));
+function normalized(value: Json, name: string, namespace: string): Json {
+  if (Array.isArray(value)) return value.map((one) => normalized(one, name, namespace));
   if (typeof value === 'string') {
     if (time.test(value)) return '<time>';
     if (uuid.test(value)) return '<uid>';
-    if (member === 'resourceVersion' && value !== '') return '<resourceVersion>';
-    if (member === 'continue' && value !== '') return '<continue>';
+    if (name === 'resourceVersion' && value !== '') return '<resourceVersion>';
+    if (name === 'continue' && value !== '') return '<continue>';
     return value.replaceAll(namespace, 'NS').replace(/^(generated-)[a-z0-9]{5}$/i, '$1<random>');
   }
   if (typeof value !== 'object' || value === null) return value;

@@ -14,7 +14,7 @@ import {
 
 const DRY = `${PODS}?dryRun=All`;
 
-/** Members of a pod with a value of another type than in Go. */
+/** Fields of a pod with a value of another type than in Go. */
 const wrongTypes: readonly object[] = [
   pod('p', { containers: [container({ ports: [{ containerPort: '80' }] })] }),
   pod('p', { containers: [container({ ports: { containerPort: 80 } })] }),
@@ -75,7 +75,7 @@ const twice = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","name":"p"
 export const decoding: readonly Scenario[] = [
   { title: 'values of another type', requests: wrongTypes.map((body) => post(DRY, body)) },
   {
-    title: 'unknown and duplicate members',
+    title: 'unknown and duplicate fields',
     requests: [
       post(DRY, typo),
       post(`${DRY}&fieldValidation=Warn`, typo),

@@ -2,15 +2,15 @@ import { container, pod, PODS, post, type Scenario, titled } from './request.ts'
 
 const DRY = `${PODS}?dryRun=All`;
 
-/** A pod whose only container has these members. */
-const c = (members: object, spec: object = {}): object => pod('p', { containers: [container(members)], ...spec });
-const port = (members: object, spec: object = {}): object => c({ ports: [members] }, spec);
-const probe = (members: object): object => c({ livenessProbe: members });
-const resources = (members: object): object => c({ resources: members });
+/** A pod whose only container has these fields. */
+const c = (fields: object, spec: object = {}): object => pod('p', { containers: [container(fields)], ...spec });
+const port = (fields: object, spec: object = {}): object => c({ ports: [fields] }, spec);
+const probe = (fields: object): object => c({ livenessProbe: fields });
+const resources = (fields: object): object => c({ resources: fields });
 const mounts = (volumeMounts: object[], volumes: object[] = [{ name: 'v', emptyDir: {} }]): object =>
   c({ volumeMounts }, { volumes });
-const toleration = (members: object): object => pod('p', { tolerations: [members] });
-const volume = (members: object): object => pod('p', { volumes: [{ name: 'v', ...members }] });
+const toleration = (fields: object): object => pod('p', { tolerations: [fields] });
+const volume = (fields: object): object => pod('p', { volumes: [{ name: 'v', ...fields }] });
 const restartRule = { action: 'Restart', exitCodes: { operator: 'In', values: [1] } };
 const exec = { exec: { command: ['true'] } };
 

@@ -109,8 +109,8 @@ export const pods: readonly Scenario[] = [
     ],
   },
   {
-    title: 'a manifest with many members, put again',
-    requests: [post(PODS, manyMembers()), put(P, manyMembers()), put(P, manyMembers({ labels: { a: 'b' } })), get(P)],
+    title: 'a manifest with many fields, put again',
+    requests: [post(PODS, manyFields()), put(P, manyFields()), put(P, manyFields({ labels: { a: 'b' } })), get(P)],
   },
   {
     title: 'statuses',
@@ -253,7 +253,7 @@ export const pods: readonly Scenario[] = [
   },
 ];
 
-function manyMembers(metadata: object = {}): object {
+function manyFields(metadata: object = {}): object {
   const containers = [
     container({
       env: [{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }],

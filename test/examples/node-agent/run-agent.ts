@@ -13,7 +13,7 @@ const endDeadlineMs = 15_000;
 /** Whether the agent has been built. Otherwise its tests are skipped, with the reason in their names. */
 export const agentIsBuilt = existsSync(mainFile);
 
-/** One line of the output of a piped agent, with the members that the tests read. */
+/** One line of the output of a piped agent, with the fields that the tests read. */
 export interface AgentEvent {
   readonly event: 'started' | 'status' | 'deleted' | 'apiServer' | 'endState';
   readonly state?: 'down' | 'up';

@@ -64,7 +64,7 @@ func add(t reflect.Type) {
 		return
 	}
 	structs[name] = "" // Ends the recursion of types that hold themselves.
-	structs[name] = strings.Join(members(t), "; ")
+	structs[name] = strings.Join(fields(t), "; ")
 }
 
 // nameOf tells the two Events apart.
@@ -75,7 +75,7 @@ func nameOf(t reflect.Type) string {
 	return t.Name()
 }
 
-func members(t reflect.Type) []string {
+func fields(t reflect.Type) []string {
 	var list []string
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -83,7 +83,7 @@ func members(t reflect.Type) []string {
 		switch {
 		case name == "-":
 		case name == "" && field.Anonymous:
-			list = append(list, members(field.Type)...)
+			list = append(list, fields(field.Type)...)
 		case isOmittedWhenEmpty(field.Type, options):
 			list = append(list, name+"? "+typeOf(field.Type))
 		default:

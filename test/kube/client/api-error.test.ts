@@ -124,8 +124,8 @@ describe('describeAPIError classifies failures without a response', () => {
       undefined,
       'request to kube.example.com failed: ENOTFOUND',
     ],
-  ])('names the server of a failed connection: %s', (_what, members, host, expected) => {
-    expect(describeAPIError(Object.assign(new Error('x'), members), undefined, { host }).message).toBe(expected);
+  ])('names the server of a failed connection: %s', (_what, fields, host, expected) => {
+    expect(describeAPIError(Object.assign(new Error('x'), fields), undefined, { host }).message).toBe(expected);
   });
 
   it.each<[string, unknown, string]>([

@@ -17,7 +17,7 @@ const { signal } = new AbortController();
 const pod = {
   kind: 'Pod',
   apiVersion: 'v1',
-  metadata: { name: 'a', namespace: 'default', uid: 'u1', creationTimestamp: '2026-01-02T03:04:05Z', newMember: 1 },
+  metadata: { name: 'a', namespace: 'default', uid: 'u1', creationTimestamp: '2026-01-02T03:04:05Z', newField: 1 },
   spec: { containers: [] },
   status: {
     phase: 'Running',
@@ -70,7 +70,7 @@ async function rejection(promise: Promise<unknown>): Promise<APIError> {
 }
 
 describe(`over CoreV1Api of client-node ${clientNodeMajor}`, () => {
-  it("reads the server's own JSON: unknown members, times as strings", async () => {
+  it("reads the server's own JSON: unknown fields, times as strings", async () => {
     await using server = await startHTTPServer();
     server.respondWith({ body: pod });
     const client = createCoreV1PodClient(makeAPI(server));

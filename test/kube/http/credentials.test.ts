@@ -67,7 +67,7 @@ function accept(token: string): void {
 describe.skipIf(process.platform === 'win32')('a file of the kubeconfig that is not a regular file', () => {
   it.each(['tokenFile', 'client-certificate', 'certificate-authority'])(
     '%s: a FIFO or a device is refused by name and never blocks a request',
-    async (member) => {
+    async (field) => {
       const fifo = join(directory, 'fifo');
       execFileSync('mkfifo', [fifo]);
       for (const [path, kind] of [
@@ -75,9 +75,9 @@ describe.skipIf(process.platform === 'win32')('a file of the kubeconfig that is 
         ['/dev/zero', 'a device'],
       ] as const) {
         const [user, cluster] =
-          member === 'certificate-authority'
-            ? [{}, { 'certificate-authority-data': undefined, [member]: path }]
-            : [{ [member]: path }, {}];
+          field === 'certificate-authority'
+            ? [{}, { 'certificate-authority-data': undefined, [field]: path }]
+            : [{ [field]: path }, {}];
         await expect(call(open(kubeConfig(server.url, user, cluster)))).rejects.toMatchObject({
           kind: 'network',
           message: `credentials could not be read: ${path} is ${kind}, not a regular file`,

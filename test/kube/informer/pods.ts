@@ -39,8 +39,8 @@ export function recordingLogger(): Logger & {
   const messages: string[] = [];
   const fields: object[] = [];
   const infos: object[] = [];
-  const log = (members: object, message: string): void => {
-    fields.push(members);
+  const log = (logged: object, message: string): void => {
+    fields.push(logged);
     messages.push(message);
   };
   const nothing = (): void => {};
@@ -50,7 +50,7 @@ export function recordingLogger(): Logger & {
     infos,
     trace: nothing,
     debug: nothing,
-    info: (members) => void infos.push(members),
+    info: (fields) => void infos.push(fields),
     warn: log,
     error: log,
   };

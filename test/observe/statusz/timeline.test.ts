@@ -17,13 +17,13 @@ const condition = (type: string, status: string, message = ''): NonNullable<PodS
   ...(message && { message }),
 });
 
-const outcome = (members: object = {}): StatusOutcome => ({
+const outcome = (fields: object = {}): StatusOutcome => ({
   podUID: 'a',
   podNamespace: 'default',
   podName: 'a',
   version: 1,
   outcome: 'written',
-  ...members,
+  ...fields,
 });
 
 describe('the timeline of a pod', () => {

@@ -40,7 +40,7 @@ describe('compareRecordings', () => {
     ]);
   });
 
-  it('names the path of each member that differs, with the names of list entries', () => {
+  it('names the path of each field that differs, with the names of list entries', () => {
     const waiting = (reason: string) =>
       status('Pending', { containerStatuses: [{ name: 'app', state: { waiting: { reason } } }] });
     expect(compareRecordings(recording(waiting('A')), recording(waiting('B')))).toEqual([

@@ -12,7 +12,7 @@ export interface Declaration {
   readonly shownBy?: Difference['shownBy'];
   /** Default: every path. */
   readonly paths?: RegExp;
-  /** Only members that the kubelet does not show. */
+  /** Only fields that the kubelet does not show. */
   readonly absentInKubelet?: boolean;
   /** Further conditions on the step; on the agent's, if both show it. */
   readonly step?: (step: Json) => boolean;
@@ -89,7 +89,7 @@ function covers({ paths, absentInKubelet }: Declaration, { path, kubelet }: Path
   return paths === undefined || paths.test(path);
 }
 
-/** True if each member of a step has the value of the step before or of the step after it. */
+/** True if each field of a step has the value of the step before or of the step after it. */
 function isOnTheWay(step: Json, [before, after]: readonly [Json, Json]): boolean {
   if (before === undefined || after === undefined) return false;
   const fromBefore = new Set(differingPaths(before, step).map(({ path }) => path));

@@ -4,9 +4,9 @@ import type { Json } from '../../support/kube-http.ts';
 export interface Mask {
   readonly what: string;
   readonly reason: string;
-  /** Removes the members with these paths. */
+  /** Removes the fields with these paths. */
   readonly removes?: RegExp;
-  /** Removes only members with this value, and then objects that are empty because of it. */
+  /** Removes only fields with this value, and then objects that are empty because of it. */
   readonly value?: string;
   /** Replaces what matches in each string. With `numbered`, equal texts get equal numbers, counted for each pod. */
   readonly replaces?: RegExp;
@@ -67,17 +67,17 @@ const masks: readonly Mask[] = [
   { what: 'local port', reason: 'The next free one.', replaces: /(?<=->|read tcp |dial tcp )[\d.]+:\d{5}\b/g },
 ];
 
-function isRemoved(member: Json, path: string): boolean {
+function isRemoved(field: Json, path: string): boolean {
   return masks.some(
     ({ removes, value }) =>
-      removes?.test(path) === true && (value === undefined || member === value || hasOnly(member, value)),
+      removes?.test(path) === true && (value === undefined || field === value || hasOnly(field, value)),
   );
 }
 
-/** True for an object whose only member has the value, at any depth; also for an empty one. */
+/** True for an object whose only field has the value, at any depth; also for an empty one. */
 function hasOnly(object: Json, value: string): boolean {
   if (object === null || typeof object !== 'object') return false;
-  return Object.values(object).every((member) => member === value || hasOnly(member, value));
+  return Object.values(object).every((field) => field === value || hasOnly(field, value));
 }
 
 /** Only removes what is masked as a whole: IDs, addresses and times stay. */
@@ -85,9 +85,9 @@ export function removeMasked(object: Json, path = ''): Json {
   if (object === null || typeof object !== 'object' || Array.isArray(object)) return object;
   return Object.fromEntries(
     Object.entries(object)
-      .map(([name, member]) => [name, member, path === '' ? name : `${path}.${name}`] as const)
-      .filter(([, member, path]) => !isRemoved(member, path))
-      .map(([name, member, path]) => [name, removeMasked(member, path)]),
+      .map(([name, field]) => [name, field, path === '' ? name : `${path}.${name}`] as const)
+      .filter(([, field, path]) => !isRemoved(field, path))
+      .map(([name, field, path]) => [name, removeMasked(field, path)]),
   );
 }
 
@@ -111,10 +111,10 @@ export function createMasker(): (object: Json) => Json {
     if (Array.isArray(value)) return value.map((item, index) => mask(item, `${path}[${index}]`));
     return Object.fromEntries(
       Object.entries(value)
-        .map(([name, member]) => [name, member, path === '' ? name : `${path}.${name}`] as const)
-        .filter(([, member, path]) => !isRemoved(member, path))
+        .map(([name, field]) => [name, field, path === '' ? name : `${path}.${name}`] as const)
+        .filter(([, field, path]) => !isRemoved(field, path))
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, member, path]) => [name, mask(member, path)]),
+        .map(([name, field, path]) => [name, mask(field, path)]),
     );
   };
   return (object) => mask(object, '');

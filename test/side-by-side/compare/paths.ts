@@ -1,6 +1,6 @@
 import type { Json } from '../../support/kube-http.ts';
 
-/** One member that two objects do not have in common. */
+/** One field that two objects do not have in common. */
 export interface PathDifference {
   /** `status.containerStatuses[app].state.waiting.reason`: entries of lists by name or type where they have one. */
   readonly path: string;
@@ -16,7 +16,7 @@ export function differingPaths(kubelet: Json, agent: Json): PathDifference[] {
     .map((path) => ({ path, kubelet: a.get(path), agent: b.get(path) }));
 }
 
-/** Path → scalar; the order of a list's entries is a member of its own. */
+/** Path → scalar; the order of a list's entries is a field of its own. */
 function flatten(root: Json): Map<string, Json> {
   const flat = new Map<string, Json>();
   const walk = (value: Json, path: string): void => {
@@ -27,9 +27,9 @@ function flatten(root: Json): Map<string, Json> {
     const keys = Object.keys(value).map((key) => (Array.isArray(value) ? entryKey(value[Number(key)], key) : key));
     if (keys.length === 0) flat.set(path, Array.isArray(value) ? '[]' : '{}');
     if (Array.isArray(value) && keys.length > 1) flat.set(`${path} (order)`, keys.join(', '));
-    for (const [index, member] of Object.values(value).entries()) {
+    for (const [index, field] of Object.values(value).entries()) {
       const key = keys[index]!;
-      walk(member, Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`);
+      walk(field, Array.isArray(value) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`);
     }
   };
   walk(root, '');

@@ -263,9 +263,9 @@ describe('fileJournal', () => {
   it.each<[string, FileJournalOptions, string]>([
     ['fsync', { fsync: 'sometimes' as 'always' }, "to be 'always', 'interval' or 'never'"],
     ['maxBytes', { maxBytes: 64 * 1024 - 1 }, 'to be an integer ≥ 65536'],
-  ])('refuses a bad %s', async (member, options, expected) => {
+  ])('refuses a bad %s', async (field, options, expected) => {
     await expect(fileJournal(dir, options)).rejects.toMatchObject({
-      ...{ code: 'INVALID_OPTION', path: member },
+      ...{ code: 'INVALID_OPTION', path: field },
       message: expect.stringContaining(expected) as string,
     });
   });

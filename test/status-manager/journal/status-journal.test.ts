@@ -38,7 +38,7 @@ beforeEach(() => {
   clock = new FakeClock('2001-01-01T00:00:00Z');
 });
 
-const members = (message: string) => ({
+const fields = (message: string) => ({
   podNamespace: 'default',
   podName: 'a',
   podIsFinished: true,
@@ -48,8 +48,8 @@ const members = (message: string) => ({
 it('records a status with its pod, its end and the time', () => {
   const journal = new MemoryJournal();
   const statuses = new StatusJournal(journal, clock);
-  statuses.accepted('a', members('1'), {});
-  expect(journal.entries).toEqual([{ podUID: 'a', acceptedAt: '2001-01-01T00:00:00Z', ...members('1') }]);
+  statuses.accepted('a', fields('1'), {});
+  expect(journal.entries).toEqual([{ podUID: 'a', acceptedAt: '2001-01-01T00:00:00Z', ...fields('1') }]);
   expect(statuses.isRecording).toBe(true);
 });
 
@@ -59,10 +59,10 @@ it('never records a time before one that it has seen: in a recovered entry, and 
   const ready = (lastTransitionTime: string) => ({
     conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime }],
   });
-  statuses.accepted('a', members('1'), {});
-  statuses.accepted('a', members('2'), ready('2003-01-01T00:00:00Z'));
-  statuses.accepted('a', { ...members('3'), status: ready('2004-01-01T00:00:00Z') }, {});
-  statuses.accepted('a', members('4'), {});
+  statuses.accepted('a', fields('1'), {});
+  statuses.accepted('a', fields('2'), ready('2003-01-01T00:00:00Z'));
+  statuses.accepted('a', { ...fields('3'), status: ready('2004-01-01T00:00:00Z') }, {});
+  statuses.accepted('a', fields('4'), {});
   expect(journal.entries.map(({ acceptedAt }) => acceptedAt.slice(0, 4))).toEqual(['2002', '2003', '2004', '2004']);
 });
 
@@ -71,7 +71,7 @@ it('a recovered status counts as such until this run has set it, sent it or drop
   const statuses = new StatusJournal(journal, clock);
   expect([...statuses.recovered.keys()]).toEqual(['a', 'b', 'c', 'd']);
   expect(statuses.recovered.get('a')).toBe('2000-01-01T00:00:00Z');
-  statuses.accepted('a', members('1'), {});
+  statuses.accepted('a', fields('1'), {});
   statuses.confirmed('b');
   statuses.settled('c');
   expect([...statuses.recovered.keys()]).toEqual(['d']);
@@ -88,7 +88,7 @@ it('passes on why nothing can be recorded, and the end', async () => {
 
 it('without a journal does nothing', async () => {
   const statuses = new StatusJournal(undefined, clock);
-  statuses.accepted('a', members('1'), {});
+  statuses.accepted('a', fields('1'), {});
   statuses.settled('a');
   expect([statuses.isRecording, statuses.failure, statuses.recovered.size]).toEqual([false, undefined, 0]);
   await statuses.close();

@@ -6,7 +6,7 @@ import { brokenPodStatusArbitrary, deepFreeze } from '../../support/arbitraries.
 import { reformatted, statusArbitrary } from './reformatted.ts';
 
 describe('canonicalPodStatus', () => {
-  it('of a canonical status is itself, unknown members and all', () => {
+  it('of a canonical status is itself, unknown fields and all', () => {
     fc.assert(
       fc.property(statusArbitrary, (status) => {
         for (const strict of [true, false]) expect(canonicalPodStatus(deepFreeze(status), { strict })).toEqual(status);

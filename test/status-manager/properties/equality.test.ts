@@ -56,7 +56,7 @@ describe('isPodStatusByKubeletEqual', () => {
     fc.assert(
       fc.property(
         podArbitrary,
-        relatedPodStatusesArbitrary({ unknownMembers: true }),
+        relatedPodStatusesArbitrary({ unknownFields: true }),
         statusArbitrary,
         (pod, [a, b], c) => {
           const [x, y, z] = [a, b, c].map((status) => deepFreeze(normalizeStatus(pod, status))) as [
@@ -88,7 +88,7 @@ describe('isPodStatusByKubeletEqual', () => {
     );
   });
 
-  it('ignores the conditions of others, condition times and generations, and the claim members', () => {
+  it('ignores the conditions of others, condition times and generations, and the claim fields', () => {
     fc.assert(
       fc.property(statusArbitrary, statusArbitrary, (status, other) => {
         const { resourceClaimStatuses, extendedResourceClaimStatus, nodeAllocatableResourceClaimStatuses } = other;
@@ -117,7 +117,7 @@ describe('isPodStatusByKubeletEqual', () => {
     );
   });
 
-  it('sees a change of any other member', () => {
+  it('sees a change of any other field', () => {
     const ignored = new Set([
       'conditions',
       'resourceClaimStatuses',
@@ -126,9 +126,9 @@ describe('isPodStatusByKubeletEqual', () => {
     ]);
     fc.assert(
       fc.property(statusArbitrary, (status) => {
-        for (const member of Object.keys(status)) {
-          if (ignored.has(member)) continue;
-          const { [member as keyof PodStatus]: _, ...without } = status;
+        for (const field of Object.keys(status)) {
+          if (ignored.has(field)) continue;
+          const { [field as keyof PodStatus]: _, ...without } = status;
           expect(isPodStatusByKubeletEqual(status, without)).toBe(false);
         }
       }),

@@ -3,8 +3,8 @@ import type { PodStatus } from '../../../src/kube/types.ts';
 import { relatedPodStatusesArbitrary } from '../../support/arbitraries.ts';
 import { reformatStatus } from '../../support/reformat.ts';
 
-/** Canonical pod statuses, with unknown members at every level. */
-export const statusArbitrary: fc.Arbitrary<PodStatus> = relatedPodStatusesArbitrary({ unknownMembers: true }).map(
+/** Canonical pod statuses, with unknown fields at every level. */
+export const statusArbitrary: fc.Arbitrary<PodStatus> = relatedPodStatusesArbitrary({ unknownFields: true }).map(
   ([status]) => status,
 );
 

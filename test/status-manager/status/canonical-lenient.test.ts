@@ -38,7 +38,7 @@ describe('canonicalPodStatus, leniently', () => {
     expect(lenient(odd)).toEqual(odd);
   });
 
-  it('treats a member as absent that should be an object or a list and is not', () => {
+  it('treats a field as absent that should be an object or a list and is not', () => {
     expect(
       lenient({ conditions: 'x', podIPs: {}, resources: [], allocatedResources: 7, containerStatuses: [null, 7, 'x'] }),
     ).toEqual({});

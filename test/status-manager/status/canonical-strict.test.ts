@@ -39,24 +39,24 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
     (input) => expectRefused(input, 'status'),
   );
 
-  it.each(texts)('%s that is not a string', (member) => {
+  it.each(texts)('%s that is not a string', (field) => {
     for (const value of [7, true, {}, [], 7n, Symbol('s'), () => {}, new Date()]) {
-      expectRefused({ [member]: value }, `status.${member}`);
+      expectRefused({ [field]: value }, `status.${field}`);
     }
   });
 
-  it.each(lists)('%s that is not a list of objects', (member) => {
+  it.each(lists)('%s that is not a list of objects', (field) => {
     for (const value of [7, 'text', {}, true, new Set(), new Date()]) {
-      expectRefused({ [member]: value }, `status.${member}`);
+      expectRefused({ [field]: value }, `status.${field}`);
     }
     const element = { type: 't', name: 'n' };
     for (const value of [null, undefined, 'text', 7, [], new Date()]) {
-      expectRefused({ [member]: [element, value] }, `status.${member}[1]`);
+      expectRefused({ [field]: [element, value] }, `status.${field}[1]`);
     }
   });
 
-  it.each(objects)('%s that is not an object', (member) => {
-    for (const value of [7, 'text', true, [], new Date()]) expectRefused({ [member]: value }, `status.${member}`);
+  it.each(objects)('%s that is not an object', (field) => {
+    for (const value of [7, 'text', true, [], new Date()]) expectRefused({ [field]: value }, `status.${field}`);
   });
 
   it.each<[string, unknown]>([
@@ -187,7 +187,7 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
     expect(refusal(() => canonicalPodStatus(input, { strict: true })).message).toContain(expected);
   });
 
-  it('no number at the edge of an int32, and neither an absent nor a null member', () => {
+  it('no number at the edge of an int32, and neither an absent nor a null field', () => {
     const { containerStatuses } = canonicalPodStatus({
       containerStatuses: [
         { name: 'c', restartCount: -(2 ** 31), ready: null, user: { linux: { supplementalGroups: null } } },

@@ -9,7 +9,7 @@ function strict(input: unknown): PodStatus {
 
 const unknown = { 'x-new': { list: [1, 'a', null, { b: [] }], empty: '', zero: 0, no: false } };
 
-describe('canonicalPodStatus: unknown members', () => {
+describe('canonicalPodStatus: unknown fields', () => {
   it('are kept as they came at every level', () => {
     const container = {
       name: 'c',
@@ -96,13 +96,13 @@ describe('canonicalPodStatus: unknown members', () => {
     ['NaN', Number.NaN],
     ['infinity', Number.POSITIVE_INFINITY],
   ])('that are %s are refused, also deep inside', (_, value) => {
-    for (const member of [value, [value], { a: { b: [value] } }])
-      expect(() => strict({ conditions: [{ type: 'a', 'x-new': member }] })).toThrow(
+    for (const field of [value, [value], { a: { b: [value] } }])
+      expect(() => strict({ conditions: [{ type: 'a', 'x-new': field }] })).toThrow(
         expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'status.conditions[0].x-new' }),
       );
   });
 
-  it('only own members are taken', () => {
+  it('only own fields are taken', () => {
     const input = Object.create({ inherited: { a: 1 } }) as Record<string, unknown>;
     input['own'] = 1;
     expect(strict(input)).toEqual({ own: 1 });
@@ -115,7 +115,7 @@ describe('canonicalPodStatus: unknown members', () => {
 });
 
 describe('canonicalPodStatus: hostile input', () => {
-  it('keeps __proto__ and constructor as members, and pollutes no prototype', () => {
+  it('keeps __proto__ and constructor as fields, and pollutes no prototype', () => {
     const hostile = '{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}';
     const input: unknown = JSON.parse(
       `{"__proto__": {"polluted": 1}, "constructor": 1, "x-new": ${hostile}, "resources": {"limits": {"__proto__": "1", "constructor": "2"}},
@@ -136,7 +136,7 @@ describe('canonicalPodStatus: hostile input', () => {
     }
   });
 
-  it.each([65, 66])('takes 64 levels below an unknown member and no more: %i objects in all', (levels) => {
+  it.each([65, 66])('takes 64 levels below an unknown field and no more: %i objects in all', (levels) => {
     let deep: unknown = 'bottom';
     for (let i = 0; i < levels; i++) deep = i % 2 === 0 ? { deep } : [deep];
     const read = () => strict({ 'x-new': deep });

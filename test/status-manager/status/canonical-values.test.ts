@@ -109,7 +109,7 @@ describe('canonicalPodStatus: values', () => {
     ['1e3', '1e3'],
     [2, '2'],
     [null, '0'],
-  ])('the quantity %j is formatted as %j in every member', (input, expected) => {
+  ])('the quantity %j is formatted as %j in every field', (input, expected) => {
     const list = { cpu: input };
     expect(
       strict({

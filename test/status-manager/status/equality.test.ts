@@ -34,7 +34,7 @@ describe('TestStatusEquality', () => {
   });
 });
 
-/** A status with every member of a pod status set. */
+/** A status with every field of a pod status set. */
 const full = {
   observedGeneration: 1,
   phase: 'Running',
@@ -60,24 +60,24 @@ const full = {
   volumeHealth: [{ name: 'v' }],
   'x-new': { of: 'a later version' },
 } satisfies PodStatusInput & { 'x-new': object };
-type Member = keyof typeof full;
+type Field = keyof typeof full;
 
 describe('TestIsPodStatusByKubeletEqualFutureProof', () => {
-  const ignored: ReadonlySet<Member> = new Set([
+  const ignored: ReadonlySet<Field> = new Set([
     'resourceClaimStatuses',
     'extendedResourceClaimStatus',
     'nodeAllocatableResourceClaimStatuses',
   ]);
 
-  it.each((Object.keys(full) as Member[]).map((member) => [member, ignored.has(member)] as const))(
+  it.each((Object.keys(full) as Field[]).map((field) => [field, ignored.has(field)] as const))(
     'a difference in %s is ignored: %s',
-    (member, isIgnored) => {
-      const { [member]: _, ...without } = full;
+    (field, isIgnored) => {
+      const { [field]: _, ...without } = full;
       expect(areEqual(full, without)).toBe(isIgnored);
     },
   );
 
-  it('the list above names every member of a pod status', () => {
+  it('the list above names every field of a pod status', () => {
     const { 'x-new': _, ...known } = full;
     expect(Object.keys(canonicalPodStatus(known, { strict: true }))).toEqual(Object.keys(known));
   });
@@ -111,7 +111,7 @@ describe('isPodStatusByKubeletEqual: conditions', () => {
     ['lastProbeTime', { lastProbeTime: '2026-01-01T00:00:00Z' }, true],
     ['lastTransitionTime', { lastTransitionTime: '2026-01-01T00:00:00Z' }, true],
     ['observedGeneration', { observedGeneration: 7 }, true],
-    ['an unknown member', { 'x-new': 1 }, true],
+    ['an unknown field', { 'x-new': 1 }, true],
   ])('another %s', (_, change, expected) => {
     expect(areEqual({ conditions: [ready] }, { conditions: [{ ...ready, ...change }] })).toBe(expected);
   });
@@ -188,7 +188,7 @@ describe('isPodStatusByKubeletEqual: values', () => {
     ['a list of lists', [[1], [2]]],
     ['a resource list that holds no texts', { limits: { a: 1, b: null } }],
     ['a resource list that is none', { limits: 3, requests: null }],
-  ])('unknown members are equal by value: %s', (_, value) => {
+  ])('unknown fields are equal by value: %s', (_, value) => {
     const copy: unknown = structuredClone(value);
     expect(areEqual({ 'x-new': value } as PodStatusInput, { 'x-new': copy } as PodStatusInput)).toBe(true);
   });
@@ -214,11 +214,11 @@ describe('isPodStatusByKubeletEqual: values', () => {
       JSON.parse('{"__proto__": {}}'),
       { other: {} },
     ],
-  ])('tells unknown members apart: %s', (_, a, b) => {
+  ])('tells unknown fields apart: %s', (_, a, b) => {
     expect(areEqual({ 'x-new': a } as PodStatusInput, { 'x-new': b } as PodStatusInput)).toBe(false);
   });
 
-  it('sees a difference in any member of a container status', () => {
+  it('sees a difference in any field of a container status', () => {
     const container = {
       name: 'c',
       state: { waiting: { reason: 'r' } },
@@ -239,10 +239,10 @@ describe('isPodStatusByKubeletEqual: values', () => {
     };
     const unnoticed: string[] = [];
     for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const) {
-      for (const member of Object.keys(container) as (keyof typeof container)[]) {
-        const { [member]: _, ...rest } = container;
-        const other = member === 'name' ? { ...rest, name: 'other' } : rest;
-        if (areEqual({ [list]: [container] }, { [list]: [other] })) unnoticed.push(`${list}.${member}`);
+      for (const field of Object.keys(container) as (keyof typeof container)[]) {
+        const { [field]: _, ...rest } = container;
+        const other = field === 'name' ? { ...rest, name: 'other' } : rest;
+        if (areEqual({ [list]: [container] }, { [list]: [other] })) unnoticed.push(`${list}.${field}`);
       }
     }
     expect(unnoticed).toEqual([]);
@@ -262,7 +262,7 @@ describe('reflectsStatus', () => {
     ['in a list with keys', { podIPs: [{ ip: 'a', 'x-new': 1 }] }, { podIPs: [{ ip: 'a' }] }],
     ['in a condition of ours', { conditions: [{ type: 'Ready', 'x-new': 1 }] }, { conditions: [{ type: 'Ready' }] }],
   ])(
-    'a newer server’s own member is no difference (it made every full batch read the pod once): %s',
+    'a newer server’s own field is no difference (it made every full batch read the pod once): %s',
     (_, server, ours) => {
       expect(shows(server, ours)).toBe(true);
       expect(shows(ours, server)).toBe('conditions' in ours);
@@ -270,8 +270,8 @@ describe('reflectsStatus', () => {
   );
 
   it.each<[string, object, object]>([
-    ['another value of an unknown member', { 'x-new': 1 }, { 'x-new': 2 }],
-    ['a known member that only the server has', { phase: 'Running' }, {}],
+    ['another value of an unknown field', { 'x-new': 1 }, { 'x-new': 2 }],
+    ['a known field that only the server has', { phase: 'Running' }, {}],
     [
       'one in a container status',
       { containerStatuses: [{ name: 'c', started: true }] },
@@ -284,7 +284,7 @@ describe('reflectsStatus', () => {
     expect(shows(ours, server)).toBe(false);
   });
 
-  it('quantities compare by value, and claim members not at all', () => {
+  it('quantities compare by value, and claim fields not at all', () => {
     const allocatedResources = { cpu: '1k' };
     expect(
       shows({ allocatedResources, resourceClaimStatuses: [{ name: 'a' }] }, { allocatedResources: { cpu: '1e3' } }),

@@ -113,7 +113,7 @@ describe('generateAPIPodStatus', () => {
     ['disruption', {}, { ...seen, disruption: null }, 'observed.disruption'],
     ['resources', {}, { ...seen, resources: '1' }, 'observed.resources'],
   ])(
-    'refuses what is not of its type and names the member: %s',
+    'refuses what is not of its type and names the field: %s',
     (_name, pod, observed, path, expected = 'an object') => {
       const call = () => generateAPIPodStatus(pod as Pod, observed as ObservedPod);
       expect(call).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path }));
@@ -129,8 +129,8 @@ describe('generateAPIPodStatus', () => {
     'resizeConditions',
     'podIPs',
     'hostIPs',
-  ])('takes null for a list that is unknown: %s', (member) => {
-    expect(generateAPIPodStatus(podOf(), { ...seen, [member]: null }).phase).toBe('Running');
+  ])('takes null for a list that is unknown: %s', (field) => {
+    expect(generateAPIPodStatus(podOf(), { ...seen, [field]: null }).phase).toBe('Running');
   });
 
   describe('phase, reason and message', () => {

@@ -21,7 +21,7 @@ function condition(type: string, status = 'True', rest: Partial<PodCondition> & 
 
 function applied(status: unknown, operations: readonly JSONPatchOperation[] | undefined, uid = 'u'): PodStatus {
   const pod = { metadata: { uid }, ...(status === undefined ? {} : { status: structuredClone(status) }) };
-  // Where the API server finds nothing, a test for null holds; the library wants the member to be there.
+  // Where the API server finds nothing, a test for null holds; the library wants the field to be there.
   const isMet = ({ op, path, value }: JSONPatchOperation): boolean =>
     op === 'test' && value === null && getValueByPointer(pod, path) === undefined;
   const strict = structuredClone((operations ?? []).filter((operation) => !isMet(operation)));
@@ -44,7 +44,7 @@ describe('createStatusJSONPatch', () => {
     },
     { name: 'an absent status and nothing to say is no patch', server: undefined, target: {}, operations: undefined },
     {
-      name: 'members are added, replaced and removed',
+      name: 'fields are added, replaced and removed',
       server: { phase: 'Pending', reason: 'R', resources: { limits: { 'example.com/a~b': '1' } } },
       target: { phase: 'Running', message: 'm', resources: { limits: { cpu: '1' } } },
       operations: [
@@ -78,7 +78,7 @@ describe('createStatusJSONPatch', () => {
       ],
     },
     {
-      name: 'a list whose keys differ is tested and replaced completely, unknown members kept',
+      name: 'a list whose keys differ is tested and replaced completely, unknown fields kept',
       server: { conditions: [condition('A', 'True', { new: 1 }), condition('B')] },
       target: { conditions: [condition('C'), condition('A', 'False')] },
       operations: [
@@ -118,7 +118,7 @@ describe('createStatusJSONPatch', () => {
       ],
     },
     {
-      name: 'unknown members of the server are not modified, ours are sent',
+      name: 'unknown fields of the server are not modified, ours are sent',
       server: { new: { a: 1, b: 2 }, other: 1 },
       target: { new: { a: 3 } } as PodStatus,
       operations: [uidTest, { op: 'replace', path: '/status/new/a', value: 3 }],
@@ -186,13 +186,13 @@ describe('createStatusJSONPatch', () => {
 
   it('applied to the server gives the target and keeps what only the server knows', () => {
     fc.assert(
-      fc.property(relatedPodStatusesArbitrary({ unknownMembers: true }), ([server, target]) => {
+      fc.property(relatedPodStatusesArbitrary({ unknownFields: true }), ([server, target]) => {
         const result = applied(server, createStatusJSONPatch('u', deepFreeze(server), deepFreeze(target)));
         expect(diffPodStatus(result, target)).toBeUndefined();
         expect('x-new' in result).toBe('x-new' in server || 'x-new' in target);
         for (const list of ['conditions', 'hostIPs', 'containerStatuses', 'resourceClaimStatuses'] as const) {
           for (const element of result[list] ?? []) {
-            const key = Object.keys(element).find((member) => ['type', 'ip', 'name'].includes(member)) as 'name';
+            const key = Object.keys(element).find((field) => ['type', 'ip', 'name'].includes(field)) as 'name';
             const same = (other: object) => (other as { name: string })[key] === (element as { name: string })[key];
             const had = [...(server[list] ?? []), ...(target[list] ?? [])].filter(same).some((old) => 'x-new' in old);
             expect('x-new' in element).toBe(had);

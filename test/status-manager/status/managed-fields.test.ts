@@ -11,17 +11,17 @@ const ownersOf = (fields: unknown, changes: object) => managersOf(podOwnedBy({ m
 
 describe('managersOf', () => {
   it.each<[string, unknown, object]>([
-    ['a member', { 'f:phase': {} }, { phase: 'Running' }],
-    ['a member that the patch takes away', { 'f:reason': {} }, { reason: null }],
+    ['a field', { 'f:phase': {} }, { phase: 'Running' }],
+    ['a field that the patch takes away', { 'f:reason': {} }, { reason: null }],
     ['the complete status', {}, { phase: 'Running' }],
-    ['a member of a member', { 'f:resources': { 'f:limits': {} } }, { resources: { limits: { cpu: '1' } } }],
+    ['a field of a field', { 'f:resources': { 'f:limits': {} } }, { resources: { limits: { cpu: '1' } } }],
     [
-      'something beneath a member that is written as a whole',
+      'something beneath a field that is written as a whole',
       { 'f:resources': { 'f:limits': {} } },
       { resources: null },
     ],
     [
-      'a member of an element',
+      'a field of an element',
       { 'f:conditions': { 'k:{"type":"Ready"}': { '.': {}, 'f:type': {}, 'f:status': {} } } },
       { conditions: [{ type: 'Ready', status: 'True' }] },
     ],
@@ -37,14 +37,14 @@ describe('managersOf', () => {
       { 'f:conditions': { 'k:{"type":"Ready"}': { 'f:status': {} }, 'k:{"type":"x"}': { 'f:status': {} } } },
       { conditions: ['no element', { type: 'y', status: 'True' }, { type: 'x', status: 'True' }] },
     ],
-    ['one of several members', { 'f:phase': {} }, { reason: 'r', phase: 'Failed', message: 'm' }],
+    ['one of several fields', { 'f:phase': {} }, { reason: 'r', phase: 'Failed', message: 'm' }],
   ])('finds the owner of %s', (_case, fields, changes) => {
     expect(ownersOf(fields, changes)).toEqual(['m']);
   });
 
   it.each<[string, unknown, object]>([
-    ['another member', { 'f:phase': {} }, { reason: 'r' }],
-    ['another member of a member', { 'f:resources': { 'f:requests': {} } }, { resources: { limits: {} } }],
+    ['another field', { 'f:phase': {} }, { reason: 'r' }],
+    ['another field of a field', { 'f:resources': { 'f:requests': {} } }, { resources: { limits: {} } }],
     [
       'another element',
       { 'f:conditions': { 'k:{"type":"Ready"}': { 'f:status': {} } } },
@@ -52,7 +52,7 @@ describe('managersOf', () => {
     ],
     ['another element with two keys', { 'f:x': { 'k:{"a":1,"b":2}': { 'f:c': {} } } }, { x: [{ a: 1, b: 3, c: 1 }] }],
     [
-      'another member of the element',
+      'another field of the element',
       { 'f:conditions': { 'k:{"type":"Ready"}': { 'f:type': {}, 'f:reason': {} } } },
       { conditions: [{ type: 'Ready', status: 'True' }] },
     ],

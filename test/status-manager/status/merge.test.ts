@@ -133,7 +133,7 @@ describe('TestMergePodStatus', () => {
 });
 
 describe('mergePodStatus', () => {
-  it('keeps the claim members of the API server, and drops all else that only it has', () => {
+  it('keeps the claim fields of the API server, and drops all else that only it has', () => {
     const claims = {
       resourceClaimStatuses: [{ name: 'a' }],
       extendedResourceClaimStatus: { requestMappings: null, resourceClaimName: 'a' },
@@ -148,7 +148,7 @@ describe('mergePodStatus', () => {
     expect(merge({}, ours)).toEqual({});
   });
 
-  it('has no conditions member when there are none', () => {
+  it('has no conditions field when there are none', () => {
     expect(merge({}, { phase: 'Running' })).toEqual({ phase: 'Running' });
     expect(merge({ conditions: [ready] }, { phase: 'Running' })).toEqual({ phase: 'Running' });
   });

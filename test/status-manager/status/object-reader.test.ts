@@ -3,13 +3,13 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StatusManagerError } from '../../../src/shared/errors.ts';
 import { DecodeContext } from '../../../src/status-manager/status/canonical-reader.ts';
-import { interpretRows, type MembersOf, shapeOf } from '../../../src/status-manager/status/object-reader.ts';
+import { interpretRows, type FieldsOf, shapeOf } from '../../../src/status-manager/status/object-reader.ts';
 import { objectReaders } from '../../../src/status-manager/status/object-readers.ts';
-import { createObjectReader } from '../../../src/status-manager/status/status-member.ts';
-import { podStatusMembers } from '../../../src/status-manager/status/status-members.ts';
+import { createObjectReader } from '../../../src/status-manager/status/status-field.ts';
+import { podStatusFields } from '../../../src/status-manager/status/status-fields.ts';
 import { generateObjectReaders, tablesOf } from '../../generated/object-readers.ts';
 
-const tables = [...tablesOf(podStatusMembers, 'status')].map(([table, path]) => [path, table] as const);
+const tables = [...tablesOf(podStatusFields, 'status')].map(([table, path]) => [path, table] as const);
 const value = fc.oneof(
   fc.constantFrom<unknown>(undefined, null, '', 'text', 'True', '2026-01-02T03:04:05.5Z', '1000m', 0, 1, true, false),
   fc.constantFrom<unknown>([], ['a'], [1], {}, { cpu: '1000m' }, [{ name: 'a' }, { name: 'a' }], new Date(0)),
@@ -34,9 +34,9 @@ describe('the generated readers', () => {
     expect(objectReaders.has(shapeOf(Object.entries(table)))).toBe(true);
   });
 
-  it.each(tables)('read the members of %s as the loop over their rows does', (_path, table) => {
+  it.each(tables)('read the fields of %s as the loop over their rows does', (_path, table) => {
     const rows = Object.entries(table);
-    const generated = createObjectReader(table as MembersOf<object>);
+    const generated = createObjectReader(table as FieldsOf<object>);
     const interpreted = interpretRows(rows);
     const raw = fc.dictionary(fc.constantFrom(...rows.map(([name]) => name), 'x-new', 'constructor'), value);
     fc.assert(

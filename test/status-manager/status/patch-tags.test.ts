@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { PatchSchema } from '../../../src/status-manager/status/patch-schema.ts';
-import { podStatusMembers } from '../../../src/status-manager/status/status-members.ts';
+import { podStatusFields } from '../../../src/status-manager/status/status-fields.ts';
 
 interface Field {
   readonly goType: string;
@@ -29,18 +29,18 @@ function readFields(lines: readonly string[]): Fields {
   return types;
 }
 
-const fields = readFields(
+const goFields = readFields(
   readFileSync(fieldsFile, 'utf8')
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#')),
 );
 
-/** The rules of our table, one line a member, for all members that it can reach. */
-function ourRules(members: Readonly<Record<string, PatchSchema>>, type: string, found = new Map<string, string>()) {
-  for (const [name, schema] of Object.entries(members)) {
+/** The rules of our table, one line a field, for all fields that it can reach. */
+function ourRules(fields: Readonly<Record<string, PatchSchema>>, type: string, found = new Map<string, string>()) {
+  for (const [name, schema] of Object.entries(fields)) {
     found.set(`${type}.${name}`, ruleOf(schema.mergeKey, schema.retainKeys === true));
-    const element = elementType(fields.get(type)?.get(name)?.goType ?? '');
-    if (schema.members !== undefined) ourRules(schema.members, element, found);
+    const element = elementType(goFields.get(type)?.get(name)?.goType ?? '');
+    if (schema.fields !== undefined) ourRules(schema.fields, element, found);
   }
   return found;
 }
@@ -48,8 +48,8 @@ function ourRules(members: Readonly<Record<string, PatchSchema>>, type: string, 
 /** The rules of Kubernetes. */
 function kubernetesRules(): Map<string, string> {
   const rules = new Map<string, string>();
-  for (const [type, members] of fields) {
-    for (const [name, { strategy, mergeKey }] of members) {
+  for (const [type, fields] of goFields) {
+    for (const [name, { strategy, mergeKey }] of fields) {
       expect(strategy.includes('merge')).toBe(mergeKey !== undefined);
       rules.set(`${type}.${name}`, ruleOf(mergeKey, strategy.includes('retainKeys')));
     }
@@ -62,9 +62,9 @@ const ruleOf = (mergeKey: string | undefined, retainKeys: boolean): string =>
 
 const elementType = (goType: string): string => goType.replace(/^(\[\]|\*)/, '');
 
-describe('the table of pod status members', () => {
-  it('has exactly the members of Kubernetes, each with the patch strategy and merge key of its tags', () => {
-    const ours = ourRules(podStatusMembers, 'PodStatus');
+describe('the table of pod status fields', () => {
+  it('has exactly the fields of Kubernetes, each with the patch strategy and merge key of its tags', () => {
+    const ours = ourRules(podStatusFields, 'PodStatus');
     expect(Object.fromEntries(ours)).toEqual(Object.fromEntries(kubernetesRules()));
   });
 
@@ -79,6 +79,6 @@ describe('the table of pod status members', () => {
         if (name === undefined) return [];
         return [[type, name, goType!.replace('v1.', ''), strategy || '-', mergeKey || '-'].join(' ')];
       });
-    expect(readFields(lines)).toEqual(fields);
+    expect(readFields(lines)).toEqual(goFields);
   });
 });

@@ -11,8 +11,7 @@ const conditionAt = (lastTransitionTime: string, type = 'Ready'): PodStatusInput
   conditions: [{ type, status: 'False', lastTransitionTime }],
 });
 const containers = (...containerStatuses: ContainerStatusInput[]): PodStatusInput => ({ containerStatuses });
-const container = (members: Partial<ContainerStatusInput> = {}): PodStatusInput =>
-  containers({ name: 'c', ...members });
+const container = (fields: Partial<ContainerStatusInput> = {}): PodStatusInput => containers({ name: 'c', ...fields });
 const startedAt = (time: string) => ({ state: { running: { startedAt: time } } });
 const finishedAt = (time: string) => ({ state: { terminated: { exitCode: 0, finishedAt: time } } });
 

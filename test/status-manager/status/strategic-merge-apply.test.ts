@@ -252,7 +252,7 @@ describe('applyPodPatch', () => {
       expected: { spec: { containers: [{ name: 'c', image: 'x' }] } },
     },
     {
-      name: '$patch: replace in an object leaves only the members of the patch',
+      name: '$patch: replace in an object leaves only the fields of the patch',
       pod: { spec: { nodeSelector: { a: '1' } } },
       patch: { spec: { nodeSelector: { $patch: 'replace', b: '2' } } },
       expected: { spec: { nodeSelector: { b: '2' } } },
@@ -345,7 +345,7 @@ describe('applyPodPatch', () => {
       expected: 'stripped of a list',
     },
     {
-      name: 'a member that $retainKeys does not name',
+      name: 'a field that $retainKeys does not name',
       patch: { spec: { $retainKeys: ['containers'], nodeName: 'n' } },
       path: 'patch.spec.$retainKeys',
       expected: 'a list that names `nodeName`',

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { applyPodStatusPatch } from '../../../src/status-manager/status/strategic-merge-apply.ts';
-import type { PatchMembers } from '../../../src/status-manager/status/patch-schema.ts';
-import { podStatusMembers } from '../../../src/status-manager/status/status-members.ts';
+import type { PatchFields } from '../../../src/status-manager/status/patch-schema.ts';
+import { podStatusFields } from '../../../src/status-manager/status/status-fields.ts';
 import { createStatusPatch, diffPodStatus } from '../../../src/status-manager/status/strategic-merge.ts';
 import type { PodCondition, PodStatus } from '../../../src/kube/types.ts';
 import {
@@ -39,7 +39,7 @@ function ips(...addresses: string[]): { ip: string }[] {
   return addresses.map((ip) => ({ ip }));
 }
 
-/** A status as a test writes it, unknown members included. */
+/** A status as a test writes it, unknown fields included. */
 function statusOf(value: object): PodStatus {
   return value;
 }
@@ -144,7 +144,7 @@ describe('diffPodStatus', () => {
     expect(diffPodStatus(deepFreeze(from), deepFreeze(to)) ?? null).toEqual(patch);
   });
 
-  describe('unknown members', () => {
+  describe('unknown fields', () => {
     const cases: { name: string; from: object; to: object; patch: object | undefined }[] = [
       {
         name: 'of the server alone are not nulled',
@@ -184,13 +184,13 @@ describe('diffPodStatus', () => {
       },
       { name: 'with the same list are not sent', from: { new: [{ a: 1 }] }, to: { new: [{ a: 1 }] }, patch: undefined },
       {
-        name: 'of the server alone and named like a member of every object are not nulled',
+        name: 'of the server alone and named like a field of every object are not nulled',
         from: { constructor: 'x', conditions: [{ ...condition('A'), toString: 'x' }] },
         to: { conditions: [condition('A')] },
         patch: undefined,
       },
       {
-        name: 'named like a member of every object are members',
+        name: 'named like a field of every object are fields',
         from: {},
         to: { constructor: 'x' },
         patch: { constructor: 'x' },
@@ -257,7 +257,7 @@ describe('diffPodStatus', () => {
 
   it('is undefined for equal statuses', () => {
     fc.assert(
-      fc.property(relatedPodStatusesArbitrary({ unknownMembers: true }), ([status]) => {
+      fc.property(relatedPodStatusesArbitrary({ unknownFields: true }), ([status]) => {
         expect(diffPodStatus(status, structuredClone(status))).toBeUndefined();
       }),
     );
@@ -274,21 +274,21 @@ describe('diffPodStatus', () => {
 
   it('applied to the server gives the target and keeps what only the server knows', () => {
     fc.assert(
-      fc.property(relatedPodStatusesArbitrary({ unknownMembers: true }), ([from, to]) => {
+      fc.property(relatedPodStatusesArbitrary({ unknownFields: true }), ([from, to]) => {
         const applied = applyPodStatusPatch(from, diffPodStatus(deepFreeze(from), deepFreeze(to)) ?? {});
         expect(diffPodStatus(applied, to)).toBeUndefined();
-        expect(Object.keys(applied)).toEqual(expect.arrayContaining(unknownMembersOf(from)));
+        expect(Object.keys(applied)).toEqual(expect.arrayContaining(unknownFieldsOf(from)));
         for (const condition of applied.conditions ?? []) {
           const old = from.conditions?.find(({ type }) => type === condition.type);
-          expect(Object.keys(condition)).toEqual(expect.arrayContaining(unknownMembersOf(old)));
+          expect(Object.keys(condition)).toEqual(expect.arrayContaining(unknownFieldsOf(old)));
         }
       }),
     );
   });
 });
 
-function unknownMembersOf(value: object | undefined): string[] {
-  return Object.keys(value ?? {}).filter((member) => member === 'x-new');
+function unknownFieldsOf(value: object | undefined): string[] {
+  return Object.keys(value ?? {}).filter((field) => field === 'x-new');
 }
 
 describe('createStatusPatch', () => {
@@ -308,7 +308,7 @@ describe('the schema table', () => {
   const fieldTable = new URL('../../../../shared/podstatus-fields.txt', import.meta.url);
 
   it.skipIf(!existsSync(fieldTable))(
-    'has the members and merge keys of the Go types (skipped without ../shared)',
+    'has the fields and merge keys of the Go types (skipped without ../shared)',
     () => {
       const types = new Map<string, Map<string, { type: string; strategy: string; key: string }>>();
       let current = new Map<string, { type: string; strategy: string; key: string }>();
@@ -324,17 +324,17 @@ describe('the schema table', () => {
           });
       }
 
-      function compare(members: PatchMembers, type: string): void {
-        const fields = types.get(type)!;
-        expect(Object.keys(members).toSorted()).toEqual([...fields.keys()].toSorted());
-        for (const [member, { type: inner, strategy, key }] of fields) {
-          const schema = members[member]!;
+      function compare(fields: PatchFields, type: string): void {
+        const goFields = types.get(type)!;
+        expect(Object.keys(fields).toSorted()).toEqual([...goFields.keys()].toSorted());
+        for (const [field, { type: inner, strategy, key }] of goFields) {
+          const schema = fields[field]!;
           const found = `${schema.mergeKey === undefined ? '' : 'merge'}${schema.retainKeys ? ',retainKeys' : ''}`;
-          expect([type, member, found, schema.mergeKey ?? '']).toEqual([type, member, strategy, key]);
-          if (types.has(inner)) compare(schema.members!, inner);
+          expect([type, field, found, schema.mergeKey ?? '']).toEqual([type, field, strategy, key]);
+          if (types.has(inner)) compare(schema.fields!, inner);
         }
       }
-      compare(podStatusMembers, 'PodStatus');
+      compare(podStatusFields, 'PodStatus');
     },
   );
 });

@@ -8,8 +8,8 @@ import { conditions, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 const second = 1_000;
 const minute = 60 * second;
 
-function http(statusCode: number, members: Partial<APIError> = {}): APIError {
-  return new APIError(`scripted ${statusCode}`, { kind: 'http', statusCode, ...members });
+function http(statusCode: number, fields: Partial<APIError> = {}): APIError {
+  return new APIError(`scripted ${statusCode}`, { kind: 'http', statusCode, ...fields });
 }
 
 /** Gaps between the tries of one pod, rounded to ms. */

@@ -273,10 +273,10 @@ describe('HotLoops', () => {
   });
 
   it('names of those who write conditions only the one who wrote what the patch changes', () => {
-    const conditions = (type: string, ...members: string[]): object => ({
+    const conditions = (type: string, ...fields: string[]): object => ({
       'f:status': {
         'f:conditions': {
-          [`k:{"type":"${type}"}`]: Object.fromEntries(['.', 'f:type', ...members].map((name) => [name, {}])),
+          [`k:{"type":"${type}"}`]: Object.fromEntries(['.', 'f:type', ...fields].map((name) => [name, {}])),
         },
       },
     });

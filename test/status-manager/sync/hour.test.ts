@@ -130,7 +130,7 @@ const scenarios: readonly Scenario[] = [
     kubelet: { get: 61, patch: 1, delete: 61 },
   },
   {
-    name: 'a webhook that strips a member',
+    name: 'a webhook that strips a field',
     prepare(h) {
       h.addPods('a');
       const strip = (): void => change(h, ({ message: _message, ...status }) => status);

@@ -84,10 +84,10 @@ export class SyncHarness {
     return pod;
   }
 
-  /** Sets a status that differs by its message alone; routine unless `members` say otherwise. */
-  set(name: string, message: string, members: PodStatusInput = {}): void {
+  /** Sets a status that differs by its message alone; routine unless `fields` say otherwise. */
+  set(name: string, message: string, fields: PodStatusInput = {}): void {
     const pod = this.podManager.getPodByUID(uidOf(name)) ?? podOf(name);
-    this.manager.setPodStatus(pod, { phase: 'Running', message, ...members });
+    this.manager.setPodStatus(pod, { phase: 'Running', message, ...fields });
   }
 
   /** Lets the loop do all it can at this moment. */

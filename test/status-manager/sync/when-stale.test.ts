@@ -4,7 +4,7 @@ import { conditions, podOf, SyncHarness } from './sync-harness.ts';
 
 const deletionTimestamp = '2026-01-02T03:04:05Z';
 /** As a newer API server may have it. */
-const unknownMember: object = { newer: 'member' };
+const unknownField: object = { newer: 'field' };
 
 function change(h: SyncHarness, name: string, status: Pod['status']): void {
   const pod = h.client.pod('default', name)!;
@@ -79,7 +79,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
   it('reports the version as written although the response shows more', async () => {
     const h = harness();
     await trusted(h);
-    change(h, 'a', unknownMember);
+    change(h, 'a', unknownField);
     h.set('a', 'second', { conditions: conditions.unready });
     await h.settle();
     expect(h.takeRequests()).toEqual(['patch a']);
@@ -89,7 +89,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
 
   it('does not trust a response that differs from the written status', async () => {
     const h = harness();
-    h.addPod({ ...podOf('a'), status: { phase: 'Pending', ...unknownMember } });
+    h.addPod({ ...podOf('a'), status: { phase: 'Pending', ...unknownField } });
     h.manager.start();
     for (const message of ['first', 'second']) {
       h.set('a', message, { conditions: conditions.unready });
@@ -297,7 +297,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
-  it('a webhook that strips a member costs one more PATCH an update, and is noticed', async () => {
+  it('a webhook that strips a field costs one more PATCH an update, and is noticed', async () => {
     const h = harness();
     h.addPods('a');
     h.client.react(

@@ -1,6 +1,6 @@
 import type { Container, EnvVar, Pod, PodSpec } from '../../kube/types.ts';
 
-/* Members of a pod's spec that only containers and their environment need, typed as far as they are used. */
+/* Fields of a pod's spec that only containers and their environment need, typed as far as they are used. */
 
 interface Optional {
   readonly name?: string | undefined;

@@ -1,5 +1,5 @@
 /**
- * Compiles, or a type that callers write by hand lacks a member that it has in Kubernetes, by the
+ * Compiles, or a type that callers write by hand lacks a field that it has in Kubernetes, by the
  * Go structs or by client-node's classes. Nothing here runs.
  */
 import type * as ClientNode from '@kubernetes/client-node';
@@ -73,7 +73,7 @@ interface ClientNodes {
   readonly ContainerStatus: ClientNode.V1ContainerStatus;
 }
 
-/** The names of members in `name? type; name type; …`. */
+/** The names of fields in `name? type; name type; …`. */
 type NamesIn<Text extends string> = Text extends `${infer First}; ${infer Others}`
   ? NamesIn<First> | NamesIn<Others>
   : Text extends `${infer Name} ${string}`
@@ -81,7 +81,7 @@ type NamesIn<Text extends string> = Text extends `${infer First}; ${infer Others
     : never;
 type WithoutMark<Name extends string> = Name extends `${infer Bare}?` ? Bare : Name;
 
-/** The members that ours lacks, as `Type.member`. */
+/** The fields that ours lacks, as `Type.field`. */
 type MissingIn<Names extends { readonly [Type in keyof Ours]: PropertyKey }> = {
   [Type in keyof Ours]: `${Type}.${Exclude<Names[Type], keyof Ours[Type]> & string}`;
 }[keyof Ours];

@@ -21,7 +21,7 @@ const emptyContainer = {
   imageID: '',
 };
 
-describe('canonicalPodStatus: members that are always present', () => {
+describe('canonicalPodStatus: fields that are always present', () => {
   it('a status has none', () => {
     expect(strict({})).toEqual({});
   });
@@ -151,7 +151,7 @@ describe('canonicalPodStatus: present but empty is a value', () => {
 });
 
 describe('canonicalPodStatus: what is left out when empty', () => {
-  it.each([[undefined], [null], ['empty']])('members of a status: %s', (value) => {
+  it.each([[undefined], [null], ['empty']])('fields of a status: %s', (value) => {
     const empty = (ofKind: unknown): unknown => (value === 'empty' ? ofKind : value);
     const input = {
       observedGeneration: empty(0),
@@ -171,14 +171,14 @@ describe('canonicalPodStatus: what is left out when empty', () => {
     expect(strict({ ...input, ...Object.fromEntries(texts.map((text) => [text, empty('')])) })).toEqual({});
   });
 
-  it('members of a condition', () => {
+  it('fields of a condition', () => {
     const condition = { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime: null };
     expect(strict({ conditions: [{ ...condition, observedGeneration: 0, reason: '', message: '' }] })).toEqual({
       conditions: [condition],
     });
   });
 
-  it('members of a container status', () => {
+  it('fields of a container status', () => {
     const input = {
       containerID: '',
       allocatedResources: {},

@@ -13,29 +13,22 @@ import {
   stringAt,
   timeAt,
 } from './canonical-reader.ts';
-import {
-  interpretRows,
-  type MembersOf,
-  namesOf,
-  type ReadObject,
-  shapeOf,
-  type StatusMember,
-} from './object-reader.ts';
+import { interpretRows, type FieldsOf, namesOf, type ReadObject, shapeOf, type StatusField } from './object-reader.ts';
 import { objectReaders } from './object-readers.ts';
 import type { PatchSchema } from './patch-schema.ts';
 
-type Always<T> = StatusMember<T> & { readonly presence: 'always'; readonly empty: T };
-type Present<T> = StatusMember<T> & { readonly presence: 'always' };
-type WhenSet<T> = StatusMember<T> & { readonly presence: 'when-set' };
-type NotEmpty<T> = StatusMember<T> & { readonly presence: 'not-empty' };
+type Always<T> = StatusField<T> & { readonly presence: 'always'; readonly empty: T };
+type Present<T> = StatusField<T> & { readonly presence: 'always' };
+type WhenSet<T> = StatusField<T> & { readonly presence: 'when-set' };
+type NotEmpty<T> = StatusField<T> & { readonly presence: 'not-empty' };
 
 /**
- * The reader for the objects with these members, from `object-readers.ts`. Reading is the hot path.
+ * The reader for the objects with these fields, from `object-readers.ts`. Reading is the hot path.
  * `interpretRows` does the same for a table without a generated reader, but takes more than twice the
  * time and more memory, because V8 sees objects of all shapes in its one loop.
  */
-export function createObjectReader<T extends object>(members: MembersOf<T>): ReadObject<T> {
-  const rows = Object.entries<StatusMember<unknown>>(members);
+export function createObjectReader<T extends object>(fields: FieldsOf<T>): ReadObject<T> {
+  const rows = Object.entries<StatusField<unknown>>(fields);
   const bind = objectReaders.get(shapeOf(rows));
   return (bind === undefined ? interpretRows(rows) : bind(rows, namesOf(rows))) as ReadObject<T>;
 }
@@ -60,9 +53,9 @@ export function oneOf(...words: readonly string[]): Always<string> {
   const known: ReadonlySet<string> = new Set(['', ...words]);
   const expected = `one of ${words.map((word) => `'${word}'`).join(', ')}`;
   return {
-    read: (value, member, context) => {
-      const word = stringAt(value, member, context);
-      if (context.strict && !known.has(word)) context.refuse(member, expected, value);
+    read: (value, field, context) => {
+      const word = stringAt(value, field, context);
+      if (context.strict && !known.has(word)) context.refuse(field, expected, value);
       return word;
     },
     presence: 'always',
@@ -81,28 +74,28 @@ export function optional<T>({ read }: Always<T>): WhenSet<T> {
 }
 
 /** An object; omitted when not set. Go: a pointer to a struct. */
-export function object<T extends object>(members: MembersOf<T>): NotEmpty<T | undefined> {
-  const readObject = createObjectReader(members);
+export function object<T extends object>(fields: FieldsOf<T>): NotEmpty<T | undefined> {
+  const readObject = createObjectReader(fields);
   return {
-    members,
-    read: (value, member, context) => objectAt(value, member, context, readObject),
+    fields,
+    read: (value, field, context) => objectAt(value, field, context, readObject),
     presence: 'not-empty',
   };
 }
 
-/** An object that is always present and has at most one of its members. */
-export function union<T extends object>(members: MembersOf<T>): Present<T> {
-  const { read } = object(members);
-  const names = Object.keys(members) as (keyof T & string)[];
+/** An object that is always present and has at most one of its fields. */
+export function union<T extends object>(fields: FieldsOf<T>): Present<T> {
+  const { read } = object(fields);
+  const names = Object.keys(fields) as (keyof T & string)[];
   /** Most are empty and share this object. */
   const none: T = Object.freeze({} as T);
   return {
-    members,
-    read: (value, member, context) => {
-      const result = read(value, member, context);
+    fields,
+    read: (value, field, context) => {
+      const result = read(value, field, context);
       if (result === undefined) return none;
       if (context.strict && hasSeveral(result, names))
-        context.refuse(member, `an object with at most one of ${names.join(', ')}`, value);
+        context.refuse(field, `an object with at most one of ${names.join(', ')}`, value);
       return result;
     },
     presence: 'always',
@@ -124,29 +117,29 @@ interface ListRules<Key> extends Pick<PatchSchema, 'retainKeys'> {
 
 /** A list of objects; omitted when empty. */
 export function list<T extends object>(
-  members: MembersOf<T>,
+  fields: FieldsOf<T>,
   { unique, ...rules }: ListRules<keyof T & string> = {},
 ): NotEmpty<T[] | undefined> {
-  const readElement = createObjectReader(members);
+  const readElement = createObjectReader(fields);
   const key = unique && (rules.mergeKey ?? rules.key);
   return {
     ...rules,
-    members,
+    fields,
     read:
       key === undefined
-        ? (value, member, context) => listAt(value, member, context, readElement)
-        : (value, member, context) => lastOfEachKey(listAt(value, member, context, readElement), key, context),
+        ? (value, field, context) => listAt(value, field, context, readElement)
+        : (value, field, context) => lastOfEachKey(listAt(value, field, context, readElement), key, context),
     presence: 'not-empty',
   };
 }
 
 /** A list of objects that Go writes as null when it is nil. */
-export function nullableList<T extends object>(members: MembersOf<T>): Present<T[] | null> {
-  const { read } = list(members);
+export function nullableList<T extends object>(fields: FieldsOf<T>): Present<T[] | null> {
+  const { read } = list(fields);
   return {
-    members,
+    fields,
     nullable: true,
-    read: (value, member, context) => read(value, member, context) ?? (Array.isArray(value) ? [] : null),
+    read: (value, field, context) => read(value, field, context) ?? (Array.isArray(value) ? [] : null),
     presence: 'always',
   };
 }
@@ -154,7 +147,7 @@ export function nullableList<T extends object>(members: MembersOf<T>): Present<T
 /** A list of strings or numbers; omitted when empty. */
 export function listOf<T extends string | number>({ read }: Always<T>): NotEmpty<T[] | undefined> {
   return {
-    read: (value, member, context) => scalarListAt(value, member, context, read),
+    read: (value, field, context) => scalarListAt(value, field, context, read),
     presence: 'not-empty',
   };
 }

@@ -1,0 +1,215 @@
+import type {
+  ContainerExtendedResourceRequest,
+  ContainerState,
+  ContainerStateRunning,
+  ContainerStateTerminated,
+  ContainerStateWaiting,
+  ContainerStatus,
+  ContainerUser,
+  HostIP,
+  ImageVolumeStatus,
+  LinuxContainerUser,
+  NodeAllocatableMappedResources,
+  NodeAllocatableOverheadResources,
+  NodeAllocatableResourceClaimStatus,
+  PodCondition,
+  PodExtendedResourceClaimStatus,
+  PodIP,
+  PodResourceClaimStatus,
+  PodStatus,
+  PodVolumeHealth,
+  ResourceClaim,
+  ResourceHealth,
+  ResourceRequirements,
+  ResourceStatus,
+  VolumeHealthCondition,
+  VolumeMountStatus,
+  VolumeStatus,
+} from '../../kube/types.ts';
+import {
+  boolean,
+  int32,
+  int64,
+  list,
+  nullableList,
+  object,
+  omitEmpty,
+  oneOf,
+  optional,
+  union,
+  quantities,
+  quantity,
+  requiredText,
+  listOf,
+  text,
+  time,
+} from './status-field.ts';
+import { type FieldsOf } from './object-reader.ts';
+
+/*
+ * All fields of a pod status, with how each is read and patched. A new field needs one line in
+ * types.ts and one here; without the line here it does not compile. Source: `k8s.io/api/core/v1`,
+ * v1.37, with its JSON and patch tags.
+ */
+
+const conditionFields: FieldsOf<PodCondition> = {
+  type: requiredText,
+  status: oneOf('True', 'False', 'Unknown'),
+  lastProbeTime: time,
+  lastTransitionTime: time,
+  observedGeneration: omitEmpty(int64),
+  reason: omitEmpty(text),
+  message: omitEmpty(text),
+};
+
+const ipFields: FieldsOf<HostIP & PodIP> = { ip: text };
+
+const ips = list(ipFields, { mergeKey: 'ip', unique: true });
+
+const resourceClaimFields: FieldsOf<ResourceClaim> = { name: text, request: omitEmpty(text) };
+
+const resourceRequirementsFields: FieldsOf<ResourceRequirements> = {
+  limits: quantities,
+  requests: quantities,
+  claims: list(resourceClaimFields),
+};
+
+/** An empty object is kept. */
+export const resourceRequirements = object(resourceRequirementsFields);
+
+const waitingFields: FieldsOf<ContainerStateWaiting> = { reason: omitEmpty(text), message: omitEmpty(text) };
+
+const runningFields: FieldsOf<ContainerStateRunning> = { startedAt: time };
+
+const terminatedFields: FieldsOf<ContainerStateTerminated> = {
+  exitCode: int32,
+  startedAt: time,
+  finishedAt: time,
+  signal: omitEmpty(int32),
+  reason: omitEmpty(text),
+  message: omitEmpty(text),
+  containerID: omitEmpty(text),
+};
+
+const containerStateFields: FieldsOf<ContainerState> = {
+  running: object(runningFields),
+  waiting: object(waitingFields),
+  terminated: object(terminatedFields),
+};
+
+const containerState = union(containerStateFields);
+
+const imageVolumeFields: FieldsOf<ImageVolumeStatus> = { imageRef: omitEmpty(text) };
+
+const volumeStatusFields: FieldsOf<VolumeStatus> = { image: object(imageVolumeFields) };
+
+const volumeMountFields: FieldsOf<VolumeMountStatus> = {
+  name: text,
+  mountPath: text,
+  readOnly: omitEmpty(boolean),
+  recursiveReadOnly: optional(text),
+  volumeStatus: object(volumeStatusFields),
+};
+
+const linuxUserFields: FieldsOf<LinuxContainerUser> = { uid: int64, gid: int64, supplementalGroups: listOf(int64) };
+
+const userFields: FieldsOf<ContainerUser> = { linux: object(linuxUserFields) };
+
+const resourceHealthFields: FieldsOf<ResourceHealth> = {
+  resourceID: text,
+  health: omitEmpty(text),
+  message: optional(text),
+};
+
+const resourceStatusFields: FieldsOf<ResourceStatus> = {
+  name: text,
+  resources: list(resourceHealthFields, { key: 'resourceID' }),
+};
+
+const containerStatusFields: FieldsOf<ContainerStatus> = {
+  name: requiredText,
+  state: containerState,
+  lastState: containerState,
+  ready: boolean,
+  restartCount: int32,
+  image: text,
+  imageID: text,
+  containerID: omitEmpty(text),
+  started: optional(boolean),
+  allocatedResources: quantities,
+  resources: resourceRequirements,
+  volumeMounts: list(volumeMountFields, { mergeKey: 'mountPath' }),
+  user: object(userFields),
+  allocatedResourcesStatus: list(resourceStatusFields, { mergeKey: 'name' }),
+  stopSignal: optional(text),
+};
+
+const containerStatuses = list(containerStatusFields, { key: 'name', unique: true });
+
+const podResourceClaimFields: FieldsOf<PodResourceClaimStatus> = { name: text, resourceClaimName: optional(text) };
+
+const requestMappingFields: FieldsOf<ContainerExtendedResourceRequest> = {
+  containerName: text,
+  resourceName: text,
+  requestName: text,
+};
+
+const extendedResourceClaimFields: FieldsOf<PodExtendedResourceClaimStatus> = {
+  requestMappings: nullableList(requestMappingFields),
+  resourceClaimName: text,
+};
+
+const mappedResourcesFields: FieldsOf<NodeAllocatableMappedResources> = { name: text, quantity };
+
+const overheadResourcesFields: FieldsOf<NodeAllocatableOverheadResources> = {
+  name: text,
+  perPod: omitEmpty(quantity),
+  perContainer: omitEmpty(quantity),
+};
+
+const nodeAllocatableFields: FieldsOf<NodeAllocatableResourceClaimStatus> = {
+  resourceClaimName: text,
+  containers: listOf(text),
+  mapping: list(mappedResourcesFields, { mergeKey: 'name' }),
+  overhead: list(overheadResourcesFields, { mergeKey: 'name' }),
+};
+
+const volumeHealthConditionFields: FieldsOf<VolumeHealthCondition> = {
+  status: text,
+  reason: text,
+  message: omitEmpty(text),
+};
+
+/** The health conditions of a volume, also for a list of them alone. */
+export const healthConditions = list(volumeHealthConditionFields, { mergeKey: 'status' });
+
+const volumeHealthFields: FieldsOf<PodVolumeHealth> = {
+  name: text,
+  lastTransitionTime: time,
+  healthConditions,
+};
+
+export const podStatusFields: FieldsOf<PodStatus> = {
+  observedGeneration: omitEmpty(int64),
+  phase: omitEmpty(oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
+  conditions: list(conditionFields, { mergeKey: 'type', unique: true }),
+  message: omitEmpty(text),
+  reason: omitEmpty(text),
+  nominatedNodeName: omitEmpty(text),
+  hostIP: omitEmpty(text),
+  hostIPs: ips,
+  podIP: omitEmpty(text),
+  podIPs: ips,
+  startTime: omitEmpty(time),
+  initContainerStatuses: containerStatuses,
+  containerStatuses,
+  qosClass: omitEmpty(oneOf('Guaranteed', 'Burstable', 'BestEffort')),
+  ephemeralContainerStatuses: containerStatuses,
+  resize: omitEmpty(text),
+  resourceClaimStatuses: list(podResourceClaimFields, { mergeKey: 'name', retainKeys: true }),
+  extendedResourceClaimStatus: object(extendedResourceClaimFields),
+  allocatedResources: quantities,
+  resources: resourceRequirements,
+  nodeAllocatableResourceClaimStatuses: list(nodeAllocatableFields, { mergeKey: 'resourceClaimName' }),
+  volumeHealth: list(volumeHealthFields, { key: 'name' }),
+};
