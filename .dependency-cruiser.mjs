@@ -39,6 +39,7 @@ const agent = [
   ['container-options'],
   ['allocation', 'config', 'back-off', 'node', 'image-gc'],
   ['mirror', 'runtime', 'events'],
+  ['host-paths'],
 ];
 
 /** @type {import('dependency-cruiser').IConfiguration} */

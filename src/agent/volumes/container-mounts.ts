@@ -6,6 +6,7 @@ import { managedHostsFileContent, nodeHostsFileContent } from '../container-opti
 import type { PodHostName } from '../container-options/pod-host-name.ts';
 import { podSpecOf } from '../container-options/pod-fields.ts';
 import type { ContainerMount, EnvironmentVariable } from '../container-options/run-container-options.ts';
+import { pathInside } from '../host-paths/names.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { bindSubPath, makeSubPath } from './sub-path.ts';
 import { isReadOnlySource, podDirectory, volumePath, volumesOf } from './volume-sources.ts';
@@ -97,8 +98,8 @@ async function boundSubPath(
     throw new ContainerConfigError(`error SubPath \`${subPath}\` must not be an absolute path`);
   if (subPath.split('/').includes('..'))
     throw new ContainerConfigError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
-  const folder = join(podDirectory(rootDirectory, pod), 'volume-subpaths', volumeName, containerName);
-  const target = join(folder, String(index));
+  const parent = podDirectory(rootDirectory, pod);
+  const target = pathInside(parent, 'volume-subpaths', volumeName, containerName, String(index));
   try {
     if (!mounts) return await makeSubPath(path, subPath);
     await bindSubPath(path, subPath, target);

@@ -1,6 +1,6 @@
 import { access, chmod, lchown, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Container, Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/types.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -13,6 +13,7 @@ import { diskUsage } from './disk-usage.ts';
 import { checkHostPathType } from './host-path-type.ts';
 import { memoryVolumeSize } from './memory-size.ts';
 import { hasMounts, isMountPoint, mountTmpfs, unmountAll } from './mounts.ts';
+import { makeNestedMountPoints } from './nested-mount-points.ts';
 import { collectPayload, type PayloadSources, type VolumePayload } from './volume-payload.ts';
 import { fsGroupOf, podDirectory, type Volume, volumePath, volumesOf } from './volume-sources.ts';
 
@@ -178,16 +179,6 @@ async function makeFolder(path: string): Promise<void> {
   if ((await mkdir(path, { recursive: true, mode: 0o777 })) === undefined) return;
   // Sets the mode regardless of the umask.
   await chmod(path, 0o777);
-}
-
-/** Creates mount points for the mounts nested inside a read-only volume. Source: kubelet `MakeNestedMountpoints`. */
-async function makeNestedMountPoints({ spec }: Pod, name: string, path: string): Promise<void> {
-  const containers: readonly Container[] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-  for (const { volumeMounts = [] } of containers)
-    for (const { mountPath } of volumeMounts.filter((mount) => mount.name === name))
-      for (const other of volumeMounts)
-        if (other.name !== name && other.mountPath.startsWith(`${mountPath}/`))
-          await mkdir(join(path, other.mountPath.slice(mountPath.length)), { recursive: true, mode: 0o755 });
 }
 
 /**

@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import type { Pod } from '../../kube/types.ts';
 import type { TokenRequest } from '../container-options/object-reader.ts';
 import type { ObjectFieldSelector, ResourceFieldSelector } from '../container-options/pod-fields.ts';
+import { pathInside } from '../host-paths/names.ts';
 
 /** Source: `v1.KeyToPath`. */
 export interface KeyToPath {
@@ -81,9 +81,9 @@ const pluginNames = [
   ['projected', 'kubernetes.io~projected'],
 ] as const;
 
-/** The directory of a pod. Source: kubelet `getPodDir`. */
+/** The directory of a pod. Throws for a UID that is not a file name. Source: kubelet `getPodDir`. */
 export function podDirectory(rootDirectory: string, { metadata }: Pod): string {
-  return join(rootDirectory, 'pods', metadata?.uid ?? '');
+  return pathInside(rootDirectory, 'pods', metadata?.uid ?? '');
 }
 
 /** The host path of a volume. Throws for an unsupported type. Source: kubelet `getPodVolumeDir`. */
@@ -94,5 +94,5 @@ export function volumePath(rootDirectory: string, pod: Pod, volume: Volume): str
     const type = Object.keys(volume).find((field) => field !== 'name') ?? '';
     throw new Error(`volume type ${type} is not supported by this agent`);
   }
-  return join(podDirectory(rootDirectory, pod), 'volumes', plugin, volume.name);
+  return pathInside(podDirectory(rootDirectory, pod), 'volumes', plugin, volume.name);
 }

@@ -1,0 +1,22 @@
+import { join, posix } from 'node:path';
+
+/** The name itself, if it is one component of a path. @throws Error */
+export function requireName(name: string): string {
+  if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name))
+    throw new Error(`${JSON.stringify(name)} is not the name of a file`);
+  return name;
+}
+
+/** A path below a folder of the agent; each name may be a pod's. @throws Error */
+export function pathInside(folder: string, ...names: readonly string[]): string {
+  return join(folder, ...names.map(requireName));
+}
+
+/**
+ * A path of a container as the kernel reads it, without `.`, `..` and superfluous slashes; `..` stays only at the start of
+ * a relative path. Source: Go `filepath.Clean`.
+ */
+export function cleanPath(path: string): string {
+  const normalized = posix.normalize(path);
+  return normalized.length > 1 && normalized.endsWith('/') ? normalized.slice(0, -1) : normalized;
+}
