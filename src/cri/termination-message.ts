@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { readEnd } from '../agent/host-paths/host-file.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { terminationMessagePathAnnotation, terminationMessagePolicyAnnotation } from './labels.ts';
 
@@ -13,6 +13,9 @@ const readLogBytes = 32 * 1024;
 /**
  * The content of the termination message path of an exited container or, depending on its policy, the end of its log;
  * empty if there is none. Never rejects: an error becomes the message. Source: kubelet `convertToKubeContainerStatus`.
+ *
+ * Divergence: what is not a regular file, a FIFO for example, is not opened; the kubelet waits for a writer of the FIFO for
+ * ever, and follows links.
  */
 export async function readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string> {
   const path = status.annotations[terminationMessagePathAnnotation];
@@ -38,9 +41,9 @@ function fallsBackToLogs({ annotations, exit_code: exitCode, reason }: CRIMessag
 async function readEndOfLog(path: string): Promise<string> {
   try {
     const end = await readEnd(path, readLogBytes);
-    const lines = end.toString().split('\n').slice(0, -1).slice(-maxMessageLogLines);
-    const text = Buffer.from(lines.map(textOfLogLine).join(''));
-    return text.subarray(Math.max(0, text.length - maxMessageLogBytes)).toString();
+    // One character a byte: the limit is about the bytes of the container, which need not be UTF-8.
+    const lines = end.toString('latin1').split('\n').slice(0, -1).slice(-maxMessageLogLines);
+    return Buffer.from(lines.map(textOfLogLine).join('').slice(-maxMessageLogBytes), 'latin1').toString();
   } catch (error) {
     return isNoEntry(error) ? '' : `Error on reading termination message from logs: ${(error as Error).message}`;
   }
@@ -51,19 +54,6 @@ function textOfLogLine(line: string): string {
   const match = /^\S+ \S+ (\S+) (.*)$/s.exec(line);
   if (match === null) return '';
   return match[1] === 'P' ? match[2]! : `${match[2]}\n`;
-}
-
-async function readEnd(path: string, maxBytes: number): Promise<Buffer> {
-  let file: FileHandle | undefined;
-  try {
-    file = await open(path, 'r');
-    const { size } = await file.stat();
-    const length = Math.min(size, maxBytes);
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    return buffer;
-  } finally {
-    await file?.close();
-  }
 }
 
 function isNoEntry(error: unknown): boolean {

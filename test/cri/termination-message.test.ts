@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -56,5 +57,41 @@ describe('the termination message', () => {
     expect(short.endsWith('line 199\n')).toBe(true);
     await writeFile(join(folder, '0.log'), logLine('first') + logLine('x'.repeat(15_000)));
     expect(await readTerminationMessage(statusWith({}, 'FallbackToLogsOnError'))).toHaveLength(2048);
+  });
+
+  it('has 2048 bytes of a log that is not UTF-8, and at most two broken characters where it is cut', async () => {
+    const [start, end] = logLine('|').split('|');
+    const bytes = Buffer.alloc(3000, 0xff);
+    await writeFile(join(folder, '0.log'), Buffer.concat([Buffer.from(start!), bytes, Buffer.from(end!)]));
+    const status = statusWith({}, 'FallbackToLogsOnError');
+    expect(await readTerminationMessage(status)).toBe(`${'\uFFFD'.repeat(2047)}\n`);
+    await writeFile(join(folder, '0.log'), logLine('€'.repeat(1000)));
+    // 2047 = 682 × 3 + 1
+    expect(await readTerminationMessage(status)).toBe(`\uFFFD${'€'.repeat(682)}\n`);
+  });
+
+  it('is the reason why it cannot be read', async () => {
+    await mkdir(join(folder, 'message'));
+    const reason = `Error on reading termination log ${folder}/message: not a regular file`;
+    expect(await readTerminationMessage(statusWith())).toBe(reason);
+  });
+
+  it('never is what a link leads to', async () => {
+    await writeFile(join(folder, 'secret'), 'secret of the host');
+    await symlink('secret', join(folder, 'message'));
+    expect(await readTerminationMessage(statusWith())).not.toContain('secret of the host');
+  });
+
+  it('of FIFOs does not keep the agent from reading files', async () => {
+    execFileSync('mkfifo', [join(folder, 'message')]);
+    // Node.js has four threads for files.
+    const messages = Array.from({ length: 8 }, () => readTerminationMessage(statusWith()));
+    const reason = `Error on reading termination log ${folder}/message: not a regular file`;
+    expect(await Promise.all(messages)).toEqual(Array.from({ length: 8 }, () => reason));
+  });
+
+  it('does not open a device', async () => {
+    const device = { mounts: [{ container_path: '/dev/termination-log', host_path: '/dev/tty' }] };
+    expect(await readTerminationMessage(statusWith(device))).toContain(': not a regular file');
   });
 });
