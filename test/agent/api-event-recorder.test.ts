@@ -50,6 +50,13 @@ async function record(message: string, times = 1): Promise<void> {
 }
 
 describe('TestEventf', () => {
+  it('writes the annotations of an event', async () => {
+    const annotations = { starved_resource: 'memory' };
+    recorder.event({ pod, type: 'Warning', reason: 'Evicted', message: 'low', annotations });
+    await settle(clock, server);
+    expect(await events()).toMatchObject([{ metadata: { annotations } }]);
+  });
+
   it('writes an event of a container as the kubelet does', async () => {
     await record('Liveness probe failed: no');
     const time = '2026-01-02T03:04:05Z';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Pod, ValidPod } from 'kubelet-status-manager';
 import type { Eviction } from 'kubelet-status-manager/agent';
-import { evictPod, isCriticalPod } from '../../src/agent/eviction/evict-pod.ts';
+import { evictPod, type EvictPodOptions, isCriticalPod } from '../../src/agent/eviction/evict-pod.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './pod-workers/test-agent.ts';
 
@@ -18,7 +18,7 @@ beforeEach(async () => {
   agent.runtime.script('app', { stopMs: 3000 });
   await agent.create(pod);
 });
-const evict = (eviction: Eviction): Promise<boolean> =>
+const evict = (eviction: Eviction & Pick<EvictPodOptions, 'annotations'>): Promise<boolean> =>
   evictPod(agent.pod('ns', 'web'), {
     ...{ podWorkers: agent.workers, clock: agent.clock, logger },
     eventRecorder: { event: (event) => void agent.events.push(event) },
@@ -59,6 +59,19 @@ describe('evictPod', () => {
     await agent.advance(120_000);
     expect(agent.client.pod('ns', 'web')).toBeDefined();
     expect(agent.runtime.container('uid-1', 'app')?.state).toBe('exited');
+  });
+
+  it('gives the Event the annotations of the caller', async () => {
+    const annotations = { starved_resource: 'memory' };
+    void evict({ message: 'low', annotations });
+    await agent.settle();
+    expect(agent.events).toContainEqual({
+      pod: agent.pod('ns', 'web'),
+      type: 'Warning',
+      reason: 'Evicted',
+      message: 'low',
+      annotations,
+    });
   });
 
   it('uses the reason and the shorter grace period of the caller', async () => {

@@ -134,10 +134,12 @@ export class APIEventRecorder implements EventRecorder {
     const { nodeName } = this.#options;
     const involvedObject = 'pod' in event ? podReference(event.pod, event.container) : event.object;
     const now = timeFromEpochMs(this.#clock.now());
+    const namespace = involvedObject.namespace || 'default';
+    const { annotations } = event;
     return {
       apiVersion: 'v1',
       kind: 'Event',
-      metadata: { name: this.#newName(involvedObject.name), namespace: involvedObject.namespace || 'default' },
+      metadata: { name: this.#newName(involvedObject.name), namespace, ...(annotations && { annotations }) },
       involvedObject,
       reason: event.reason,
       message: event.message,

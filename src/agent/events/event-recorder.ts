@@ -23,6 +23,8 @@ interface RecordedEvent {
   readonly reason: string;
   /** A human-readable description. */
   readonly message: string;
+  /** Annotations of the Event. Source: client-go `AnnotatedEventf`. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** Something that happened to a pod, or to one of its containers. */

@@ -9,6 +9,7 @@ export interface KubeEvent {
     readonly name: string;
     readonly namespace: string;
     readonly resourceVersion?: string | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
   };
   readonly involvedObject: ObjectReference;
   readonly reason: string;

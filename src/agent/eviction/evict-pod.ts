@@ -24,6 +24,8 @@ export interface Eviction {
 export interface EvictPodOptions extends Eviction {
   /** False if the pod itself is to blame: it gets no DisruptionTarget condition. Default: true. */
   readonly isDisruption?: boolean | undefined;
+  /** Annotations of the Event. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
@@ -49,7 +51,7 @@ export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise
     logger.error(fields, 'Not evicting a critical pod');
     return false;
   }
-  eventRecorder.event({ pod, type: 'Warning', reason, message });
+  eventRecorder.event({ pod, type: 'Warning', reason, message, annotations: options.annotations });
   await killPodNow(pod, {
     ...{ podWorkers, clock, eventRecorder, evict: true },
     podStatusFn: (status) => ({

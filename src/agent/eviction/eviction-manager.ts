@@ -13,7 +13,13 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import { nodeReference } from '../events/kube-event.ts';
 import type { NodeCondition } from '../node/node-types.ts';
 import { isCriticalPod } from './evict-pod.ts';
-import { evictionMessage, formatAmount, reclaimTarget, thresholdQuantity } from './eviction-message.ts';
+import {
+  evictionMessage,
+  type EvictionReason,
+  formatAmount,
+  reclaimTarget,
+  thresholdQuantity,
+} from './eviction-message.ts';
 import { hasLocalStorageLimit, localStorageExcess } from './local-storage-eviction.ts';
 import { type MetThreshold, MetThresholds } from './met-thresholds.ts';
 import type { PodUsage } from './pod-usage.ts';
@@ -46,7 +52,7 @@ export interface EvictionManagerOptions {
   /** Resolves with false for a pod that must not be evicted. `isDisruption`: the pod itself kept its limits. */
   readonly evict: (
     pod: ValidPod,
-    eviction: { readonly message: string; readonly gracePeriodSeconds: number; readonly isDisruption: boolean },
+    eviction: EvictionReason & { readonly gracePeriodSeconds: number; readonly isDisruption: boolean },
   ) => Promise<boolean>;
   readonly isTerminated: (podUID: string) => boolean;
   /** Frees space on the disk of the node without evicting pods. */
@@ -273,9 +279,9 @@ export class EvictionManager implements PodAdmitHandler {
     const usageOf = ({ metadata }: ValidPod): PodUsage | undefined => usage.get(metadata.uid);
     const parts = storageParts(signal, isDedicated);
     for (const pod of rankPods(pods, usageOf, { resource, parts })) {
-      const message = evictionMessage(threshold, pod, usageOf(pod), observed);
+      const explained = evictionMessage(threshold, pod, usageOf(pod), observed);
       const gracePeriodSeconds = this.#gracePeriodSeconds(threshold, pod);
-      if (!(await this.#evict(pod, { message, signal, gracePeriodSeconds, isDisruption: true }))) continue;
+      if (!(await this.#evict(pod, { ...explained, signal, gracePeriodSeconds, isDisruption: true }))) continue;
       this.#noPods.reset();
       return [pod];
     }

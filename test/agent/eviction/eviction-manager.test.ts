@@ -19,13 +19,14 @@ let pods: ValidPod[];
 let usage: Map<string, PodUsage>;
 let observations: Map<EvictionSignal, Observation>;
 let evicted: string[];
+let annotated: unknown[];
 let terminated: Set<string>;
 let counted: string[];
 let events: (ObjectEvent | PodEvent)[];
 let options: EvictionManagerOptions;
 beforeEach(() => {
   clock = new FakeClock();
-  [pods, evicted, events, counted] = [[], [], [], []];
+  [pods, evicted, annotated, events, counted] = [[], [], [], [], []];
   usage = new Map();
   observations = new Map();
   terminated = new Set();
@@ -38,8 +39,9 @@ beforeEach(() => {
     hasDedicatedImageFs: async () => false,
     podUsage: async () => usage,
     getActivePods: () => pods,
-    evict: async ({ metadata }, { message, gracePeriodSeconds, isDisruption }) => {
+    evict: async ({ metadata }, { message, annotations, gracePeriodSeconds, isDisruption }) => {
       if (metadata.name === 'critical') return false;
+      annotated.push(annotations);
       evicted.push(`${metadata.name} (${gracePeriodSeconds} s${isDisruption ? ', disruption' : ''}): ${message}`);
       return true;
     },
@@ -117,6 +119,45 @@ describe('EvictionManager', () => {
     expect(evicted[0]).toContain(
       'available: 50Mi. Pod a was using 90Mi, request is 60Mi, has larger consumption of memory. Container app was',
     );
+  });
+
+  it.each<[string, PodFields, number, EvictionSignal, Record<string, string> | undefined]>([
+    [
+      ...(['a container above its request', { usedMi: 90, memory: '50Mi' }, 50, 'memory.available'] as const),
+      { offending_containers: 'app', offending_containers_usage: '90Mi', starved_resource: 'memory' },
+    ],
+    [
+      ...(['no container above its request', { usedMi: 40, memory: '50Mi' }, 50, 'memory.available'] as const),
+      { offending_containers: '', offending_containers_usage: '', starved_resource: 'memory' },
+    ],
+    [
+      ...(['containers that fill the disk', { usedMi: 7 }, 99, 'nodefs.available'] as const),
+      { offending_containers: 'app', offending_containers_usage: '7Mi', starved_resource: 'ephemeral-storage' },
+    ],
+  ])('the annotations of the Event name %s', async (_, fields, availableMi, signal, annotations) => {
+    addPod('a', fields);
+    observe(signal, availableMi);
+    await new EvictionManager(options).synchronize();
+    expect(annotated).toEqual([annotations]);
+  });
+
+  it('the annotations of the Event name a pod with pod-level resources, and are absent without its usage', async () => {
+    const pod = addPod('a', { usedMi: 90 });
+    pods = [{ ...pod, spec: { ...pod.spec, resources: { requests: { memory: '60Mi' } } } }];
+    observe('memory.available', 50);
+    await new EvictionManager(options).synchronize();
+    usage.clear();
+    await new EvictionManager(options).synchronize();
+    expect(annotated).toEqual([
+      {
+        offending_pod: 'a',
+        offending_pod_usage: '90Mi',
+        offending_containers: 'app',
+        offending_containers_usage: '90Mi',
+        starved_resource: 'memory',
+      },
+      undefined,
+    ]);
   });
 
   it('evicts the next pod in place of a critical one', async () => {
