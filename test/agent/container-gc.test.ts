@@ -17,7 +17,9 @@ type Sandbox = readonly [pod: string, id: string, createdAt: number, ready: bool
 let clock: FakeClock;
 let runtime: FakeContainerRuntime;
 let logger: ReturnType<typeof recordingLogger>;
+let events: unknown[];
 beforeEach(() => {
+  events = [];
   clock = new FakeClock('2026-01-02T03:04:05Z');
   runtime = new FakeContainerRuntime({ clock });
   logger = recordingLogger();
@@ -44,6 +46,8 @@ const gcOf = (options: Partial<ContainerGCOptions> = {}): ContainerGC =>
     runtime,
     podStateProvider: { shouldPodContentBeRemoved: (uid) => uid.startsWith('deleted') },
     areSourcesReady: () => true,
+    nodeName: 'node-a',
+    eventRecorder: { event: (event) => void events.push(event) },
     clock,
     logger,
     ...options,
@@ -246,6 +250,23 @@ describe('failures', () => {
   it('rejects when the runtime cannot list its pods', async () => {
     runtime.fail({ method: 'listPods' }, 'down');
     await expect(gcOf().garbageCollect(true)).rejects.toThrow('down');
+  });
+
+  it('each collection that fails is an Event of the Node, and one that succeeds or is stopped is none', async () => {
+    const gc = gcOf();
+    gc.start();
+    runtime.fail({ method: 'listPods' }, 'down', 2);
+    await clock.advanceAsync(120_000);
+    const failed = {
+      object: { apiVersion: 'v1', kind: 'Node', name: 'node-a', uid: undefined },
+      ...{ type: 'Warning', reason: 'ContainerGCFailed', message: 'down' },
+    };
+    expect(events).toEqual([failed, failed]);
+    await clock.advanceAsync(60_000);
+    runtime.delay({ method: 'listPods' }, 1000);
+    await clock.advanceAsync(60_000);
+    await gc.stop();
+    expect(events).toHaveLength(2);
   });
 });
 

@@ -3,6 +3,9 @@ import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import { eventReasons } from '../events/event-reasons.ts';
+import { nodeReference } from '../events/kube-event.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
@@ -16,6 +19,8 @@ export interface ContainerGCOptions {
   };
   /** While it returns false, no pod counts as gone. */
   readonly areSourcesReady: () => boolean;
+  readonly nodeName: string;
+  readonly eventRecorder: EventRecorder;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -52,7 +57,7 @@ export class ContainerGC {
     setMaxListeners(0, this.#stop.signal);
   }
 
-  /** Collects the garbage of all pods every minute. Source: kubelet `StartGarbageCollection`. */
+  /** Collects the garbage of all pods every minute; a failure is an Event of the Node. Source: kubelet `StartGarbageCollection`. */
   start(): void {
     this.#ticker.start();
   }
@@ -105,7 +110,11 @@ export class ContainerGC {
       await this.garbageCollect(this.#options.areSourcesReady());
       this.#failures.succeeded();
     } catch (thrown) {
-      if (!this.#stop.signal.aborted) this.#failures.failed(thrown);
+      if (this.#stop.signal.aborted) return;
+      this.#failures.failed(thrown);
+      const { eventRecorder, nodeName } = this.#options;
+      const [object, reason] = [nodeReference(nodeName, undefined), eventReasons.containerGCFailed];
+      eventRecorder.event({ object, type: 'Warning', reason, message: reasonOf(thrown) });
     }
   }
 

@@ -41,7 +41,7 @@ export function createNode(
   const { node = {}, metrics, eviction, volumeManager } = options;
 
   const containerGC = new ContainerGC({
-    ...{ runtime, clock, logger },
+    ...{ nodeName, eventRecorder, runtime, clock, logger },
     podStateProvider: podStateProvider(podWorkers),
     areSourcesReady: () => sourcesReady.allReady(),
   });
