@@ -16,7 +16,8 @@ export interface ImageManagerOptions {
 /**
  * Pulls images according to their pull policies, and delays failed pulls. Source: kubelet `imageManager`.
  *
- * Divergence: the runtime decides which image names are valid, and pulls with its own credentials.
+ * Divergence: the runtime decides which image names are valid, and pulls with its own credentials. An image that is present
+ * is used without verifying the pod's credentials. Pulls run concurrently.
  */
 export class ImageManager {
   readonly #options: ImageManagerOptions;
