@@ -2,14 +2,14 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
 /** Linux `O_PATH`, for which Node.js has no constant: only a reference, so no writer of a FIFO and no driver is involved. */
-export const referenceFlags =
+const referenceFlags =
   process.platform === 'linux' ? 0x20_00_00 | constants.O_NOFOLLOW : constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
  * Opens a regular file for reading. Rejects for a link, and for a FIFO or a device, without opening it: that could block a
  * thread, or start a watchdog of the machine.
  */
-export async function openRegularFile(path: string): Promise<FileHandle> {
+async function openRegularFile(path: string): Promise<FileHandle> {
   const reference = await open(path, referenceFlags);
   try {
     if (!(await reference.stat()).isFile()) throw new Error('not a regular file');
