@@ -28,7 +28,8 @@ export function nodeStatusOfRuntime(
             name,
             features: {
               recursiveReadOnlyMounts: supported?.recursive_read_only_mounts ?? false,
-              userNamespaces: supported?.user_namespaces ?? false,
+              // Whatever the runtime supports: pods with `hostUsers: false` are refused.
+              userNamespaces: false,
             },
           };
         }),

@@ -76,6 +76,7 @@ export interface RunnablePodSpec extends PodSpec {
   readonly securityContext?: PodSecurityContext | undefined;
   readonly hostPID?: boolean | undefined;
   readonly hostIPC?: boolean | undefined;
+  readonly hostUsers?: boolean | undefined;
   readonly shareProcessNamespace?: boolean | undefined;
   readonly runtimeClassName?: string | undefined;
 }

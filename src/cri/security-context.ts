@@ -35,8 +35,13 @@ const maskedPaths = [
 ];
 const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/** Source: kubelet `NamespacesForPod`. */
+/**
+ * Source: kubelet `NamespacesForPod`.
+ * @throws Error for `hostUsers: false`, which the kubelet refuses with the same text on a runtime without user namespaces
+ */
 export function namespacesForPod(spec: RunnablePodSpec): CRIRequest<'NamespaceOption'> {
+  if (spec.hostUsers === false)
+    throw new Error("can't set `spec.hostUsers: false`, runtime does not support user namespaces");
   return {
     network: spec.hostNetwork === true ? 'NODE' : 'POD',
     pid: spec.hostPID === true ? 'NODE' : spec.shareProcessNamespace === true ? 'POD' : 'CONTAINER',

@@ -22,8 +22,8 @@ it('handlers are sorted by name and images by size, because CRI-O and containerd
   });
 });
 
-it('a feature that a handler does not report is false', () => {
-  const features = { recursive_read_only_mounts: true, user_namespaces: false };
+it('a feature that a handler does not report is false, and so are user namespaces, which no pod gets', () => {
+  const features = { recursive_read_only_mounts: true, user_namespaces: true };
   expect(
     statusOf([
       { name: 'runc', features },

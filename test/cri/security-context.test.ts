@@ -25,6 +25,13 @@ describe('namespacesForPod', () => {
   ])('of %j', (spec, expected) => {
     expect(namespacesForPod(spec)).toEqual(expected);
   });
+
+  it('refuses hostUsers: false, so that its root is never root of the node', () => {
+    expect(() => namespacesForPod({ hostUsers: false })).toThrow(
+      "can't set `spec.hostUsers: false`, runtime does not support user namespaces",
+    );
+    expect(namespacesForPod({ hostUsers: true })).toEqual(namespacesForPod({}));
+  });
 });
 
 describe('containerSecurityContext', () => {
