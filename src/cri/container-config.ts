@@ -33,7 +33,10 @@ export function generateContainerConfig(
     args,
     working_dir: container.workingDir,
     envs: envs.map(({ name, value }) => ({ key: name, value: Buffer.from(value) })),
-    mounts: [...mounts.map(toCRIMount), ...settings.moreMounts],
+    mounts: [...mounts.map(toCRIMount), ...settings.moreMounts].map((mount) => ({
+      ...mount,
+      selinux_relabel: mount.selinux_relabel === true && settings.machine.hasSELinux,
+    })),
     labels: newContainerLabels(pod, container),
     annotations: newContainerAnnotations(pod, container, { attempt, hash }),
     log_path: `${container.name}/${attempt}.log`,
@@ -55,5 +58,6 @@ function toCRIMount(mount: RunContainerOptions['mounts'][number]): CRIRequest<'M
     readonly: mount.readOnly,
     recursive_read_only: mount.recursiveReadOnly,
     propagation: mount.propagation,
+    selinux_relabel: mount.seLinuxRelabel,
   };
 }

@@ -55,5 +55,5 @@ async function makeTerminationMessageMounts(
   } finally {
     await file.close();
   }
-  return [{ container_path: terminationMessagePath, host_path: path }];
+  return [{ container_path: terminationMessagePath, host_path: path, selinux_relabel: true }];
 }

@@ -545,7 +545,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async #sandboxConfig(pod: ValidPod, attempt: number): Promise<CRIRequest<'PodSandboxConfig'>> {
     const { helper, podLogsDirectory, podCgroups } = this.#settings;
     const dns = await helper.getPodDNS(pod);
-    const hostname = helper.generatePodHostName(pod);
+    const hostname = pod.spec?.hostNetwork === true ? '' : helper.generatePodHostName(pod);
     const cgroupParent = podCgroups?.parentOf(pod) ?? '';
     return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupParent });
   }

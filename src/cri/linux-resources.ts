@@ -16,6 +16,10 @@ export interface MachineResources {
   readonly hasSwapController: boolean;
   /** `2MB` and so on. */
   readonly hugePageSizes: readonly string[];
+  /** Folders of the CPUs that containers must not see. */
+  readonly thermalThrottlePaths: readonly string[];
+  /** Whether files need a label before a container may use them. */
+  readonly hasSELinux: boolean;
 }
 
 const minShares = 2;
@@ -78,8 +82,9 @@ function unifiedResources({ hasSwapController }: MachineResources): Readonly<Rec
     // Out of memory, all processes of the container are killed. kubelet: `singleProcessOOMKill`, which is false by default.
     'memory.oom.group': '1',
     ...(hasSwapController && { 'memory.swap.max': '0' }),
-    // The kubelet resets memory.high, which an earlier configuration may have set.
-    'memory.high': 'max',
+    // The kubelet's `memoryReservationPolicy` is None, and without `memoryThrottlingFactor` it does not set memory.high.
+    'memory.min': '0',
+    'memory.low': '0',
   };
 }
 

@@ -7,8 +7,40 @@ import { readHugePageSizes } from './huge-pages.ts';
 import type { MachineResources } from './linux-resources.ts';
 
 export async function readMachineResources(): Promise<MachineResources> {
-  const hugePageSizes = await readHugePageSizes();
-  return { memoryBytes: totalmem(), cpus: cpus().length, hugePageSizes, ...(await cgroupFeatures()) };
+  const [hugePageSizes, thermalThrottlePaths, hasSELinux, features] = await Promise.all([
+    readHugePageSizes(),
+    listThermalThrottlePaths(),
+    isSELinuxEnabled(),
+    cgroupFeatures(),
+  ]);
+  return {
+    memoryBytes: totalmem(),
+    cpus: cpus().length,
+    ...{ hugePageSizes, thermalThrottlePaths, hasSELinux, ...features },
+  };
+}
+
+/** Source: go-selinux `GetEnabled`. */
+async function isSELinuxEnabled(): Promise<boolean> {
+  if (!existsSync('/sys/fs/selinux/enforce')) return false;
+  const label = await readFile('/proc/self/attr/current', 'utf8').catch(() => '');
+  return label.replace('\0', '').trim() !== 'kernel';
+}
+
+/** Of each possible CPU, where it exists. Source: kubelet `defaultMaskedPaths`, `possibleCPUs`. */
+export async function listThermalThrottlePaths(folder = '/sys/devices/system/cpu'): Promise<string[]> {
+  const possible = await readFile(join(folder, 'possible'), 'utf8').catch(() => '');
+  const cpusOf = (range: string): number[] => {
+    const [first = 0, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  };
+  return possible
+    .trim()
+    .split(',')
+    .filter((range) => range !== '')
+    .flatMap(cpusOf)
+    .map((cpu) => join(folder, `cpu${cpu}`, 'thermal_throttle'))
+    .filter((path) => existsSync(path));
 }
 
 /**

@@ -23,16 +23,8 @@ export function nodeStatusOfRuntime(
     ...(handlers.length > 0 && {
       runtimeHandlers: handlers
         .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-        .map(({ name, features: supported }) => {
-          return {
-            name,
-            features: {
-              recursiveReadOnlyMounts: supported?.recursive_read_only_mounts ?? false,
-              // Whatever the runtime supports: pods with `hostUsers: false` are refused.
-              userNamespaces: false,
-            },
-          };
-        }),
+        // Whatever the runtime supports: pods that need one of these features are refused.
+        .map(({ name }) => ({ name, features: { recursiveReadOnlyMounts: false, userNamespaces: false } })),
     }),
     ...(features && { features: { supplementalGroupsPolicy: features.supplemental_groups_policy } }),
   };

@@ -10,7 +10,7 @@ import { sandboxSecurityContext } from './security-context.ts';
 export interface SandboxSettings {
   readonly attempt: number;
   readonly dns: CRIRequest<'DNSConfig'>;
-  /** Of a pod with a network of its own. */
+  /** Empty for a pod in the node's network. */
   readonly hostname: string;
   readonly podLogsDirectory: string;
   /** The cgroup of the pod; empty leaves it to the runtime. */
@@ -26,7 +26,7 @@ export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSetting
     labels: newPodLabels(pod),
     annotations: annotations ?? {},
     dns_config: settings.dns,
-    hostname: spec.hostNetwork === true ? '' : settings.hostname,
+    hostname: settings.hostname,
     log_directory: join(settings.podLogsDirectory, podLogsDirectoryName(pod)),
     port_mappings: portMappings(spec),
     linux: {

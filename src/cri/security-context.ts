@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { Pod, ValidPod } from '../kube/types.ts';
+import { appArmorProfile, deprecatedAppArmorProfile } from '../agent/admission/app-armor.ts';
 import { ContainerConfigError } from '../agent/runtime/container-runtime.ts';
 import type { CRIRequest } from './cri-messages.ts';
+import type { MachineResources } from './linux-resources.ts';
 import {
   type PodSecurityContext,
   type ProfileSource,
@@ -75,6 +77,7 @@ export function containerSecurityContext(
     readonly seccompProfileRoot: string;
     /** The container whose processes an ephemeral container sees. */
     readonly targetID: string | undefined;
+    readonly machine: Pick<MachineResources, 'thermalThrottlePaths'>;
   },
 ): CRIRequest<'LinuxContainerSecurityContext'> {
   const spec = runnableSpec(pod);
@@ -84,6 +87,7 @@ export function containerSecurityContext(
   const namespaces = namespacesForPod(spec);
   const isTargeted = options.targetID !== undefined && namespaces.pid === 'CONTAINER';
   const { capabilities } = context;
+  const profile = appArmorProfile(pod, container);
   return {
     capabilities: capabilities && {
       add_capabilities: capabilities.add ?? [],
@@ -99,10 +103,11 @@ export function containerSecurityContext(
     supplemental_groups: supplementalGroups(podContext),
     supplemental_groups_policy: podContext.supplementalGroupsPolicy,
     no_new_privs: context.allowPrivilegeEscalation === false,
-    masked_paths: isUnmasked ? [] : maskedPaths,
+    masked_paths: isUnmasked ? [] : [...maskedPaths, ...options.machine.thermalThrottlePaths],
     readonly_paths: isUnmasked ? [] : readonlyPaths,
     seccomp: securityProfile(context.seccompProfile, options.seccompProfileRoot),
-    apparmor: context.appArmorProfile && securityProfile(context.appArmorProfile, ''),
+    apparmor: profile && securityProfile(profile as ProfileSource, ''),
+    apparmor_profile: profile && deprecatedAppArmorProfile(profile),
   };
 }
 
@@ -133,7 +138,6 @@ function effectiveSecurityContext(podContext: PodSecurityContext, context: Secur
     runAsGroup: context.runAsGroup ?? podContext.runAsGroup,
     runAsNonRoot: context.runAsNonRoot ?? podContext.runAsNonRoot,
     seccompProfile: context.seccompProfile ?? podContext.seccompProfile,
-    appArmorProfile: context.appArmorProfile ?? podContext.appArmorProfile,
   };
 }
 

@@ -5,7 +5,7 @@ import { containerHugePageLimits, hugePageLimits, readHugePageSizes } from '../.
 import { containerLinuxResources } from '../../src/cri/linux-resources.ts';
 import { resourceConfigForPod } from '../../src/cri/resource-config.ts';
 import { TestDirectories } from '../support/directories.ts';
-import { appOf, podWith } from './pods.ts';
+import { appOf, machine, podWith } from './pods.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -47,14 +47,12 @@ describe('a container', () => {
 
   it('keeps them when it is resized', () => {
     const pod = podWith({}, { resources: { limits: { cpu: '1', 'hugepages-2Mi': '2Mi' } } });
-    const machine = {
-      memoryBytes: 2 ** 30,
-      cpus: 1,
-      hasCgroup2: false,
-      hasSwapController: false,
-      hugePageSizes: sizes,
-    };
-    const resized = containerLinuxResources(pod, appOf(pod), machine, { limits: { cpu: '2' } });
+    const resized = containerLinuxResources(
+      pod,
+      appOf(pod),
+      { ...machine, hugePageSizes: sizes },
+      { limits: { cpu: '2' } },
+    );
     expect(resized).toMatchObject({
       cpu_quota: 200_000,
       hugepage_limits: [

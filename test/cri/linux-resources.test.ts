@@ -7,10 +7,10 @@ import {
   resourcesFromStatus,
   sandboxLinuxResources,
 } from '../../src/cri/linux-resources.ts';
-import { appOf, podWith } from './pods.ts';
+import { appOf, machine as anyMachine, podWith } from './pods.ts';
 
 const gibibyte = 2 ** 30;
-const machine = { memoryBytes: 10 * gibibyte, cpus: 4, hasCgroup2: false, hasSwapController: false, hugePageSizes: [] };
+const machine = { ...anyMachine, memoryBytes: 10 * gibibyte, cpus: 4 };
 
 describe('milliCPUToShares', () => {
   it.each([
@@ -71,7 +71,7 @@ describe('containerLinuxResources', () => {
   ])('%s', (_title, features, more) => {
     const pod = podWith();
     const { unified } = containerLinuxResources(pod, appOf(pod), { ...machine, ...features });
-    expect(unified).toEqual({ 'memory.oom.group': '1', 'memory.high': 'max', ...more });
+    expect(unified).toEqual({ 'memory.oom.group': '1', 'memory.min': '0', 'memory.low': '0', ...more });
   });
 
   it('have nothing of cgroup v2 where there is cgroup v1', () => {

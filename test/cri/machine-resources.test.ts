@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { cgroupFeatures } from '../../src/cri/machine-resources.ts';
+import { cgroupFeatures, listThermalThrottlePaths } from '../../src/cri/machine-resources.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -35,4 +35,16 @@ it('a machine whose own cgroup cannot be read has no swap controller', async () 
     hasCgroup2: false,
     hasSwapController: false,
   });
+});
+
+it('thermal_throttle is looked for at each possible CPU, on any kind of machine', async () => {
+  const folder = directories.create();
+  for (const cpu of [0, 2, 5]) mkdirSync(join(folder, `cpu${cpu}`, 'thermal_throttle'), { recursive: true });
+  writeFileSync(join(folder, 'possible'), '0-2,4-5\n');
+  expect(await listThermalThrottlePaths(folder)).toEqual(
+    [0, 2, 5].map((cpu) => join(folder, `cpu${cpu}`, 'thermal_throttle')),
+  );
+  writeFileSync(join(folder, 'possible'), '0\n');
+  expect(await listThermalThrottlePaths(folder)).toEqual([join(folder, 'cpu0', 'thermal_throttle')]);
+  expect(await listThermalThrottlePaths(join(folder, 'missing'))).toEqual([]);
 });

@@ -1,5 +1,12 @@
+import type { MachineResources } from '../../src/cri/linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from '../../src/cri/pod-spec.ts';
 import type { Pod, ValidPod } from '../../src/kube/types.ts';
+
+/** A machine with cgroup v1 and nothing that depends on hardware. */
+export const machine: MachineResources = {
+  ...{ memoryBytes: 2 ** 30, cpus: 2, hugePageSizes: [], thermalThrottlePaths: [] },
+  ...{ hasCgroup2: false, hasSwapController: false, hasSELinux: false },
+};
 
 /** A pod with these fields of its spec, and one container `app` with these fields. */
 export function podWith(spec: object = {}, container: object = {}): ValidPod {

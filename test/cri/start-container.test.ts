@@ -5,7 +5,7 @@ import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.t
 import { podUIDLabel } from '../../src/cri/labels.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
-import { podWith } from './pods.ts';
+import { machine, podWith } from './pods.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -14,7 +14,7 @@ const pod = podWith({}, { terminationMessagePath: '/dev/termination-log' });
 const labels = { [podUIDLabel]: pod.metadata.uid };
 
 /** A runtime whose calls are recorded. `RunPodSandbox` and the lists respond when they are told to. */
-function setUp() {
+function setUp(generatePodHostName = () => 'web') {
   const folder = directories.create();
   const calls: string[] = [];
   const waiting = new Map<string, () => void>();
@@ -51,11 +51,11 @@ function setUp() {
   const runtime = new CRIRuntime({
     ...{ runtimeName: 'containerd', rootDirectory: folder, podLogsDirectory: join(folder, 'pods-logs') },
     ...{ containerLogMaxSizeBytes: Infinity, client: { call }, logger: silentLogger },
-    machine: { memoryBytes: 2 ** 30, cpus: 2, hugePageSizes: [], hasCgroup2: false, hasSwapController: false },
+    machine,
     helper: {
       generateRunContainerOptions: async () => ({ command: [], args: [], envs: [], mounts: [] }),
       getPodDNS: async () => ({ servers: [], searches: [], options: [] }),
-      generatePodHostName: () => 'web',
+      generatePodHostName,
     },
   } as object as CRIRuntimeSettings);
   const respond = async (method: string): Promise<void> => {
@@ -96,4 +96,14 @@ it('the status of a container that was just started is read while its pod is lis
   await respond('ListContainers');
   expect((await got)!.containers).toMatchObject([{ id: 'containerd://c', state: 'running' }]);
   expect(calls).toHaveLength(3);
+});
+
+it('a pod in the network of the node has no hostname of its own that could be too long', async () => {
+  const { runtime, respond } = setUp(() => {
+    throw new Error('failed to construct FQDN');
+  });
+  await expect(runtime.runPodSandbox({ pod, attempt: 0 })).rejects.toThrow('failed to construct FQDN');
+  const sandbox = runtime.runPodSandbox({ pod: podWith({ hostNetwork: true }), attempt: 0 });
+  await respond('RunPodSandbox');
+  expect(await sandbox).toBe('s');
 });

@@ -1,13 +1,9 @@
 import { expect, it } from 'vitest';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
-import type { MachineResources } from '../../src/cri/linux-resources.ts';
+import { machine } from './pods.ts';
 
 it('a resize tells the runtime of no limit that is not set, as the kubelet does: CRI-O refuses negative ones', async () => {
   const requests: object[] = [];
-  const machine: MachineResources = {
-    ...{ memoryBytes: 2 ** 30, cpus: 2, hugePageSizes: [] },
-    ...{ hasCgroup2: false, hasSwapController: false },
-  };
   const runtime = new CRIRuntime({
     runtimeName: 'cri-o',
     podLogsDirectory: '/logs',

@@ -25,18 +25,22 @@ export function insufficientResources(pod: Pod, otherPods: readonly Pod[], node:
   check('pods', 1, otherPods.length);
   const requests = amountsOf(podRequests(withoutMissingExtendedResources(pod, allocatable)));
   const used = otherPods.map(usedAmounts);
-  for (const [name, requested] of requests) {
+  // The first failure is the reason that the pod's status shows.
+  const names = [...standardResources, ...[...requests.keys()].filter((name) => !alwaysListed.has(name))];
+  for (const name of names) {
     if (!isScheduled(name)) continue;
     check(
       name,
-      requested,
+      requests.get(name) ?? 0,
       used.reduce((sum, amounts) => sum + (amounts.get(name) ?? 0), 0),
     );
   }
   return failures;
 }
 
-const alwaysListed: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage', 'pods']);
+/** In the order in which the scheduler checks them, after the number of pods. */
+const standardResources = ['cpu', 'memory', 'ephemeral-storage'];
+const alwaysListed: ReadonlySet<string> = new Set([...standardResources, 'pods']);
 
 /** The amount of one resource that a pod requests, in thousandths for cpu. Source: component-helpers `GetResourceRequest`. */
 export function requestedAmount(pod: Pod, resource: string): number {

@@ -82,6 +82,7 @@ interface PodSpecForContainers extends PodSpec {
   readonly hostnameOverride?: string | undefined;
   readonly imagePullSecrets?: readonly NamedReference[] | undefined;
   readonly serviceAccountName?: string | undefined;
+  readonly setHostnameAsFQDN?: boolean | undefined;
   readonly subdomain?: string | undefined;
 }
 

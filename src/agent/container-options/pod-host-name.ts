@@ -3,6 +3,7 @@ import { validateDomainLabel, validateSubdomain } from '../../kube/validation/ru
 import { podSpecOf } from './pod-fields.ts';
 
 const maxHostNameLength = 63;
+const maxFQDNLength = 64;
 
 /** The hostname and domain of a pod without hostNetwork; the domain may be empty. */
 export interface PodHostName {
@@ -23,6 +24,18 @@ export function generatePodHostNameAndDomain(pod: Pod, clusterDomain: string): P
   if (subdomain === '') return { hostname: ownName, domain: '' };
   refuse('Subdomain', subdomain, 'label', validateDomainLabel);
   return { hostname: ownName, domain: `${subdomain}.${namespace}.svc.${clusterDomain}` };
+}
+
+/**
+ * The hostname that the kernel of the pod has: with `setHostnameAsFQDN`, the full name. Throws when that has more than 64
+ * characters. Source: kubelet `GetNodenameForKernel`.
+ */
+export function nodenameForKernel({ hostname, domain }: PodHostName, pod: Pod): string {
+  if (domain === '' || podSpecOf(pod).setHostnameAsFQDN !== true) return hostname;
+  const fqdn = `${hostname}.${domain}`;
+  if (fqdn.length <= maxFQDNLength) return fqdn;
+  const length = `(${maxFQDNLength} characters is the max, ${fqdn.length} characters requested)`;
+  throw new Error(`failed to construct FQDN from pod hostname and cluster domain, FQDN ${fqdn} is too long ${length}`);
 }
 
 /** Source: kubelet `truncatePodHostnameIfNeeded`. */

@@ -4,6 +4,8 @@ export interface ContainerMount {
   readonly hostPath: string;
   readonly readOnly?: boolean | undefined;
   readonly recursiveReadOnly?: boolean | undefined;
+  /** Where SELinux is enabled, what is at the host path gets the label of the container. */
+  readonly seLinuxRelabel?: boolean | undefined;
   /** Default: private. */
   readonly propagation?:
     | 'PROPAGATION_PRIVATE'

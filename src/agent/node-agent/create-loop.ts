@@ -1,4 +1,5 @@
 import { platform, release } from 'node:os';
+import { AppArmorAdmitHandler } from '../admission/app-armor.ts';
 import { CriticalPodAdmission } from '../admission/critical-pod-admission.ts';
 import { PredicateAdmitHandler } from '../admission/predicate-admit-handler.ts';
 import { safeSysctlAllowlist, SysctlAllowlist } from '../admission/sysctl-allowlist.ts';
@@ -35,6 +36,7 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
         getNode: () => ownNode.get(),
         criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder }),
       }),
+      ...(platform() === 'linux' ? [new AppArmorAdmitHandler()] : []),
       shutdownAdmission,
       ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),
     ],

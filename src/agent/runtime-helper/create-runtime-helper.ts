@@ -4,7 +4,7 @@ import { APIObjects } from '../container-options/api-objects.ts';
 import { makeEnvironmentVariables } from '../container-options/environment.ts';
 import { expandContainerCommandAndArgs } from '../container-options/expand-references.ts';
 import { getPodDNS } from '../container-options/pod-dns.ts';
-import { generatePodHostNameAndDomain } from '../container-options/pod-host-name.ts';
+import { generatePodHostNameAndDomain, nodenameForKernel } from '../container-options/pod-host-name.ts';
 import { pullCredentials } from '../container-options/pull-credentials.ts';
 import { parseResolvConf } from '../container-options/resolv-conf.ts';
 import { ServiceLister } from '../container-options/service-lister.ts';
@@ -155,7 +155,7 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
       for (const { reason, message } of warnings) eventRecorder?.event({ pod, type: 'Warning', reason, message });
       return dns;
     },
-    generatePodHostName: (pod) => generatePodHostNameAndDomain(pod, clusterDomain).hostname,
+    generatePodHostName: (pod) => nodenameForKernel(generatePodHostNameAndDomain(pod, clusterDomain), pod),
     lookupRuntimeHandler: async (name) => {
       if (objects === undefined) throw new Error(`failed to get RuntimeClass ${name}: no client is configured`);
       return objects.lookupRuntimeHandler(name);

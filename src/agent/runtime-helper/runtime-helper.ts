@@ -14,7 +14,10 @@ export interface RuntimeHelper {
   ): Promise<RunContainerOptions>;
   /** The resolver configuration of the pod, by its dnsPolicy and dnsConfig. */
   getPodDNS(pod: ValidPod): Promise<PodDNS>;
-  /** The hostname of a pod with a network of its own; at most 63 characters. */
+  /**
+   * The hostname of a pod with a network of its own; at most 64 characters. Throws when the name that `setHostnameAsFQDN`
+   * asks for is longer.
+   */
   generatePodHostName(pod: ValidPod): string;
   /** The handler of a RuntimeClass. */
   lookupRuntimeHandler(runtimeClassName: string): Promise<string>;

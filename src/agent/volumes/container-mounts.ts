@@ -48,12 +48,14 @@ export async function makeMounts(
       hostPath:
         subPath === '' ? path : await boundSubPath(pod, container.name, index, path, subPath, mount.name, sources),
       readOnly: mount.readOnly === true || isReadOnlySource(volume),
+      // The label of a hostPath is the administrator's.
+      seLinuxRelabel: !volume.hostPath,
       propagation: translateMountPropagation(mount.mountPropagation),
     });
   }
   const needsHosts = sources.mounts && (sources.podIPs.length > 0 || pod.spec?.hostNetwork === true);
   if (needsHosts && !volumeMounts.some(({ mountPath }) => mountPath === etcHosts))
-    mounts.push({ containerPath: etcHosts, hostPath: await ensureHostsFile(pod, sources) });
+    mounts.push({ containerPath: etcHosts, hostPath: await ensureHostsFile(pod, sources), seLinuxRelabel: true });
   return mounts;
 }
 
@@ -66,11 +68,16 @@ function translateMountPropagation(mode = 'None'): NonNullable<ContainerMount['p
 }
 
 /** Source: kubelet `resolveRecursiveReadOnly`, on a runtime without the feature. */
-function requirePlainReadOnly({ name, recursiveReadOnly }: VolumeMount): void {
-  if (recursiveReadOnly !== 'Enabled') return;
-  throw new ContainerConfigError(
-    `failed to resolve recursive read-only mode: volume ${JSON.stringify(name)} requested recursive read-only mode, but it is not supported by the runtime`,
-  );
+function requirePlainReadOnly({ name, readOnly, mountPropagation = 'None', recursiveReadOnly }: VolumeMount): void {
+  if (recursiveReadOnly === undefined || recursiveReadOnly === 'Disabled') return;
+  const refuse = (why: string): never => {
+    throw new ContainerConfigError(
+      `failed to resolve recursive read-only mode: volume ${JSON.stringify(name)} requested recursive read-only mode, but it is ${why}`,
+    );
+  };
+  if (readOnly !== true) refuse('not read-only');
+  if (mountPropagation !== 'None') refuse(`not compatible with propagation ${JSON.stringify(mountPropagation)}`);
+  if (recursiveReadOnly !== 'IfPossible') refuse('not supported by the runtime');
 }
 
 /** Source: kubelet `ExpandContainerVolumeMounts`. */

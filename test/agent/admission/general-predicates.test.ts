@@ -50,6 +50,13 @@ describe('TestGeneralPredicates: generalPredicates', () => {
       nodeOf(),
       [lacks('cpu', 8, 5, 10), lacks('memory', 10, 19, 20)],
     ],
+    [
+      'cpu, memory and ephemeral storage are checked in this order, whatever the order of the requests',
+      resourcePod({ 'ephemeral-storage': '1', memory: '21', cpu: '11m' }),
+      [],
+      nodeOf(),
+      [lacks('cpu', 11, 0, 10), lacks('memory', 21, 0, 20), lacks('ephemeral-storage', 1, 0, 0)],
+    ],
     ['host not match', specPod({ nodeName: 'machine2' }), [], nodeOf(), [fails('NodeName')]],
     ['hostport conflict', portPod({ hostPort: 123 }), [portPod({ hostPort: 123 })], nodeOf(), [fails('NodePorts')]],
     [

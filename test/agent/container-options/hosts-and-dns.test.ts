@@ -3,6 +3,7 @@ import { managedHostsFileContent, nodeHostsFileContent } from '../../../src/agen
 import { fitSearches, getPodDNS } from '../../../src/agent/container-options/pod-dns.ts';
 import {
   generatePodHostNameAndDomain,
+  nodenameForKernel,
   truncatePodHostname,
 } from '../../../src/agent/container-options/pod-host-name.ts';
 import { parseResolvConf } from '../../../src/agent/container-options/resolv-conf.ts';
@@ -115,6 +116,25 @@ describe('TestGeneratePodHostNameAndDomain: generatePodHostNameAndDomain', () =>
   ])('%s', (_case, spec, message) => {
     const pod = { metadata: { name: 'test-pod', namespace: 'default' }, spec };
     expect(() => generatePodHostNameAndDomain(pod, 'cluster.local')).toThrow(message);
+  });
+});
+
+describe('TestGetNodenameForKernel: nodenameForKernel', () => {
+  const spec = { setHostnameAsFQDN: true };
+  it.each([
+    ['no setHostnameAsFQDN', {}, 'svc.local', 'test-pod'],
+    ['setHostnameAsFQDN: false', { setHostnameAsFQDN: false }, 'svc.local', 'test-pod'],
+    ['no domain', spec, '', 'test-pod'],
+    ['64 characters', spec, 'a'.repeat(55), `test-pod.${'a'.repeat(55)}`],
+  ])('%s', (_case, fields, domain, expected) => {
+    expect(nodenameForKernel({ hostname: 'test-pod', domain }, { spec: fields })).toBe(expected);
+  });
+
+  it('refuses a name that the kernel cannot have, instead of a shorter one', () => {
+    const domain = 'a'.repeat(56);
+    expect(() => nodenameForKernel({ hostname: 'test-pod', domain }, { spec })).toThrow(
+      `failed to construct FQDN from pod hostname and cluster domain, FQDN test-pod.${domain} is too long (64 characters is the max, 65 characters requested)`,
+    );
   });
 });
 

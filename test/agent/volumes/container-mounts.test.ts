@@ -36,7 +36,7 @@ describe('TestMakeMounts: makeMounts', () => {
       { name: 'empty', mountPath: '/empty' },
       { name: 'keys', mountPath: '/keys' },
     ]);
-    const disk = { hostPath: '/mnt/disk', readOnly: false };
+    const disk = { hostPath: '/mnt/disk', readOnly: false, seLinuxRelabel: false };
     const below = `${rootDirectory}/pods/1/volumes`;
     expect(mounts).toEqual([
       { ...disk, containerPath: '/etc/hosts', propagation: 'PROPAGATION_HOST_TO_CONTAINER' },
@@ -46,15 +46,22 @@ describe('TestMakeMounts: makeMounts', () => {
         containerPath: '/empty',
         hostPath: `${below}/kubernetes.io~empty-dir/empty`,
         readOnly: false,
+        seLinuxRelabel: true,
         propagation: 'PROPAGATION_PRIVATE',
       },
       {
         containerPath: '/keys',
         hostPath: `${below}/kubernetes.io~secret/keys`,
         readOnly: true,
+        seLinuxRelabel: true,
         propagation: 'PROPAGATION_PRIVATE',
       },
     ]);
+  });
+
+  it('what is a volume of the pod gets the label of the container, a hostPath keeps its own', async () => {
+    const { mounts } = await mountsOf(['disk', 'empty', 'keys'].map((name) => ({ name, mountPath: `/${name}` })));
+    expect(mounts.map(({ seLinuxRelabel }) => seLinuxRelabel)).toEqual([false, true, true]);
   });
 
   it.each([
@@ -72,6 +79,16 @@ describe('TestMakeMounts: makeMounts', () => {
     ["volume doesn't exist", { name: 'gone' }, 'cannot find volume "gone" to mount into container "app"'],
     ['a volume of another type', { name: 'claim' }, 'volume type persistentVolumeClaim is not supported by this agent'],
     ['unknown propagation', { mountPropagation: 'Sideways' }, 'invalid MountPropagation mode: "Sideways"'],
+    [
+      'recursive read-only, but not read-only',
+      { recursiveReadOnly: 'IfPossible' },
+      'failed to resolve recursive read-only mode: volume "disk" requested recursive read-only mode, but it is not read-only',
+    ],
+    [
+      'recursive read-only with propagation',
+      { readOnly: true, recursiveReadOnly: 'IfPossible', mountPropagation: 'HostToContainer' },
+      'but it is not compatible with propagation "HostToContainer"',
+    ],
     [
       'recursive read-only',
       { readOnly: true, recursiveReadOnly: 'Enabled' },
@@ -91,7 +108,7 @@ describe('TestMakeMounts: makeMounts', () => {
   it('TestMakeMountsEtcHostsFile: mounts /etc/hosts when the pod has an address', async () => {
     const { rootDirectory, mounts } = await mountsOf([], ['10.0.0.1']);
     const hostPath = `${rootDirectory}/pods/1/etc-hosts`;
-    expect(mounts).toEqual([{ containerPath: '/etc/hosts', hostPath }]);
+    expect(mounts).toEqual([{ containerPath: '/etc/hosts', hostPath, seLinuxRelabel: true }]);
     expect(readFileSync(hostPath, 'utf8')).toContain('10.0.0.1\tpod\n');
     expect((await mountsOf([])).mounts).toEqual([]);
   });

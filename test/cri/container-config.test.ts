@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { generateContainerConfig } from '../../src/cri/container-config.ts';
+import { appOf, machine, podWith } from './pods.ts';
+
+const pod = podWith();
+const configOf = (mounts: readonly object[], hasSELinux: boolean) =>
+  generateContainerConfig({ pod, container: appOf(pod), attempt: 0, hash: '' }, {
+    options: { command: [], args: [], envs: [], mounts },
+    moreMounts: [{ container_path: '/dev/termination-log', host_path: '/log', selinux_relabel: true }],
+    imageUser: {},
+    targetID: undefined,
+    seccompProfileRoot: '/seccomp',
+    machine: { ...machine, hasSELinux },
+  } as Parameters<typeof generateContainerConfig>[1]);
+
+it('the runtime is asked to relabel the volumes of a pod and its termination message where SELinux is enabled', () => {
+  const mounts = [
+    { containerPath: '/data', hostPath: '/pods/data', seLinuxRelabel: true },
+    { containerPath: '/disk', hostPath: '/mnt/disk', seLinuxRelabel: false },
+  ];
+  const relabeled = (hasSELinux: boolean) =>
+    configOf(mounts, hasSELinux).mounts!.map(({ selinux_relabel: relabel }) => relabel);
+  expect(relabeled(true)).toEqual([true, false, true]);
+  expect(relabeled(false)).toEqual([false, false, false]);
+});
