@@ -93,6 +93,7 @@ export async function startAgent(
     },
   };
   const register = new Registry();
+  const metrics = createPrometheusMetrics({ register });
   const agent = createNodeAgent({
     nodeName,
     client,
@@ -124,7 +125,7 @@ export async function startAgent(
     // The kubelet keeps it in the same place.
     allocationState: await inStep(`--root-dir ${rootDirectory}`, openCheckpointState(rootDirectory)),
     actuatedState: await inStep(`--root-dir ${rootDirectory}`, openCheckpointState(join(rootDirectory, 'actuated'))),
-    metrics: createPrometheusMetrics({ register }),
+    metrics,
     logger,
   });
 
@@ -132,7 +133,7 @@ export async function startAgent(
   if (options.port !== 0 && (client !== undefined || options.authorizationMode === 'AlwaysAllow')) {
     const server = await inStep(
       '--port',
-      serveKubeletAPI(agent, kubeletAPIOptions(options, { runtime, register, logger })),
+      serveKubeletAPI(agent, kubeletAPIOptions(options, { runtime, register, metrics, logger })),
     );
     cleanUps.add('kubelet API', () => server.close());
   }
@@ -153,12 +154,22 @@ export async function startAgent(
 
 function kubeletAPIOptions(
   options: ContainerdAgentOptions,
-  { runtime, register, logger }: Pick<KubeletAPIOptions, 'runtime' | 'register' | 'logger'>,
+  { runtime, register, metrics, logger }: Pick<KubeletAPIOptions, 'runtime' | 'register' | 'metrics' | 'logger'>,
 ): KubeletAPIOptions {
   const { address, port, tlsCertFile, tlsPrivateKeyFile, clientCaFile, anonymousAuth, kubeconfig } = options;
   const { certDir = join(resolve(options.rootDir), 'pki'), authenticationTokenWebhook, authorizationMode } = options;
   return {
-    ...{ runtime, register, logger, host: address, port, tlsCertFile, tlsPrivateKeyFile, certDirectory: certDir },
+    ...{
+      runtime,
+      register,
+      metrics,
+      logger,
+      host: address,
+      port,
+      tlsCertFile,
+      tlsPrivateKeyFile,
+      certDirectory: certDir,
+    },
     serverTLSBootstrap: options.rotateServerCertificates,
     authentication: {
       anonymous: anonymousAuth,

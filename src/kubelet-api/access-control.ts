@@ -7,7 +7,7 @@ import { Authenticator, type KubeletAuthentication } from './authenticator.ts';
 import { Authorizer, type KubeletAuthorization } from './authorizer.ts';
 import { HTTPError } from './http-error.ts';
 import { requestAttributes } from './request-attributes.ts';
-import { createReview } from './review.ts';
+import { createReview, type ReviewOptions } from './review.ts';
 
 export interface AccessControlOptions {
   readonly nodeName: string;
@@ -16,6 +16,7 @@ export interface AccessControlOptions {
   readonly authorization: KubeletAuthorization;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: ReviewOptions['metrics'];
   /** Aborted when the server is closed. */
   readonly signal: AbortSignal;
 }
@@ -31,18 +32,25 @@ export class AccessControl {
   readonly #authorizer: Authorizer;
   readonly #logger: Logger;
 
-  constructor({ authentication, authorization, signal, requests, ...options }: AccessControlOptions) {
+  constructor({ authentication, authorization, signal, requests, metrics, ...options }: AccessControlOptions) {
     setMaxListeners(0, signal);
-    const bounds = { ...options, requests, signal };
-    const reviewToken = createReview('Reviewing a token for the kubelet API', bounds);
-    const reviewAccess = createReview('Reviewing access to the kubelet API', bounds);
+    const bounds = { ...options, requests, metrics, signal };
+    const reviewToken = createReview(
+      { resource: 'tokenreviews', what: 'Reviewing a token for the kubelet API' },
+      bounds,
+    );
+    const reviewAccess = createReview(
+      { resource: 'subjectaccessreviews', what: 'Reviewing access to the kubelet API' },
+      bounds,
+    );
     this.#authenticator = new Authenticator({ ...authentication, ...options, review: reviewToken });
     this.#authorizer = new Authorizer({ ...authorization, ...options, review: reviewAccess });
     this.#logger = options.logger;
   }
 
   /**
-   * Rejects with an `HTTPError`: 401 for an unknown user, 403 without permission, 500 if the review fails.
+   * Rejects with an `HTTPError`: 401 for an unknown user, 403 without permission, 429 if too many reviews wait, 500 if
+   * the review fails.
    *
    * @param path decoded
    */
@@ -56,6 +64,7 @@ export class AccessControl {
     try {
       isAllowed = await this.#authorizer.isAllowed(user, attributes);
     } catch (cause) {
+      if (cause instanceof HTTPError) throw cause;
       throw new HTTPError(500, `Authorization error (${text}, subresource=${subresources[0]})`, { cause });
     }
     if (isAllowed) return;
@@ -66,7 +75,8 @@ export class AccessControl {
   async #authenticate(request: IncomingMessage): ReturnType<Authenticator['authenticate']> {
     try {
       return await this.#authenticator.authenticate(request);
-    } catch {
+    } catch (error) {
+      if (error instanceof HTTPError) throw error;
       // The token cannot be reviewed, which is logged.
       return undefined;
     }

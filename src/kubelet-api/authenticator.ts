@@ -40,10 +40,11 @@ export class Authenticator {
 
   constructor(options: AuthenticatorOptions) {
     this.#options = options;
-    this.#tokens = new ReviewCache(options.clock, () => options.webhookCacheTTLMs ?? defaultCacheTTLMs);
+    const { webhookCacheTTLMs: ttlMs = defaultCacheTTLMs } = options;
+    this.#tokens = new ReviewCache(options.clock, { acceptedMs: ttlMs, refusedMs: ttlMs });
   }
 
-  /** Undefined if the user is not known. Rejects if the token cannot be reviewed. */
+  /** Undefined if the user is not known. Rejects if the token cannot be reviewed, with an `HTTPError` 429 for too many. */
   async authenticate(request: IncomingMessage): Promise<UserInfo | undefined> {
     const { anonymous = false, webhook = true, clientCAFile } = this.#options;
     const { socket } = request;

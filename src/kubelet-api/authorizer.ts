@@ -30,9 +30,10 @@ export class Authorizer {
   constructor(options: AuthorizerOptions) {
     this.#options = options;
     const { cacheAuthorizedTTLMs = 300_000, cacheUnauthorizedTTLMs = 30_000 } = options;
-    this.#reviews = new ReviewCache(options.clock, (isAllowed) =>
-      isAllowed ? cacheAuthorizedTTLMs : cacheUnauthorizedTTLMs,
-    );
+    this.#reviews = new ReviewCache(options.clock, {
+      acceptedMs: cacheAuthorizedTTLMs,
+      refusedMs: cacheUnauthorizedTTLMs,
+    });
   }
 
   /** Rejects if the review fails. */

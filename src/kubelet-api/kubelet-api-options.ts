@@ -1,5 +1,6 @@
 import isPlainObject from 'lodash/isPlainObject.js';
 import type { MetricsSource } from '../agent/http-server/serve-agent.ts';
+import type { NodeAgentOptions } from '../agent/node-agent/node-agent-options.ts';
 import type { ContainerRuntime } from '../agent/runtime/container-runtime.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { ClockLike } from '../shared/clock.ts';
@@ -40,6 +41,8 @@ export interface KubeletAPIOptions {
   readonly authorization?: KubeletAuthorization | undefined;
   /** Registry to serve at `/metrics`. Default: none, and `/metrics` does not exist. */
   readonly register?: MetricsSource | undefined;
+  /** Receives measurements, as the option of `createNodeAgent`. Default: none. */
+  readonly metrics?: NodeAgentOptions['metrics'];
   /**
    * Fields of `/configz`, in the format of `KubeletConfiguration`, in addition to those that this library knows. They must
    * not contain secrets. Default: none.
@@ -59,6 +62,7 @@ const optionNames: Readonly<Record<keyof KubeletAPIOptions, true>> = {
   host: true,
   kubeletConfiguration: true,
   logger: true,
+  metrics: true,
   port: true,
   register: true,
   runtime: true,
@@ -84,6 +88,7 @@ export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServe
   const { host = '0.0.0.0', port = 10_250, authentication = {}, authorization = {} } = options;
   requirePort('runtime', options.runtime, ['getPod', 'listPods', 'execSync']);
   if (options.register !== undefined) requirePort('register', options.register, ['metrics']);
+  if (options.metrics !== undefined) requirePort('metrics', options.metrics, []);
   const { kubeletConfiguration } = options;
   if (kubeletConfiguration !== undefined && !isPlainObject(kubeletConfiguration))
     refuseOption('kubeletConfiguration', 'an object');

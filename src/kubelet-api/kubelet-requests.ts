@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ConnectionLimit } from '../shared/connection-limit.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import type { AccessControl } from './access-control.ts';
 import { HTTPError } from './http-error.ts';
@@ -8,20 +9,26 @@ import { kubeletRoutes } from './kubelet-handlers.ts';
 import { refuseUpgrade } from './streaming-proxy.ts';
 import { serveStreaming } from './streaming.ts';
 
+export interface KubeletRequestsOptions {
+  readonly accessControl: AccessControl;
+  /** Those of authorized requests in progress do not count. */
+  readonly connections: ConnectionLimit;
+  /** Aborted when the server is closed. */
+  readonly closed: AbortSignal;
+}
+
 /** Serves requests of a server. Never rejects. */
 export class KubeletRequests {
   readonly #routes: ReturnType<typeof kubeletRoutes>;
   readonly #context: KubeletAPIContext;
-  readonly #accessControl: AccessControl;
+  readonly #server: KubeletRequestsOptions;
   readonly #logger: Logger;
-  readonly #closed: AbortSignal;
 
-  constructor(context: KubeletAPIContext, accessControl: AccessControl, closed: AbortSignal) {
+  constructor(context: KubeletAPIContext, server: KubeletRequestsOptions) {
     this.#context = context;
     this.#routes = kubeletRoutes(context);
-    this.#accessControl = accessControl;
+    this.#server = server;
     this.#logger = context.logger;
-    this.#closed = closed;
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -49,7 +56,7 @@ export class KubeletRequests {
       await serveStreaming(this.#context, root, parsed, { request, socket, head });
     } catch (error) {
       const { statusCode, message } = this.#failure(error, request);
-      refuseUpgrade(socket, statusCode, message);
+      refuseUpgrade(this.#context.clock, socket, { statusCode, message });
     }
   }
 
@@ -60,13 +67,18 @@ export class KubeletRequests {
     // Not a URL object: it would resolve `..`, and only one form of the path may be checked and used.
     const [path = '', query = ''] = (request.url ?? '').split(/\?(.*)/s);
     const decoded = decode(path);
-    await this.#accessControl.check(request, decoded);
+    const { accessControl, connections, closed } = this.#server;
+    connections.use(request.socket);
+    await accessControl.check(request, decoded);
+    if (client.destroyed) throw new HTTPError(400, 'The client has closed its connection');
+    connections.exempt(request.socket);
+    client.once('close', () => connections.use(request.socket));
     const [root = '', ...segments] = path.slice(1).split('/');
     const aborted = new AbortController();
     const abort = (): void => aborted.abort();
     client.once('close', abort);
-    this.#closed.addEventListener('abort', abort, { once: true });
-    client.once('close', () => this.#closed.removeEventListener('abort', abort));
+    closed.addEventListener('abort', abort, { once: true });
+    client.once('close', () => closed.removeEventListener('abort', abort));
     return {
       ...{ request, root, query: new URLSearchParams(query), signal: aborted.signal },
       segments: (segments.at(-1) === '' ? segments.slice(0, -1) : segments).map(decode),

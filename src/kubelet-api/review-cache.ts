@@ -4,41 +4,58 @@ import type { Clock } from '../shared/clock.ts';
 const maxEntries = 8192;
 
 interface Entry<Value> {
-  readonly value: Promise<Value>;
-  /** By the monotonic clock; undefined while the review is in progress. */
-  expiresMs?: number;
+  readonly value: Value;
+  /** By the monotonic clock. */
+  readonly expiresMs: number;
 }
 
-/** Results of reviews by the API server. A review in progress is shared; one that fails is not cached. */
+/** How long results are valid, in milliseconds. */
+export interface ReviewTTLs {
+  readonly acceptedMs: number;
+  readonly refusedMs: number;
+}
+
+/**
+ * Results of reviews by the API server; `undefined` and `false` are refusals. A review in progress is shared; one that
+ * fails is not cached. Refusals are kept apart, so that made-up credentials do not displace those that are accepted.
+ */
 export class ReviewCache<Value> {
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  readonly #ttlMsOf: (value: Value) => number;
-  /** In the order in which they were added. */
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #ttls: ReviewTTLs;
+  readonly #inProgress = new Map<string, Promise<Value>>();
+  /** In the order in which they were added, like the refused ones. */
+  readonly #accepted = new Map<string, Entry<Value>>();
+  readonly #refused = new Map<string, Entry<Value>>();
 
-  constructor(clock: Pick<Clock, 'monotonicMs'>, ttlMsOf: (value: Value) => number) {
+  constructor(clock: Pick<Clock, 'monotonicMs'>, ttls: ReviewTTLs) {
     this.#clock = clock;
-    this.#ttlMsOf = ttlMsOf;
+    this.#ttls = ttls;
   }
 
   async get(key: string, review: () => Promise<Value>): Promise<Value> {
-    const cached = this.#entries.get(key);
-    if (cached !== undefined && (cached.expiresMs ?? Number.POSITIVE_INFINITY) > this.#clock.monotonicMs())
-      return cached.value;
-    const entry: Entry<Value> = { value: review() };
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= maxEntries) break;
-      this.#entries.delete(oldest);
-    }
+    const cached = this.#accepted.get(key) ?? this.#refused.get(key);
+    if (cached !== undefined && cached.expiresMs > this.#clock.monotonicMs()) return cached.value;
+    const running = this.#inProgress.get(key);
+    if (running !== undefined) return running;
+    const started = review();
+    this.#inProgress.set(key, started);
     try {
-      const value = await entry.value;
-      entry.expiresMs = this.#clock.monotonicMs() + this.#ttlMsOf(value);
+      const value = await started;
+      this.#add(key, value);
       return value;
-    } catch (error) {
-      if (this.#entries.get(key) === entry) this.#entries.delete(key);
-      throw error;
+    } finally {
+      this.#inProgress.delete(key);
     }
+  }
+
+  #add(key: string, value: Value): void {
+    const isAccepted = value !== undefined && value !== false;
+    const { acceptedMs, refusedMs } = this.#ttls;
+    this.#accepted.delete(key);
+    this.#refused.delete(key);
+    const entries = isAccepted ? this.#accepted : this.#refused;
+    entries.set(key, { value, expiresMs: this.#clock.monotonicMs() + (isAccepted ? acceptedMs : refusedMs) });
+    const [oldest] = entries.keys();
+    if (entries.size > maxEntries) entries.delete(oldest!);
   }
 }

@@ -1,10 +1,15 @@
 import { withDeadline } from '../agent/deadline.ts';
-import type { APIRequests } from '../kube/client/api-requests.ts';
+import type { NodeAgentOptions } from '../agent/node-agent/node-agent-options.ts';
+import type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
-import type { Logger } from '../shared/logger.ts';
+import { tryCall } from '../shared/guarded.ts';
+import { type Logger, reasonOf } from '../shared/logger.ts';
+import { PeriodicWarning } from '../shared/periodic-warning.ts';
+import { Semaphore } from '../shared/semaphore.ts';
+import { HTTPError } from './http-error.ts';
 
-/** Creates a review on the API server, and resolves with it. */
+/** Creates a review on the API server, and resolves with it. Rejects with an `HTTPError` 429 if too many wait. */
 export type Review = (path: string, body: object) => Promise<unknown>;
 
 export interface ReviewOptions {
@@ -12,31 +17,63 @@ export interface ReviewOptions {
   readonly requests: APIRequests | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly metrics: NodeAgentOptions['metrics'];
   /** Aborts reviews in progress. */
   readonly signal: AbortSignal;
 }
 
 const timeoutMs = 10_000;
+/** Reviews are caused by clients that nobody knows yet: they must not use up the connections of the agent. */
+const maxInFlight = 8;
+/** In flight or queued. */
+const maxPending = 72;
 
 /**
  * Reviews of one kind; logs when they begin to fail and when they succeed again. A request that is admitted by an earlier
  * review says nothing about that.
  *
- * @param what for the log: `Reviewing a token`
+ * Divergence: while too many are pending, requests get 429. The kubelet's share the limit of its client (kubeAPIQPS).
+ *
+ * @param kind `what` is for the log: `Reviewing a token`
  */
-export function createReview(what: string, { requests, clock, logger, signal: stopSignal }: ReviewOptions): Review {
+export function createReview(
+  { resource, what }: { readonly resource: string; readonly what: string },
+  { requests, clock, logger, metrics, signal: stopSignal }: ReviewOptions,
+): Review {
   const failures = new FailureLog({ logger, clock, what });
-  return async (path, body) => {
+  const tooMany = new PeriodicWarning('Too many reviews for the kubelet API: requests get 429', { clock, logger });
+  const slots = new Semaphore({ size: maxInFlight, option: 'maxInFlight', clock, logger });
+  let pending = 0;
+  const reject = (): HTTPError => {
+    tooMany.warn({ resource, maxPending });
+    tryCall(
+      () => metrics?.incRejectedReviews?.(resource),
+      (thrown) =>
+        logger.error({ reason: reasonOf(thrown), method: 'metrics.incRejectedReviews' }, 'User callback threw'),
+    );
+    return new HTTPError(429, 'Too many requests: reviews by the API server are pending');
+  };
+  const create = async (path: string, body: object, signal: AbortSignal): Promise<APIResponse> => {
+    await slots.acquire(signal);
     try {
-      const response = await withDeadline(clock, timeoutMs, stopSignal, ({ signal }) =>
-        requests!.request('POST', path, { body, signal }),
-      );
+      return await requests!.request('POST', path, { body, signal });
+    } finally {
+      slots.release();
+    }
+  };
+  return async (path, body) => {
+    if (pending >= maxPending) throw reject();
+    pending++;
+    try {
+      const response = await withDeadline(clock, timeoutMs, stopSignal, ({ signal }) => create(path, body, signal));
       const review = response.json();
       failures.succeeded();
       return review;
     } catch (error) {
       failures.failed(error);
       throw error;
+    } finally {
+      pending--;
     }
   };
 }

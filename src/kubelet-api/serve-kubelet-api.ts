@@ -1,15 +1,17 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
-import { type AddressInfo, isIPv6 } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
+import { ConnectionLimit } from '../shared/connection-limit.ts';
+import { PeriodicWarning } from '../shared/periodic-warning.ts';
 import { AccessControl } from './access-control.ts';
 import { CertificateManager } from './certificate-manager.ts';
 import { type KubeletAPIOptions, requireKubeletAPIOptions } from './kubelet-api-options.ts';
+import type { KubeletAPIContext } from './kubelet-api-context.ts';
 import { KubeletRequests } from './kubelet-requests.ts';
 import {
   CertificateFiles,
@@ -63,9 +65,15 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
   setMaxListeners(0, closed.signal);
   const accessControl = new AccessControl({
     ...{ nodeName: agent.nodeName, requests: agent.apiRequests, authentication, authorization },
-    ...{ clock, logger, signal: closed.signal },
+    ...{ clock, logger, metrics: options.metrics, signal: closed.signal },
   });
-  const requests = new KubeletRequests({ agent, runtime, options, clock, logger }, accessControl, closed.signal);
+  const tooMany = new PeriodicWarning('Too many connections: those that were used least recently are closed', {
+    clock,
+    logger,
+  });
+  const connections = new ConnectionLimit(maxConnections, () => tooMany.warn({ maxConnections }));
+  const context: KubeletAPIContext = { agent, runtime, options, clock, logger };
+  const requests = new KubeletRequests(context, { accessControl, connections, closed: closed.signal });
   const { clientCAFile } = authentication;
   const { certDirectory = defaultCertDirectory, serverTLSBootstrap = false, tlsCertFile, tlsPrivateKeyFile } = options;
   const tlsOptions = {
@@ -91,9 +99,10 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
           ...{ clock, random: Math.random, logger },
         })
       : undefined;
-  const sockets = new Set<Duplex>();
+  const sockets = new Set<Socket>();
   // Those without a TLS handshake, too, which would keep the server from closing.
-  server.on('connection', (socket: Duplex) => {
+  server.on('connection', (socket: Socket) => {
+    connections.add(socket);
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
@@ -133,8 +142,13 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
 const defaultCertDirectory = '/var/lib/kubelet/pki';
 /** As Go's HTTP client; a client that has not proved who it is must not hold a connection. */
 const handshakeTimeoutMs = 10_000;
-/** How long a client may take for a request. */
+/** How long a client may take for a request; Node.js gives the headers as long. */
 const requestTimeoutMs = 60_000;
+/**
+ * Connections without a request that is authorized and in progress. When there are more, the one that was used least
+ * recently is closed, so that known clients are served.
+ */
+const maxConnections = 512;
 /** kubelet: `IdleTimeout` */
 const idleTimeoutMs = 90_000;
 

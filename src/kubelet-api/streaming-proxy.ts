@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest, STATUS_CODES } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
+import type { Clock } from '../shared/clock.ts';
 import { HTTPError } from './http-error.ts';
 
 /** A request of the client to upgrade its connection. */
@@ -11,6 +12,8 @@ export interface UpgradeRequest {
   readonly head: Buffer;
 }
 
+/** How long a client may take to close its connection after a response that ends it. Source: net/http `rstAvoidanceDelay` */
+const lingerMs = 500;
 /** Headers that are not forwarded to the runtime: credentials, and headers of the first connection only. */
 const ownHeaders = new Set(['authorization', 'host']);
 
@@ -18,7 +21,11 @@ const ownHeaders = new Set(['authorization', 'host']);
  * Upgrades the connection to the runtime's streaming server, too, and then passes on all bytes until one side closes.
  * Rejects with an `HTTPError` if the streaming server does not respond. Source: apimachinery `UpgradeAwareHandler`.
  */
-export function proxyUpgrade(url: string, { request, socket, head }: UpgradeRequest): Promise<void> {
+export function proxyUpgrade(
+  clock: Pick<Clock, 'afterFunc'>,
+  url: string,
+  { request, socket, head }: UpgradeRequest,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const { protocol, host } = new URL(url);
     const send = protocol === 'https:' ? httpsRequest : httpRequest;
@@ -40,22 +47,35 @@ export function proxyUpgrade(url: string, { request, socket, head }: UpgradeRequ
     backendRequest.once('response', (response) => {
       // The body is no longer chunked; it ends with the connection.
       socket.write(responseHead(response, new Set(['connection', 'transfer-encoding']), 'Connection: close\r\n'));
-      response.pipe(socket);
+      response.pipe(socket, { end: false });
+      response.once('close', () => closeAfterResponse(clock, socket));
       resolve();
     });
     backendRequest.end();
   });
 }
 
-/** Writes a response to a client that wanted an upgrade, and closes the connection. */
-export function refuseUpgrade(socket: Duplex, statusCode: number, message: string): void {
-  if (!socket.writable) return;
-  socket.end(
+/** Writes a response to a client that wanted an upgrade, and closes the connection, even if the client does not. */
+export function refuseUpgrade(
+  clock: Pick<Clock, 'afterFunc'>,
+  socket: Duplex,
+  { statusCode, message }: Pick<HTTPError, 'statusCode' | 'message'>,
+): void {
+  if (!socket.writable) return void socket.destroy();
+  socket.write(
     `HTTP/1.1 ${statusCode} ${STATUS_CODES[statusCode] ?? ''}\r\n` +
       'Content-Type: text/plain; charset=utf-8\r\n' +
       `Content-Length: ${Buffer.byteLength(message)}\r\n` +
       `Connection: close\r\n\r\n${message}`,
   );
+  closeAfterResponse(clock, socket);
+}
+
+/** Unread bytes of the client would become a reset, which may discard the response. Source: net/http `closeWriteAndWait` */
+function closeAfterResponse(clock: Pick<Clock, 'afterFunc'>, socket: Duplex): void {
+  const timer = clock.afterFunc(lingerMs, () => socket.destroy());
+  socket.once('close', () => timer.stop());
+  socket.resume().end();
 }
 
 function join(client: Duplex, backend: Duplex): void {

@@ -20,7 +20,7 @@ export async function serveStreaming(
     case 'attach':
       return serveAttach(context, request, upgrade);
     case 'portForward':
-      return proxyUpgrade(await portForwardURL(context, request), upgrade);
+      return proxyUpgrade(context.clock, await portForwardURL(context, request), upgrade);
     default:
       throw new HTTPError(404, '404: Page Not Found');
   }
@@ -39,7 +39,7 @@ async function serveExec(
   const { runtime } = context;
   const command = query.getAll('command');
   if (runtime.getExec !== undefined)
-    return proxyUpgrade(await fromRuntime(runtime.getExec(id, command, streams, { signal })), upgrade);
+    return proxyUpgrade(context.clock, await fromRuntime(runtime.getExec(id, command, streams, { signal })), upgrade);
   if (runtime.exec === undefined) throw new HTTPError(501, 'The runtime cannot run commands');
   requireWebSocket(request);
   const run = (io: ContainerIO, signal: AbortSignal): Promise<number> => runtime.exec!(id, command, io, { signal });
@@ -63,7 +63,7 @@ async function serveAttach(
   const tty = container.tty === true;
   const streams = { ...wanted, tty, stderr: wanted.stderr && !tty };
   if (runtime.getAttach !== undefined)
-    return proxyUpgrade(await fromRuntime(runtime.getAttach(id, streams, { signal })), upgrade);
+    return proxyUpgrade(context.clock, await fromRuntime(runtime.getAttach(id, streams, { signal })), upgrade);
   if (runtime.attach === undefined) throw new HTTPError(501, 'The runtime cannot attach to containers');
   requireWebSocket(request);
   const run = async (io: ContainerIO, signal: AbortSignal): Promise<number> => {

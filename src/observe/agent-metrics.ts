@@ -23,4 +23,6 @@ export interface AgentMetrics {
   registerAgentGauges(read: () => AgentGauges): () => void;
   /** A pod was evicted; `signal` is what it was evicted for: `memory.available`, `emptydirfs.limit`. */
   incEvictions(signal: string): void;
+  /** The kubelet API refused a request with 429: too many `tokenreviews` or `subjectaccessreviews` were pending. */
+  incRejectedReviews(resource: string): void;
 }

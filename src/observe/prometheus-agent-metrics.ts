@@ -47,7 +47,13 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
     help: 'Pods that were evicted.',
     labelNames: ['eviction_signal'],
   });
+  const rejectedReviews = metricIn(register, Counter<'resource'>, {
+    name: 'kubelet_node_agent_rejected_reviews_total',
+    help: 'Requests to the kubelet API that were refused because too many reviews were pending.',
+    labelNames: ['resource'],
+  });
   return {
+    incRejectedReviews: (resource) => rejectedReviews.inc({ resource }),
     incEvictions: (signal) => evictions.inc({ eviction_signal: signal }),
     registerAgentGauges(readGauges) {
       const gauges = oncePerTurn(readGauges);

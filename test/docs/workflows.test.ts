@@ -19,11 +19,16 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string
 const folder = '.github/workflows';
 const workflows = readdirSync(new URL(folder, root)).map((name) => {
   const text = read(`${folder}/${name}`);
-  return { name, text, jobs: Object.entries((parse(text) as { jobs: Record<string, Job> }).jobs) };
+  const { jobs: all, permissions } = parse(text) as Pick<Job, 'permissions'> & { jobs: Record<string, Job> };
+  return { name, text, permissions, jobs: Object.entries(all) };
 });
 const jobs = workflows.flatMap(({ name, jobs: all }) => all.map(([job, value]) => [`${name} ${job}`, value] as const));
 
-describe.each(workflows)('$name', ({ text }) => {
+describe.each(workflows)('$name', ({ text, permissions }) => {
+  it('lets a job write, or sign, only if the job says so', () => {
+    expect(Object.values(permissions ?? { all: 'write' })).not.toContain('write');
+  });
+
   it('pins each action by commit and names its version', () => {
     const used = [...text.matchAll(/uses: (.*)/g)].map(([, action]) => action!);
     expect(used.filter((action) => !/^[\w./-]+@[0-9a-f]{40} # v\d/.test(action))).toEqual([]);
@@ -41,6 +46,8 @@ it.each(jobs.filter(([, { permissions }]) => Object.values(permissions ?? {}).in
   '%s may write, and runs no code of the repository or of its dependencies',
   (_name, { steps }) => {
     expect(steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'))).toEqual([]);
+    // Actions of others could run anything.
+    expect(steps.filter(({ uses }) => uses !== undefined && !uses.startsWith('actions/'))).toEqual([]);
     const commands = steps.flatMap(({ run }) => run?.split('\n') ?? []);
     expect(commands.length).toBeGreaterThan(0);
     expect(commands.filter((command) => !/^(npm publish .*--ignore-scripts|gh release create) /.test(command))).toEqual(

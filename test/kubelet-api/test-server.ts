@@ -31,6 +31,14 @@ class Reviews implements APIRequests {
   readonly requests: Review[] = [];
   allows: (spec: Readonly<Record<string, never>>) => boolean = ({ user }) => user === ('admin' as never);
   failure: Error | undefined;
+  #held: Promise<void> | undefined;
+
+  /** Reviews do not end until the result is called. */
+  hold(): () => void {
+    let release = (): void => {};
+    this.#held = new Promise((resolve) => (release = resolve));
+    return release;
+  }
 
   async request(
     _method: string,
@@ -39,6 +47,7 @@ class Reviews implements APIRequests {
   ): Promise<{ json(): unknown }> {
     const { kind, spec } = body as Review;
     this.requests.push({ kind, spec });
+    await this.#held;
     if (this.failure !== undefined) throw this.failure;
     const user = this.tokens.get(spec['token'] as string);
     const status =

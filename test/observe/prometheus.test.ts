@@ -65,6 +65,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   ),
   { name: 'kubelet_node_agent_refused_manifests', type: 'gauge', labels: [] },
   { name: 'kubelet_evictions', type: 'counter', labels: ['eviction_signal'] },
+  { name: 'kubelet_node_agent_rejected_reviews_total', type: 'counter', labels: ['resource'] },
   { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
   { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
   {
@@ -98,6 +99,7 @@ describe('createPrometheusMetrics', () => {
     adapter.incOutcomes('written');
     adapter.observeRequestDuration('get', 0);
     adapter.incEvictions('memory.available');
+    adapter.incRejectedReviews('tokenreviews');
     adapter.registerAgentGauges(() => ({
       ...{ relistAgeSeconds: 1, leaseAgeSeconds: 1, leaseDurationSeconds: 40, isNodeRegistered: true },
       ...{ failingPods: 1, refusedManifests: 1 },

@@ -1,8 +1,10 @@
 import { requireFields } from '../../shared/validate.ts';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, isIPv6 } from 'node:net';
+import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import type { ClockLike } from '../../shared/clock.ts';
+import { ConnectionLimit } from '../../shared/connection-limit.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { PeriodicWarning } from '../../shared/periodic-warning.ts';
 import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
@@ -55,6 +57,7 @@ const optionNames: Readonly<Record<keyof ServeAgentOptions, true>> = {
 };
 /** The connection of a client that neither sends nor reads is closed after this time. */
 const idleTimeoutMs = 30_000;
+/** When there are more, the one that was used least recently is closed, so that probes are served. */
 const maxConnections = 64;
 
 /**
@@ -121,14 +124,20 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
   }
   const paths = ['/healthz', '/readyz', ...(register ? ['/metrics'] : []), ...(page ? ['/statusz/'] : [])];
 
+  const tooMany = new PeriodicWarning('Too many connections: those that were used least recently are closed', {
+    clock,
+    logger,
+  });
+  const connections = new ConnectionLimit(maxConnections, () => tooMany.warn({ url, maxConnections }));
   const server = createServer((request, response) => {
+    connections.use(request.socket);
     respond(request, response).catch((thrown: unknown) => {
       logger.error({ reason: reasonOf(thrown), path: request.url }, 'Failed to serve a request');
       if (!response.headersSent) send(response, 500, 'Internal Server Error\n');
     });
   });
+  server.on('connection', (socket: Socket) => connections.add(socket));
   server.timeout = idleTimeoutMs;
-  server.maxConnections = maxConnections;
   try {
     await listen(server, host, port);
   } catch (error) {

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { Registry } from 'prom-client';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -217,6 +219,26 @@ describe('every path', () => {
     await serve({ register: new Registry() });
     expect((await get(path, { method: 'POST' })).status).toBe(405);
     expect((await get(path, { host: 'evil.example' })).status).toBe(403);
+  });
+});
+
+describe('idle connections', () => {
+  it('do not keep probes from being served: those that were used least recently are closed', async () => {
+    await cluster.startAgent();
+    await serve();
+    const sockets: Socket[] = [];
+    for (let i = 0; i < 100; i++) {
+      const socket = connect(Number(new URL(server!.url).port), '127.0.0.1').resume();
+      sockets.push(socket);
+      await once(socket, 'connect');
+    }
+    expect((await get('/healthz')).status).toBe(200);
+    expect(sockets[0]!.closed).toBe(true);
+    expect(cluster.logger.warnings.at(-1)).toMatchObject({
+      message: 'Too many connections: those that were used least recently are closed',
+      fields: { url: server!.url, maxConnections: 64 },
+    });
+    for (const socket of sockets) socket.destroy();
   });
 });
 
