@@ -1,6 +1,7 @@
+import min from 'lodash/min.js';
 import type { PodStatusCache, SentAs, VersionedPodStatus } from './cache/pod-status-cache.ts';
 import type { Clock } from '../shared/clock.ts';
-import { MonotonicTimes, timeFromEpochMs } from '../shared/time.ts';
+import { epochMsOf, MonotonicTimes, timeFromEpochMs } from '../shared/time.ts';
 import type { JournalFailure } from './journal/journal.ts';
 import type { StatusJournal } from './journal/status-journal.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
@@ -56,7 +57,12 @@ export interface ManagerInspection {
   readonly requestedDeletions: readonly RequestedDeletion[];
   /** Since when no status can be written; undefined unless requests of several pods, or all requests, have failed for 30 s. */
   readonly outage: OutageInspection | undefined;
-  /** When a request last succeeded; undefined when none has. */
+  /** As `outage`, but from the first failed request on. */
+  readonly requestFailure: OutageInspection | undefined;
+  /**
+   * When a request last succeeded, or the informer received an event; undefined when neither has happened. Counts all
+   * requests of the `client`, those of an informer or an agent that share it as well.
+   */
   readonly lastSuccessfulRequestAt: string | undefined;
   /** Undefined when the pod manager is not an informer. */
   readonly informer: InformerState | undefined;
@@ -82,7 +88,8 @@ export function inspectManager(state: ManagerState, sources: InspectionSources):
   const { cache, podManager, clock, loop } = sources;
   const translations = podManager.getUIDTranslations();
   const times = new MonotonicTimes(clock);
-  const lastSuccess = loop?.lastSuccess;
+  const informer = podManager.informerState?.();
+  const successAgeMs = lastSuccessAgeMs(loop, informer, clock);
   return {
     state,
     isWakeUpWaiting: loop?.isWakeUpWaiting ?? false,
@@ -91,11 +98,23 @@ export function inspectManager(state: ManagerState, sources: InspectionSources):
     ),
     requestedDeletions: loop?.requestedDeletions(times) ?? [],
     outage: loop?.outage(times),
-    lastSuccessfulRequestAt: lastSuccess === undefined ? undefined : timeFromEpochMs(lastSuccess),
-    informer: podManager.informerState?.(),
+    requestFailure: loop?.requestFailure(times),
+    lastSuccessfulRequestAt: successAgeMs === undefined ? undefined : timeFromEpochMs(clock.now() - successAgeMs),
+    informer,
     journalFailure: sources.journal.failure,
     apiStatusVersions: cache.sentVersions(),
   };
+}
+
+/** Since a request last succeeded, or the informer received an event; undefined when neither has happened. */
+export function lastSuccessAgeMs(
+  loop: LoopInspection | undefined,
+  informer: InformerState | undefined,
+  clock: Pick<Clock, 'now'>,
+): number | undefined {
+  const { lastEventAt } = informer ?? {};
+  const eventAgeMs = lastEventAt === undefined ? undefined : clock.now() - epochMsOf(lastEventAt);
+  return min([loop?.lastSuccessAgeMs, eventAgeMs]);
 }
 
 export function inspectPod(

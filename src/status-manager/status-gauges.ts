@@ -1,7 +1,7 @@
 import type { Metrics, StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from './metrics.ts';
 import { epochMsOf, MonotonicTimes } from '../shared/time.ts';
 import type { WaitingFor } from './sync/loop-inspection.ts';
-import { type InspectionSources, waitingForOf } from './inspection.ts';
+import { type InspectionSources, lastSuccessAgeMs, waitingForOf } from './inspection.ts';
 
 /** @returns unregisters the gauges of a manager that stops */
 export function registerGauges(metrics: Metrics, sources: () => InspectionSources): () => void {
@@ -48,14 +48,14 @@ function readStatusGauges({ cache, podManager, clock, loop, journal, termination
     if (secondsSince(gracePeriodEndsAt) > 0) countTerminating('containers', gracePeriodEndsAt);
   const informer = podManager.informerState?.();
   const outage = loop?.outage(times);
-  const lastSuccess = loop?.lastSuccess;
+  const successAgeMs = lastSuccessAgeMs(loop, informer, clock);
   return {
     cachedStatuses: gauges.cachedStatuses,
     unsentStatuses,
     oldestUnsentAgeSeconds,
     waitingPods: Array.from(waiting, ([reason, pods]) => ({ reason, count: pods })),
     terminatingPods: [...terminating.values()],
-    lastSuccessfulRequestAgeSeconds: lastSuccess === undefined ? undefined : (clock.now() - lastSuccess) / 1000,
+    lastSuccessfulRequestAgeSeconds: successAgeMs === undefined ? undefined : successAgeMs / 1000,
     outage: outage && {
       ageSeconds: secondsSince(outage.since),
       outcome: outage.failure,

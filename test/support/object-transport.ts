@@ -28,6 +28,7 @@ export function objectTransport(
     },
     stream: (path, options) =>
       cluster === undefined ? Promise.reject(new Error('no watches')) : cluster.stream(path, options),
+    lastSuccessAgeMs: undefined,
     closeIdle: async () => {},
     close: async () => {},
   };

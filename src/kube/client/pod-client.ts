@@ -72,6 +72,11 @@ export interface PodClient {
   /** DELETE with these preconditions; resolves when the API server has accepted it. */
   deletePod(pod: PodReference, preconditions: DeletePodOptions, options: RequestOptions): Promise<void>;
   /**
+   * Milliseconds since any request over the client's connections last succeeded, those of an informer or an agent that
+   * share them as well; undefined when none has. Absent: only the manager's own requests are known.
+   */
+  readonly lastSuccessAgeMs?: number | undefined;
+  /**
    * Closes idle connections. Requests in flight are not interrupted, and a later request opens a
    * connection again. A manager calls it only for a client that it created itself: close your own
    * client after `stop()`.

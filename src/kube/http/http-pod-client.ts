@@ -57,6 +57,9 @@ export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTrans
   };
   return {
     transport,
+    get lastSuccessAgeMs() {
+      return transport.lastSuccessAgeMs;
+    },
     getPod: async ({ namespace, name }, options) => asPod(await request('GET', podPath(namespace, name), options)),
     patchPodStatus: async ({ namespace, name }, { type, body }, options) =>
       asPod(await request('PATCH', `${podPath(namespace, name)}/status`, options, body, type)),

@@ -58,6 +58,8 @@ export interface KubeTransport {
   request(method: string, path: string, options?: KubeRequestOptions): Promise<KubeResponse>;
   /** A GET with a streamed response, for watches. Uses its own connection and has no idle timeout. */
   stream(path: string, options?: KubeStreamOptions): Promise<KubeStream>;
+  /** Milliseconds since a request last succeeded (2xx), streams included; undefined when none has. */
+  readonly lastSuccessAgeMs: number | undefined;
   /** Closes idle connections. Requests in flight and streams are not interrupted, and later requests connect again. */
   closeIdle(): Promise<void>;
   /** Ends everything in flight with `aborted`; later requests are refused. Idempotent. */

@@ -45,7 +45,8 @@ interface Call<Response> {
 }
 
 class UndiciTransport implements KubeTransport {
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  #lastSuccessMs: number | undefined;
   readonly #credentials: CredentialSource;
   readonly #origin: string;
   readonly #host: string;
@@ -136,6 +137,10 @@ class UndiciTransport implements KubeTransport {
     }
   }
 
+  get lastSuccessAgeMs(): number | undefined {
+    return this.#lastSuccessMs === undefined ? undefined : this.#clock.monotonicMs() - this.#lastSuccessMs;
+  }
+
   async closeIdle(): Promise<void> {
     await Promise.all([this.#connections.closeIdle(), this.#heartbeatConnections.closeIdle()]);
   }
@@ -182,7 +187,10 @@ class UndiciTransport implements KubeTransport {
     } catch (error) {
       throw this.#failure(error, signal, credentials);
     }
-    if (isSuccess(response.statusCode)) return response;
+    if (isSuccess(response.statusCode)) {
+      this.#lastSuccessMs = this.#clock.monotonicMs();
+      return response;
+    }
     throw await errorOfResponse(response, credentials, this.#clock.now());
   }
 

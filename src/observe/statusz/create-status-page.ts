@@ -9,7 +9,7 @@ import { podDocument } from './pod-document.ts';
 import { jsonContent, RenderedJSON } from './rendered-json.ts';
 import { type Content, Responder } from './responder.ts';
 import { type Route, routeOf } from './route.ts';
-import { statusDocument } from './status-document.ts';
+import { podSummaries, type PodSummarySource, statusDocument } from './status-document.ts';
 import { Timelines } from './timeline.ts';
 
 /** The methods of a manager that the page needs. */
@@ -66,10 +66,12 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
     onPodRemoved: (pod) => timelines.statusChanged(pod.metadata!.uid!, getPodStatus(pod.metadata!.uid!) ?? {}),
     onOutcome: (outcome) => timelines.outcome(outcome),
   });
+  const getPod: PodSummarySource['getPod'] = (podUID) => manager.podManager?.getPodByUID(podUID);
   const pods = new RenderedJSON(clock, refreshIntervalMs, () =>
     statusDocument({
-      ...{ problems: problems(), getPod: (podUID) => manager.podManager?.getPodByUID(podUID) },
+      problems: problems(),
       inspection: manager.inspect(),
+      getPod,
       getPodStatus,
       nodeName,
       refreshIntervalMs,
@@ -84,7 +86,11 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
       case 'pods':
         return acceptsGzip(request) ? pods.compressed : pods.plain;
       case 'pod': {
-        const document = podDocument(manager.explain(route.podUID), getPodStatus(route.podUID), timelines);
+        const explanation = manager.explain(route.podUID);
+        const { podUID } = explanation;
+        const source = { inspection: manager.inspect(), getPod, getPodStatus };
+        const [row] = podSummaries(source, (pod) => pod.podUID === podUID);
+        const document = podDocument(explanation, row, getPodStatus(podUID), timelines);
         return document && jsonContent(document);
       }
       default:

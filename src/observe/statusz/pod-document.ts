@@ -1,11 +1,14 @@
 import type { PodCondition, PodStatus } from '../../kube/types.ts';
 import type { PodExplanation } from '../../status-manager/explain/explanation.ts';
+import type { PodSummary } from './status-document.ts';
 import type { TimelineEntry, Timelines } from './timeline.ts';
 
 /** `pods/UID.json`: the details of one pod. */
 export interface PodDocument {
   /** The result of `explain()`. */
   readonly explanation: PodExplanation;
+  /** Its row of `pods.json`, as of the explanation; absent if it has none. */
+  readonly pod?: PodSummary | undefined;
   /** Conditions of the cached status; empty if there is none. */
   readonly conditions: readonly PodCondition[];
   /** What happened since the page was created, newest first; at most `timelineLength` entries. */
@@ -15,10 +18,11 @@ export interface PodDocument {
 /** Undefined for a pod that neither the manager nor the timelines know. */
 export function podDocument(
   explanation: PodExplanation,
+  pod: PodSummary | undefined,
   status: PodStatus | undefined,
   timelines: Timelines,
 ): PodDocument | undefined {
   const entries = timelines.entriesOf(explanation.podUID);
   if (explanation.cause.kind === 'unknown-pod' && entries === undefined) return undefined;
-  return { explanation, conditions: status?.conditions ?? [], timeline: entries?.toReversed() ?? [] };
+  return { explanation, pod, conditions: status?.conditions ?? [], timeline: entries?.toReversed() ?? [] };
 }

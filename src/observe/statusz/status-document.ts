@@ -48,7 +48,10 @@ export interface PodSummary {
   /** Sidecars included, as in `kubectl get pods`, like the next three fields. */
   readonly readyContainers?: number | undefined;
   readonly containers?: number | undefined;
-  /** For example `CrashLoopBackOff`, `Init:0/1`, `Terminating`. */
+  /**
+   * For example `CrashLoopBackOff`, `Init:0/1`, `Terminating`. Unlike kubectl, the reason of a failed pod,
+   * such as `Evicted`, before that of its containers.
+   */
   readonly status?: string | undefined;
   readonly restarts?: number | undefined;
   /** The cached version; absent when the pod has no cached status. */
@@ -69,6 +72,7 @@ export interface StatusDocument {
   readonly refreshIntervalMs: number;
   readonly state: ManagerState;
   readonly outage?: OutageInspection | undefined;
+  readonly requestFailure?: OutageInspection | undefined;
   readonly lastSuccessfulRequestAt?: Timestamp | undefined;
   readonly informer?: InformerState | undefined;
   readonly journalFailure?: ManagerInspection['journalFailure'];
@@ -77,35 +81,50 @@ export interface StatusDocument {
   readonly pods: readonly PodSummary[];
 }
 
-export interface StatusDocumentSource {
-  readonly inspection: ManagerInspection;
+/** What the rows are made of. */
+export interface PodSummarySource {
+  readonly inspection: Pick<ManagerInspection, 'pods' | 'requestedDeletions'>;
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
   /** As the pod manager shows it. */
   readonly getPod: (podUID: string) => Pod | undefined;
+}
+
+export interface StatusDocumentSource extends PodSummarySource {
+  readonly inspection: ManagerInspection;
   readonly problems: readonly string[];
   readonly nodeName: string | undefined;
   readonly refreshIntervalMs: number;
 }
 
 export function statusDocument(source: StatusDocumentSource): StatusDocument {
-  const { inspection, getPodStatus, nodeName, refreshIntervalMs } = source;
-  const { state, outage, lastSuccessfulRequestAt, informer, journalFailure, requestedDeletions } = inspection;
+  const { inspection, nodeName, refreshIntervalMs } = source;
+  const { state, outage, requestFailure, lastSuccessfulRequestAt, informer, journalFailure } = inspection;
   return {
     nodeName,
     refreshIntervalMs,
     state,
     outage,
+    requestFailure,
     lastSuccessfulRequestAt,
     informer,
     journalFailure,
     problems: source.problems,
-    pods: [
-      ...inspection.pods.map((pod) => summaryOf(pod, source.getPod(pod.podUID), getPodStatus(pod.podUID))),
-      ...requestedDeletions
-        .filter(({ podUID }) => getPodStatus(podUID) === undefined)
-        .map((deletion) => summaryOfDeletion(deletion)),
-    ],
+    pods: podSummaries(source),
   };
+}
+
+/** The rows of all pods, or of one. */
+export function podSummaries(
+  { inspection, getPod, getPodStatus }: PodSummarySource,
+  isShown: (row: { readonly podUID: string }) => boolean = () => true,
+): PodSummary[] {
+  const { pods, requestedDeletions } = inspection;
+  return [
+    ...pods.filter(isShown).map((pod) => summaryOf(pod, getPod(pod.podUID), getPodStatus(pod.podUID))),
+    ...requestedDeletions
+      .filter((deletion) => isShown(deletion) && getPodStatus(deletion.podUID) === undefined)
+      .map((deletion) => summaryOfDeletion(deletion)),
+  ];
 }
 
 function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus = {}): PodSummary {
@@ -123,7 +142,7 @@ function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus
     ready: status.conditions?.find(({ type }) => type === 'Ready')?.status,
     readyContainers: ready,
     containers: total,
-    status: reason,
+    status: (status.phase === 'Failed' && status.reason) || reason,
     restarts,
     version,
     sentVersion,

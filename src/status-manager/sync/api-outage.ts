@@ -11,7 +11,7 @@ const outageAfterMs = 30_000;
 
 /** Since when no status can be written, and how the last request failed. */
 export interface OutageInspection {
-  /** When the first of the requests failed (RFC 3339), at least 30 s ago. */
+  /** When the first of the requests failed (RFC 3339). */
   readonly since: string;
   readonly verb: RequestVerb;
   readonly failure: RetriedFailureClass;
@@ -66,8 +66,14 @@ export class APIOutage {
 
   /** Undefined while there is no outage. */
   inspect(times: MonotonicTimes): OutageInspection | undefined {
-    if (this.#last === undefined || this.#loggedSinceMs === undefined) return undefined;
-    return { since: times.format(this.#loggedSinceMs), ...this.#last };
+    return this.isDown ? this.requestFailure(times) : undefined;
+  }
+
+  /** As `inspect`, from the first failed request on. */
+  requestFailure(times: MonotonicTimes): OutageInspection | undefined {
+    const sinceMs = this.#loggedSinceMs ?? this.#sinceMs();
+    if (this.#last === undefined || sinceMs === undefined) return undefined;
+    return { since: times.format(sinceMs), ...this.#last };
   }
 
   get isDown(): boolean {

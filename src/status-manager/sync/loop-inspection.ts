@@ -81,9 +81,14 @@ export class LoopInspection {
     return this.#sources.apiOutage.inspect(times);
   }
 
-  /** When a request last succeeded, in ms since the epoch. */
-  get lastSuccess(): number | undefined {
-    return this.#sources.requests.lastSuccess;
+  /** As `outage`, from the first failed request on. */
+  requestFailure(times: MonotonicTimes): OutageInspection | undefined {
+    return this.#sources.apiOutage.requestFailure(times);
+  }
+
+  /** Milliseconds since a request of the client last succeeded; undefined when none has. */
+  get lastSuccessAgeMs(): number | undefined {
+    return this.#sources.requests.lastSuccessAgeMs;
   }
 
   recordOf(uid: string): PodRecord | undefined {

@@ -1,3 +1,4 @@
+import min from 'lodash/min.js';
 import { type AbortSignalLike, LightAbortController } from '../../shared/abort.ts';
 import {
   APIError,
@@ -65,15 +66,17 @@ export class RequestFailure extends Error {
  */
 export class PodRequests {
   readonly #options: PodRequestsOptions;
-  #lastSuccess: number | undefined;
+  #lastSuccessMs: number | undefined;
 
   constructor(options: PodRequestsOptions) {
     this.#options = options;
   }
 
-  /** When a request last succeeded, in ms since the epoch. */
-  get lastSuccess(): number | undefined {
-    return this.#lastSuccess;
+  /** Milliseconds since a request of the client last succeeded; undefined when none has. */
+  get lastSuccessAgeMs(): number | undefined {
+    const { client, clock } = this.#options;
+    const ownMs = this.#lastSuccessMs === undefined ? undefined : clock.monotonicMs() - this.#lastSuccessMs;
+    return min([ownMs, client.lastSuccessAgeMs]);
   }
 
   get(pod: PodReference, signal: AbortSignalLike, onWait?: RequestListener): Promise<Pod> {
@@ -115,7 +118,7 @@ export class PodRequests {
       const response = await this.#options.tracing.request(verb, pod, () =>
         this.#withDeadline(call, signal, (waitsFor) => onWait?.(verb, waitsFor)),
       );
-      this.#lastSuccess = clock.now();
+      this.#lastSuccessMs = clock.monotonicMs();
       this.#options.onSuccess?.();
       this.#count(verb, 'ok', '2xx', startedMs);
       return response;

@@ -8,6 +8,7 @@ import { version } from '../../../src/kube/http/user-agent.ts';
 import type { KubeTransport } from '../../../src/kube/http/index.ts';
 import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import { pathSegment } from '../../../src/kube/http/index.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { kubeConfig } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { json, startKubeServer, status } from './kube-server.ts';
@@ -159,6 +160,24 @@ describe('request', () => {
     if (expected === false)
       expect(() => pathSegment(name, 'name')).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     else expect(pathSegment(name, 'name')).toBe(expected);
+  });
+});
+
+describe('lastSuccessAgeMs', () => {
+  it('is the time since the last 2xx response to a request or a stream', async () => {
+    const clock = new FakeClock();
+    const timed = createKubeTransport(kubeConfig(server.url, {}), { env: {}, clock });
+    expect(timed.lastSuccessAgeMs).toBeUndefined();
+    await timed.request('GET', '/healthz');
+    clock.advance(5_000);
+    expect(timed.lastSuccessAgeMs).toBe(5_000);
+    server.respond = (_request, response) => status(response, 500, 'no leader');
+    await failure(timed.request('GET', '/healthz'));
+    expect(timed.lastSuccessAgeMs).toBe(5_000);
+    server.respond = (_request, response) => json(response, {});
+    await read((await timed.stream('/api/v1/pods')).body);
+    expect(timed.lastSuccessAgeMs).toBe(0);
+    await timed.close();
   });
 });
 

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
+import { informerPodManagerFrom } from '../../../src/kube/informer/index.ts';
 import type { Pod } from '../../../src/kube/types.ts';
+import { StatusManager } from '../../../src/status-manager/index.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
 import { podOf, SyncHarness } from '../../status-manager/sync/sync-harness.ts';
 
 const down = 'Pod statuses cannot be written: requests to the API server fail';
@@ -170,6 +174,60 @@ describe('an outage of the API server', () => {
     await h.clock.advanceAsync(60_000);
     expect(h.logger.warnings).toEqual([]);
     await h.manager.stop();
+  });
+});
+
+describe('inspect().requestFailure', () => {
+  it('begins with the first failed request, before there is an outage, and ends with the first that succeeds', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, 503, 6);
+    h.set('a', 'unseen');
+    await h.settle();
+    const failure = { since: '2026-01-02T03:04:05Z', verb: 'get', statusCode: 503 };
+    expect(h.manager.inspect()).toMatchObject({ requestFailure: failure, outage: undefined });
+    await h.clock.advanceAsync(31_000);
+    expect(h.manager.inspect()).toMatchObject({ requestFailure: failure, outage: failure });
+    await h.clock.advanceAsync(60_000);
+    expect(h.written('a')).toBe('unseen');
+    expect(h.manager.inspect()).toMatchObject({ requestFailure: undefined, outage: undefined });
+    await h.manager.stop();
+  });
+
+  it('is undefined while one pod cannot be patched and others can', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a', 'b');
+    h.manager.start();
+    h.client.fail({ verb: 'patch', name: 'a' }, 500, always);
+    h.set('a', 'unseen');
+    h.set('b', 'written');
+    await h.clock.advanceAsync(10_000);
+    expect(h.manager.inspect().requestFailure).toBeUndefined();
+    await h.manager.stop();
+  });
+});
+
+describe('inspect().lastSuccessfulRequestAt', () => {
+  it('counts the requests of everything that shares the client', async () => {
+    const client = Object.assign(new FakePodClient(), { lastSuccessAgeMs: undefined as number | undefined });
+    const h = new SyncHarness({ client });
+    expect(h.manager.inspect().lastSuccessfulRequestAt).toBeUndefined();
+    client.lastSuccessAgeMs = 5_000;
+    expect(h.manager.inspect().lastSuccessfulRequestAt).toBe('2026-01-02T03:04:00Z');
+    await h.manager.stop();
+  });
+
+  it('counts the events of an informer with connections of its own', async () => {
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
+    const emitter = { on: () => {}, list: () => [podOf('a')] };
+    const podManager = informerPodManagerFrom(emitter, { clock });
+    const client = new FakePodClient([], { clock });
+    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+    podManager.start();
+    clock.advance(60_000);
+    expect(manager.inspect().lastSuccessfulRequestAt).toBe('2026-01-02T03:04:05Z');
+    await manager.stop();
   });
 });
 

@@ -268,6 +268,26 @@ describe('pods.json', () => {
     expect(pods[0]).toMatchObject({ readyContainers: 1, containers: 2, status: 'CrashLoopBackOff', restarts: 5 });
   });
 
+  it('says of an evicted pod that it was evicted, not how its containers ended', async () => {
+    const { node, json } = await startNode();
+    await state(node, 'a', { phase: 'Failed', reason: 'Evicted' });
+    await state(node, 'b', { phase: 'Failed' });
+    const { pods } = await json<StatusDocument>('/statusz/pods.json');
+    expect(pods.map(({ podName, status }) => [podName, status])).toEqual([
+      ['a', 'Evicted'],
+      ['b', 'ExitCode:1'],
+    ]);
+  });
+
+  it('has a failing request from the first one on', async () => {
+    const { node, json } = await startNode();
+    node.client.faults.next({ count: 100 }, fault.status(503, { message: 'no leader' }));
+    await state(node, 'a', {});
+    expect(await json('/statusz/pods.json')).toMatchObject({
+      requestFailure: { since: '2026-11-22T11:58:00Z', verb: 'get', statusCode: 503, message: 'no leader' },
+    });
+  });
+
   it('has the unsent time of a pod, the reason it waits, the last error and the next retry', async () => {
     const { node, json } = await startNode();
     node.client.faults.next({ verb: 'patch' }, fault.status(403, { message: 'may not patch pods/status' }));
@@ -377,6 +397,18 @@ describe('pods/UID.json', () => {
     const { explanation } = await json<PodDocument>('/statusz/pods/uid-a.json');
     expect(explanation).toEqual(JSON.parse(JSON.stringify(node.manager.explain('uid-a'))));
     expect(explanation.sentence).toContain('Ready=False since 11:58:00Z');
+  });
+
+  it('has its row of the table, as new as the explanation', async () => {
+    const { node, json } = await startNode();
+    node.set(node.add('a'));
+    await node.settled();
+    const { pods } = await json<StatusDocument>('/statusz/pods.json');
+    expect(await json<PodDocument>('/statusz/pods/uid-a.json')).toMatchObject({ pod: pods[0] });
+    node.set(node.podManager.getPodByUID('uid-a')!, { isReady: false });
+    const { explanation, pod } = await json<PodDocument>('/statusz/pods/uid-a.json');
+    expect(pod).toMatchObject({ version: 2, ready: 'False' });
+    expect(explanation.version).toBe(2);
   });
 
   it('has the conditions, and a timeline of conditions and writes, newest first', async () => {

@@ -46,13 +46,23 @@ export class Detail {
   }
 
   /**
+   * The rows of the table, with that of the open pod as its document has it, so that both show the same.
+   *
+   * @param {readonly PodSummary[]} pods
+   */
+  update(pods) {
+    const { pod } = this.#document?.value ?? {};
+    return pod === undefined ? pods : pods.map((other) => (other.podUID === pod.podUID ? pod : other));
+  }
+
+  /**
    * @param {readonly PodSummary[]} pods
    * @param {number} nowMs
    */
   show(pods, nowMs) {
     if (this.#podUID === '') return;
-    const pod = pods.find(({ podUID }) => podUID === this.#podUID);
     const document = this.#document?.value;
+    const pod = document?.pod ?? pods.find(({ podUID }) => podUID === this.#podUID);
     setText(this.#name, pod === undefined ? this.#podUID : nameOf(pod));
     const sections = [
       element('p', { class: 'explanation' }, [document?.explanation.sentence ?? '']),

@@ -144,25 +144,26 @@ function render() {
   showProblems(status);
   if (status === undefined) return;
   const { nodeName = '', lastSuccessfulRequestAt } = status;
+  const allPods = detail.update(status.pods);
   setText(page.node, nodeName);
   document.title = nodeName === '' ? 'Pod statuses' : `${nodeName}: pod statuses`;
   const lastSuccess = lastSuccessfulRequestAt === undefined ? 'none yet' : `${age(lastSuccessfulRequestAt, nowMs)} ago`;
   setText(page.manager, `Manager ${status.state}, last successful request ${lastSuccess}`);
   for (const { id, has, input, number } of choices) {
     input.checked = view.show === id;
-    setText(number, status.pods.filter(has).length.toLocaleString('en'));
+    setText(number, allPods.filter(has).length.toLocaleString('en'));
   }
   if (page.filter.value !== view.filter) page.filter.value = view.filter;
   page.sort.value = `${view.isDescending ? '-' : ''}${view.sort}`;
 
-  const { rows, start, matching, page: shownPage, pages } = select(status.pods, view);
+  const { rows, start, matching, page: shownPage, pages } = select(allPods, view);
   view.page = shownPage;
   const range = pages > 1 ? `${start + 1} to ${start + rows.length} of ` : '';
   setText(page.count, `${range}${matching.toLocaleString('en')} ${matching === 1 ? 'pod' : 'pods'}`);
   page.previous.disabled = shownPage === 0;
   page.next.disabled = shownPage === pages - 1;
   table.show(rows, view, nowMs);
-  detail.show(status.pods, nowMs);
+  detail.show(allPods, nowMs);
 }
 
 /** @param {StatusDocument | undefined} status */

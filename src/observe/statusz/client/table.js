@@ -36,8 +36,6 @@ function readyText({ ready, readyContainers, containers }) {
   return `${readyContainers}/${containers}${isGated ? `, Ready ${ready ?? 'unset'}` : ''}`;
 }
 
-const mayBeHidden = new Set(['unsent', 'wait', 'error']);
-
 /**
  * @param {PodSummary} pod
  * @returns {'good' | 'changing' | 'bad'}
@@ -50,7 +48,6 @@ function healthOf({ phase, status = '' }) {
 
 /** The table of one page of pods. Rows move with their pods, so that the focus stays on a pod when the order changes. */
 export class Table {
-  #table = byID('pods', HTMLTableElement);
   #body = byID('pods', HTMLTableElement).tBodies[0] ?? element('tbody');
   /** @type {Map<string, Row>} */
   #rows = new Map();
@@ -91,21 +88,7 @@ export class Table {
     }
     while (this.#body.rows.length > pods.length) this.#body.deleteRow(-1);
     this.#rows = rows;
-    this.#hideEmptyColumns(pods, nowMs);
     if (focusedIndex >= 0 && document.activeElement !== focused) this.#focusAgain(focused, focusedIndex);
-  }
-
-  /**
-   * A healthy node needs no columns for what is wrong.
-   *
-   * @param {readonly PodSummary[]} pods
-   * @param {number} nowMs
-   */
-  #hideEmptyColumns(pods, nowMs) {
-    for (const { id, text } of columns) {
-      const isEmpty = mayBeHidden.has(id) && pods.every((pod) => text(pod, nowMs) === '');
-      this.#table.classList.toggle(`without-${id}`, isEmpty);
-    }
   }
 
   /**

@@ -151,22 +151,17 @@ function change(from, to) {
  * @param {StatusDocument} status
  * @param {number} nowMs
  */
-export function problemsOf({ state, outage, informer, journalFailure, problems: others }, nowMs) {
+export function problemsOf({ state, requestFailure, informer, journalFailure, problems: others }, nowMs) {
   const problems = [...others];
-  if (outage !== undefined) {
-    const { since, verb, statusCode, message } = outage;
+  if (requestFailure !== undefined) {
+    const { since, verb, statusCode, message } = requestFailure;
     const code = statusCode === undefined ? 'without a response' : `with ${statusCode}`;
     problems.push(
       `No status can be written since ${clockTime(since, nowMs)}Z: ${verb.toUpperCase()} fails ${code} (${message}).`,
     );
   }
   if (state !== 'running') problems.push(`The manager is ${state}: it writes nothing.`);
-  if (informer?.isSynced === false) {
-    const { failure } = informer;
-    const why =
-      failure === undefined ? '' : `; it fails since ${clockTime(failure.failingSince, nowMs)}Z: ${failure.reason}`;
-    problems.push(`The informer has not listed the pods yet${why}.`);
-  }
+  if (informer !== undefined) problems.push(...problemsOfInformer(informer, nowMs));
   if (journalFailure !== undefined) {
     const { failingSince, reason } = journalFailure;
     problems.push(
@@ -174,4 +169,15 @@ export function problemsOf({ state, outage, informer, journalFailure, problems: 
     );
   }
   return problems;
+}
+
+/**
+ * @param {NonNullable<StatusDocument['informer']>} informer
+ * @param {number} nowMs
+ */
+function problemsOfInformer({ isSynced, failure }, nowMs) {
+  const why =
+    failure === undefined ? '' : `it fails since ${clockTime(failure.failingSince, nowMs)}Z: ${failure.reason}`;
+  if (!isSynced) return [`The informer has not listed the pods yet${why && `; ${why}`}.`];
+  return why === '' ? [] : [`The informer does not see changes of pods; ${why}.`];
 }
