@@ -37,7 +37,7 @@ const agent = [
   ['actions', 'runtime-helper'],
   ['prober', 'volumes'],
   ['container-options'],
-  ['allocation', 'config', 'back-off', 'node', 'image-gc'],
+  ['allocation', 'config', 'back-off', 'node', 'image-gc', 'image-pulls'],
   ['mirror', 'runtime', 'events'],
   ['host-paths'],
 ];

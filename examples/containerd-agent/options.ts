@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { isIP } from 'node:net';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { quantityValue } from 'kubelet-status-manager';
+import type { NodeAgentOptions } from 'kubelet-status-manager/agent';
 
 /** The command line. Names, meaning and defaults are those of the kubelet unless `--help` says otherwise. */
 export interface ContainerdAgentOptions {
@@ -19,6 +20,11 @@ export interface ContainerdAgentOptions {
   readonly podLogsDir: string;
   readonly containerLogMaxSize: number;
   readonly containerLogMaxFiles: number;
+  readonly serializeImagePulls: boolean;
+  readonly imagePullCredentialsVerificationPolicy: NonNullable<
+    NodeAgentOptions['imagePulls']
+  >['imagePullCredentialsVerificationPolicy'];
+  readonly preloadedImagesVerificationAllowlist: readonly string[];
   readonly imageGcHighThreshold: number;
   readonly imageGcLowThreshold: number;
   /** Thresholds by signal. */
@@ -121,6 +127,27 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
       new Option('--container-log-max-files <number>', 'log files of a container')
         .default(5)
         .argParser(readInteger(2, 1000)),
+    )
+    .addOption(
+      new Option('--serialize-image-pulls [boolean]', 'pull one image after the other')
+        .default(true)
+        .argParser(readBoolean),
+    )
+    .addOption(
+      new Option(
+        '--image-pull-credentials-verification-policy <policy>',
+        'which images that are present need the Secret they were pulled with',
+      )
+        .choices(['NeverVerify', 'NeverVerifyPreloadedImages', 'NeverVerifyAllowlistedImages', 'AlwaysVerify'])
+        .default('NeverVerifyPreloadedImages'),
+    )
+    .addOption(
+      new Option(
+        '--preloaded-images-verification-allowlist <images>',
+        'images that need no Secret with NeverVerifyAllowlistedImages; may end in /*',
+      )
+        .default([], 'none')
+        .argParser((text: string) => text.split(',')),
     )
     .addOption(
       new Option('--image-gc-high-threshold <percent>', 'disk usage at which unused images are removed; 100 for never')

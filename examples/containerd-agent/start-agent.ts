@@ -106,6 +106,12 @@ export async function startAgent(
         ? []
         : [fileSource({ path: podManifestPath, parse: (text) => parse(text) as unknown })],
     node: options.registerNode && node,
+    imagePulls: {
+      serializeImagePulls: options.serializeImagePulls,
+      imagePullCredentialsVerificationPolicy: options.imagePullCredentialsVerificationPolicy,
+      preloadedImagesVerificationAllowlist: options.preloadedImagesVerificationAllowlist,
+      rootDirectory,
+    },
     imageGC: {
       highThresholdPercent: options.imageGcHighThreshold,
       lowThresholdPercent: options.imageGcLowThreshold,

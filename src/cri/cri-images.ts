@@ -1,10 +1,9 @@
-import type { CallOptions, PulledImage } from '../agent/runtime/container-runtime.ts';
+import type { CallOptions, ImagePullSecret, PulledImage } from '../agent/runtime/container-runtime.ts';
 import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { type CRIClient, withGoMessage } from './cri-client.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { pullError, requireImageName } from './image-errors.ts';
-import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ImageUser } from './security-context.ts';
 
@@ -17,8 +16,6 @@ export interface CRIImagesOptions {
 /** The images of a runtime. Source: CRI `ImageService`. */
 export class CRIImages {
   readonly #options: CRIImagesOptions;
-  /** Source: kubelet `serializeImagePulls`. */
-  readonly #pulls = new OneAtATime();
   /** By image ID, which is a digest of the image's configuration. */
   readonly #users = new Map<string, ImageUser>();
 
@@ -33,7 +30,12 @@ export class CRIImages {
 
   async pullImage(image: string, pod: ValidPod, { signal }: CallOptions = {}): Promise<PulledImage> {
     requireImageName(image);
-    return this.#pulls.run(signal, () => this.#pull(image, pod, signal));
+    return this.#pull(image, pod, signal);
+  }
+
+  async imagePullSecrets(image: string, pod: ValidPod): Promise<readonly ImagePullSecret[]> {
+    const credentials = await this.#options.helper.pullCredentials(pod, image);
+    return credentials.flatMap(({ secret }) => secret ?? []);
   }
 
   async listImages({ signal }: CallOptions = {}): Promise<readonly RuntimeImage[]> {
@@ -68,23 +70,19 @@ export class CRIImages {
   async #pull(image: string, pod: ValidPod, signal: AbortSignal | undefined): Promise<PulledImage> {
     const credentials = await this.#options.helper.pullCredentials(pod, image);
     const errors: Error[] = [];
-    for (const auth of credentials.length > 0 ? credentials : [undefined]) {
+    for (const tried of credentials.length > 0 ? credentials : [undefined]) {
       try {
         const response = await this.#options.client.call(
           'PullImage',
           {
             image: { image, annotations: pod.metadata?.annotations ?? {} },
-            auth: auth && {
-              username: auth.username,
-              password: auth.password,
-              server_address: auth.serverAddress,
-              identity_token: auth.identityToken,
-            },
+            auth: tried && { username: tried.username, password: tried.password },
             sandbox_config: await this.#options.sandboxConfig(pod),
           },
           { signal },
         );
-        return { imageRef: response.image_ref, sizeBytes: await this.#imageSize(image, signal) };
+        const sizeBytes = await this.#imageSize(image, signal);
+        return { imageRef: response.image_ref, sizeBytes, pullSecret: tried?.secret };
       } catch (error) {
         errors.push(pullError(error));
       }

@@ -6,6 +6,7 @@ import {
   type ContainerConfig,
   type ContainerRuntime,
   type ExecResult,
+  type ImagePullSecret,
   noTimeoutMs,
   type PodSandboxConfig,
   type PulledImage,
@@ -346,6 +347,10 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   ): Promise<string | undefined> {
     const prepared = await this.#preparations.get(pod?.metadata.uid ?? '')?.takeImageRef(image);
     return prepared ?? this.#images.imageRef(image, options);
+  }
+
+  imagePullSecrets(image: string, pod: ValidPod): Promise<readonly ImagePullSecret[]> {
+    return this.#images.imagePullSecrets(image, pod);
   }
 
   pullImage(image: string, pod: ValidPod, options?: CallOptions): Promise<PulledImage> {

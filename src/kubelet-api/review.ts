@@ -42,7 +42,7 @@ export function createReview(
 ): Review {
   const failures = new FailureLog({ logger, clock, what });
   const tooMany = new PeriodicWarning('Too many reviews for the kubelet API: requests get 429', { clock, logger });
-  const slots = new Semaphore({ size: maxInFlight, option: 'maxInFlight', clock, logger });
+  const slots = new Semaphore({ size: maxInFlight, clock, warning: { option: 'maxInFlight', logger } });
   let pending = 0;
   const reject = (): HTTPError => {
     tooMany.warn({ resource, maxPending });

@@ -5,11 +5,15 @@ import type { Logger } from './logger.ts';
 export interface SemaphoreOptions {
   /** Number of slots. */
   readonly size: number;
-  /** The option that sets it, for the warning. */
-  readonly option: 'connections' | 'maxInFlight';
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Gets a warning, at most once a minute, when a caller had to wait long. */
-  readonly logger: Pick<Logger, 'warn'>;
+  /** Gets a warning, at most once a minute, when a request had to wait long. Default: none. */
+  readonly warning?:
+    | {
+        /** The option that sets `size`. */
+        readonly option: 'connections' | 'maxInFlight';
+        readonly logger: Pick<Logger, 'warn'>;
+      }
+    | undefined;
 }
 
 interface Waiter {
@@ -24,17 +28,15 @@ const warnPeriodMs = 60_000;
 export class Semaphore {
   readonly size: number;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  readonly #logger: Pick<Logger, 'warn'>;
-  readonly #option: SemaphoreOptions['option'];
+  readonly #warning: SemaphoreOptions['warning'];
   readonly #waiting = new Set<Waiter>();
   #taken = 0;
   #warnedAtMs = -Infinity;
 
-  constructor({ size, option, clock, logger }: SemaphoreOptions) {
+  constructor({ size, clock, warning }: SemaphoreOptions) {
     this.size = size;
-    this.#option = option;
     this.#clock = clock;
-    this.#logger = logger;
+    this.#warning = warning;
   }
 
   /** Takes a slot, or returns false if none is free. */
@@ -81,12 +83,14 @@ export class Semaphore {
   }
 
   #warnAboutLongWait(sinceMs: number): void {
+    if (this.#warning === undefined) return;
+    const { option, logger } = this.#warning;
     const nowMs = this.#clock.monotonicMs();
     const waitedMs = Math.round(nowMs - sinceMs);
     if (waitedMs < longWaitMs || nowMs - this.#warnedAtMs < warnPeriodMs) return;
     this.#warnedAtMs = nowMs;
-    this.#logger.warn(
-      { waitedMs, [this.#option]: this.size, waiting: this.#waiting.size },
+    logger.warn(
+      { waitedMs, [option]: this.size, waiting: this.#waiting.size },
       'Requests are queued for long: the API server responds slowly, or their number is limited too much',
     );
   }

@@ -13,11 +13,14 @@ let pods: RuntimePod[];
 let availableBytes: number;
 let events: (ObjectEvent | PodEvent)[];
 let removeImage: (id: string) => void;
+/** Images that remained, and when they were listed. */
+let hookCalls: [ReadonlySet<string>, number][];
 beforeEach(() => {
   clock = new FakeClock();
   images = [];
   pods = [];
   events = [];
+  hookCalls = [];
   // Of 1,000 bytes.
   availableBytes = 100;
   removeImage = (id) => void (images = images.filter((image) => image.id !== id));
@@ -37,6 +40,7 @@ function managerWith(policy: ImageGCPolicy = {}): ImageGCManager {
       imageFsStats: async () => ({ imageFs: { time: '', capacityBytes: 1000, availableBytes } }),
     },
     policy,
+    postImageGC: async (...call) => void hookCalls.push(call),
     nodeName: 'node-a',
     eventRecorder: { event: (event) => events.push(event) },
     clock,
@@ -95,6 +99,24 @@ describe('ImageGCManager', () => {
     await expect(managerWith({ minimumAgeMs: 0 }).garbageCollect()).rejects.toThrow(message);
     expect(events).toMatchObject([
       { object: { kind: 'Node', name: 'node-a' }, type: 'Warning', reason: 'FreeDiskSpaceFailed', message },
+    ]);
+  });
+
+  it('tells which images remain, also those in use, after some were removed', async () => {
+    const manager = managerWith({ minimumAgeMs: 0 });
+    images = ['a', 'b', 'c', 'used'].map((id) => image(id));
+    pods = [podWith('used')];
+    availableBytes = 160;
+    await manager.garbageCollect();
+    expect(hookCalls).toEqual([]);
+    // 50 bytes are missing: two images of 40.
+    availableBytes = 150;
+    await manager.garbageCollect().catch(() => {});
+    clock.advance(minute);
+    await manager.deleteUnusedImages();
+    expect(hookCalls).toEqual([
+      [new Set(['c', 'used']), clock.now() - minute],
+      [new Set(['used']), clock.now()],
     ]);
   });
 

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { CRIClient } from '../../src/cri/cri-client.ts';
 import { CRIImages, type CRIImagesOptions } from '../../src/cri/cri-images.ts';
 
@@ -39,4 +39,62 @@ it('the user of an image that is gone is forgotten', async () => {
   await images.listImages();
   await images.imageUser('sha256:1', undefined);
   expect(asked).toEqual(['app', 'sha256:1']);
+});
+
+describe('a pull with several credentials', () => {
+  const secret = { uid: 'u', namespace: 'team', name: 'pull', credentialHash: 'hash' };
+  const credentials = [
+    { username: 'old', password: '1', secret: { ...secret, name: 'old' } },
+    { username: 'node', password: '2' },
+    { username: 'new', password: '3', secret },
+  ];
+  const pod = { metadata: { uid: 'u', name: 'web', namespace: 'team' } };
+
+  /** A registry that accepts this user; undefined: everybody. */
+  function imagesFor(accepted: string | undefined, available: typeof credentials | [] = credentials) {
+    const auths: unknown[] = [];
+    const call = async (method: string, { auth }: { auth?: { username?: string } }) => {
+      if (method === 'ImageStatus') return { image: { id: 'sha256:1', size: 5 } };
+      auths.push(auth);
+      if (accepted !== undefined && auth?.username !== accepted) throw new Error(`401 for ${auth?.username}`);
+      return { image_ref: 'sha256:1' };
+    };
+    const options = {
+      client: { call },
+      helper: { pullCredentials: async () => available },
+      sandboxConfig: async () => ({}),
+    };
+    return { images: new CRIImages(options as object as CRIImagesOptions), auths };
+  }
+
+  it('names the Secret whose credentials the registry has accepted', async () => {
+    const { images, auths } = imagesFor('new');
+    expect(await images.pullImage('reg.io/app', pod)).toEqual({
+      imageRef: 'sha256:1',
+      sizeBytes: 5,
+      pullSecret: secret,
+    });
+    expect(auths).toEqual(credentials.map(({ username, password }) => ({ username, password })));
+  });
+
+  it.each([
+    ['those of the node', 'node', credentials],
+    ['none', undefined, [] as []],
+  ])('names no Secret for %s', async (_, accepted, available) => {
+    const { images } = imagesFor(accepted, available);
+    expect(await images.pullImage('reg.io/app', pod)).toEqual({ imageRef: 'sha256:1', sizeBytes: 5 });
+  });
+
+  it('rejects with the errors of all of them', async () => {
+    await expect(imagesFor('nobody').images.pullImage('reg.io/app', pod)).rejects.toThrow(
+      '[401 for old, 401 for node, 401 for new]',
+    );
+  });
+
+  it('the Secrets of a pod are those with credentials for the image', async () => {
+    expect(await imagesFor('new').images.imagePullSecrets('reg.io/app', pod)).toEqual([
+      { ...secret, name: 'old' },
+      secret,
+    ]);
+  });
 });

@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 function setUp(size: number) {
   const clock = new FakeClock();
   const logger = recordingLogger();
-  const semaphore = new Semaphore({ size, option: 'connections', clock, logger });
+  const semaphore = new Semaphore({ size, clock, warning: { option: 'connections', logger } });
   const entered: string[] = [];
   const enter = async (name: string, signal: AbortSignal = never): Promise<void> => {
     await semaphore.acquire(signal);

@@ -9,6 +9,7 @@ export interface ConfigMap {
 
 /** The fields of a Secret that containers and image pulls use. */
 export interface Secret {
+  readonly metadata?: { readonly uid?: string | undefined } | undefined;
   readonly type?: string | undefined;
   /** Base64. */
   readonly data?: Readonly<Record<string, string>> | undefined;

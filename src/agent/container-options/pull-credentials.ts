@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Pod } from '../../kube/types.ts';
 import type { ObjectReader, Secret } from './object-reader.ts';
 import { podSpecOf } from './pod-fields.ts';
@@ -8,7 +9,7 @@ interface DockerConfigEntry {
   readonly auth?: string | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly identitytoken?: string | undefined;
+  readonly email?: string | undefined;
 }
 
 interface RegistryCredentials {
@@ -29,8 +30,13 @@ export async function pullCredentials(
   const names = (podSpecOf(pod).imagePullSecrets ?? []).map(({ name = '' }) => name).filter(Boolean);
   if (objects === undefined || names.length === 0) return [];
   const namespace = pod.metadata?.namespace ?? '';
-  const secrets = await Promise.all(names.map((name) => objects.getSecret(namespace, name).catch(() => undefined)));
-  const all = secrets.filter((secret) => secret !== undefined).flatMap(dockerConfigOf);
+  const configs = await Promise.all(
+    names.map(async (name) => {
+      const secret = await objects.getSecret(namespace, name).catch(() => undefined);
+      return secret === undefined ? [] : dockerConfigOf(secret, namespace, name);
+    }),
+  );
+  const all = configs.flat();
   const repository = repositoryOf(image);
   const matching = all.filter(({ registry }) => matchesRegistry(registry, repository));
   // A longer path is more specific; sorting is stable.
@@ -38,11 +44,19 @@ export async function pullCredentials(
   return sorted.map(({ credentials }) => credentials);
 }
 
-/** Returns nothing for a Secret in neither of Docker's two formats. */
-function dockerConfigOf({ data = {} }: Secret): readonly RegistryCredentials[] {
+/**
+ * Returns nothing for a Secret in neither of Docker's two formats.
+ *
+ * Divergence: in the kubelet, the pod waits if such a Secret cannot be parsed.
+ */
+function dockerConfigOf(
+  { metadata, data = {} }: Secret,
+  namespace: string,
+  name: string,
+): readonly RegistryCredentials[] {
   const config = data['.dockerconfigjson'] ?? data['.dockercfg'];
   if (config === undefined) return [];
-  let entries: Readonly<Record<string, DockerConfigEntry>>;
+  let entries: Readonly<Record<string, DockerConfigEntry | null>>;
   try {
     const parsed = JSON.parse(Buffer.from(config, 'base64').toString()) as object;
     entries = ('.dockerconfigjson' in data ? (parsed as { auths?: typeof entries }).auths : parsed) as typeof entries;
@@ -50,17 +64,29 @@ function dockerConfigOf({ data = {} }: Secret): readonly RegistryCredentials[] {
     return [];
   }
   return Object.entries(entries ?? {}).map(([address, entry]) => {
-    const [, username, password] = /^([^:]*):([^]*)$/.exec(Buffer.from(entry.auth ?? '', 'base64').toString()) ?? [];
-    return {
-      registry: registryOf(address),
-      credentials: {
-        username: username ?? entry.username,
-        password: password?.replace(/\0+$/, '') ?? entry.password,
-        serverAddress: address,
-        identityToken: entry.identitytoken,
-      },
-    };
+    const { username, password, email } = decodeAuth(entry ?? {});
+    const credentialHash = hashAuthConfig({ username, password, email });
+    const secret = { uid: metadata?.uid ?? '', namespace, name, credentialHash };
+    return { registry: registryOf(address), credentials: { username, password, secret } };
   });
+}
+
+/** `auth` wins: `USERNAME:PASSWORD` in base64. Source: credentialprovider `DockerConfigEntry.UnmarshalJSON`. */
+function decodeAuth(entry: DockerConfigEntry): DockerConfigEntry {
+  const auth = Buffer.from(entry.auth ?? '', 'base64').toString();
+  const colon = auth.indexOf(':');
+  return colon === -1 ? entry : { ...entry, username: auth.slice(0, colon), password: auth.slice(colon + 1) };
+}
+
+/** The same as a kubelet's, which shares the records of pulls. Source: credentialprovider `hashAuthConfig`. */
+function hashAuthConfig({ username, password, email }: DockerConfigEntry): string {
+  const fields = { username: username || undefined, password: password || undefined, email: email || undefined };
+  // Go escapes these characters.
+  const json = JSON.stringify(fields).replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  return createHash('sha256').update(json).digest('hex');
 }
 
 /** `https://index.docker.io/v1/` is `index.docker.io`; the API's version is no part of the path. */

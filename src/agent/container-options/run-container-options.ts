@@ -1,3 +1,5 @@
+import type { ImagePullSecret } from '../runtime/container-runtime.ts';
+
 /** A host path that is mounted into a container. Source: kubelet `kubecontainer.Mount`. */
 export interface ContainerMount {
   readonly containerPath: string;
@@ -34,10 +36,13 @@ export interface PodDNS {
   readonly options: readonly string[];
 }
 
-/** Source: CRI `AuthConfig`. */
+/**
+ * What the registry is sent; an address of the registry would keep the runtime from using it for that of a mirror. Source:
+ * kubelet `credentialprovider.TrackedAuthConfig`.
+ */
 export interface PullCredentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  readonly serverAddress?: string | undefined;
-  readonly identityToken?: string | undefined;
+  /** Where they come from; undefined if every pod of the node has them. */
+  readonly secret?: ImagePullSecret | undefined;
 }

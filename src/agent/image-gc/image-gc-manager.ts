@@ -22,6 +22,8 @@ export interface ImageGCManagerOptions {
   readonly runtime: Required<Pick<ContainerRuntime, 'imageFsStats' | 'listImages' | 'removeImage'>> &
     Pick<ContainerRuntime, 'listPods'>;
   readonly policy: ImageGCPolicy;
+  /** Called after images were removed, with the IDs of those that remain, and the time at which they were listed. */
+  readonly postImageGC: (imageIDs: ReadonlySet<string>, listedAtMs: number) => Promise<void>;
   readonly nodeName: string;
   readonly eventRecorder: EventRecorder;
   readonly clock: Clock;
@@ -72,9 +74,10 @@ export class ImageGCManager {
 
   /** Rejects if too little space could be freed. Source: kubelet `GarbageCollect`. */
   async garbageCollect(): Promise<void> {
-    const { runtime, policy, logger } = this.#options;
+    const { runtime, policy, clock, logger } = this.#options;
     const { highThresholdPercent = 85, lowThresholdPercent = 80 } = policy;
     const { signal } = this.#stop;
+    const listedAtMs = clock.now();
     const unused = await this.#detectImages();
     const { imageFs } = await runtime.imageFsStats({ signal });
     const { capacityBytes = 0, availableBytes = 0 } = imageFs ?? {};
@@ -88,6 +91,7 @@ export class ImageGCManager {
     const bytesToFree = Math.trunc((capacityBytes * (100 - lowThresholdPercent)) / 100) - availableBytes;
     logger.info({ usagePercent, bytesToFree }, 'Image file system usage is over the high threshold; removing images');
     const freedBytes = await this.#freeSpace(unused, bytesToFree);
+    await this.#runPostGCHook(listedAtMs);
     if (freedBytes >= bytesToFree) return;
     const message =
       `Insufficient free disk space on the node's image filesystem (${usagePercent}% of ${formatSize(capacityBytes)} ` +
@@ -99,7 +103,9 @@ export class ImageGCManager {
 
   /** Removes all images that are unused and old enough. */
   async deleteUnusedImages(): Promise<void> {
+    const listedAtMs = this.#options.clock.now();
     await this.#freeSpace(await this.#detectImages(), Number.POSITIVE_INFINITY);
+    await this.#runPostGCHook(listedAtMs);
   }
 
   async #tick(): Promise<void> {
@@ -164,6 +170,13 @@ export class ImageGCManager {
     }
     if (failures.length > 0) throw new Error(`Failed to remove images: ${failures.join('; ')}`);
     return freedBytes;
+  }
+
+  /**
+   * Divergence: with all images that remain. The kubelet leaves out those in use, so that every pod may use them after that.
+   */
+  async #runPostGCHook(listedAtMs: number): Promise<void> {
+    await this.#options.postImageGC(new Set(this.#records.keys()), listedAtMs);
   }
 
   #record(reason: string, message: string): void {

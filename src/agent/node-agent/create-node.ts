@@ -37,7 +37,7 @@ export function createNode(
   const { nodeName, clock, random, logger } = context;
   const { api, eventRecorder } = connection;
   const { runtime, runtimeState, sourcesReady } = inputs;
-  const { podWorkers, getActivePods } = workers;
+  const { podWorkers, getActivePods, imagePullManager } = workers;
   const { node = {}, metrics, eviction, volumeManager } = options;
 
   const containerGC = new ContainerGC({
@@ -45,7 +45,10 @@ export function createNode(
     podStateProvider: podStateProvider(podWorkers),
     areSourcesReady: () => sourcesReady.allReady(),
   });
-  const imageGC = createImageGC(runtime, options, { nodeName, eventRecorder, clock, logger });
+  const imageGC = createImageGC(runtime, options, {
+    ...{ nodeName, eventRecorder, clock, logger },
+    postImageGC: (images, listedAtMs) => imagePullManager.pruneUnknownRecords(images, listedAtMs),
+  });
   const evictionManager = createEvictionManager({
     ...{ nodeName, runtime, podWorkers, getActivePods, containerGC, imageGC, volumeManager, eviction },
     ...{ eventRecorder, clock, logger },
@@ -95,7 +98,7 @@ function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateP
 function createImageGC(
   runtime: ContainerRuntime,
   { imageGC: policy = {} }: NodeAgentOptions,
-  parts: Pick<ImageGCManagerOptions, 'clock' | 'eventRecorder' | 'logger' | 'nodeName'>,
+  parts: Pick<ImageGCManagerOptions, 'clock' | 'eventRecorder' | 'logger' | 'nodeName' | 'postImageGC'>,
 ): ImageGCManager | undefined {
   if (policy === false || policy.highThresholdPercent === 100 || !hasImages(runtime)) return undefined;
   return new ImageGCManager({ ...parts, policy, runtime });

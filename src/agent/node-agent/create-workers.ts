@@ -4,11 +4,16 @@ import type { ValidPod } from '../../kube/types.ts';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import { StatusManager } from '../../status-manager/status-manager.ts';
+import { ImagePullManager } from '../image-pulls/image-pull-manager.ts';
+import { parallelImagePulls } from '../image-pulls/image-pull-options.ts';
+import { imagePullCredentialsVerification } from '../image-pulls/verification-policy.ts';
 import { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
+import { ImageManager } from '../pod-workers/image-manager.ts';
 import { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { QOSCgroups } from '../pod-workers/qos-cgroups.ts';
 import { createProber } from '../prober/create-prober.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
 import { PodDispatcher } from '../sync-loop/pod-dispatcher.ts';
 import type { AgentContext } from './agent-context.ts';
@@ -64,8 +69,23 @@ export function createWorkers(
     onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
   });
   const qosCgroups = new QOSCgroups({ runtime, getActivePods, clock, logger });
+  const imagePullManager = createImagePullManager(options, runtime, context);
+  const imageManager = new ImageManager({
+    ...{ runtime, pullManager: imagePullManager, clock, eventRecorder },
+    parallelImagePulls: parallelImagePulls(options.imagePulls ?? {}),
+  });
   const podSyncer = new AgentPodSyncer({
-    ...{ runtime, qosCgroups, statusManager, probeManager, eventRecorder, clock, logger, agentStartedAtMs },
+    ...{
+      runtime,
+      imageManager,
+      qosCgroups,
+      statusManager,
+      probeManager,
+      eventRecorder,
+      clock,
+      logger,
+      agentStartedAtMs,
+    },
     ...{ actuatedState, volumeManager, handlerRunner: options.handlerRunner },
     hostIPs: node === false ? undefined : node.addresses,
     networkErrors: () => runtimeState.networkErrors(),
@@ -75,8 +95,21 @@ export function createWorkers(
   podWorkers.connect(podSyncer);
   return {
     ...{ podManager, podWorkers, dispatcher, statusManager, getActivePods },
-    ...{ allocationState, probeManager, qosCgroups, podSyncer },
+    ...{ allocationState, probeManager, qosCgroups, podSyncer, imagePullManager },
   };
+}
+
+function createImagePullManager(
+  { imagePulls = {} }: NodeAgentOptions,
+  runtime: ContainerRuntime,
+  { clock, logger }: AgentContext,
+): ImagePullManager {
+  const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist: allowlist } =
+    imagePulls;
+  return new ImagePullManager({
+    ...{ runtime, clock, logger, rootDirectory: imagePulls.rootDirectory },
+    requireCredentialVerification: imagePullCredentialsVerification(policy, allowlist),
+  });
 }
 
 function isSaved(state: AllocationState | undefined): boolean {

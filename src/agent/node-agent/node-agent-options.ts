@@ -14,6 +14,7 @@ import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admis
 import type { PodSource } from '../config/pod-source.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
+import type { ImagePullOptions } from '../image-pulls/image-pull-options.ts';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
@@ -74,6 +75,8 @@ export interface NodeAgentOptions {
   readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
+  /** How images are pulled, and which pods may use those that are present. Default: as the kubelet, with records in memory. */
+  readonly imagePulls?: ImagePullOptions | undefined;
   /**
    * When unused images are removed; false: never. Only with a runtime that has `listImages`, `removeImage` and
    * `imageFsStats`. Default: the kubelet's thresholds.

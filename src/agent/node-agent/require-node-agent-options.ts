@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import { parseThresholds } from '../eviction/thresholds.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
+import { requireImagePulls } from '../image-pulls/image-pull-options.ts';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
 import { runtimeCalls } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
@@ -22,6 +23,7 @@ const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   eviction: true,
   handlerRunner: true,
   imageGC: true,
+  imagePulls: true,
   journal: true,
   logger: true,
   metrics: true,
@@ -96,6 +98,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (options.actuatedState !== undefined) requirePort('actuatedState', options.actuatedState, stateMethods);
   if (options.statusManager !== undefined)
     requireFields('statusManager', options.statusManager, Object.keys(statusManagerFields));
+  if (options.imagePulls !== undefined) requireImagePulls(options.imagePulls);
   if (options.imageGC) requireImageGC(options.imageGC);
   if (options.eviction !== undefined) requireEviction(options.eviction);
   requireSources(sources, client !== undefined);

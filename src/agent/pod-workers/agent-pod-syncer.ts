@@ -23,6 +23,7 @@ import { generatePodStatus, type PodObservation } from '../status/generate-pod-s
 import { keepReportedEnds } from '../status/reported-ends.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
+import type { ImageManager } from './image-manager.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
@@ -68,6 +69,7 @@ export interface AgentPodSyncerOptions {
    * folder. Default: in memory; then a resize that is in progress when the agent stops is not finished.
    */
   readonly actuatedState?: AllocationState | undefined;
+  readonly imageManager: ImageManager;
   /** Why pods without hostNetwork cannot be started; empty if they can. */
   readonly networkErrors: () => readonly string[];
   /** Default: `createHandlerRunner`. */
@@ -129,6 +131,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       logger,
       eventRecorder,
       crashLoopBackOff: this.#crashLoopBackOff,
+      imageManager: options.imageManager,
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
       probeResults: probeManager.results,
       actuatedResources,

@@ -1,14 +1,19 @@
 import { reasonOf } from '../../shared/logger.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { Semaphore } from '../../shared/semaphore.ts';
 import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
-import { type ContainerRuntime, ImageError } from '../runtime/container-runtime.ts';
+import type { ImagePullManager } from '../image-pulls/image-pull-manager.ts';
+import { type ContainerRuntime, ImageError, type PulledImage } from '../runtime/container-runtime.ts';
 import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
 import { SyncActionError } from './sync-result.ts';
 
 export interface ImageManagerOptions {
-  readonly runtime: Pick<ContainerRuntime, 'pullImage' | 'imageRef'>;
+  readonly runtime: Pick<ContainerRuntime, 'pullImage' | 'imageRef' | 'imagePullSecrets'>;
+  readonly pullManager: ImagePullManager;
+  /** How many images are pulled at a time. */
+  readonly parallelImagePulls: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly eventRecorder: PodEventRecorder;
 }
@@ -16,18 +21,20 @@ export interface ImageManagerOptions {
 /**
  * Pulls images according to their pull policies, and delays failed pulls. Source: kubelet `imageManager`.
  *
- * Divergence: the runtime decides which image names are valid, and pulls with its own credentials. An image that is present
- * is used without verifying the pod's credentials. Pulls run concurrently.
+ * Divergence: the runtime decides which image names are valid, and which credentials are tried.
  */
 export class ImageManager {
   readonly #options: ImageManagerOptions;
   /** Outlives the workers: a static pod that comes back with its UID is still backed off. */
   readonly #backoff: BackOff;
+  readonly #turns: Semaphore;
 
   constructor(options: ImageManagerOptions) {
     this.#options = options;
+    const { clock, parallelImagePulls: size } = options;
     // Monotonic like Go's times: a step of the wall clock does not prolong a back-off.
-    this.#backoff = createImagePullBackOff({ now: () => options.clock.monotonicMs() });
+    this.#backoff = createImagePullBackOff({ now: () => clock.monotonicMs() });
+    this.#turns = new Semaphore({ size, clock });
   }
 
   /**
@@ -43,18 +50,54 @@ export class ImageManager {
     const policy = container.imagePullPolicy ?? defaultPullPolicy(image);
     if (policy !== 'Always' && runtime.imageRef !== undefined) {
       const imageRef = await this.#inspect(pod, container, image, signal);
-      if (imageRef) {
+      if (imageRef && !(await this.#mustPull(pod, image, imageRef, signal))) {
         const message = `Container image "${image}" already present on machine and can be accessed by the pod`;
         this.#event(pod, container, 'Normal', 'Pulled', message);
         return imageRef;
       }
     }
     if (policy === 'Never') {
+      // The same if it is present, and the pod may not use it: nobody learns what is present.
       const message = `Container image "${image}" is not present with pull policy of Never`;
       this.#event(pod, container, 'Warning', 'ErrImageNeverPull', message);
       throw new SyncActionError('ErrImageNeverPull', message);
     }
-    return this.#pull(pod, container, image, signal);
+    this.#checkBackOff(pod, container, image);
+    return this.#recordedPull(pod, container, image, signal);
+  }
+
+  async #mustPull(pod: ValidPod, image: string, imageRef: string, signal: AbortSignal): Promise<boolean> {
+    const { runtime, pullManager } = this.#options;
+    const getPullSecrets = async () => (await runtime.imagePullSecrets?.(image, pod, { signal })) ?? [];
+    const mustPull = await pullManager.mustAttemptImagePull(image, imageRef, getPullSecrets);
+    signal.throwIfAborted();
+    return mustPull;
+  }
+
+  #checkBackOff(pod: ValidPod, container: Container, image: string): void {
+    const key = backOffKey(pod, image);
+    if (!this.#backoff.isInBackOffSinceUpdate(key, this.#options.clock.monotonicMs())) return;
+    const message = `Back-off pulling image "${image}"`;
+    this.#event(pod, container, 'Normal', 'BackOff', message);
+    const failure = this.#backoff.reasonOf(key);
+    throw new SyncActionError('ImagePullBackOff', failure === undefined ? message : `${message}: ${failure}`);
+  }
+
+  async #recordedPull(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<string> {
+    const { pullManager } = this.#options;
+    try {
+      await pullManager.recordPullIntent(image);
+    } catch (cause) {
+      const message = `Failed to record image pull intent for container image "${image}": ${reasonOf(cause)}`;
+      throw new SyncActionError('ErrImagePull', message, { cause });
+    }
+    const pulling = this.#pull(pod, container, image, signal).catch(async (thrown: unknown) => {
+      await pullManager.recordImagePullFailed(image);
+      throw thrown;
+    });
+    const { imageRef, pullSecret } = await pulling;
+    await pullManager.recordImagePulled(image, imageRef, pullSecret);
+    return imageRef;
   }
 
   async #inspect(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<string | undefined> {
@@ -69,35 +112,45 @@ export class ImageManager {
     }
   }
 
-  async #pull(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<string> {
-    const { runtime, clock } = this.#options;
-    const key = `${pod.metadata.uid}_${image}`;
-    if (this.#backoff.isInBackOffSinceUpdate(key, clock.monotonicMs())) {
-      const message = `Back-off pulling image "${image}"`;
-      this.#event(pod, container, 'Normal', 'BackOff', message);
-      const failure = this.#backoff.reasonOf(key);
-      throw new SyncActionError('ImagePullBackOff', failure === undefined ? message : `${message}: ${failure}`);
-    }
+  async #pull(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<PulledImage> {
+    const { clock } = this.#options;
     this.#event(pod, container, 'Normal', 'Pulling', `Pulling image "${image}"`);
     const startedMs = clock.monotonicMs();
     try {
-      const result = await runtime.pullImage!(image, pod, { signal });
-      const { imageRef, sizeBytes } = typeof result === 'string' ? { imageRef: result } : result;
-      const ms = clock.monotonicMs() - startedMs;
-      const duration = goDuration(ms);
-      const size = sizeBytes === undefined ? '' : ` Image size: ${sizeBytes} bytes.`;
-      const pulled = `Successfully pulled image "${image}" in ${duration} (${duration} including waiting).${size}`;
-      this.#event(pod, container, 'Normal', 'Pulled', pulled);
+      const { pulled, pullMs } = await this.#pullInTurn(pod, image, signal);
+      const duration = goDuration(pullMs);
+      const total = goDuration(clock.monotonicMs() - startedMs);
+      const size = pulled.sizeBytes === undefined ? '' : ` Image size: ${pulled.sizeBytes} bytes.`;
+      const message = `Successfully pulled image "${image}" in ${duration} (${total} including waiting).${size}`;
+      this.#event(pod, container, 'Normal', 'Pulled', message);
       this.#backoff.gc();
-      return imageRef;
+      return pulled;
     } catch (thrown) {
       // A pull that was aborted has not failed.
       signal.throwIfAborted();
       if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);
       const { reason, message, error } = pullFailure(image, thrown);
       this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`);
-      this.#backoff.next(key, clock.monotonicMs(), `${reason}: ${message}`);
+      this.#backoff.next(backOffKey(pod, image), clock.monotonicMs(), `${reason}: ${message}`);
       throw new SyncActionError(reason, message, { cause: thrown });
+    }
+  }
+
+  /** In the order of the requests. Source: kubelet `serialImagePuller`, `parallelImagePuller`. */
+  async #pullInTurn(
+    pod: ValidPod,
+    image: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly pulled: PulledImage; readonly pullMs: number }> {
+    const { runtime, clock } = this.#options;
+    await this.#turns.acquire(signal);
+    try {
+      const startedMs = clock.monotonicMs();
+      const result = await runtime.pullImage!(image, pod, { signal });
+      const pulled = typeof result === 'string' ? { imageRef: result } : result;
+      return { pulled, pullMs: clock.monotonicMs() - startedMs };
+    } finally {
+      this.#turns.release();
     }
   }
 
@@ -110,6 +163,10 @@ export class ImageManager {
   #event(pod: Pod, container: Container, type: PodEvent['type'], reason: string, message: string): void {
     this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
   }
+}
+
+function backOffKey({ metadata }: ValidPod, image: string): string {
+  return `${metadata.uid}_${image}`;
 }
 
 function isInvalidName(thrown: unknown): thrown is ImageError {

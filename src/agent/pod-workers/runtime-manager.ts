@@ -12,7 +12,7 @@ import { podStatusFromRuntime, sandboxIPs } from '../runtime/pod-status-from-run
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { ContainerStarter, type StartRequest } from './container-starter.ts';
 import type { HandlerRunner } from './handler-runner.ts';
-import { ImageManager } from './image-manager.ts';
+import type { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { type SyncAction, SyncActionError, type SyncActionResult } from './sync-result.ts';
@@ -25,6 +25,7 @@ export interface RuntimeManagerOptions {
   readonly probeResults: ProbeResults;
   /** Undefined if containers are not resized. */
   readonly actuatedResources: ActuatedResources | undefined;
+  readonly imageManager: ImageManager;
   readonly handlerRunner: HandlerRunner;
   readonly crashLoopBackOff: BackOff;
   /** Called when the pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
@@ -59,7 +60,7 @@ export class RuntimeManager {
   constructor(options: RuntimeManagerOptions) {
     this.#options = options;
     this.#killer = new ContainerKiller(options);
-    this.#starter = new ContainerStarter({ ...options, killer: this.#killer, imageManager: new ImageManager(options) });
+    this.#starter = new ContainerStarter({ ...options, killer: this.#killer });
   }
 
   /**

@@ -4,6 +4,7 @@ import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
 import {
   requireExecResult,
   requireID,
+  requireImagePullSecrets,
   requireImageRef,
   requireImages,
   requirePodOrNothing,
@@ -67,6 +68,7 @@ export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
   execSync: { parameters: 4, timeoutMs: (ms, _id, _command, timeoutMs) => ms + timeoutMs, check: requireExecResult },
   pullImage: { parameters: 3, timeoutMs: () => Number.POSITIVE_INFINITY, check: requirePulledImage },
   imageRef: { parameters: 2, check: requireImageRef },
+  imagePullSecrets: { parameters: 3, check: requireImagePullSecrets },
   listImages: { parameters: 1, check: requireImages },
   removeImage: { parameters: 2 },
   imageFsStats: { parameters: 1 },

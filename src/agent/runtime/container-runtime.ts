@@ -68,6 +68,20 @@ export interface PulledImage {
   readonly imageRef: string;
   /** In bytes, for the event `Pulled`. Default: unknown. */
   readonly sizeBytes?: number | undefined;
+  /**
+   * The Secret whose credentials the registry has accepted: other pods without it must pull the image themselves. Default:
+   * none was needed, or the credentials are those of the node; then all pods may use the image.
+   */
+  readonly pullSecret?: ImagePullSecret | undefined;
+}
+
+/** A Secret with credentials for an image. Source: kubelet.config.k8s.io/v1beta1 `ImagePullSecret`. */
+export interface ImagePullSecret {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** A hash of the credentials, in the records of pulls; empty: unknown. */
+  readonly credentialHash: string;
 }
 
 /** Source: CRI `ContainerEventType`. */
@@ -207,6 +221,12 @@ export interface ContainerRuntime {
       readonly pod?: ValidPod | undefined;
     },
   ): Promise<string | undefined>;
+
+  /**
+   * The Secrets of the pod with credentials for the image: a pod uses an image that is present if one of these has pulled
+   * it before. Without this method, it has none. Source: kubelet `GetPodCredentials`.
+   */
+  imagePullSecrets?(image: string, pod: ValidPod, options?: CallOptions): Promise<readonly ImagePullSecret[]>;
 
   /** The images that are present. With the next two methods, images are garbage-collected. Source: CRI `ListImages`. */
   listImages?(options?: CallOptions): Promise<readonly RuntimeImage[]>;

@@ -1,6 +1,6 @@
 import { parseQuantity } from '../../kube/quantity.ts';
 import type { ResourceRequirementsInput } from '../../kube/types.ts';
-import type { ExecResult, PulledImage, RuntimePod } from './container-runtime.ts';
+import type { ExecResult, ImagePullSecret, PulledImage, RuntimePod } from './container-runtime.ts';
 import type { PodStats } from './pod-stats.ts';
 import type { RuntimeImage } from './runtime-storage.ts';
 
@@ -37,10 +37,25 @@ export function requireImageRef(value: unknown): string | undefined {
 
 export function requirePulledImage(value: unknown): PulledImage | string {
   if (typeof value === 'string') return value;
-  const { imageRef, sizeBytes } = fieldsOf(value);
+  const { imageRef, sizeBytes, pullSecret } = fieldsOf(value);
   if (typeof imageRef !== 'string' || (sizeBytes !== undefined && typeof sizeBytes !== 'number'))
     refuse('pullImage()', 'a string or { imageRef, sizeBytes }', value);
+  // A secret that were ignored would open the image to all pods.
+  if (pullSecret != null && !isImagePullSecret(pullSecret))
+    refuse('pullImage().pullSecret', '{ uid, namespace, name, credentialHash }', pullSecret);
   return value as PulledImage;
+}
+
+export function requireImagePullSecrets(value: unknown): readonly ImagePullSecret[] {
+  if (!Array.isArray(value) || !value.every(isImagePullSecret))
+    refuse('imagePullSecrets()', 'a list of { uid, namespace, name, credentialHash }', value);
+  return value;
+}
+
+/** Also of a record of pulls. */
+export function isImagePullSecret(value: unknown): value is ImagePullSecret {
+  const { uid, namespace, name, credentialHash } = fieldsOf(value);
+  return [uid, namespace, name, credentialHash].every((field) => typeof field === 'string');
 }
 
 export function requireResources(value: unknown): ResourceRequirementsInput | undefined {

@@ -22,7 +22,8 @@ export class ConnectionQueue {
 
   constructor(options: ConnectionQueueOptions) {
     this.#options = options;
-    this.#connections = new Semaphore({ ...options, size: options.connections, option: 'connections' });
+    const { connections: size, clock, logger } = options;
+    this.#connections = new Semaphore({ size, clock, warning: { option: 'connections', logger } });
   }
 
   /**

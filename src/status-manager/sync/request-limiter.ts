@@ -56,7 +56,10 @@ export class RequestLimiter {
     this.#bucket = new TokenBucket(qps, burst, clock);
     if (maxInFlight !== undefined) {
       const size = positiveIntegerOption('maxInFlight', maxInFlight);
-      this.#slots = new Semaphore({ size, option: 'maxInFlight', clock, logger: resolveLogger(options.logger) });
+      this.#slots = new Semaphore({
+        ...{ size, clock },
+        warning: { option: 'maxInFlight', logger: resolveLogger(options.logger) },
+      });
     }
   }
 

@@ -63,4 +63,20 @@ describe('TestDockerKeyringForGlob: pullCredentials', () => {
     const pod = { metadata: { namespace: 'ns' }, spec: { imagePullSecrets: [{ name: 'pull' }] } };
     expect(await pullCredentials(pod, 'app', objects as unknown as ObjectReader)).toEqual([]);
   });
+
+  it.each([
+    [entry('foo'), 'e38c251f6cc07090d86953a8148409d4376d6c257af1946342745a7db423c4c3'],
+    [
+      { username: 'foo', password: 'a<b>&c\u2028"é', email: 'x@y' },
+      'df10df8a3d109c98a3d23b06b4aa2102f50a1c7597386f68f23e784f24c107cc',
+    ],
+    [{}, '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'],
+    [null, '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'],
+  ])('says which Secret %j is from, with the hash of a kubelet', async (auth, credentialHash) => {
+    const data = { '.dockerconfigjson': base64(JSON.stringify({ auths: { 'reg.io': auth } })) };
+    const objects = { getSecret: async () => ({ metadata: { uid: 'u' }, data }) } as object as ObjectReader;
+    const pod = { metadata: { namespace: 'ns' }, spec: { imagePullSecrets: [{ name: 'pull' }] } };
+    const [found] = await pullCredentials(pod, 'reg.io/app', objects);
+    expect(found?.secret).toEqual({ uid: 'u', namespace: 'ns', name: 'pull', credentialHash });
+  });
 });

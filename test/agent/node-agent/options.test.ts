@@ -54,6 +54,23 @@ describe('createNodeAgent names the option that is wrong', () => {
     ['imageGC.lowThresholdPercent', { imageGC: { lowThresholdPercent: 90 } }],
     ['imageGC.minimumAgeMs', { imageGC: { minimumAgeMs: -1 } }],
     ['imageGC.maximumAge', { imageGC: { maximumAge: 1 } }],
+    ['imagePulls.serializeImagePulls', { imagePulls: { serializeImagePulls: 1 } }],
+    ['imagePulls.maxParallelImagePulls', { imagePulls: { maxParallelImagePulls: 0 } }],
+    ['imagePulls.maxParallelImagePulls', { imagePulls: { serializeImagePulls: true, maxParallelImagePulls: 2 } }],
+    ['imagePulls.rootDirectory', { imagePulls: { rootDirectory: 'var' } }],
+    [
+      'imagePulls.imagePullCredentialsVerificationPolicy',
+      { imagePulls: { imagePullCredentialsVerificationPolicy: 'Sometimes' } },
+    ],
+    [
+      'imagePulls.preloadedImagesVerificationAllowlist',
+      { imagePulls: { preloadedImagesVerificationAllowlist: ['app'] } },
+    ],
+    [
+      'imagePulls.preloadedImagesVerificationAllowlist',
+      { imagePulls: { preloadedImagesVerificationAllowlist: 'app' } },
+    ],
+    ['imagePulls.qps', { imagePulls: { qps: 1 } }],
     ['eviction.hard.memory', { eviction: { hard: { memory: '1Mi' } } }],
     ['eviction.soft.memory', { eviction: { soft: { memory: '1Mi' } } }],
     ['eviction.maxPodGracePeriodSeconds', { eviction: { maxPodGracePeriodSeconds: -1 } }],

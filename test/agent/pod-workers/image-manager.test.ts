@@ -3,7 +3,10 @@ import type { ValidPod } from 'kubelet-status-manager';
 import { ImageError } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 import type { PodEvent } from '../../../src/agent/events/event-recorder.ts';
+import type { ImagePullManager } from '../../../src/agent/image-pulls/image-pull-manager.ts';
+import type { ImagePullSecret } from '../../../src/agent/runtime/container-runtime.ts';
 import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
+import { newImageManager } from './new-image-manager.ts';
 import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
 
 const pod: ValidPod = { metadata: { uid: 'bar', name: 'test_pod', namespace: 'test-ns' } };
@@ -17,7 +20,7 @@ beforeEach(() => {
   runtime = new FakeContainerRuntime({ clock });
   runtime.images.add('present_image');
   events = [];
-  manager = new ImageManager({ runtime, clock, eventRecorder: { event: ({ reason }) => void events.push(reason) } });
+  manager = newImageManager({ runtime, clock, eventRecorder: { event: ({ reason }) => void events.push(reason) } });
 });
 
 /** The reason of the failure or `ok`, what the runtime was asked, and the events. */
@@ -114,7 +117,7 @@ describe('the events of an image', () => {
     const recorded: string[] = [];
     const event = ({ container, type, reason, message }: PodEvent) =>
       void recorded.push(`${container}: ${type} ${reason}: ${message}`);
-    manager = new ImageManager({ runtime, clock, eventRecorder: { event } });
+    manager = newImageManager({ runtime, clock, eventRecorder: { event } });
     runtime.delay({ method: 'pullImage' }, ms);
     const ensuring = manager.ensureImageExists(
       pod,
@@ -177,11 +180,119 @@ describe('the events of an image', () => {
   });
 });
 
+describe('an image that was pulled with a Secret', () => {
+  const secret: ImagePullSecret = { uid: 'u', namespace: 'test-ns', name: 'pull', credentialHash: 'hash' };
+  const message = 'Container image "app:1" is not present with pull policy of Never';
+  /** Of the pod that needs the image. */
+  let secrets: ImagePullSecret[];
+  beforeEach(async () => {
+    secrets = [secret];
+    const { imageRef, pullImage } = runtime;
+    const methods = {
+      imageRef: (image: string) => imageRef!(image),
+      imagePullSecrets: async () => secrets,
+      pullImage: async (image: string, one: ValidPod) => {
+        const pulled = (await pullImage!(image, one)) as string;
+        if (secrets.length === 0) throw new Error('401 Unauthorized');
+        return { imageRef: pulled, pullSecret: secret };
+      },
+    };
+    const event = ({ reason }: PodEvent) => void events.push(reason);
+    manager = newImageManager({ runtime: methods, clock, eventRecorder: { event } });
+    await ensure('app:1', 'IfNotPresent');
+  });
+
+  it('is used by a pod with the Secret', async () => {
+    expect(await ensure('app:1', 'IfNotPresent')).toEqual(['ok', ['imageRef'], ['Pulled']]);
+    expect(await ensure('app:1', 'Never')).toEqual(['ok', ['imageRef'], ['Pulled']]);
+  });
+
+  it('is pulled again by a pod without it, whose registry refuses that', async () => {
+    secrets = [];
+    expect(await ensure('app:1', 'IfNotPresent')).toEqual([
+      ...['ErrImagePull', ['imageRef', 'pullImage'], ['Pulling', 'Failed']],
+    ]);
+  });
+
+  it('is not shown to a pod without it that never pulls', async () => {
+    secrets = [];
+    expect(await ensure('app:1', 'Never')).toEqual(['ErrImageNeverPull', ['imageRef'], ['ErrImageNeverPull']]);
+    const never = { name: 'app', image: 'app:1', imagePullPolicy: 'Never' };
+    const ensuring = manager.ensureImageExists(pod, never, new AbortController().signal);
+    await expect(ensuring).rejects.toThrow(message);
+  });
+});
+
+it('an image is not pulled if that cannot be recorded', async () => {
+  const pullManager = { recordPullIntent: () => Promise.reject(new Error('disk full')) } as object as ImagePullManager;
+  manager = new ImageManager({
+    runtime,
+    clock,
+    eventRecorder: { event: () => {} },
+    pullManager,
+    parallelImagePulls: 1,
+  });
+  const ensuring = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, new AbortController().signal);
+  await expect(ensuring).rejects.toMatchObject({
+    reason: 'ErrImagePull',
+    message: 'Failed to record image pull intent for container image "x:1": disk full',
+  });
+  expect(runtime.callsOf({ method: 'pullImage' })).toEqual([]);
+});
+
+describe('pulls at the same time', () => {
+  const seconds = 1000;
+  /** Starts to pull these images, of which each takes 10 s, one second after the other. */
+  async function pullAll(images: readonly string[], parallelImagePulls: number) {
+    const messages: string[] = [];
+    const event = ({ reason, message }: PodEvent) => void (reason === 'Pulled' && messages.push(message));
+    manager = newImageManager({ runtime, clock, eventRecorder: { event }, parallelImagePulls });
+    const controllers: AbortController[] = [];
+    const pulls: Promise<unknown>[] = [];
+    for (const image of images) {
+      runtime.delay({ method: 'pullImage', image }, 10 * seconds);
+      const controller = new AbortController();
+      controllers.push(controller);
+      pulls.push(manager.ensureImageExists(pod, { name: 'app', image }, controller.signal).catch((error) => error));
+      await clock.advanceAsync(seconds);
+    }
+    return { messages, controllers, pulls };
+  }
+
+  it('wait for their turn, in their order, and the event tells the waiting apart', async () => {
+    const { messages } = await pullAll(['a:1', 'b:1', 'c:1'], 1);
+    await clock.advanceAsync(60 * seconds);
+    expect(messages).toEqual([
+      'Successfully pulled image "a:1" in 10s (10s including waiting).',
+      'Successfully pulled image "b:1" in 10s (19s including waiting).',
+      'Successfully pulled image "c:1" in 10s (28s including waiting).',
+    ]);
+  });
+
+  it('are as many as configured', async () => {
+    const { messages } = await pullAll(['a:1', 'b:1', 'c:1'], 2);
+    await clock.advanceAsync(60 * seconds);
+    expect(messages.at(-1)).toBe('Successfully pulled image "c:1" in 10s (18s including waiting).');
+  });
+
+  it('give up their place when their pod ends, and let the next one pull after a failure', async () => {
+    runtime.fail({ method: 'pullImage', image: 'a:1' }, 'no route');
+    const { messages, controllers, pulls } = await pullAll(['a:1', 'b:1', 'c:1', 'd:1'], 1);
+    controllers[2]!.abort(new Error('the pod ends'));
+    expect(await pulls[2]).toEqual(new Error('the pod ends'));
+    await clock.advanceAsync(60 * seconds);
+    expect(messages.map((text) => text.slice(0, 32))).toEqual([
+      'Successfully pulled image "b:1" ',
+      'Successfully pulled image "d:1" ',
+    ]);
+  });
+});
+
 it.each([
   ['a container without an image', ''],
   ['a runtime without images', 'x:1'],
 ])('%s needs no pull and has no event', async (_, image) => {
-  if (image !== '') manager = new ImageManager({ runtime: {}, clock, eventRecorder: { event: () => expect.fail() } });
+  if (image !== '') manager = newImageManager({ runtime: {}, clock, eventRecorder: { event: () => expect.fail() } });
   expect(await ensure(image, 'Always')).toEqual(['ok', [], []]);
 });
 
@@ -214,7 +325,7 @@ describe('an ImageError of the runtime', () => {
     messages.length = 0;
     const event = ({ reason, message }: { reason: string; message: string }) =>
       void messages.push(`${reason}: ${message}`);
-    manager = new ImageManager({ runtime, clock, eventRecorder: { event } });
+    manager = newImageManager({ runtime, clock, eventRecorder: { event } });
   });
   const ensureImage = () =>
     manager
@@ -246,7 +357,7 @@ describe('an ImageError of the runtime', () => {
   it('the event contains the size of the pulled image', async () => {
     const sized = { pullImage: async () => ({ imageRef: 'sha256:1', sizeBytes: 2_223_049 }) };
     const event = ({ message }: { message: string }) => void messages.push(message);
-    manager = new ImageManager({ runtime: sized, clock, eventRecorder: { event } });
+    manager = newImageManager({ runtime: sized, clock, eventRecorder: { event } });
     expect(await ensureImage()).toBe('sha256:1');
     expect(messages.at(-1)).toBe(
       'Successfully pulled image "x:1" in 0s (0s including waiting). Image size: 2223049 bytes.',

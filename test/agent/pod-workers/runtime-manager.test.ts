@@ -16,6 +16,8 @@ import {
   silentLogger,
 } from 'kubelet-status-manager/testing';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
+import type { PodEventRecorder } from '../../../src/agent/events/event-recorder.ts';
+import { newImageManager } from './new-image-manager.ts';
 import { RuntimeManager } from '../../../src/agent/pod-workers/runtime-manager.ts';
 import { syncError } from '../../../src/agent/pod-workers/sync-result.ts';
 
@@ -57,20 +59,21 @@ function recordConfigs(): void {
 
 function newManager(): RuntimeManager {
   actuatedResources = new ActuatedResources(actuatedState, { clock, logger: silentLogger });
+  const eventRecorder: PodEventRecorder = {
+    event: ({ type, reason, message }) => {
+      events.push(reason);
+      messages.push(`${type} ${reason}: ${message}`);
+    },
+  };
   return new RuntimeManager({
-    ...{ runtime, clock, logger, actuatedResources },
+    ...{ runtime, clock, logger, actuatedResources, eventRecorder },
+    imageManager: newImageManager({ runtime, clock, eventRecorder }),
     probeResults: noProbeResults,
     crashLoopBackOff: createCrashLoopBackOff(clock),
     handlerRunner: createHandlerRunner({
       ...{ runtime, clock, eventRecorder: { event: () => {} } },
       httpGet: async ({ url }) => void requests.push(url),
     }),
-    eventRecorder: {
-      event: ({ type, reason, message }) => {
-        events.push(reason);
-        messages.push(`${type} ${reason}: ${message}`);
-      },
-    },
     updateQOSCgroups: async () => {},
     onPodSandboxReady: ({ metadata }) => {
       const [sandbox] = runtime.pod(metadata.uid)!.sandboxes!;

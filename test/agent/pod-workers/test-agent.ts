@@ -8,6 +8,7 @@ import { AllocationManager } from '../../../src/agent/allocation/allocation-mana
 import { createProber } from '../../../src/agent/prober/create-prober.ts';
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
 import { requirePods } from '../../../src/kube/require-pod.ts';
+import { newImageManager } from './new-image-manager.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import type { ProbeResults } from '../../../src/agent/prober/probe-results.ts';
@@ -96,6 +97,7 @@ export class TestAgent {
             results: this.probeResults,
           },
       networkErrors: () => [],
+      imageManager: newImageManager({ runtime, clock, eventRecorder }),
       qosCgroups: { update: async () => {} },
       reconcileMirrorPod: () => {},
       agentStartedAtMs: 0,

@@ -15,6 +15,9 @@ describe('parseOptions of containerd-agent', () => {
       podLogsDir: '/var/log/pods',
       containerLogMaxSize: 10_485_760,
       containerLogMaxFiles: 5,
+      serializeImagePulls: true,
+      imagePullCredentialsVerificationPolicy: 'NeverVerifyPreloadedImages',
+      preloadedImagesVerificationAllowlist: [],
       imageGcHighThreshold: 85,
       imageGcLowThreshold: 80,
       evictionHard: {

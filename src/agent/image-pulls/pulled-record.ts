@@ -1,0 +1,63 @@
+import type { ImagePullSecret } from '../runtime/container-runtime.ts';
+
+/** Source: kubelet.config.k8s.io/v1beta1 `ImagePullServiceAccount`. */
+interface ImagePullServiceAccount {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** What an image was pulled with, and so which pods may use it. Source: kubelet.config.k8s.io/v1beta1 `ImagePullCredentials`. */
+export interface ImagePullCredentials {
+  readonly kubernetesSecrets?: readonly ImagePullSecret[] | undefined;
+  /** Only a kubelet with a credential provider that gets service account tokens writes them. */
+  readonly kubernetesServiceAccounts?: readonly ImagePullServiceAccount[] | undefined;
+  /** True if every pod of the node may use the image; then both lists are absent. */
+  readonly nodePodsAccessible?: boolean | undefined;
+}
+
+/** An image that the agent has pulled. Source: kubelet.config.k8s.io/v1beta1 `ImagePulledRecord`. */
+export interface ImagePulledRecord {
+  readonly lastUpdatedMs: number;
+  readonly imageRef: string;
+  /** By the name of the image in pods, without tag and digest. */
+  readonly credentialMapping: ReadonlyMap<string, ImagePullCredentials>;
+}
+
+/** The credentials of a successful pull: those of a Secret, or none that only some pods have. */
+export function imagePullCredentials(secret: ImagePullSecret | undefined): ImagePullCredentials {
+  return secret === undefined ? { nodePodsAccessible: true } : { kubernetesSecrets: [secret] };
+}
+
+/** Both together; the same object as `known` if that has the new ones. Source: kubelet `pulledRecordMergeNewCreds`. */
+export function mergeImagePullCredentials(
+  known: ImagePullCredentials | undefined,
+  added: ImagePullCredentials,
+): ImagePullCredentials {
+  if (known?.nodePodsAccessible) return known;
+  if (known === undefined || added.nodePodsAccessible) return added;
+  const secrets = known.kubernetesSecrets ?? [];
+  const isKnown = (secret: ImagePullSecret): boolean =>
+    secrets.some((each) => isSameSecret(each, secret) && each.credentialHash === secret.credentialHash);
+  const changed = (added.kubernetesSecrets ?? []).filter((secret) => !isKnown(secret));
+  if (changed.length === 0) return known;
+  const unchanged = secrets.filter((each) => !changed.some((secret) => isSameSecret(each, secret)));
+  return { ...known, kubernetesSecrets: [...unchanged, ...changed].toSorted(compareSecrets) };
+}
+
+/** Whether both are one Secret, whatever its content. */
+export function isSameSecret(a: ImagePullSecret, b: ImagePullSecret): boolean {
+  return a.uid === b.uid && a.namespace === b.namespace && a.name === b.name;
+}
+
+function compareSecrets(a: ImagePullSecret, b: ImagePullSecret): number {
+  const key = ({ namespace, name, uid }: ImagePullSecret): string => [namespace, name, uid].join('\0');
+  return key(a) < key(b) ? -1 : 1;
+}
+
+/** An image without tag and digest. Source: kubelet `trimImageTagDigest`. */
+export function trimImageTagDigest(image: string): string {
+  const [name = ''] = image.split('@', 1);
+  const tag = name.indexOf(':', name.lastIndexOf('/') + 1);
+  return tag === -1 ? name : name.slice(0, tag);
+}

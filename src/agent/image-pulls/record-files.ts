@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { OneAtATime } from '../../shared/one-at-a-time.ts';
+import { readRegularFile } from '../../shared/regular-file.ts';
+
+/** A record has about 200 bytes for each Secret that has pulled its image. */
+const maxRecordBytes = 1_048_576;
+const prefix = 'sha256-';
+
+export interface RecordFilesOptions<T> {
+  /** Undefined: the records are in memory only. */
+  readonly directory: string | undefined;
+  readonly keyOf: (record: T) => string;
+  readonly encode: (record: T) => string;
+  /** Throws if the text is not a record. */
+  readonly decode: (text: string) => T;
+}
+
+/**
+ * Records by a key, each in a file whose name is a hash of the key. Reads come from memory; a change is in memory before its
+ * write begins, and writes are made one after the other. Source: kubelet `fsPullRecordsAccessor`.
+ */
+export class RecordFiles<T> {
+  readonly #options: RecordFilesOptions<T>;
+  /** By file name; a file that cannot be read has undefined. */
+  readonly #records = new Map<string, T | undefined>();
+  readonly #writes = new OneAtATime();
+
+  constructor(options: RecordFilesOptions<T>) {
+    this.#options = options;
+  }
+
+  /** Reads all files, before any other method is called. Rejects if the folder cannot be created or listed. */
+  async load(): Promise<void> {
+    const { directory, keyOf, decode } = this.#options;
+    if (directory === undefined) return;
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(directory)) {
+      if (!name.startsWith(prefix) || name.endsWith('.tmp')) continue;
+      const record = await readRegularFile(join(directory, name), maxRecordBytes)
+        .then((content) => decode(content.toString()))
+        .catch(() => undefined);
+      this.#records.set(name, record !== undefined && fileName(keyOf(record)) === name ? record : undefined);
+    }
+  }
+
+  /** True also for a file that cannot be read. */
+  has(key: string): boolean {
+    return this.#records.has(fileName(key));
+  }
+
+  /** Undefined if there is none, or if it cannot be read. */
+  get(key: string): T | undefined {
+    return this.#records.get(fileName(key));
+  }
+
+  /** Without those that cannot be read. */
+  list(): readonly T[] {
+    return [...this.#records.values()].filter((record) => record !== undefined);
+  }
+
+  /** Replaces the file atomically. */
+  async write(record: T): Promise<void> {
+    const { directory, keyOf, encode } = this.#options;
+    const name = fileName(keyOf(record));
+    this.#records.set(name, record);
+    if (directory === undefined) return;
+    await this.#writes.run(undefined, async () => {
+      const temporary = join(directory, `${name}.tmp`);
+      try {
+        await mkdir(directory, { recursive: true, mode: 0o700 });
+        await writeFile(temporary, encode(record), { mode: 0o600 });
+        await rename(temporary, join(directory, name));
+      } catch (error) {
+        await rm(temporary, { force: true });
+        throw error;
+      }
+    });
+  }
+
+  async delete(key: string): Promise<void> {
+    const name = fileName(key);
+    const { directory } = this.#options;
+    this.#records.delete(name);
+    if (directory === undefined) return;
+    await this.#writes.run(undefined, () => rm(join(directory, name), { force: true }));
+  }
+}
+
+function fileName(key: string): string {
+  return `${prefix}${createHash('sha256').update(key).digest('hex')}`;
+}

@@ -1,0 +1,270 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
+import { ImagePullManager, type ImagePullManagerOptions } from '../../../src/agent/image-pulls/image-pull-manager.ts';
+import { imagePullCredentialsVerification } from '../../../src/agent/image-pulls/verification-policy.ts';
+import type { ImagePullSecret } from '../../../src/agent/runtime/container-runtime.ts';
+
+const image = 'registry.example/app:1';
+const imageRef = 'sha256:1';
+
+const secretOf = (fields: Partial<ImagePullSecret> = {}): ImagePullSecret => ({
+  ...{ uid: 'uid-a', namespace: 'team', name: 'pull', credentialHash: 'hash-a' },
+  ...fields,
+});
+
+let root: string;
+let clock: FakeClock;
+let logger: ReturnType<typeof recordingLogger>;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'image-pulls-'));
+  clock = new FakeClock('2026-01-02T03:04:05.678Z');
+  logger = recordingLogger();
+});
+afterEach(() => rm(root, { recursive: true, force: true }));
+
+function newManager(options: Partial<ImagePullManagerOptions> = {}): ImagePullManager {
+  return new ImagePullManager({
+    ...{ runtime: {}, rootDirectory: root, clock, logger },
+    requireCredentialVerification: imagePullCredentialsVerification(),
+    ...options,
+  });
+}
+async function pull(manager: ImagePullManager, secret?: ImagePullSecret, name = image): Promise<void> {
+  await manager.recordPullIntent(name);
+  await manager.recordImagePulled(name, imageRef, secret);
+}
+const mustPull = (manager: ImagePullManager, secrets: readonly ImagePullSecret[] = [], name = image) =>
+  manager.mustAttemptImagePull(name, imageRef, async () => secrets);
+const files = (folder: string) => readdir(join(root, 'image_manager', folder));
+const content = async (folder: string) => {
+  const [name = ''] = await files(folder);
+  return readFile(join(root, 'image_manager', folder, name), 'utf8');
+};
+
+describe('a pod may use an image that is present', () => {
+  it('if the agent has not pulled it', async () => {
+    expect(await mustPull(newManager())).toBe(false);
+  });
+
+  it('if it was pulled without credentials, or with those of the node', async () => {
+    const manager = newManager();
+    await pull(manager, undefined);
+    expect(await mustPull(manager)).toBe(false);
+  });
+
+  it('only with a Secret that has pulled it', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    expect(await mustPull(manager)).toBe(true);
+    expect(await mustPull(manager, [secretOf({ uid: 'uid-b', name: 'other', credentialHash: 'hash-b' })])).toBe(true);
+    expect(await mustPull(manager, [secretOf()])).toBe(false);
+  });
+
+  it.each([
+    ['a copy of the Secret in another namespace', { uid: 'uid-b', namespace: 'other' }],
+    ['the same Secret with rotated credentials', { credentialHash: 'hash-b' }],
+  ])('with %s, which is recorded', async (_, fields) => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    const secret = secretOf(fields);
+    expect(await mustPull(manager, [secret])).toBe(false);
+    const { credentialMapping } = JSON.parse(await content('pulled'));
+    expect(credentialMapping['registry.example/app'].kubernetesSecrets).toContainEqual(secret);
+  });
+
+  it('not with an unknown hash of other credentials', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf({ credentialHash: '' }));
+    expect(await mustPull(manager, [secretOf({ uid: 'uid-b', credentialHash: '' })])).toBe(true);
+  });
+
+  it('by the name that it was pulled by, with any tag or digest', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    expect(await mustPull(manager, [secretOf()], 'registry.example/app:2@sha256:0123')).toBe(false);
+    expect(await mustPull(manager, [secretOf()], 'mirror.example:5000/app')).toBe(true);
+  });
+
+  it('without a Secret once it was pulled without one', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    await pull(manager, undefined);
+    expect(await mustPull(manager)).toBe(false);
+  });
+
+  it('not while its Secrets cannot be read', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    const getPullSecrets = () => Promise.reject(new Error('no API server'));
+    expect(await manager.mustAttemptImagePull(image, imageRef, getPullSecrets)).toBe(true);
+    expect(logger.lines).toMatchObject([{ level: 'error', fields: { image, reason: 'no API server' } }]);
+  });
+
+  it('and adds Secrets that are only compared up to 100', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    for (let i = 0; i < 99; i++) expect(await mustPull(manager, [secretOf({ uid: `uid-${i}` })])).toBe(false);
+    const { credentialMapping } = JSON.parse(await content('pulled'));
+    expect(credentialMapping['registry.example/app'].kubernetesSecrets).toHaveLength(100);
+    // The hash is known; rotated credentials would have to be recorded.
+    expect(await mustPull(manager, [secretOf({ uid: 'new' })])).toBe(false);
+    expect(await mustPull(manager, [secretOf({ credentialHash: 'hash-b' })])).toBe(true);
+  });
+});
+
+describe('the next agent', () => {
+  it('knows what was pulled with which Secret', async () => {
+    await pull(newManager(), secretOf());
+    expect(await mustPull(newManager())).toBe(true);
+    expect(await mustPull(newManager(), [secretOf()])).toBe(false);
+  });
+
+  it('without a root directory counts all images as preloaded', async () => {
+    await pull(newManager({ rootDirectory: undefined }), secretOf());
+    expect(await mustPull(newManager({ rootDirectory: undefined }))).toBe(false);
+  });
+
+  it('verifies the credentials for an image whose pull was interrupted', async () => {
+    await newManager().recordPullIntent(image);
+    const listImages = async () => [{ id: imageRef, names: [image], sizeBytes: 1 }];
+    expect(await mustPull(newManager({ runtime: { listImages } }), [secretOf()])).toBe(true);
+    expect(await files('pulling')).toEqual([]);
+    expect(JSON.parse(await content('pulled'))).not.toHaveProperty('credentialMapping');
+  });
+
+  it('verifies them also while images cannot be listed', async () => {
+    await newManager().recordPullIntent(image);
+    const listImages = () => Promise.reject(new Error('no runtime'));
+    expect(await mustPull(newManager({ runtime: { listImages } }))).toBe(true);
+    expect(logger.lines).toMatchObject([{ level: 'error', fields: { reason: 'no runtime' } }]);
+  });
+
+  it.each([
+    ['is no JSON', '{'],
+    ['has another kind', '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"x"}'],
+    [
+      'is of a later version',
+      '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v9","imageRef":"sha256:1"}',
+    ],
+    ['has another key', `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"x"}`],
+    ['is too large', ' '.repeat(1_048_577)],
+    [
+      'has malformed credentials',
+      '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":"sha256:1","credentialMapping":{"app":{"nodePodsAccessible":"yes"}}}',
+    ],
+  ])('verifies the credentials for an image whose record %s, until it is pulled again', async (_, text) => {
+    await pull(newManager(), undefined);
+    const [name = ''] = await files('pulled');
+    await writeFile(join(root, 'image_manager', 'pulled', name), text);
+    const manager = newManager();
+    expect(await mustPull(manager, [secretOf()])).toBe(true);
+    await pull(manager, secretOf());
+    expect(await mustPull(newManager(), [secretOf()])).toBe(false);
+  });
+
+  it('ignores files of others, and what a crash has left half written', async () => {
+    await pull(newManager(), secretOf());
+    const folder = join(root, 'image_manager', 'pulled');
+    await writeFile(join(folder, 'notes'), 'x');
+    await writeFile(join(folder, 'sha256-01.tmp'), '{');
+    await mkdir(join(folder, 'sha256-folder'));
+    expect(await mustPull(newManager(), [secretOf()])).toBe(false);
+  });
+});
+
+describe('the records', () => {
+  it('are those of a kubelet v1.37, byte for byte', async () => {
+    const manager = newManager();
+    await manager.recordPullIntent(image);
+    expect(await content('pulling')).toBe(
+      '{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"registry.example/app:1"}\n',
+    );
+    await manager.recordImagePulled(image, imageRef, secretOf());
+    expect(await files('pulling')).toEqual([]);
+    expect(await content('pulled')).toBe(
+      '{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":"sha256:1","credentialMapping":{"registry.example/app":{"kubernetesSecrets":[{"uid":"uid-a","namespace":"team","name":"pull","credentialHash":"hash-a"}]}}}\n',
+    );
+    await pull(manager, undefined);
+    expect(await content('pulled')).toContain(
+      '"credentialMapping":{"registry.example/app":{"nodePodsAccessible":true}}',
+    );
+  });
+
+  it('have the file names of a kubelet', async () => {
+    await newManager().recordPullIntent('docker.io/testing/test:latest');
+    expect(await files('pulling')).toEqual(['sha256-aef2af226629a35d5f3ef0fdbb29fdbebf038d0acd8850590e8c48e1e283aa56']);
+  });
+
+  it('keep the service accounts that a kubelet has written', async () => {
+    const accounts = [{ uid: 'u', namespace: 'team', name: 'builder' }];
+    await pull(newManager(), secretOf());
+    const [name = ''] = await files('pulled');
+    const path = join(root, 'image_manager', 'pulled', name);
+    const record = JSON.parse(await readFile(path, 'utf8'));
+    record.apiVersion = 'kubelet.config.k8s.io/v1alpha1';
+    record.credentialMapping['registry.example/app'] = { kubernetesServiceAccounts: accounts };
+    await writeFile(path, JSON.stringify(record));
+    const manager = newManager();
+    expect(await mustPull(manager, [secretOf()])).toBe(true);
+    await pull(manager, secretOf());
+    expect(JSON.parse(await content('pulled')).credentialMapping['registry.example/app']).toEqual({
+      kubernetesServiceAccounts: accounts,
+      kubernetesSecrets: [secretOf()],
+    });
+  });
+
+  it('of a pull in progress stays until the last one has ended', async () => {
+    const manager = newManager();
+    await manager.recordPullIntent(image);
+    await manager.recordPullIntent(image);
+    await manager.recordImagePullFailed(image);
+    expect(await files('pulling')).toHaveLength(1);
+    await manager.recordImagePullFailed(image);
+    expect(await files('pulling')).toEqual([]);
+  });
+
+  it('of images that are gone are removed, unless they have changed since the images were listed', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    await manager.pruneUnknownRecords(new Set([imageRef]), clock.now() + 1);
+    await manager.pruneUnknownRecords(new Set(), clock.now());
+    expect(await files('pulled')).toHaveLength(1);
+    await manager.pruneUnknownRecords(new Set(), clock.now() + 1);
+    expect(await files('pulled')).toEqual([]);
+  });
+
+  it('can be read by nobody else', async () => {
+    await pull(newManager(), secretOf());
+    const [name = ''] = await files('pulled');
+    expect((await stat(join(root, 'image_manager', 'pulled'))).mode & 0o777).toBe(0o700);
+    expect((await stat(join(root, 'image_manager', 'pulled', name))).mode & 0o777).toBe(0o600);
+  });
+});
+
+describe('if the records cannot be written', () => {
+  // A file in place of the folder, which refuses root, too.
+  beforeEach(() => writeFile(join(root, 'image_manager'), ''));
+
+  it('no image is pulled, and an image that is present is verified', async () => {
+    const manager = newManager();
+    await expect(manager.recordPullIntent(image)).rejects.toThrow('ENOTDIR');
+    expect(await mustPull(manager)).toBe(true);
+    await rm(join(root, 'image_manager'));
+    await pull(manager, secretOf());
+    expect(await mustPull(manager, [secretOf()])).toBe(false);
+  });
+});
+
+it('an image whose record could not be written counts as pulled for the next agent', async () => {
+  const manager = newManager();
+  await manager.recordPullIntent(image);
+  await rm(join(root, 'image_manager', 'pulled'), { recursive: true });
+  await writeFile(join(root, 'image_manager', 'pulled'), '');
+  await manager.recordImagePulled(image, imageRef, undefined);
+  expect(await files('pulling')).toHaveLength(1);
+  await rm(join(root, 'image_manager', 'pulled'));
+  expect(await mustPull(newManager())).toBe(true);
+});
