@@ -39,7 +39,7 @@ const agent = [
   ['container-options'],
   ['allocation', 'config', 'back-off', 'node', 'image-gc', 'image-pulls'],
   ['mirror', 'runtime', 'events'],
-  ['host-paths'],
+  ['host-paths', 'pod-spec'],
 ];
 
 /** @type {import('dependency-cruiser').IConfiguration} */

@@ -5,11 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { podStatusFields } from '../../src/status-manager/status/status-fields.ts';
 import { generateCRIAPI } from './cri-api.ts';
+import { generatePodSpecDocument } from './pod-spec-document.ts';
 import { generateObjectReaders, tablesOf } from './object-readers.ts';
 
 /*
- * `npm run generated`: says which generated files of src are not what their sources give. `-- --write` writes them,
- * which is due after a change of status-fields.ts or of test/generated. Two of the sources are Go modules of
+ * `npm run generated`: says which generated files of src and docs are not what their sources give. `-- --write` writes them,
+ * which is due after a change of status-fields.ts, of pod-spec-fields.ts or of test/generated. Two of the sources are Go modules of
  * Kubernetes, at the versions and checksums of test/generated/go: their files need Go.
  */
 
@@ -28,6 +29,7 @@ function readCRIAPI(): string {
 const generators: Readonly<Record<string, () => string>> = {
   'src/status-manager/status/object-readers.ts': () =>
     generateObjectReaders(tablesOf(podStatusFields, 'status').keys()),
+  'docs/pod-spec.md': generatePodSpecDocument,
   'src/cri/cri-api.ts': readCRIAPI,
   'src/kube/kube-types.ts': () => go('run', '.'),
 };

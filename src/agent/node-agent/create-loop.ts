@@ -1,6 +1,7 @@
 import { platform, release } from 'node:os';
 import { AppArmorAdmitHandler } from '../admission/app-armor.ts';
 import { CriticalPodAdmission } from '../admission/critical-pod-admission.ts';
+import { PodFeaturesAdmitHandler } from '../admission/pod-features.ts';
 import { PredicateAdmitHandler } from '../admission/predicate-admit-handler.ts';
 import { safeSysctlAllowlist, SysctlAllowlist } from '../admission/sysctl-allowlist.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
@@ -37,6 +38,7 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
         criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder }),
       }),
       ...(platform() === 'linux' ? [new AppArmorAdmitHandler()] : []),
+      new PodFeaturesAdmitHandler(),
       shutdownAdmission,
       ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),
     ],

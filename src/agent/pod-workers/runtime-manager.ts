@@ -6,6 +6,7 @@ import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
+import { refusedFields } from '../pod-spec/refused-fields.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { podStatusFromRuntime, sandboxIPs } from '../runtime/pod-status-from-runtime.ts';
@@ -75,7 +76,7 @@ export class RuntimeManager {
    * 7. start init containers;
    * 8. start regular containers.
    *
-   * The results show what was tried and what failed; a failure in 2 to 4 ends the sync. Rejects when
+   * Containers of a pod with resource claims are not started: there are no DRA drivers. The results show what was tried and what failed; a failure in 2 to 4 ends the sync. Rejects when
    * `signal` is aborted: nothing is started after that. Source: kuberuntime `SyncPod`.
    */
   async syncPod(
@@ -99,6 +100,8 @@ export class RuntimeManager {
     await this.#removeInitContainers(pod, runtimeStatus, 1);
     signal.throwIfAborted();
 
+    const refusal = startsContainers(actions) ? this.#refuseResourceClaims(pod) : undefined;
+    if (refusal !== undefined) return [...results, refusal];
     let { sandboxID } = actions;
     let { ips } = runtimeStatus;
     if (actions.createSandbox) {
@@ -154,6 +157,21 @@ export class RuntimeManager {
       if (result.failure !== undefined) return results;
     }
     return results;
+  }
+
+  /** Source: kuberuntime `SyncPod`, kubelet `PrepareDynamicResources`, as if no DRA driver were registered. */
+  #refuseResourceClaims(pod: ValidPod): SyncActionResult | undefined {
+    const [claims] = refusedFields('PodSpec', pod.spec, 'spec').filter(
+      ({ refused }) => refused === 'FailedPrepareDynamicResources',
+    );
+    const path = claims?.path ?? (pod.status?.extendedResourceClaimStatus && 'status.extendedResourceClaimStatus');
+    if (!path) return undefined;
+    const reason = 'FailedPrepareDynamicResources';
+    const message = `Failed to prepare dynamic resources: ${path} is not supported by this agent: there are no DRA drivers`;
+    this.#options.eventRecorder.event({ pod, type: 'Warning', reason, message });
+    const { name, namespace } = pod.metadata;
+    const failure = new SyncActionError(reason, message);
+    return { action: 'CreatePodSandbox', target: `${name}_${namespace}`, failure };
   }
 
   async #createSandbox(pod: ValidPod, attempt: number): Promise<SyncActionResult & Partial<NewSandbox>> {
@@ -266,4 +284,14 @@ export class RuntimeManager {
   #remove(containerID: string): Promise<void> {
     return this.#options.runtime.removeContainer(containerID);
   }
+}
+
+function startsContainers({
+  createSandbox,
+  ephemeralContainersToStart,
+  initContainersToStart,
+  containersToStart,
+}: PodActions): boolean {
+  const starts = [...ephemeralContainersToStart, ...initContainersToStart, ...containersToStart];
+  return createSandbox || starts.length > 0;
 }

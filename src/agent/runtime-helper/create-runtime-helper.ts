@@ -8,6 +8,7 @@ import { generatePodHostNameAndDomain, nodenameForKernel } from '../container-op
 import { pullCredentials } from '../container-options/pull-credentials.ts';
 import { parseResolvConf } from '../container-options/resolv-conf.ts';
 import { ServiceLister } from '../container-options/service-lister.ts';
+import { refusedFields } from '../pod-spec/refused-fields.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
@@ -130,6 +131,9 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
     },
     async generateRunContainerOptions(pod, container, podIPs) {
       try {
+        const [refused] = refusedFields('EphemeralContainer', container, `container ${container.name}`);
+        if (refused !== undefined)
+          throw new ContainerConfigError(`${refused.path} is not supported by this agent: ${refused.because}`);
         const envs = await makeEnvironmentVariables(pod, container, {
           ...{ objects, services, podIPs, hostIPs, allocatable },
           volumePath: (name) => {

@@ -11,6 +11,11 @@ export async function mountTmpfs(path: string, sizeBytes: bigint): Promise<void>
   await mount(`size=${sizeBytes},noswap`).catch(() => mount(`size=${sizeBytes}`));
 }
 
+/** Mounts huge pages of a size that the machine has. */
+export async function mountHugePages(path: string, pageSizeBytes: number): Promise<void> {
+  await run('mount', ['-t', 'hugetlbfs', '-o', `pagesize=${pageSizeBytes}`, 'nodev', path]);
+}
+
 /** Mounts a file or folder that this process has open at another path. */
 export async function bindMountOpenFile(fd: number, path: string): Promise<void> {
   await run('mount', ['--no-canonicalize', '--bind', `/proc/${process.pid}/fd/${fd}`, path]);

@@ -10,9 +10,11 @@ import type { VolumeManager } from './volume-manager.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 import { writeAtomically } from './atomic-writer.ts';
 import { diskUsage } from './disk-usage.ts';
+import { refusedFields } from '../pod-spec/refused-fields.ts';
 import { checkHostPathType } from './host-path-type.ts';
+import { hugePageSizeBytes, isHugePageMedium } from './huge-page-size.ts';
 import { memoryVolumeSize } from './memory-size.ts';
-import { hasMounts, isMountPoint, mountTmpfs, unmountAll } from './mounts.ts';
+import { hasMounts, isMountPoint, mountHugePages, mountTmpfs, unmountAll } from './mounts.ts';
 import { makeNestedMountPoints } from './nested-mount-points.ts';
 import { collectPayload, type PayloadSources, type VolumePayload } from './volume-payload.ts';
 import { fsGroupOf, podDirectory, type Volume, volumePath, volumesOf } from './volume-sources.ts';
@@ -120,6 +122,8 @@ export class PodVolumes implements VolumeManager {
   }
 
   async #setUp(pod: Pod, volume: Volume): Promise<void> {
+    const [refused] = refusedFields('Volume', volume, 'volume');
+    if (refused !== undefined) throw new Error(`${refused.path} is not supported by this agent: ${refused.because}`);
     const path = volumePath(this.#options.rootDirectory, pod, volume);
     if (volume.hostPath) return checkHostPathType(path, volume.hostPath.type);
     if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, path);
@@ -134,17 +138,20 @@ export class PodVolumes implements VolumeManager {
   }
 
   async #setUpEmptyDir(pod: Pod, { name, emptyDir }: Volume, path: string): Promise<void> {
-    const isInMemory = emptyDir?.medium === 'Memory';
-    if (emptyDir?.medium && !isInMemory) throw new Error(`unknown storage medium ${JSON.stringify(emptyDir.medium)}`);
+    const medium = emptyDir?.medium ?? '';
+    const pageSizeBytes = isHugePageMedium(medium) ? hugePageSizeBytes(pod, medium) : undefined;
+    const isMounted = medium === 'Memory' || pageSizeBytes !== undefined;
+    if (medium !== '' && !isMounted) throw new Error(`unknown storage medium ${JSON.stringify(medium)}`);
     const folder = podDirectory(this.#options.rootDirectory, pod);
     const readyFile = join(folder, 'plugins', 'kubernetes.io~empty-dir', name, 'ready');
     const isReady = await access(readyFile).then(
       () => true,
       () => false,
     );
-    if (isReady && (!isInMemory || !this.#options.mounts || (await isMountPoint(path)))) return;
+    if (isReady && (!isMounted || !this.#options.mounts || (await isMountPoint(path)))) return;
     await makeFolder(path);
-    if (isInMemory) await this.#inMemory(pod, path, emptyDir.sizeLimit);
+    if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes);
+    else if (isMounted) await this.#inMemory(pod, path, emptyDir?.sizeLimit);
     await setVolumeOwnership(path, this.#groupOf(pod), false);
     await mkdir(dirname(readyFile), { recursive: true, mode: 0o750 });
     await writeFile(readyFile, '');
@@ -152,6 +159,10 @@ export class PodVolumes implements VolumeManager {
 
   #groupOf(pod: Pod): number | undefined {
     return this.#options.mounts ? fsGroupOf(pod) : undefined;
+  }
+
+  async #onHugePages(path: string, pageSizeBytes: number): Promise<void> {
+    if (this.#options.mounts && !(await isMountPoint(path))) await mountHugePages(path, pageSizeBytes);
   }
 
   async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined): Promise<void> {

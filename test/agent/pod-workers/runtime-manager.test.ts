@@ -96,6 +96,32 @@ const runs = () =>
     .toSorted();
 const exit = (name: string, exitCode = 0) => runtime.exit(runtime.container('12345678', name)!.id, { exitCode });
 
+describe('a pod with resource claims', () => {
+  const message = (path: string) =>
+    `Warning FailedPrepareDynamicResources: Failed to prepare dynamic resources: ${path} is not supported by this agent: there are no DRA drivers`;
+  const claims = [{ name: 'gpu', resourceClaimName: 'gpu' }];
+
+  it('never starts a container without its devices', async () => {
+    const pod = podOf({ containers: [container('foo1')], resourceClaims: claims });
+    expect((await sync(pod))?.message).toContain('spec.resourceClaims is not supported by this agent');
+    const mapped = { requestMappings: [], resourceClaimName: 'c' };
+    await sync({ ...podOf({ containers: [container('foo1')] }), status: { extendedResourceClaimStatus: mapped } });
+    expect(messages).toEqual([message('spec.resourceClaims'), message('status.extendedResourceClaimStatus')]);
+    expect(runtime.pod('12345678')).toBeUndefined();
+  });
+
+  it('keeps the containers that another agent has started, and starts none again', async () => {
+    const pod = podOf({ containers: [container('foo1')], restartPolicy: 'Always' });
+    await sync(pod);
+    const claiming = { ...pod, spec: { ...pod.spec, resourceClaims: claims } };
+    expect(await sync(claiming)).toBeUndefined();
+    expect(runs()).toEqual(['foo1 0 running']);
+    exit('foo1', 1);
+    expect((await sync(claiming))?.message).toContain('spec.resourceClaims');
+    expect(runs()).toEqual(['foo1 0 exited']);
+  });
+});
+
 describe('TestKillPod', () => {
   it('stops the containers, ephemeral ones included, and then the sandbox', async () => {
     const pod = podOf({

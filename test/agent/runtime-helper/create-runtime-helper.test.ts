@@ -182,3 +182,17 @@ describe('with `mounts: false`', () => {
 it('`mounts` is a boolean', () => {
   expect(() => createRuntimeHelper({ mounts: 'no' as never })).toThrow('Expected `mounts` to be a boolean');
 });
+
+it.each([
+  ['a block volume', { volumeDevices: [{ name: 'disk', devicePath: '/dev/x' }] }, 'volumeDevices'],
+  [
+    'mount options, also in an ephemeral container that admission has not seen',
+    { volumeMounts: [{ name: 'v', mountPath: '/v', bindMountOptions: ['noexec'] }] },
+    'volumeMounts[0].bindMountOptions',
+  ],
+])('refuses a container with %s', async (_name, fields, path) => {
+  const [pod, container] = podWith(fields);
+  await expect(helper.generateRunContainerOptions(pod, container, [])).rejects.toThrow(
+    `container app.${path} is not supported by this agent`,
+  );
+});
