@@ -6,10 +6,11 @@ import { parseArgs } from 'node:util';
 import { podStatusFields } from '../../src/status-manager/status/status-fields.ts';
 import { generateCRIAPI } from './cri-api.ts';
 import { generatePodSpecDocument } from './pod-spec-document.ts';
+import { generateFeatureGates } from './feature-gates.ts';
 import { generateObjectReaders, tablesOf } from './object-readers.ts';
 
 /*
- * `npm run generated`: says which generated files of src and docs are not what their sources give. `-- --write` writes them,
+ * `npm run generated`: says which generated files are not what their sources give. `-- --write` writes them,
  * which is due after a change of status-fields.ts, of pod-spec-fields.ts or of test/generated. Two of the sources are Go modules of
  * Kubernetes, at the versions and checksums of test/generated/go: their files need Go.
  */
@@ -26,11 +27,24 @@ function readCRIAPI(): string {
   return generateCRIAPI(readFileSync(join(Dir!, 'pkg/apis/runtime/v1/api.proto'), 'utf8'), Version!);
 }
 
+/** Of the release of Kubernetes that cri-api is of. */
+function readFeatureGates(): string {
+  const moduleOf = (path: string): Record<string, string> =>
+    JSON.parse(go('mod', 'download', '-json', path)) as Record<string, string>;
+  const [, minor = '', patch = ''] = moduleOf('k8s.io/cri-api')['Version']!.split('.');
+  const [kubernetes, componentBase] = [
+    moduleOf(`k8s.io/kubernetes@v1.${minor}.${patch}`),
+    moduleOf(`k8s.io/component-base@v0.${minor}.${patch}`),
+  ];
+  return generateFeatureGates(kubernetes['Dir']!, componentBase['Dir']!, Number(minor));
+}
+
 const generators: Readonly<Record<string, () => string>> = {
   'src/status-manager/status/object-readers.ts': () =>
     generateObjectReaders(tablesOf(podStatusFields, 'status').keys()),
   'docs/pod-spec.md': generatePodSpecDocument,
   'src/cri/cri-api.ts': readCRIAPI,
+  'test/generated/feature-gates.json': readFeatureGates,
   'src/kube/kube-types.ts': () => go('run', '.'),
 };
 
