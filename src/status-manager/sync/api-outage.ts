@@ -8,6 +8,10 @@ import type { Result, SyncFailure } from './sync-result.ts';
 
 /** Minimum duration of an outage. */
 const outageAfterMs = 30_000;
+/** Minimum duration without a response after which the next one ends the wait of all pods: a single GET may fail. */
+const unreachableAfterMs = 1_000;
+/** Minimum interval between probes. */
+const probeIntervalMs = 1_000;
 
 /** Since when no status can be written, and how the last request failed. */
 export interface OutageInspection {
@@ -46,10 +50,17 @@ export class APIOutage {
   /** Logs the beginning without waiting for another failure. */
   readonly #alarm: Alarm;
   #isStarted = false;
+  #lastProbeMs = Number.NEGATIVE_INFINITY;
+  #onReachable: (failing: readonly PodRecord[]) => void = () => {};
 
   constructor(options: APIOutageOptions) {
     this.#options = options;
     this.#alarm = new Alarm(options.clock, () => this.#update());
+  }
+
+  /** `listener` gets the failing pods when a request succeeds and none had succeeded for 1 s. */
+  onReachable(listener: (failing: readonly PodRecord[]) => void): void {
+    this.#onReachable = listener;
   }
 
   /** From now on, an outage is logged without waiting for another failure. */
@@ -103,9 +114,24 @@ export class APIOutage {
     this.#update();
   }
 
+  /**
+   * Whether this pod may be tried now although it waits, because its status has changed: one pod a
+   * second while no request succeeds. So the end of an outage is noticed before the waits end.
+   */
+  takeProbe({ backOff }: PodRecord, version: number): boolean {
+    if (this.#noResponseSinceMs === undefined || backOff?.reason !== 'ServiceUnavailable') return false;
+    const nowMs = this.#options.clock.monotonicMs();
+    const isTooSoon = nowMs - Math.max(this.#lastProbeMs, backOff.failedAtMs) < probeIntervalMs;
+    if (backOff.version >= version || isTooSoon) return false;
+    this.#lastProbeMs = nowMs;
+    return true;
+  }
+
   /** A request of any verb succeeded; how its sync ends is reported to `ended`. */
   requestSucceeded(): void {
+    const sinceMs = this.#noResponseSinceMs;
     this.#noResponseSinceMs = undefined;
+    if (sinceMs !== undefined && this.#forMs(sinceMs) >= unreachableAfterMs) this.#onReachable([...this.#failing]);
   }
 
   /** The API server has processed a PATCH or DELETE. */

@@ -87,7 +87,13 @@ export function dueMsOf(entry: BackOffEntry, version: number): number {
   return version > entry.version ? entry.newVersionDueMs : entry.dueMs;
 }
 
-/** The entry whose wait has been ended, except for `Retry-After`. */
+/** The entry whose wait has been ended, except for `Retry-After`. The next failure continues the back-off. */
+export function withoutCurrentWait(entry: BackOffEntry, nowMs: number): BackOffEntry {
+  const dueMs = Math.max(nowMs, entry.failedAtMs + (entry.atLeastMs ?? 0));
+  return { ...entry, dueMs, newVersionDueMs: Math.min(dueMs, entry.newVersionDueMs) };
+}
+
+/** Like `withoutCurrentWait`, but the next failure begins a new back-off. */
 export function withoutWait(entry: BackOffEntry | undefined, nowMs: number): BackOffEntry | undefined {
   const dueMs = (entry?.failedAtMs ?? 0) + (entry?.atLeastMs ?? 0);
   return entry === undefined || dueMs <= nowMs ? undefined : { ...entry, delayMs: 0, dueMs, newVersionDueMs: dueMs };

@@ -4,12 +4,13 @@ import { podFields } from '../../shared/log-fields.ts';
 import { thrownFields } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import type { APIOutage } from './api-outage.ts';
-import { remainingWaitMs, withoutWait } from './back-off.ts';
+import { remainingWaitMs, withoutCurrentWait, withoutWait } from './back-off.ts';
 import type { FullBatch } from './full-batch.ts';
 import { InFlightSyncs, type SyncBatchResult } from './in-flight-syncs.ts';
 import { LoopInspection, type ManagerState } from './loop-inspection.ts';
 import { IdleWaiters, WakeUp } from './loop-signals.ts';
 import { mayBeGone } from './consequences.ts';
+import type { PodRecord } from './pod-records.ts';
 import type { PodRequests } from './pod-requests.ts';
 import type { PodSyncer } from './pod-syncer.ts';
 import { SyncQueue } from './sync-queue.ts';
@@ -54,7 +55,8 @@ const minRetryIntervalMs = 100;
  *   managers that share a client get equal shares.
  * - **in flight** (`InFlightSyncs`): one sync at a time; afterwards it is examined again.
  * - **waiting** (`backOff` in its record): its last sync failed or was undone. Left when the retry timer fires, by a
- *   new version if the failure class permits it, by `flush`, and by `retryNow`.
+ *   new version if the failure class permits it, by `flush`, by `retryNow`, and when the API server is
+ *   reachable again.
  *
  * `#enqueue` decides between queued and waiting, `#startNext` between queued and in flight; all other
  * methods only select pods. Code between two `await`s is one critical section. The only awaits are in
@@ -87,6 +89,7 @@ export class SyncLoop {
     this.#ticker = new Ticker(options.clock, options.syncPeriodMs, () => this.#scan());
     this.#retryTimer = new Alarm(options.clock, () => this.#enqueueRetries());
     options.records.onDropped((record) => this.#queue.remove(record));
+    options.apiOutage.onReachable((failing) => this.#retryFailing(failing));
     const parts = { inFlight: this.#inFlight, wakeUp: this.#wakeUp };
     this.inspection = new LoopInspection({ ...options, ...parts, loop: this });
   }
@@ -225,6 +228,14 @@ export class SyncLoop {
     records.release(uid);
   }
 
+  /** The API server is reachable again. */
+  #retryFailing(failing: readonly PodRecord[]): void {
+    if (!this.isSending) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const record of failing) record.backOff &&= withoutCurrentWait(record.backOff, nowMs);
+    this.#enqueueAll(() => failing.map(({ uid }) => uid), 'Failed to enqueue the pods that could not be sent');
+  }
+
   /** Ends the pod's wait, except for `Retry-After`. */
   #endWait(uid: string): void {
     const { clock, records } = this.#options;
@@ -278,14 +289,15 @@ export class SyncLoop {
 
   /** Enqueues the pod, unless it is in flight (examined again then) or has to wait. */
   #enqueue(uid: string): void {
-    const { cache, clock, records } = this.#options;
+    const { apiOutage, cache, clock, records } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return;
     const record = records.of(uid);
     if (record.inFlight !== undefined) return;
     const nowMs = clock.monotonicMs();
     const waitMs = remainingWaitMs(record.backOff, versioned.version, nowMs);
-    if (waitMs === 0) this.#queue.add(record, versioned.urgent || versioned.podIsFinished, nowMs);
+    const isDue = waitMs === 0 || (this.#inFlight.size === 0 && apiOutage.takeProbe(record, versioned.version));
+    if (isDue) this.#queue.add(record, versioned.urgent || versioned.podIsFinished, nowMs);
     // A status undone by another writer waits for the next full batch; a flush has none.
     else if (this.isSending && (versioned.unsentSinceMs !== undefined || this.#flushes > 0))
       this.#retryTimer.arm(waitMs);

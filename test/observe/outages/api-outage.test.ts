@@ -436,3 +436,98 @@ describe('the debug log', () => {
     await h.manager.stop();
   });
 });
+
+describe('after an outage', () => {
+  /** Pods whose statuses are unsent for so long that they are retried every 30 s. */
+  async function setUp(options?: ConstructorParameters<typeof SyncHarness>[0]) {
+    const h = new SyncHarness(options).informed();
+    const names = Array.from({ length: 20 }, (_, at) => `p${at}`);
+    h.addPods(...names);
+    h.manager.start();
+    const server = { isDown: true };
+    const failWhileDown = (): void => {
+      if (server.isDown) throw refused;
+    };
+    h.client.react({}, failWhileDown, always);
+    for (const name of names) h.set(name, 'during the outage');
+    await h.clock.advanceAsync(80_000);
+    h.takeRequests();
+    return { h, names, server };
+  }
+
+  it('all pods are retried as soon as one request succeeds', async () => {
+    const { h, names, server } = await setUp();
+    server.isDown = false;
+    h.manager.retryNow('uid-p0');
+    await h.settle();
+    for (const name of names) expect(h.written(name)).toBe('during the outage');
+    await h.manager.stop();
+  });
+
+  it('a pod that still fails continues its back-off', async () => {
+    const { h, server } = await setUp();
+    h.client.react(
+      { name: 'p1' },
+      () => {
+        throw refused;
+      },
+      always,
+    );
+    server.isDown = false;
+    h.manager.retryNow('uid-p0');
+    await h.settle();
+    const tries = h.times.filter(({ action }) => action.name === 'p1').length;
+    await h.clock.advanceAsync(20_000);
+    expect(h.times.filter(({ action }) => action.name === 'p1')).toHaveLength(tries);
+    await h.manager.stop();
+  });
+
+  it('a status that changes is tried within a second, and brings all others', async () => {
+    const { h, names, server } = await setUp();
+    server.isDown = false;
+    h.set('p3', 'changed');
+    await h.settle();
+    for (const name of names) expect(h.written(name)).toBe(name === 'p3' ? 'changed' : 'during the outage');
+    await h.manager.stop();
+  });
+
+  it('a single failed GET ends no wait', async () => {
+    const h = new SyncHarness().informed();
+    h.addPods('a', 'b');
+    h.manager.start();
+    h.client.fail({ verb: 'get', name: 'a' }, 500, 3);
+    h.set('a', 'fails');
+    await h.clock.advanceAsync(300);
+    for (let i = 0; i < 5; i++) {
+      h.set('b', `${i}`);
+      await h.settle();
+    }
+    expect(h.times.filter(({ action }) => action.name === 'a')).toHaveLength(1);
+    await h.manager.stop();
+  });
+
+  it('Retry-After is kept', async () => {
+    const { h, server } = await setUp();
+    const pause = Object.assign(new APIError('pause', { kind: 'http', statusCode: 500, retryAfterMs: 60_000 }));
+    h.client.fail({ name: 'p1' }, pause);
+    server.isDown = false;
+    h.manager.retryNow('uid-p1');
+    await h.settle();
+    h.manager.retryNow('uid-p0');
+    await h.clock.advanceAsync(50_000);
+    expect(h.written('p2')).toBe('during the outage');
+    expect(h.written('p1')).toBeUndefined();
+    await h.manager.stop();
+  });
+
+  it('while it lasts, at most one changed status a second is tried', async () => {
+    const { h, names } = await setUp();
+    for (let ms = 0; ms < 10_000; ms += 100) {
+      for (const name of names) h.set(name, `${ms}`);
+      await h.clock.advanceAsync(100);
+    }
+    const retries = names.length;
+    expect(h.takeRequests().length).toBeLessThanOrEqual(10 + retries);
+    await h.manager.stop();
+  });
+});
