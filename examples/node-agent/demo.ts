@@ -48,6 +48,13 @@ export class Demo {
     }
   }
 
+  /** Reads the pods of the agent's Node. */
+  async listPods(): Promise<Pod[]> {
+    const query = { fieldSelector: `spec.nodeName=${this.#nodeName}` };
+    const { items } = (await this.#transport.request('GET', '/api/v1/pods', { query })).json() as { items: Pod[] };
+    return items;
+  }
+
   /** Deletes all pods that it created. */
   async deletePods(): Promise<void> {
     await Promise.all(this.#created.map((pod) => this.#deletePod(pod)));

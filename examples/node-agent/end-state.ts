@@ -24,6 +24,8 @@ function isReached(expected: string, { pod, isGone }: SeenPod): boolean {
   switch (expected) {
     case 'Running':
       return phase === 'Running' && readyContainers === totalContainers;
+    case 'Alternating':
+      return phase === 'Running' && hasChangedReadiness(pod);
     case 'Restarted':
       return restarts > 0;
     case 'Resized':
@@ -31,6 +33,12 @@ function isReached(expected: string, { pod, isGone }: SeenPod): boolean {
     default:
       return phase === expected;
   }
+}
+
+/** It became ready or not ready again after its start. */
+function hasChangedReadiness({ status }: Pod): boolean {
+  const changedAt = status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
+  return Date.parse(String(changedAt)) - Date.parse(String(status?.startTime)) > 5_000;
 }
 
 /** The requests in the spec were changed, and its containers have them. */

@@ -1,6 +1,7 @@
 import type { Clock, Pod, PodClient, PodStatus } from 'kubelet-status-manager';
 import type { EndState } from './end-state.ts';
 import { podName, summarizePod } from './pods.ts';
+import type { RecoveryReport } from './recovery.ts';
 
 /** Prints what reached the API server as NDJSON, one object a line, for other programs to read. */
 export class EventLog {
@@ -35,6 +36,11 @@ export class EventLog {
   /** The demo's outage of the API server has begun, or is over. */
   apiServer(isDown: boolean): void {
     this.#print({ event: 'apiServer', state: isDown ? 'down' : 'up' });
+  }
+
+  /** Everything that waited in the outage was sent. */
+  recovered(report: RecoveryReport): void {
+    this.#print({ event: 'recovered', ...report });
   }
 
   endState(pod: Pod, endState: EndState): void {

@@ -24,6 +24,11 @@ export class LogTail {
     if (this.#lines.length > this.#maxLines) this.#lines.shift();
   }
 
+  /** Forgets the lines, because what they say is over. */
+  clear(): void {
+    this.#lines.length = 0;
+  }
+
   lines(): readonly string[] {
     return this.#lines;
   }

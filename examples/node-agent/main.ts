@@ -33,7 +33,9 @@ async function run(options: RunOptions): Promise<number> {
   try {
     if (await runAgent(options, { root, logger, logTail, cleanUps, isTerminal, printMessage }))
       return exitCodes.success;
-    printMessage(`Some pods are not in their expected end state. The logs are kept in ${root.path}`);
+    printMessage(
+      `Some pods are not in their expected end state, or a status was lost. The logs are kept in ${root.path}`,
+    );
     return exitCodes.wrongEndState;
   } finally {
     await cleanUps.run(logger);

@@ -52,13 +52,14 @@ const exitCodesHelp = `
 Exit codes:
   ${exitCodes.success}    the time of --for is over and every pod is in its expected end state,
        or Ctrl-C, SIGTERM or SIGHUP stopped the agent
-  ${exitCodes.wrongEndState}    the time of --for is over and some pod is not in its expected end state
+  ${exitCodes.wrongEndState}    the time of --for is over and some pod is not in its expected end state,
+       or a status was lost in an outage
   ${exitCodes.usage}    the command line is wrong
   ${exitCodes.failure}    the agent could not start or could not continue
   ${exitCodes.forced}  forced by a signal while the agent was stopping
 
 A pod's expected end state is Deleted if its deletion was requested, otherwise the value of its annotation
-node-agent.kubelet-status-manager.dev/expect (Running, Succeeded, Failed, Restarted, Resized or Deleted),
+node-agent.kubelet-status-manager.dev/expect (Running, Alternating, Succeeded, Failed, Restarted, Resized or Deleted),
 otherwise Running under restartPolicy Always and Succeeded under the other policies.`;
 
 /** Throws a CommanderError for --help (exitCode 0) and for invalid options, after the text was printed. */
@@ -92,7 +93,7 @@ export function parseOptions(args: readonly string[]): Options {
     )
     .addOption(new Option('--for <duration>', 'stop after this time, for example 20s or 1m30s').argParser(readDuration))
     .addOption(
-      new Option('--outage-after <duration>', "take the agent's own API server away after this time, as the key o does")
+      new Option('--outage-after <duration>', "stop the agent's own API server after this time, as the key o does")
         .argParser(readDuration)
         .conflicts('kubeconfig'),
     )

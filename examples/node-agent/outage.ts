@@ -13,7 +13,6 @@ export class Outage {
   readonly #durationMs: number;
   readonly #onChange: (isDown: boolean) => void;
   #untilMs: number | undefined;
-  #endedMs: number | undefined;
   #timer: Timer | undefined;
   /** Serializes stops and starts of the server. */
   #lastChange: Promise<void> = Promise.resolve();
@@ -49,19 +48,13 @@ export class Outage {
     await this.#lastChange;
   }
 
-  /** A text for the terminal: whether the API server is up, or how long it stays down. */
-  describe(): string {
-    const now = this.#clock.monotonicMs();
-    if (this.#untilMs !== undefined) {
-      return `The API server is DOWN, and comes back in ${Math.ceil((this.#untilMs - now) / 1000)} s.`;
-    }
-    if (this.#endedMs === undefined) return 'The API server is up.';
-    return `The API server is up again, for ${Math.floor((now - this.#endedMs) / 1000)} s.`;
+  /** Seconds until the API server is back; undefined while it is up. */
+  get remainingSeconds(): number | undefined {
+    return this.#untilMs === undefined ? undefined : Math.ceil((this.#untilMs - this.#clock.monotonicMs()) / 1000);
   }
 
   #end(): void {
     this.#untilMs = undefined;
-    this.#endedMs = this.#clock.monotonicMs();
     this.#change(false);
   }
 

@@ -16,6 +16,7 @@ import { openCluster, startOwnCluster } from './cluster.ts';
 import { Demo } from './demo.ts';
 import { evaluateEndState } from './end-state.ts';
 import { EventLog } from './event-log.ts';
+import { describeRecovery, footerLines } from './footer.ts';
 import { readKeys } from './keys.ts';
 import type { LogTail } from './log-tail.ts';
 import { readManifests } from './manifests.ts';
@@ -25,10 +26,11 @@ import { PodHistory } from './pod-history.ts';
 import { podTableRows } from './pod-table.ts';
 import { podAnnotation, runAnnotation } from './pods.ts';
 import { createProcessAgent } from './process-agent.ts';
+import { Recovery } from './recovery.ts';
 import { defaultRootDirectory, type RootDirectory } from './root-directory.ts';
 import { StopRequest } from './stop-request.ts';
 import { renderSummary } from './summary.ts';
-import { LiveTable } from './table.ts';
+import { type Line, LiveTable } from './table.ts';
 import { UnclaimedPods } from './unclaimed-pods.ts';
 
 // The compiler does not copy YAML files, so the manifests stay next to the sources.
@@ -132,14 +134,13 @@ export async function runAgent(
   await register(agent, nodeName);
 
   const kubeconfig = options.kubeconfig ?? root.writeKubeconfig(stringify(cluster.kubeConfig));
-  printMessage(`Node ${nodeName} is ready. To watch its pods from another terminal:`);
-  printMessage(
-    `  kubectl --kubeconfig ${kubeconfig} get pods --all-namespaces --field-selector spec.nodeName=${nodeName} --watch`,
-  );
+  printMessage(`Node ${nodeName} is ready. From another terminal:`);
+  const selector = cluster.isOwn ? '' : ` --field-selector spec.nodeName=${nodeName}`;
+  printMessage(`  kubectl --kubeconfig ${kubeconfig} get pods -A -w${selector}`);
   const rootOption = root.path === defaultRootDirectory(defaultNodeName()) ? '' : ` --root-dir ${root.path}`;
   printMessage(`  node ${relative('', mainFile)} logs POD${rootOption}`);
   printMessage(`Status page: ${server.url}/statusz/`);
-  printMessage(`The files of the agent are in ${root.path}. Press Ctrl-C to stop it.\n`);
+  printMessage(`Files: ${root.path}\n`);
   if (!isTerminal) eventLog.started({ node: nodeName, kubeconfig, directory: root.path, url: server.url });
 
   agent.start();
@@ -147,25 +148,45 @@ export async function runAgent(
   await Promise.all([agent.whenReady(), podsOnServer.whenSynced()]);
   await demo.createPods(manifests);
 
+  const { statusManager } = agent;
+  const recovery = new Recovery({ statusManager, listPods: () => demo.listPods(), clock });
+  cleanUps.add('recovery', () => recovery.stop());
+  const handleOutage = async (isDown: boolean): Promise<void> => {
+    if (!isTerminal) eventLog.apiServer(isDown);
+    if (isDown) return recovery.begin();
+    const report = await recovery.end();
+    if (report === undefined) return;
+    logTail.clear();
+    if (!isTerminal) eventLog.recovered(report);
+  };
+  const { outageForMs: durationMs, outageAfterMs } = options;
   const outage =
     cluster.server &&
-    new Outage(cluster.server, {
-      clock,
-      durationMs: options.outageForMs,
-      onChange: (isDown) => void (isTerminal || eventLog.apiServer(isDown)),
-    });
+    new Outage(cluster.server, { clock, durationMs, onChange: (isDown) => void handleOutage(isDown) });
   // Before the agent stops, because it cannot write without the API server.
   if (outage) cleanUps.add('outage', () => outage.stop());
-  if (outage && options.outageAfterMs !== undefined) outage.beginAfter(options.outageAfterMs);
-  const readsKeys = isTerminal && process.stdin.isTTY && outage !== undefined;
-  if (readsKeys) {
-    const stopReading = readKeys(process.stdin, (key) => void (key === 'o' && outage.begin()));
+  if (outageAfterMs !== undefined) outage?.beginAfter(outageAfterMs);
+  if (isTerminal && process.stdin.isTTY) {
+    const stopReading = readKeys(process.stdin, (key) => {
+      if (key === 'o') outage?.begin();
+      if (key === 'q') stopRequest.request();
+    });
     cleanUps.add('keys', stopReading);
   }
-  const hint = readsKeys ? ` Press o to take it away for ${options.outageForMs / 1000} s.` : '';
-  const footer = (): string[] => ['', ...(outage ? [outage.describe() + hint] : []), ...logTail.lines()];
+  const footer = (width: number): Line[] =>
+    footerLines(
+      {
+        inspection: statusManager.inspect(),
+        explain: (podUID) => statusManager.explain(podUID),
+        outage: outage && { remainingSeconds: outage.remainingSeconds, durationSeconds: durationMs / 1000 },
+        recovery: recovery.report,
+        url: `${server.url}/statusz/`,
+        log: logTail.lines(),
+      },
+      width,
+    );
   const table = isTerminal
-    ? new LiveTable(process.stdout, () => podTableRows(history, agent.statusManager, clock), clock, footer)
+    ? new LiveTable(process.stdout, () => podTableRows(history, statusManager), clock, footer)
     : undefined;
   table?.start();
   const isTimeOver = await Promise.race([stopRequest.received.then(() => false), timeOver(options.forMs)]);
@@ -176,12 +197,14 @@ export async function runAgent(
   if (!isTerminal) for (const [pod, endState] of endStates) eventLog.endState(pod, endState);
   const useColours = isTerminal && process.stdout.hasColors();
   printMessage(`\n${renderSummary(endStates, { isTimeOver, useColours }).join('\n')}\n`);
+  if (recovery.report !== undefined) printMessage(`After the outage: ${describeRecovery(recovery.report)}\n`);
   printMessage(
     leaveRunning
       ? 'Stopping; the containers keep running. Press Ctrl-C again to kill them.'
       : 'Terminating the pods. Press Ctrl-C again to kill them immediately.',
   );
-  const isSuccess = !isTimeOver || endStates.every(([, { isExpected }]) => isExpected);
+  const isLost = (recovery.report?.lost.length ?? 0) > 0;
+  const isSuccess = !isLost && (!isTimeOver || endStates.every(([, { isExpected }]) => isExpected));
   if (!isSuccess) root.keepFiles();
   return isSuccess;
 }

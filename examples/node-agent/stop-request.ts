@@ -8,12 +8,14 @@ const maxForcedMs = 2000;
 export class StopRequest {
   readonly received: Promise<void>;
   #endingSinceMs: number | undefined;
+  #request: () => void = () => {};
   #onForced: () => Promise<void> = async () => {};
   /** Under npm, each Ctrl-C arrives twice. */
   #repeatsToIgnore = process.env['npm_lifecycle_event'] === undefined ? 0 : 1;
 
   constructor() {
     this.received = new Promise((resolve) => {
+      this.#request = resolve;
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
         process.on(signal, () => {
           this.#forceIfEnding();
@@ -24,6 +26,11 @@ export class StopRequest {
       process.stdout.on('error', () => resolve());
       process.stderr.on('error', () => {});
     });
+  }
+
+  /** Stops the agent as a first signal does. */
+  request(): void {
+    this.#request();
   }
 
   /** The agent is about to stop: from now on, a signal ends the process immediately. */

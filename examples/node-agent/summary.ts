@@ -17,6 +17,6 @@ export function renderSummary(
     const mark = isExpected ? 'ok     ' : isTimeOver ? 'WRONG  ' : 'not yet';
     const colour = isExpected ? 'green' : isTimeOver ? 'red' : 'yellow';
     const colouredMark = useColours ? styleText(colour, mark) : mark;
-    return `${colouredMark}  ${podName(pod).padEnd(width)}  expected ${expected}, found ${found}`;
+    return `${colouredMark}  ${podName(pod).padEnd(width)}  ${isExpected ? expected : `expected ${expected}, found ${found}`}`;
   });
 }

@@ -1,39 +1,51 @@
-import { clearScreenDown, moveCursor } from 'node:readline';
 import type { WriteStream } from 'node:tty';
-import { stripVTControlCharacters, styleText } from 'node:util';
+import { styleText } from 'node:util';
 import type { Clock, Timer } from 'kubelet-status-manager';
 
 /** One pod as the table shows it. */
 export interface TableRow {
+  /** Its name, after its namespace unless that is `default`. */
   readonly pod: string;
   readonly phase: string;
   readonly ready: string;
   readonly restarts: string;
+  /** Shown instead of the phase, as by kubectl. */
   readonly reason: string;
-  /** The version of its status that the status manager holds, and the one that it sent last. */
-  readonly versions: string;
-  /** How long the oldest change has been waiting to be sent. */
+  /** The version of its status that the status manager holds. */
+  readonly cached: string;
+  /** The version that was sent last. */
+  readonly sent: string;
+  /** How many versions wait to be sent; empty if none does. */
   readonly unsent: string;
 }
 
+/** A line of the screen. */
+export interface Line {
+  readonly text: string;
+  readonly format?: Format | undefined;
+}
+
+type Format = 'green' | 'yellow' | 'red' | 'gray' | 'cyan' | 'bold';
+
 interface Column {
   readonly title: string;
-  readonly field: keyof TableRow;
+  readonly cell: (row: TableRow) => string;
+  /** As wide as what it usually shows, so that the columns keep their places. */
+  readonly width: number;
 }
 
 const columns: readonly Column[] = [
-  { title: 'POD', field: 'pod' },
-  { title: 'PHASE', field: 'phase' },
-  { title: 'READY', field: 'ready' },
-  { title: 'RESTARTS', field: 'restarts' },
-  { title: 'CACHED/SENT', field: 'versions' },
-  { title: 'UNSENT', field: 'unsent' },
-  { title: 'REASON', field: 'reason' },
+  { title: 'POD', cell: ({ pod }) => pod, width: 18 },
+  { title: 'READY', cell: ({ ready }) => ready, width: 5 },
+  { title: 'STATUS', cell: ({ phase, reason }) => reason || phase, width: 'ContainerCreating'.length },
+  { title: 'RESTARTS', cell: ({ restarts }) => restarts, width: 8 },
+  { title: 'CACHED', cell: ({ cached }) => cached, width: 6 },
+  { title: 'SENT', cell: ({ sent }) => sent, width: 4 },
+  { title: 'UNSENT', cell: ({ unsent }) => unsent, width: 6 },
 ];
+const gap = 2;
 
-type Colour = 'green' | 'yellow' | 'red' | 'gray' | 'cyan';
-
-const phaseColours: { readonly [phase: string]: Colour } = {
+const phaseFormats: { readonly [phase: string]: Format } = {
   Pending: 'yellow',
   Running: 'green',
   Succeeded: 'cyan',
@@ -41,75 +53,86 @@ const phaseColours: { readonly [phase: string]: Colour } = {
   Deleted: 'gray',
 };
 
-function colourOf({ phase, reason }: TableRow): Colour {
-  return phase === 'Running' && reason !== '' ? 'yellow' : (phaseColours[phase] ?? 'yellow');
+function formatOf({ phase, reason, unsent }: TableRow): Format {
+  return unsent !== '' || (phase === 'Running' && reason !== '') ? 'yellow' : (phaseFormats[phase] ?? 'yellow');
 }
 
-/** Columns that a narrow terminal does not show, in the order in which they are left out. */
-const optionalColumns: readonly (keyof TableRow)[] = ['versions', 'unsent', 'restarts'];
+/** How wide each column has to be for these rows; none is narrower than in `previous`, so that columns do not jump. */
+export function columnWidths(rows: readonly TableRow[], previous: readonly number[] = []): number[] {
+  return columns.map(({ cell, width }, at) =>
+    Math.max(width, previous[at] ?? 0, ...rows.map((row) => cell(row).length)),
+  );
+}
 
 /**
  * The table as lines, each at most `width` characters wide, at most `height` lines. Where the
- * terminal is too narrow, columns are left out, and then lines are truncated with `…`. Where it is
+ * terminal is too narrow, names of pods are truncated with `…`, and then the lines. Where it is
  * too low, the last line says how many rows are not shown.
  */
 export function renderTable(
   rows: readonly TableRow[],
-  { width, height, useColours }: { width: number; height: number; useColours: boolean },
-): string[] {
-  const widthOf = ({ title, field }: Column): number => Math.max(title.length, ...rows.map((row) => row[field].length));
-  let shown = columns;
-  for (const field of optionalColumns) {
-    if (lineWidth(shown.map(widthOf)) <= width) break;
-    shown = shown.filter((column) => column.field !== field);
-  }
-  const widths = shown.map(widthOf);
-  const toLine = (cells: readonly string[]): string =>
-    truncate(
-      cells
-        .map((cell, index) => cell.padEnd(widths[index]!))
-        .join('  ')
-        .trimEnd(),
-      width,
+  { width, height, widths = columnWidths(rows) }: { width: number; height: number; widths?: readonly number[] },
+): Line[] {
+  const excess = Math.max(0, widths.reduce((sum, one) => sum + one + gap, -gap) - width);
+  const podWidth = Math.max(columns[0]!.width, widths[0]! - excess);
+  const toLine = (cells: readonly string[]): string => {
+    const padded = cells.map((cell, at) =>
+      at === 0 ? truncate(cell, podWidth).padEnd(podWidth) : cell.padEnd(widths[at]!),
     );
-  const style = (format: Colour | 'bold', line: string): string => (useColours ? styleText(format, line) : line);
-
+    return truncate(padded.join(' '.repeat(gap)).trimEnd(), width);
+  };
   const capacity = Math.max(0, height - 1);
   const visible = rows.length > capacity ? rows.slice(0, Math.max(0, capacity - 1)) : rows;
   const hidden = rows.length - visible.length;
-  return [
-    style('bold', toLine(shown.map(({ title }) => title))),
-    ...visible.map((row) => style(colourOf(row), toLine(shown.map(({ field }) => row[field])))),
-    ...(hidden > 0 ? [style('gray', truncate(`… ${hidden} more pods; enlarge the window to see them`, width))] : []),
-  ].slice(0, Math.max(1, height));
-}
-
-function lineWidth(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width, 2 * (widths.length - 1));
+  const lines: Line[] = [
+    { text: toLine(columns.map(({ title }) => title)), format: 'bold' },
+    ...visible.map((row) => ({ text: toLine(columns.map(({ cell }) => cell(row))), format: formatOf(row) })),
+  ];
+  if (hidden > 0) {
+    const text = truncate(`… ${hidden} more pods; enlarge the window to see them`, width);
+    lines.push({ text, format: 'gray' });
+  }
+  return lines.slice(0, Math.max(1, height));
 }
 
 function truncate(line: string, width: number): string {
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }
 
+/** Breaks a text between its words into lines of at most `width` characters. A longer word has a line of its own. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}
+
 const redrawMs = 250;
+
+/** Written before each line, and after the last one. */
+const clearLine = '\u001B[K';
+const clearScreenDown = '\u001B[J';
 
 /** The table on a terminal, redrawn in place four times a second. */
 export class LiveTable {
   readonly #stream: WriteStream;
   readonly #rows: () => readonly TableRow[];
-  readonly #footer: () => readonly string[];
+  readonly #footer: (width: number) => readonly Line[];
   readonly #clock: Clock;
+  #widths: readonly number[] = [];
   /** The widths of the lines on the screen. */
   #drawn: readonly number[] = [];
   #timer: Timer | undefined;
 
-  /** @param footer lines below the table; a low window shows fewer of them */
+  /** @param footer lines below the table, for a terminal of this width; a low window shows fewer of them */
   constructor(
     stream: WriteStream,
     rows: () => readonly TableRow[],
     clock: Clock,
-    footer: () => readonly string[] = () => [],
+    footer: (width: number) => readonly Line[] = () => [],
   ) {
     this.#stream = stream;
     this.#rows = rows;
@@ -133,20 +156,25 @@ export class LiveTable {
     const width = this.#stream.columns || 80;
     const rows = this.#stream.rows || 24;
     // The cursor is on the line below the table, which must be on the screen too.
-    const tableRows = this.#rows();
     const maxHeight = Math.max(1, rows - 1);
-    const footer = this.#footer().slice(0, Math.max(0, maxHeight - tableRows.length - 1));
-    const table = renderTable(tableRows, {
-      width,
-      height: maxHeight - footer.length,
-      useColours: this.#stream.hasColors(),
-    });
-    const lines = [...table, ...footer.map((line) => truncate(line, width))];
+    const tableRows = this.#rows();
+    const footer = this.#footer(width).slice(0, Math.max(0, maxHeight - tableRows.length - 1));
+    this.#widths = columnWidths(tableRows, this.#widths);
+    const table = renderTable(tableRows, { width, height: maxHeight - footer.length, widths: this.#widths });
+    const lines = [...table, ...footer.map((line) => ({ ...line, text: truncate(line.text, width) }))];
     // A window that became narrower has wrapped the lines. Lines that have scrolled off the top cannot be redrawn.
     const height = this.#drawn.reduce((sum, drawn) => sum + Math.max(1, Math.ceil(drawn / width)), 0);
-    moveCursor(this.#stream, -width, -Math.min(height, rows - 1));
-    clearScreenDown(this.#stream);
-    this.#stream.write(lines.map((line) => `${line}\n`).join(''));
-    this.#drawn = lines.map((line) => stripVTControlCharacters(line).length);
+    this.#write(lines, Math.min(height, rows - 1));
+    this.#drawn = lines.map(({ text }) => text.length);
+  }
+
+  /** Overwrites the last `height` lines at once, instead of clearing them first, so that nothing flickers. */
+  #write(lines: readonly Line[], height: number): void {
+    const useColours = this.#stream.hasColors();
+    const up = height === 0 ? '' : `\u001B[${height}A`;
+    const drawn = lines.map(({ text, format }) =>
+      useColours && format !== undefined ? styleText(format, text) : text,
+    );
+    this.#stream.write(`${up}\r${drawn.map((line) => `${clearLine}${line}\n`).join('')}${clearScreenDown}`);
   }
 }

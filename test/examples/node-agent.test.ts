@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agentIsBuilt, livingGroups, RunningAgent } from './node-agent/run-agent.ts';
+import { TerminalAgent } from './node-agent/terminal-agent.ts';
 
 let directory: string;
 beforeAll(async () => {
@@ -57,6 +58,9 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
       { pod: 'default/keeps-running', expected: 'Running', isExpected: true },
       { pod: 'default/resized', expected: 'Resized', isExpected: true },
       { pod: expect.stringMatching(/^default\/static-node-agent/), expected: 'Running', isExpected: true },
+      { pod: 'default/takes-turns-a', expected: 'Alternating', isExpected: true },
+      { pod: 'default/takes-turns-b', expected: 'Alternating', isExpected: true },
+      { pod: 'default/takes-turns-c', expected: 'Alternating', isExpected: true },
       { pod: 'default/deleted', expected: 'Deleted', isExpected: true },
     ]);
 
@@ -79,12 +83,14 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
   });
 
   it('stops its API server on request, and suggests the command without a build', async () => {
-    await using agent = new RunningAgent(['--outage-after', '1s', '--outage-for', '2s']);
+    await using agent = new RunningAgent(['--outage-after', '5s', '--outage-for', '5s']);
     await agent.waitFor(({ event, state }) => event === 'apiServer' && state === 'up');
     const outage = agent.events.filter(({ event }) => event === 'apiServer');
     expect(outage.map(({ state }) => state)).toEqual(['down', 'up']);
-    const seen = agent.events.length;
-    await agent.waitFor((event) => event.event === 'status' && agent.events.indexOf(event) >= seen);
+    const recovered = await agent.waitFor(({ event }) => event === 'recovered');
+    expect(recovered).toMatchObject({ caughtUpMs: expect.any(Number), pods: expect.any(Number), lost: [] });
+    // Something changes every two seconds.
+    expect(recovered.statuses).toBeGreaterThanOrEqual(2);
     expect(agent.stderr).toMatch(/^ {2}node \S*dist\/examples\/node-agent\/main\.js logs POD$/m);
     expect(agent.stderr).toMatch(/ECONN(REFUSED|RESET)/);
   });
@@ -97,6 +103,16 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     const last = agent.events.findLast(({ pod, event }) => pod === 'default/init-container' && event === 'status');
     expect(last).toMatchObject({ phase: 'Failed', reason: 'Terminated' });
     await expectNoProcessLeft(agent);
+    expect(agent.leftovers()).toEqual([]);
+  });
+
+  it('shows unsent statuses on a terminal, and stops cleanly on the key q', async () => {
+    await using agent = new TerminalAgent(['--outage-after', '6s', '--outage-for', '60s']);
+    const down = await agent.waitForFrame((lines) => lines.some((line) => /DOWN.* Unsent: [1-9]/.test(line)));
+    expect(down[0]).toMatch(/^POD +READY +STATUS +RESTARTS +CACHED +SENT +UNSENT$/);
+    expect(down.join(' ')).toMatch(/version \d+ has been unsent for .* ECONNREFUSED/);
+    agent.press('q');
+    expect(await agent.exitCode()).toBe(0);
     expect(agent.leftovers()).toEqual([]);
   });
 

@@ -5,10 +5,10 @@ import { ScreenRecording } from './screen-recording.ts';
 describe('the picture of the demo', () => {
   it('has the lines of each frame of the table, with their colours', () => {
     const recording = new ScreenRecording();
-    const moveUp = '\u001B[124D\u001B[3A';
-    recording.write('started\n\u001B[124D\u001B[0J\u001B[1mPOD\u001B[22m\n\u001B[32mweb\u001B[39m\n', 0);
-    recording.write(`${moveUp}\u001B[0J`, 250);
-    recording.write('\u001B[1mPOD\u001B[22m\n\u001B[31mweb\u001B[39m\nbelow\n', 251);
+    const [clear, end] = ['\u001B[K', '\u001B[J'];
+    recording.write(`started\n\r${clear}\u001B[1mPOD\u001B[22m\n${clear}\u001B[32mweb\u001B[39m\n${end}`, 0);
+    recording.write(`\u001B[2A\r${clear}\u001B[1mPOD\u001B[22m\n`, 250);
+    recording.write(`${clear}\u001B[31mweb\u001B[39m\n${clear}below\n${end}`, 251);
     const pod = { text: 'POD', colour: 'bold' };
     expect(recording.frames).toEqual([
       { atMs: 0, lines: [pod, { text: 'web', colour: 'green' }] },

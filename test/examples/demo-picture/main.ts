@@ -26,10 +26,10 @@ try {
   const frames = thinned(recording);
   const svg = animatedSVG(frames, {
     title:
-      'The demo in a terminal: eleven pods start; the API server is away for 20 s, in which unsent changes wait; ' +
+      'The demo in a terminal: pods start and change; the API server is away for 20 s, in which unsent changes wait; ' +
       'when it is back, all of them are written',
     heading: '$ npm start   (played at twice the speed)',
-    columns: 124,
+    columns: 100,
     endMs,
     speed: 2,
     stillAtMs,

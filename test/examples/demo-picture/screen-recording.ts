@@ -21,8 +21,9 @@ const colours: { readonly [code: string]: Colour } = {
 };
 
 const escape = '\u001B';
-/** What LiveTable writes before each redrawing. */
-const clearScreenDown = `${escape}[0J`;
+/** What LiveTable writes after each redrawing, and before each line. */
+const clearScreenDown = `${escape}[J`;
+const clearLine = `${escape}[K`;
 
 /** Collects the frames of a LiveTable from what it writes. */
 export class ScreenRecording {
@@ -32,12 +33,12 @@ export class ScreenRecording {
   /** @param atMs when this was written */
   write(text: string, atMs: number): void {
     this.#unread += text;
-    const start = this.#unread.lastIndexOf(clearScreenDown);
-    if (start === -1) return;
-    const frame = this.#unread.slice(start + clearScreenDown.length);
-    if (!frame.endsWith('\n')) return;
-    this.#unread = '';
-    this.frames.push({ atMs, lines: frame.slice(0, -1).split('\n').map(readLine) });
+    const end = this.#unread.lastIndexOf(clearScreenDown);
+    if (end === -1) return;
+    const frame = this.#unread.slice(this.#unread.lastIndexOf('\r', end) + 1, end);
+    this.#unread = this.#unread.slice(end + clearScreenDown.length);
+    const lines = frame.replaceAll(clearLine, '').split('\n').slice(0, -1);
+    this.frames.push({ atMs, lines: lines.map(readLine) });
   }
 }
 

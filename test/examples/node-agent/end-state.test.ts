@@ -9,6 +9,11 @@ const unready = {
   phase: 'Running',
   containerStatuses: [{ name: 'a', ready: false, restartCount: 2, state: { waiting: { reason: 'CrashLoopBackOff' } } }],
 };
+const alternating = (lastTransitionTime: string) => ({
+  phase: 'Running',
+  startTime: '2000-01-01T00:00:00Z',
+  conditions: [{ type: 'Ready', status: 'False', lastTransitionTime }],
+});
 const succeeded = { phase: 'Succeeded' };
 const failed = { phase: 'Failed', reason: 'Evicted' };
 
@@ -22,6 +27,9 @@ describe('evaluateEndState', () => {
     { expect: 'Restarted', status: unready, isExpected: true },
     { expect: 'Restarted', status: running, isExpected: false },
     { expect: 'Resized', status: running, isExpected: false },
+    { expect: 'Alternating', status: alternating('2000-01-01T00:00:30Z'), isExpected: true },
+    { expect: 'Alternating', status: alternating('2000-01-01T00:00:01Z'), isExpected: false },
+    { expect: 'Alternating', status: running, isExpected: false },
     { expect: 'Failed', status: failed, isExpected: true },
     { expect: 'Succeeded', status: failed, isExpected: false },
     { expect: 'Deleted', status: running, isExpected: false },

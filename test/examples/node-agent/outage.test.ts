@@ -16,14 +16,14 @@ function setUp() {
 describe('an outage', () => {
   it('stops the server for its duration, and reports it', async () => {
     const { clock, calls, outage } = setUp();
-    expect(outage.describe()).toBe('The API server is up.');
+    expect(outage.remainingSeconds).toBeUndefined();
     outage.begin();
     await clock.advanceAsync(19_500);
     expect(calls).toEqual(['kill', 'down']);
-    expect(outage.describe()).toBe('The API server is DOWN, and comes back in 1 s.');
+    expect(outage.remainingSeconds).toBe(1);
     await clock.advanceAsync(2_500);
     expect(calls).toEqual(['kill', 'down', 'startAgain', 'up']);
-    expect(outage.describe()).toBe('The API server is up again, for 2 s.');
+    expect(outage.remainingSeconds).toBeUndefined();
   });
 
   it('that is started again is extended', async () => {

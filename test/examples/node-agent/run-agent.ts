@@ -15,7 +15,7 @@ export const agentIsBuilt = existsSync(mainFile);
 
 /** One line of the output of a piped agent, with the fields that the tests read. */
 export interface AgentEvent {
-  readonly event: 'started' | 'status' | 'deleted' | 'apiServer' | 'endState';
+  readonly event: 'started' | 'status' | 'deleted' | 'apiServer' | 'recovered' | 'endState';
   readonly state?: 'down' | 'up';
   readonly kubeconfig?: string;
   readonly node?: string;
@@ -26,6 +26,7 @@ export interface AgentEvent {
   readonly reason?: string;
   readonly expected?: string;
   readonly isExpected?: boolean;
+  readonly statuses?: number;
   readonly containers?: readonly {
     readonly name: string;
     readonly containerID?: string;

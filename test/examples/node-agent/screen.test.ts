@@ -47,5 +47,7 @@ describe('LogTail', () => {
     tail.write(JSON.stringify({ level: 40, time, msg: 'two', pod: 'default/web', reason: 'connection refused' }));
     tail.write(JSON.stringify({ level: 50, time, msg: 'three' }));
     expect(tail.lines()).toEqual(['03:04:05 WARN  default/web: two (connection refused)', '03:04:05 ERROR three']);
+    tail.clear();
+    expect(tail.lines()).toEqual([]);
   });
 });
