@@ -16,7 +16,7 @@ async function setUp() {
   }
   await manager.syncBatch(true);
   const fail = (): void =>
-    void client.react({ verb: 'get' }, () => {
+    client.react({ verb: 'get' }, () => {
       throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     });
   const set = (name: string): void => {
