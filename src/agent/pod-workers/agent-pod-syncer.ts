@@ -20,6 +20,7 @@ import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/conta
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
+import type { StartFailures } from '../status/container-statuses.ts';
 import { keepReportedEnds } from '../status/reported-ends.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
 import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
@@ -297,7 +298,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       previous,
       // Divergence: in the kubelet a container in CrashLoopBackOff keeps waiting when its pod is evicted,
       // so terminatePod reports it as lost, although its exit code is known.
-      startFailures: podIsTerminal ? undefined : startFailures,
+      startFailures: podIsTerminal ? failuresBeforeFirstRun(startFailures, shown) : startFailures,
       probeResults: probeManager.results,
       resizeConditions: statusManager.determinePodResizeStatus(uid, podIsTerminal),
       // Divergence: in the kubelet, a pod that has Succeeded can still exceed its deadline until it is cleaned up.
@@ -363,4 +364,16 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
     throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });
   }
+}
+
+/** Those of containers that the runtime has no run of. */
+function failuresBeforeFirstRun(
+  startFailures: StartFailures | undefined,
+  { containers }: RuntimePodStatus,
+): StartFailures | undefined {
+  return (
+    startFailures && {
+      get: (name) => (containers.some((run) => run.name === name) ? undefined : startFailures.get(name)),
+    }
+  );
 }

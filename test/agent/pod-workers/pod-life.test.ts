@@ -581,6 +581,27 @@ describe('eviction', () => {
     await killed;
   });
 
+  it.each([
+    ['ErrImageNeverPull', { image: 'missing:1', imagePullPolicy: 'Never' }],
+    ['ImagePullBackOff', { image: 'other:1' }],
+  ])('a container that never started still waits with %s when its pod fails', async (reason, { image, ...policy }) => {
+    agent.runtime.fail({ method: 'pullImage', image: 'other:1' }, 'no route', Number.POSITIVE_INFINITY);
+    agent.runtime.script('first', { exitAfterMs: 1000, exitCode: 0 });
+    const initContainers = [
+      { name: 'first', image: 'app:1' },
+      { name: 'second', image, ...policy },
+    ];
+    await agent.create(podOf({ initContainers, containers: [app], activeDeadlineSeconds: 60 }));
+    await agent.advance(90_000);
+    const message = expect.stringContaining(`image "${image}"`) as string;
+    expect(agent.status('web')).toMatchObject({
+      phase: 'Failed',
+      reason: 'DeadlineExceeded',
+      initContainerStatuses: [{ state: { terminated: { exitCode: 0 } } }, { state: { waiting: { reason, message } } }],
+      containerStatuses: [{ state: { waiting: { reason: 'PodInitializing' } } }],
+    });
+  });
+
   it('an evicted container in CrashLoopBackOff keeps its exit code', async () => {
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 3 });
     await agent.create(podOf());
