@@ -38,7 +38,7 @@ const agent = [
   ['prober', 'volumes'],
   ['container-options'],
   ['allocation', 'config', 'back-off', 'node', 'image-gc', 'image-pulls'],
-  ['mirror', 'runtime', 'events'],
+  ['mirror', 'runtime', 'events', 'certificate'],
   ['host-paths', 'pod-spec'],
 ];
 

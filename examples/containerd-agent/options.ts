@@ -8,6 +8,9 @@ import type { NodeAgentOptions } from 'kubelet-status-manager/agent';
 export interface ContainerdAgentOptions {
   /** Absent: the agent runs only static pods. */
   readonly kubeconfig?: string;
+  readonly bootstrapKubeconfig?: string;
+  /** Absent: true with `bootstrapKubeconfig`, otherwise false. */
+  readonly rotateCertificates?: boolean;
   readonly hostnameOverride: string;
   readonly registerNode: boolean;
   readonly nodeLabels: Readonly<Record<string, string>>;
@@ -51,7 +54,7 @@ export interface ContainerdAgentOptions {
   /** Absent: a self-signed certificate in `certDir`. */
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
-  /** Absent: `pki` in the root directory. */
+  /** Of the certificates that the agent requests or creates. Absent: `pki` in the root directory. */
   readonly certDir?: string;
   readonly rotateServerCertificates: boolean;
   readonly clientCaFile?: string;
@@ -87,6 +90,16 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
   return new Command('containerd-agent')
     .description('Turns a machine with containerd or CRI-O into a Kubernetes node.')
     .option('--kubeconfig <file>', 'the cluster to join; without it, only static pods run')
+    .option(
+      '--bootstrap-kubeconfig <file>',
+      'credentials that request those of the node, if --kubeconfig names no file, or one whose certificate has expired',
+    )
+    .addOption(
+      new Option(
+        '--rotate-certificates [boolean]',
+        "renew the node's client certificate (default: true with --bootstrap-kubeconfig)",
+      ).argParser(readBoolean),
+    )
     .addOption(
       new Option('--hostname-override <name>', 'name of the Node')
         .default(hostname().toLowerCase())
@@ -218,7 +231,7 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
     .option('--address <address>', 'address of --port', '0.0.0.0')
     .option('--tls-cert-file <file>', 'certificate of the kubelet API (default: a self-signed one)')
     .option('--tls-private-key-file <file>', 'private key of --tls-cert-file')
-    .option('--cert-dir <directory>', 'where the self-signed certificate is kept (default: pki in --root-dir)')
+    .option('--cert-dir <directory>', 'where the certificates of the agent are kept (default: pki in --root-dir)')
     .addOption(
       new Option(
         '--rotate-server-certificates [boolean]',

@@ -11,7 +11,7 @@ import {
   serveAgent,
 } from 'kubelet-status-manager/agent';
 import { createCRIRuntime } from 'kubelet-status-manager/cri';
-import { createPodClient } from 'kubelet-status-manager/http';
+import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { type KubeletAPIOptions, serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
@@ -19,6 +19,7 @@ import { parse } from 'yaml';
 import { AgentError } from '../node-agent/agent-error.ts';
 import type { CleanUps } from '../node-agent/clean-ups.ts';
 import { readKubeconfig } from '../node-agent/read-kubeconfig.ts';
+import { rotateClientCertificate, writeNodeKubeconfig } from './client-certificate.ts';
 import { allocatable, defaultNodeIP, machineCapacity, machineInfo } from './machine.ts';
 import type { ContainerdAgentOptions } from './options.ts';
 
@@ -44,7 +45,7 @@ export async function startAgent(
   const capacity = await machineCapacity(rootDirectory, options.maxPods);
   const forPods = allocatable(capacity, options.evictionHard);
 
-  const client = options.kubeconfig === undefined ? undefined : await openClient(options.kubeconfig, logger, cleanUps);
+  const client = await openClient(options, { logger, cleanUps });
   const eventRecorder =
     client &&
     new APIEventRecorder({
@@ -163,7 +164,7 @@ function kubeletAPIOptions(
   { runtime, register, metrics, logger }: Pick<KubeletAPIOptions, 'runtime' | 'register' | 'metrics' | 'logger'>,
 ): KubeletAPIOptions {
   const { address, port, tlsCertFile, tlsPrivateKeyFile, clientCaFile, anonymousAuth, kubeconfig } = options;
-  const { certDir = join(resolve(options.rootDir), 'pki'), authenticationTokenWebhook, authorizationMode } = options;
+  const { authenticationTokenWebhook, authorizationMode } = options;
   return {
     ...{
       runtime,
@@ -174,7 +175,7 @@ function kubeletAPIOptions(
       port,
       tlsCertFile,
       tlsPrivateKeyFile,
-      certDirectory: certDir,
+      certDirectory: certDirectory(options),
     },
     serverTLSBootstrap: options.rotateServerCertificates,
     authentication: {
@@ -192,14 +193,26 @@ function kubeletAPIOptions(
 }
 
 async function openClient(
-  kubeconfig: string,
-  logger: Logger,
-  cleanUps: CleanUps,
-): Promise<ReturnType<typeof createPodClient>> {
+  options: ContainerdAgentOptions,
+  { logger, cleanUps }: AgentSurroundings,
+): Promise<HTTPPodClient | undefined> {
+  const { kubeconfig, bootstrapKubeconfig, hostnameOverride: nodeName } = options;
+  const { rotateCertificates = bootstrapKubeconfig !== undefined } = options;
+  if (kubeconfig === undefined) {
+    if (!rotateCertificates) return undefined;
+    throw new AgentError('--bootstrap-kubeconfig and --rotate-certificates need --kubeconfig');
+  }
+  const certificate = { nodeName, kubeconfig, bootstrapKubeconfig, certDirectory: certDirectory(options) };
+  await writeNodeKubeconfig(certificate);
   const { kubeConfig, kubeConfigDir } = await readKubeconfig(kubeconfig);
   const client = createPodClient(kubeConfig, { kubeConfigDir, logger });
   cleanUps.add('connections', () => client.transport.close());
+  if (rotateCertificates) await rotateClientCertificate(certificate, client, { logger, cleanUps });
   return client;
+}
+
+function certDirectory({ certDir, rootDir }: ContainerdAgentOptions): string {
+  return resolve(certDir ?? join(rootDir, 'pki'));
 }
 
 /** Names the option that an error belongs to. */

@@ -10,21 +10,21 @@ export interface KubeConfigFile {
   readonly kubeConfigDir: string;
 }
 
-/** Reads the file of `--kubeconfig`. Error messages never contain its contents. @throws AgentError */
-export async function readKubeconfig(file: string): Promise<KubeConfigFile> {
+/** Reads the file of an option. Error messages never contain its contents. @throws AgentError */
+export async function readKubeconfig(file: string, option = '--kubeconfig'): Promise<KubeConfigFile> {
   let text: string;
   try {
     text = await readFile(file, 'utf8');
   } catch (error) {
-    throw AgentError.from(error, `--kubeconfig ${file}`);
+    throw AgentError.from(error, `${option} ${file}`);
   }
   let kubeConfig: KubeConfigObject | null;
   try {
     kubeConfig = parse(text, { logLevel: 'silent' }) as KubeConfigObject | null;
   } catch {
-    throw new AgentError(`--kubeconfig ${file}: this is not valid YAML`);
+    throw new AgentError(`${option} ${file}: this is not valid YAML`);
   }
   if (typeof kubeConfig?.['current-context'] !== 'string')
-    throw new AgentError(`--kubeconfig ${file}: this is not a kubeconfig with a current-context`);
+    throw new AgentError(`${option} ${file}: this is not a kubeconfig with a current-context`);
   return { kubeConfig, kubeConfigDir: dirname(file) };
 }

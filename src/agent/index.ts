@@ -40,6 +40,9 @@ export { fileSource } from './config/file-source.ts';
 export { httpSource } from './config/http-source.ts';
 export type { PodSink, PodSource, PodSourceContext } from './config/pod-source.ts';
 
+// Credentials
+export { startClientCertificateManager } from './certificate/client-certificate.ts';
+
 // Events
 export { APIEventRecorder } from './events/api-event-recorder.ts';
 export { createEventClient, type EventClient } from './events/event-client.ts';

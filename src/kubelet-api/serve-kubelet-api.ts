@@ -2,6 +2,8 @@ import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
+import { CertificateManager, servingKind } from '../agent/certificate/certificate-manager.ts';
+import type { KeyPair } from '../agent/certificate/certificate-store.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
 import { StatusManagerError } from '../shared/errors.ts';
@@ -9,16 +11,10 @@ import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { ConnectionLimit } from '../shared/connection-limit.ts';
 import { PeriodicWarning } from '../shared/periodic-warning.ts';
 import { AccessControl } from './access-control.ts';
-import { CertificateManager } from './certificate-manager.ts';
 import { type KubeletAPIOptions, requireKubeletAPIOptions } from './kubelet-api-options.ts';
 import type { KubeletAPIContext } from './kubelet-api-context.ts';
 import { KubeletRequests } from './kubelet-requests.ts';
-import {
-  CertificateFiles,
-  readCertificate,
-  selfSignedCertificate,
-  type ServingCertificate,
-} from './serving-certificate.ts';
+import { CertificateFiles, readCertificate, selfSignedCertificate, servingHosts } from './serving-certificate.ts';
 
 /** A server that `serveKubeletAPI` has started. */
 export interface KubeletAPIServer extends AsyncDisposable {
@@ -88,13 +84,15 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
   };
   const certificate = serverTLSBootstrap ? undefined : await servingCertificate(agent.nodeName, options, clock.now());
   const server = createServer({ ...tlsOptions, ...certificate });
+  const { apiRequests } = agent;
   const certificates =
-    serverTLSBootstrap && agent.apiRequests !== undefined
+    serverTLSBootstrap && apiRequests !== undefined
       ? new CertificateManager({
+          kind: servingKind,
           nodeName: agent.nodeName,
-          requests: agent.apiRequests,
+          requests: () => apiRequests,
           directory: certDirectory,
-          addresses: () => agent.getNode()?.status?.addresses ?? [],
+          hosts: () => servingHosts(agent.getNode()?.status?.addresses ?? []),
           onCertificate: (issued) => server.setSecureContext({ ...tlsOptions, ...issued }),
           ...{ clock, random: Math.random, logger },
         })
@@ -156,7 +154,7 @@ async function servingCertificate(
   nodeName: string,
   { tlsCertFile, tlsPrivateKeyFile, certDirectory = defaultCertDirectory }: KubeletAPIOptions,
   nowMs: number,
-): Promise<ServingCertificate> {
+): Promise<KeyPair> {
   return tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined
     ? readCertificate(tlsCertFile, tlsPrivateKeyFile)
     : selfSignedCertificate(certDirectory, [nodeName], nowMs);

@@ -1,19 +1,16 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { join } from 'node:path';
+import type { KeyPair } from '../agent/certificate/certificate-store.ts';
+import type { NodeAddress } from '../agent/node/node-types.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import type { Logger } from '../shared/logger.ts';
 import { Ticker } from '../shared/ticker.ts';
 import { epochMsOf } from '../shared/time.ts';
 import { createSelfSignedCertificate } from '../shared/x509.ts';
-
-/** A serving certificate with its chain, and its private key, as PEM. */
-export interface ServingCertificate {
-  readonly cert: string;
-  readonly key: string;
-}
 
 /**
  * The self-signed certificate in `directory`, which is created if it is missing or has expired. Whoever can read
@@ -23,7 +20,7 @@ export async function selfSignedCertificate(
   directory: string,
   hosts: readonly string[],
   nowMs: number,
-): Promise<ServingCertificate> {
+): Promise<KeyPair> {
   const [certFile, keyFile] = [join(directory, 'kubelet.crt'), join(directory, 'kubelet.key')];
   const existing = existsSync(certFile) && existsSync(keyFile) ? readCertificate(certFile, keyFile) : undefined;
   if (existing !== undefined && validUntilMs(existing.cert) > nowMs) return existing;
@@ -35,7 +32,7 @@ export async function selfSignedCertificate(
 }
 
 /** @throws Error if a file cannot be read */
-export function readCertificate(certFile: string, keyFile: string): ServingCertificate {
+export function readCertificate(certFile: string, keyFile: string): KeyPair {
   return { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
 }
 
@@ -43,9 +40,9 @@ export interface CertificateFilesOptions {
   readonly tlsCertFile: string;
   readonly tlsPrivateKeyFile: string;
   /** The certificate that is served. */
-  readonly served: ServingCertificate;
+  readonly served: KeyPair;
   /** Called with another certificate. Throws if it cannot be served. */
-  readonly onChange: (certificate: ServingCertificate) => void;
+  readonly onChange: (certificate: KeyPair) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -58,7 +55,7 @@ export class CertificateFiles {
   readonly #options: CertificateFilesOptions;
   readonly #failures: FailureLog;
   readonly #ticker: Ticker;
-  #served: ServingCertificate;
+  #served: KeyPair;
 
   constructor(options: CertificateFilesOptions) {
     this.#options = options;
@@ -97,4 +94,17 @@ function validUntilMs(cert: string): number {
   } catch {
     return 0;
   }
+}
+
+/**
+ * Names first, then addresses, each sorted; undefined if there are none. Source: kubelet `addressesToHostnamesAndIPs`.
+ */
+export function servingHosts(addresses: readonly NodeAddress[]): string[] | undefined {
+  const hosts = addresses
+    .filter(({ type, address }) => /^(Internal|External)DNS$|^Hostname$/.test(type) || isIP(address) !== 0)
+    .map(({ address }) => address)
+    .filter((address) => address !== '');
+  const unique = [...new Set(hosts)].toSorted();
+  if (unique.length === 0) return undefined;
+  return [...unique.filter((host) => !isIP(host)), ...unique.filter((host) => isIP(host))];
 }

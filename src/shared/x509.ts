@@ -81,12 +81,17 @@ export function createSigningRequest(names: CertificateNames): KeyAndPEM {
     derInteger(Buffer.from([0])),
     distinguishedName(names),
     createPublicKey(privateKey).export({ type: 'spki', format: 'der' }),
+    // A client has no hosts.
     derTagged(
       0,
-      derSequence(derOID(oids.extensionRequest), derSet(derSequence(extension(oids.subjectAltName, altNames(names))))),
+      ...(names.hosts.length === 0 ? [] : [extensionRequest(extension(oids.subjectAltName, altNames(names)))]),
     ),
   );
   return { key: pemOf(privateKey), pem: toPEM('CERTIFICATE REQUEST', signed(request, privateKey)) };
+}
+
+function extensionRequest(...extensions: readonly Buffer[]): Buffer {
+  return derSequence(derOID(oids.extensionRequest), derSet(derSequence(...extensions)));
 }
 
 function servingExtensions(names: CertificateNames): Buffer[] {

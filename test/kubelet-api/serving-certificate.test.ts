@@ -3,11 +3,8 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  CertificateFiles,
-  selfSignedCertificate,
-  type ServingCertificate,
-} from '../../src/kubelet-api/serving-certificate.ts';
+import type { KeyPair } from '../../src/agent/certificate/certificate-store.ts';
+import { CertificateFiles, selfSignedCertificate } from '../../src/kubelet-api/serving-certificate.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -20,7 +17,7 @@ it('CertificateFiles: files are read again each minute; while they are damaged, 
   const clock = new FakeClock(nowMs);
   const logger = recordingLogger();
   const [tlsCertFile, tlsPrivateKeyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
-  const changes: ServingCertificate[] = [];
+  const changes: KeyPair[] = [];
   const files = new CertificateFiles({
     ...{ tlsCertFile, tlsPrivateKeyFile, clock, logger, served: { cert: 'a', key: 'k' } },
     onChange: (certificate) => {

@@ -1,82 +1,27 @@
-import { spawnSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { NodeAddress } from '../../src/agent/node/node-types.ts';
-import { CertificateManager } from '../../src/kubelet-api/certificate-manager.ts';
-import type { ServingCertificate } from '../../src/kubelet-api/serving-certificate.ts';
-import { TestDirectories } from '../support/directories.ts';
-import { certificateFile } from './test-server.ts';
+import { CertificateManager, servingKind } from '../../../src/agent/certificate/certificate-manager.ts';
+import type { KeyPair } from '../../../src/agent/certificate/certificate-store.ts';
+import type { NodeAddress } from '../../../src/agent/node/node-types.ts';
+import { servingHosts } from '../../../src/kubelet-api/serving-certificate.ts';
+import { TestDirectories } from '../../support/directories.ts';
+import { hasOpenSSL, signRequest } from '../../support/sign-request.ts';
+import { certificateFile } from '../../kubelet-api/test-server.ts';
 
 const directories = new TestDirectories();
-const hasOpenSSL = spawnSync('openssl', ['version']).status === 0;
 
 interface Request {
   readonly spec: { readonly request: string; readonly signerName: string; readonly usages: string[] };
-}
-
-/** Signs a request as the controller of the cluster does, for 100 minutes from the clock's time. */
-function signRequest(pem: string, clock: FakeClock): string {
-  const folder = directories.create();
-  const file = (name: string): string => join(folder, name);
-  const openssl = (...args: string[]): string => {
-    const { status, stdout, stderr } = spawnSync('openssl', args, { encoding: 'utf8', cwd: folder });
-    if (status !== 0) throw new Error(stderr);
-    return stdout;
-  };
-  writeFileSync(file('csr'), pem);
-  openssl('req', '-in', 'csr', '-noout', '-verify');
-  openssl(
-    'req',
-    '-x509',
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:P-256',
-    '-nodes',
-    '-subj',
-    '/CN=ca',
-    '-keyout',
-    'ca.key',
-    '-out',
-    'ca.crt',
-  );
-  const time = (minutes: number): string =>
-    new Date(clock.now() + minutes * 60_000).toISOString().replace(/[-:T]|\.\d+/g, '');
-  writeFileSync(file('index'), '');
-  writeFileSync(file('serial'), '01\n');
-  const policy =
-    '[ca]\ndefault_ca=c\n[c]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\npolicy=p\ncopy_extensions=copy\nunique_subject=no\n[p]\ncommonName=supplied\norganizationName=optional\n';
-  writeFileSync(file('config'), policy);
-  openssl(
-    'ca',
-    '-batch',
-    '-config',
-    'config',
-    '-in',
-    'csr',
-    '-cert',
-    'ca.crt',
-    '-keyfile',
-    'ca.key',
-    '-notext',
-    '-out',
-    'crt',
-    '-startdate',
-    time(0),
-    '-enddate',
-    time(100),
-  );
-  return readFileSync(file('crt'), 'utf8');
 }
 
 let clock: FakeClock;
 let folder: string;
 let addresses: NodeAddress[];
 let requests: Request[];
-let served: ServingCertificate[];
+let served: KeyPair[];
 let status: (request: Request) => object;
 let failure: Error | undefined;
 let logger: ReturnType<typeof recordingLogger>;
@@ -92,7 +37,7 @@ beforeEach(() => {
   [requests, served, failure] = [[], [], undefined];
   status = ({ spec }) => {
     const pem = Buffer.from(spec.request, 'base64').toString();
-    return { certificate: Buffer.from(signRequest(pem, clock)).toString('base64') };
+    return { certificate: Buffer.from(signRequest(pem, clock.now())).toString('base64') };
   };
   logger = recordingLogger();
 });
@@ -105,9 +50,10 @@ afterEach(async () => {
 async function start(): Promise<CertificateManager> {
   const manager = new CertificateManager({
     ...{ nodeName: 'node-a', directory: folder, clock, logger, random: () => 0.5 },
-    addresses: () => addresses,
+    kind: servingKind,
+    hosts: () => servingHosts(addresses),
     onCertificate: (certificate) => served.push(certificate),
-    requests: {
+    requests: () => ({
       request: async (method, path, { body } = {}) => {
         if (failure !== undefined) throw failure;
         if (method === 'POST') requests.push(body as Request);
@@ -116,7 +62,7 @@ async function start(): Promise<CertificateManager> {
           json: () => ({ metadata: { name: 'csr-1' }, status: method === 'POST' ? {} : status(requests.at(-1)!) }),
         };
       },
-    },
+    }),
   });
   managers.push(manager);
   manager.start();
@@ -198,7 +144,9 @@ describe.skipIf(!hasOpenSSL)('CertificateManager (skipped without openssl)', () 
     expect(requests.length).toBeLessThan(3);
     failure = undefined;
     status = ({ spec }) => ({
-      certificate: Buffer.from(signRequest(Buffer.from(spec.request, 'base64').toString(), clock)).toString('base64'),
+      certificate: Buffer.from(signRequest(Buffer.from(spec.request, 'base64').toString(), clock.now())).toString(
+        'base64',
+      ),
     });
     await clock.advanceAsync(300_000);
     expect(served).toHaveLength(1);

@@ -1,0 +1,73 @@
+import type { APIRequests } from '../../kube/client/api-requests.ts';
+import type { ClockLike } from '../../shared/clock.ts';
+import { refuseOption } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
+import { requireFields } from '../../shared/validate.ts';
+import { CertificateManager, clientKind } from './certificate-manager.ts';
+
+const optionNames = ['bootstrapRequests', 'certDirectory', 'clock', 'logger', 'nodeName', 'requests', 'verify'];
+
+/**
+ * Requests a node's client certificate from the cluster, and renews it after 70 to 90 % of its lifetime. The certificate
+ * is in `kubelet-client-current.pem` of `certDirectory`, with its key: a kubeconfig names that file as
+ * `client-certificate` and `client-key`, and a client of it uses each new certificate within a minute. The requests, of
+ * the signer `kubernetes.io/kube-apiserver-client-kubelet`, must be approved. Failures are logged and tried again.
+ * Source: kubelet `NewKubeletClientCertificateManager`.
+ *
+ * @param options `requests` is the `transport` of a client with the certificate, and `bootstrapRequests` of one with the
+ *   credentials for the first certificate (default: `requests`). `verify` rejects if a new certificate cannot be used,
+ *   which then is not; by default, each is used.
+ * @throws StatusManagerError INVALID_OPTION
+ *
+ * @example
+ * ```ts
+ * import { readFileSync } from 'node:fs';
+ * import { createNodeAgent, startClientCertificateManager } from 'kubelet-status-manager/agent';
+ * import { createPodClient } from 'kubelet-status-manager/http';
+ *
+ * const client = createPodClient(kubeConfig);
+ * const bootstrap = createPodClient(JSON.parse(readFileSync('bootstrap.json', 'utf8')));
+ * const certificates = startClientCertificateManager({
+ *   nodeName: 'node-a',
+ *   certDirectory: '/var/lib/kubelet/pki',
+ *   requests: client.transport,
+ *   bootstrapRequests: bootstrap.transport,
+ * });
+ * const agent = createNodeAgent({ nodeName: 'node-a', client, runtime });
+ * agent.start();
+ * process.once('SIGTERM', async () => {
+ *   await agent.stop({ drain: true });
+ *   await certificates.stop();
+ * });
+ * ```
+ */
+export function startClientCertificateManager(options: {
+  readonly nodeName: string;
+  readonly certDirectory: string;
+  readonly requests: APIRequests;
+  readonly bootstrapRequests?: APIRequests | undefined;
+  readonly verify?: ((certificate: { readonly cert: string; readonly key: string }) => Promise<void>) | undefined;
+  readonly logger?: Partial<Logger> | undefined;
+  readonly clock?: ClockLike | undefined;
+}): { stop(): Promise<void> } {
+  requireFields('options', options, optionNames);
+  const { nodeName, certDirectory, requests, bootstrapRequests = requests, verify } = options;
+  if (typeof nodeName !== 'string' || nodeName === '') refuseOption('nodeName', 'the name of a Node');
+  if (typeof certDirectory !== 'string' || certDirectory === '') refuseOption('certDirectory', 'a path');
+  requirePort('requests', requests, ['request']);
+  requirePort('bootstrapRequests', bootstrapRequests, ['request']);
+  const manager = new CertificateManager({
+    kind: clientKind,
+    nodeName,
+    hosts: () => [],
+    requests: (isValid) => (isValid ? requests : bootstrapRequests),
+    directory: certDirectory,
+    verify,
+    clock: resolveClock(options.clock),
+    random: Math.random,
+    logger: resolveLogger(options.logger),
+  });
+  manager.start();
+  return manager;
+}
