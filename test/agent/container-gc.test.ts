@@ -41,10 +41,14 @@ function put(runs: readonly Run[], sandboxes: readonly Sandbox[] = []): void {
     podOf(pod).sandboxes.push({ id, ready, createdAtMs: startMs + createdAt });
   for (const [uid, pod] of pods) runtime.put({ uid, name: uid, namespace: 'ns', ...pod });
 }
+const gone = { shouldPodContentBeRemoved: () => true, shouldPodRuntimeBeRemoved: () => true };
 const gcOf = (options: Partial<ContainerGCOptions> = {}): ContainerGC =>
   new ContainerGC({
     runtime,
-    podStateProvider: { shouldPodContentBeRemoved: (uid) => uid.startsWith('deleted') },
+    podStateProvider: {
+      shouldPodContentBeRemoved: (uid) => uid.startsWith('deleted'),
+      shouldPodRuntimeBeRemoved: (uid) => /^(deleted|ended)/.test(uid),
+    },
     areSourcesReady: () => true,
     nodeName: 'node-a',
     eventRecorder: { event: (event) => void events.push(event) },
@@ -227,6 +231,31 @@ describe('TestUnknownStateContainerGC', () => {
   });
 });
 
+describe('deleteAllUnusedContainers', () => {
+  const sandboxes: readonly Sandbox[] = [['ended', 'old', 0, false]];
+  const runs: readonly Run[] = [
+    ['ended', 'job', 1, 'exited'],
+    ['ended', 'job', 0, 'exited'],
+    ['running', 'app', 0, 'exited'],
+    ['running', 'app', 1, 'running'],
+    ['deleted', 'app', 0, 'exited'],
+  ];
+  it('removes all containers and sandboxes of pods that have ended, too; garbageCollect keeps the newest', async () => {
+    put(runs, sandboxes);
+    await gcOf().garbageCollect(true);
+    const kept = ['fake://ended-job-1', 'fake://running-app-0', 'fake://running-app-1'];
+    expect(await remaining()).toEqual({ containers: kept, sandboxes: ['old'] });
+    await gcOf().deleteAllUnusedContainers();
+    expect(await remaining()).toEqual({ containers: kept.slice(1), sandboxes: [] });
+  });
+
+  it('takes no pod for ended or gone until all sources have delivered their pods', async () => {
+    put(runs);
+    await gcOf({ areSourcesReady: () => false }).deleteAllUnusedContainers();
+    expect((await remaining()).containers).toEqual(runs.map(idOf).filter((id) => id !== 'fake://ended-job-0'));
+  });
+});
+
 describe('failures', () => {
   it('logs a container that cannot be removed, removes the others, and retries', async () => {
     put([
@@ -312,14 +341,14 @@ describe('the containers of one pod', () => {
     const status = { containers: runtime.pod('foo')!.containers, sandboxes: [] };
     await gcOf().cleanUpContainersInPod('foo', status, 'fake://foo-bar-4');
     expect((await remaining()).containers).toEqual(['fake://foo-foo-1', 'fake://foo-bar-4', 'fake://foo-bar-5']);
-    await gcOf({ podStateProvider: { shouldPodContentBeRemoved: () => true } }).cleanUpContainersInPod('foo', status);
+    await gcOf({ podStateProvider: gone }).cleanUpContainersInPod('foo', status);
     expect((await remaining()).containers).toEqual(['fake://foo-bar-5']);
   });
 
   it('removes the newest run last, so that the final status shows its exit code', async () => {
     put(runs);
     const status = { containers: runtime.pod('foo')!.containers, sandboxes: [] };
-    await gcOf({ podStateProvider: { shouldPodContentBeRemoved: () => true } }).cleanUpContainersInPod('foo', status);
+    await gcOf({ podStateProvider: gone }).cleanUpContainersInPod('foo', status);
     expect(
       runtime.callsOf({ method: 'removeContainer', container: 'bar' }).map(({ containerID }) => containerID),
     ).toEqual(['fake://foo-bar-2', 'fake://foo-bar-3', 'fake://foo-bar-4']);

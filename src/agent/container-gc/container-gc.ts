@@ -16,6 +16,8 @@ export interface ContainerGCOptions {
   readonly podStateProvider: {
     /** Whether nothing of this pod is needed any more. */
     shouldPodContentBeRemoved(podUID: string): boolean;
+    /** Whether the pod has ended, so that its containers are only kept for people. */
+    shouldPodRuntimeBeRemoved(podUID: string): boolean;
   };
   /** While it returns false, no pod counts as gone. */
   readonly areSourcesReady: () => boolean;
@@ -67,11 +69,25 @@ export class ContainerGC {
    * no pod counts as gone. Rejects if the runtime cannot list its pods. Source: kuberuntime `GarbageCollect`.
    */
   garbageCollect(allSourcesReady: boolean): Promise<void> {
+    const { podStateProvider } = this.#options;
+    return this.#collect(allSourcesReady, (uid) => podStateProvider.shouldPodContentBeRemoved(uid));
+  }
+
+  /** Like `garbageCollect`, and removes all containers of pods that have ended. Source: kubelet `DeleteAllUnusedContainers`. */
+  deleteAllUnusedContainers(): Promise<void> {
+    const { podStateProvider, areSourcesReady } = this.#options;
+    return this.#collect(
+      areSourcesReady(),
+      (uid) => podStateProvider.shouldPodContentBeRemoved(uid) || podStateProvider.shouldPodRuntimeBeRemoved(uid),
+    );
+  }
+
+  #collect(allSourcesReady: boolean, isGone: (podUID: string) => boolean): Promise<void> {
     const { signal } = this.#stop;
     return this.#track(async () => {
       const pods = await this.#runtime.listPods({ signal });
-      for (const pod of pods) await this.#evictContainers(pod, allSourcesReady);
-      for (const pod of await this.#runtime.listPods({ signal })) await this.#evictSandboxes(pod);
+      for (const pod of pods) await this.#evictContainers(pod, allSourcesReady && isGone(pod.uid));
+      for (const pod of await this.#runtime.listPods({ signal })) await this.#evictSandboxes(pod, isGone(pod.uid));
       const { podStateProvider } = this.#options;
       if (allSourcesReady)
         await this.#runtime.removePodContent?.((uid) => podStateProvider.shouldPodContentBeRemoved(uid), {
@@ -124,10 +140,9 @@ export class ContainerGC {
     return running;
   }
 
-  async #evictContainers({ uid, containers }: RuntimePod, allSourcesReady: boolean): Promise<void> {
+  async #evictContainers({ uid, containers }: RuntimePod, isGone: boolean): Promise<void> {
     const now = this.#options.clock.now();
     const evictable = containers.filter(({ state, createdAtMs }) => state !== 'running' && createdAtMs <= now);
-    const isGone = allSourcesReady && this.#options.podStateProvider.shouldPodContentBeRemoved(uid);
     for (const containerName of new Set(evictable.map(({ name }) => name))) {
       const runs = evictable.filter(({ name }) => name === containerName);
       const newestFirst = runs.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
@@ -137,12 +152,11 @@ export class ContainerGC {
   }
 
   /** Removes sandboxes that are not ready and have no containers, except the newest one of an existing pod. */
-  async #evictSandboxes({ uid, sandboxes = [], containers }: RuntimePod): Promise<void> {
+  async #evictSandboxes({ uid, sandboxes = [], containers }: RuntimePod, isGone: boolean): Promise<void> {
     const runtime = this.#runtime;
     const { signal } = this.#stop;
     if (runtime.removePodSandbox === undefined) return;
     const newestFirst = sandboxes.toSorted((a, b) => (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
-    const isGone = this.#options.podStateProvider.shouldPodContentBeRemoved(uid);
     for (const { id, ready } of newestFirst.slice(isGone ? 0 : 1).toReversed()) {
       if (ready || containers.some(({ sandboxID }) => sandboxID === id)) continue;
       await this.#remove(uid, id, async () => {

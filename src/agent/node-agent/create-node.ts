@@ -91,6 +91,7 @@ function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateP
     shouldPodContentBeRemoved: (podUID) =>
       podWorkers.shouldPodContentBeRemoved(podUID) &&
       (podWorkers.isPodKnownTerminated(podUID) || !podWorkers.isPodTerminationRequested(podUID)),
+    shouldPodRuntimeBeRemoved: (podUID) => podWorkers.shouldPodRuntimeBeRemoved(podUID),
   };
 }
 
