@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { HostDirectory } from '../agent/host-paths/host-directory.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { calcRestartCountByLogDir, logLinksDirectory } from './container-logs.ts';
 import type { CRIRequest } from './cri-messages.ts';
@@ -33,7 +33,8 @@ export async function makeContainerFiles(
   const [nextRun, terminationMessageMounts] = await Promise.all([
     calcRestartCountByLogDir(logs),
     makeTerminationMessageMounts(pod, container, rootDirectory),
-    ...[logs, logLinksDirectory(podLogsDirectory)].map((path) => mkdir(path, { recursive: true, mode: 0o755 })),
+    makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod), container.name),
+    makeLogFolder(logLinksDirectory(podLogsDirectory)),
   ]);
   return { nextRun, terminationMessageMounts };
 }
@@ -45,15 +46,15 @@ async function makeTerminationMessageMounts(
   rootDirectory: string,
 ): Promise<CRIRequest<'Mount'>[]> {
   if (!terminationMessagePath) return [];
-  const folder = join(rootDirectory, 'pods', metadata.uid, 'containers', name);
-  await mkdir(folder, { recursive: true, mode: 0o750 });
-  const path = join(folder, randomUUID().slice(0, 8));
-  const file = await open(path, 'w', 0o666);
-  try {
-    // Any user of a container may write it, whatever the umask.
-    await file.chmod(0o666);
-  } finally {
-    await file.close();
-  }
+  const names = ['pods', metadata.uid, 'containers', name];
+  const fileName = randomUUID().slice(0, 8);
+  const folder = await HostDirectory.make(rootDirectory, names, 0o750);
+  // Any user of a container may write it.
+  await folder.closedAfter(() => folder.writeFile(fileName, '', 0o666));
+  const path = join(rootDirectory, ...names, fileName);
   return [{ container_path: terminationMessagePath, host_path: path, selinux_relabel: true }];
+}
+
+export async function makeLogFolder(path: string, ...names: readonly string[]): Promise<void> {
+  await (await HostDirectory.make(path, names, 0o755)).close();
 }

@@ -1,8 +1,8 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { readdir, rename, rm, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { undefinedIfMissing } from '../agent/host-paths/error-code.ts';
+import type { HostDirectory } from '../agent/host-paths/host-directory.ts';
+import { useLogFolder } from '../agent/host-paths/log-folder.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
@@ -67,70 +67,72 @@ export class ContainerLogManager {
   async #rotateIfLarge(containerID: string, path: string): Promise<void> {
     const { reopenContainerLog, maxSizeBytes, logger } = this.#options;
     try {
-      let size = await sizeOf(path);
-      if (size === undefined) {
-        // A rotation was interrupted before the runtime had opened the new file.
-        await reopenContainerLog(containerID);
-        size = (await sizeOf(path)) ?? 0;
-      }
-      if (size >= maxSizeBytes) await this.#rotate(containerID, path);
+      await useLogFolder(path, async (folder, name) => {
+        let size = await sizeOf(folder, name);
+        if (size === undefined) {
+          // A rotation was interrupted before the runtime had opened the new file.
+          await reopenContainerLog(containerID);
+          size = (await sizeOf(folder, name)) ?? 0;
+        }
+        if (size >= maxSizeBytes) await this.#rotate(containerID, folder, name);
+      });
     } catch (error) {
       if (!this.#isStopped) logger.warn({ containerID, path, reason: reasonOf(error) }, 'Failed to rotate a log');
     }
   }
 
-  async #rotate(containerID: string, path: string): Promise<void> {
+  async #rotate(containerID: string, folder: HostDirectory, log: string): Promise<void> {
     const { maxFiles, clock, reopenContainerLog } = this.#options;
-    const { inUse, unused } = await rotatedLogs(path);
+    const { inUse, unused } = await rotatedLogs(folder, log);
     // The log itself and the file that it becomes count, too. The oldest files are removed first.
     const excess = inUse.slice(0, Math.max(0, inUse.length - (maxFiles - 2)));
-    for (const file of [...unused, ...excess]) await rm(file);
-    for (const file of inUse.slice(excess.length)) if (!file.endsWith('.gz')) await compress(file);
-    const rotated = `${path}.${timestamp(clock.now())}`;
-    await rename(path, rotated);
+    for (const file of [...unused, ...excess]) await folder.unlink(file);
+    for (const file of inUse.slice(excess.length)) if (!file.endsWith('.gz')) await compress(folder, file);
+    const rotated = `${log}.${timestamp(clock.now())}`;
+    await folder.rename(log, folder, rotated);
     try {
       await reopenContainerLog(containerID);
     } catch (error) {
       // The container still writes to it.
-      await rename(rotated, path);
+      await folder.rename(rotated, folder, log);
       throw error;
     }
   }
 }
 
 /** The rotated files of a log, oldest first; those of interrupted compressions are unused. */
-async function rotatedLogs(path: string): Promise<{ readonly inUse: string[]; readonly unused: string[] }> {
-  const prefix = `${basename(path)}.`;
-  const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix)).toSorted(byCodeUnits);
+async function rotatedLogs(
+  folder: HostDirectory,
+  log: string,
+): Promise<{ readonly inUse: string[]; readonly unused: string[] }> {
+  const names: string[] = [];
+  for await (const entry of folder.entries()) names.push(entry.name.toString());
+  const rotated = names.filter((name) => name.startsWith(`${log}.`)).toSorted(byCodeUnits);
   const isInUse = (name: string): boolean =>
-    name.endsWith('.gz') || !(name.endsWith('.tmp') || names.includes(`${name}.gz`));
-  const inFolder = (name: string): string => join(dirname(path), name);
-  return {
-    inUse: names.filter(isInUse).map(inFolder),
-    unused: names.filter((name) => !isInUse(name)).map(inFolder),
-  };
+    name.endsWith('.gz') || !(name.endsWith('.tmp') || rotated.includes(`${name}.gz`));
+  return { inUse: rotated.filter(isInUse), unused: rotated.filter((name) => !isInUse(name)) };
 }
 
-async function compress(file: string): Promise<void> {
+async function compress(folder: HostDirectory, file: string): Promise<void> {
   const temporary = `${file}.tmp`;
-  const { mode } = await stat(file);
+  const source = await folder.openFile(file);
   try {
-    await pipeline(createReadStream(file), createGzip(), createWriteStream(temporary, { mode }));
-    await rename(temporary, `${file}.gz`);
-    await rm(file);
+    const { mode } = await source.stat();
+    const target = await folder.createFile(temporary, mode & 0o777);
+    await pipeline(source.createReadStream({ autoClose: false }), createGzip(), target.createWriteStream());
+    await folder.rename(temporary, folder, `${file}.gz`);
+    await folder.unlink(file);
   } catch (error) {
-    await rm(temporary, { force: true });
+    await folder.unlink(temporary).catch(undefinedIfMissing);
     throw error;
+  } finally {
+    await source.close();
   }
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
+async function sizeOf(folder: HostDirectory, log: string): Promise<number | undefined> {
+  const stats = await folder.stats(log).catch(undefinedIfMissing);
+  return stats && Number(stats.size);
 }
 
 /** `20260102-030405` */

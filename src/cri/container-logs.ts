@@ -1,5 +1,9 @@
-import { readdir, rm, stat, symlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { undefinedIfMissing } from '../agent/host-paths/error-code.ts';
+import { HostDirectory } from '../agent/host-paths/host-directory.ts';
+import { exists } from '../agent/host-paths/host-file.ts';
+import { useLogFolder } from '../agent/host-paths/log-folder.ts';
+import { removeAll } from '../agent/host-paths/remove-all.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 
@@ -8,17 +12,18 @@ import { type Logger, reasonOf } from '../shared/logger.ts';
  * kubelet `calcRestartCountByLogDir`.
  */
 export async function calcRestartCountByLogDir(directory: string): Promise<number> {
-  const names = await readdir(directory).catch(() => []);
+  const names = await namesIn(directory);
   const runs = names.map((name) => /^(\d{1,9})\.log(?:\..*)?$/.exec(name)?.[1]).filter((run) => run !== undefined);
   return Math.max(0, ...runs.map((run) => Number(run) + 1));
 }
 
 /** Removes the log of one run and its rotated files. Source: kubelet `removeContainerLog`. */
 export async function removeLogs(path: string): Promise<void> {
-  const prefix = `${basename(path)}.`;
-  const names = await readdir(dirname(path)).catch(() => []);
-  const rotated = names.filter((name) => name.startsWith(prefix)).map((name) => join(dirname(path), name));
-  await Promise.all([path, ...rotated].map((file) => rm(file, { force: true })));
+  const removing = useLogFolder(path, async (folder, log) => {
+    for await (const { name } of folder.entries())
+      if (name.toString() === log || name.toString().startsWith(`${log}.`)) await folder.unlink(name);
+  });
+  await removing.catch(undefinedIfMissing);
 }
 
 /** `/var/log/containers` beside `/var/log/pods`. Source: kubelet `ContainerLogsDir`. */
@@ -42,7 +47,7 @@ export function logLinkName(
 
 /** Links to a log, if the log exists. The folder of the link must exist. */
 export async function linkLog(link: string, log: string): Promise<void> {
-  if (await exists(log)) await symlink(log, link);
+  if (await exists(log)) await HostDirectory.use(dirname(link), [], (folder) => folder.symlink(log, basename(link)));
 }
 
 export interface LogFolders {
@@ -68,30 +73,34 @@ export async function evictPodLogsDirectories(
       logger.warn({ path, reason: reasonOf(error) }, 'Failed to remove old logs');
     }
   };
-  for (const name of await readdir(podLogsDirectory).catch(() => [])) {
+  for (const name of await namesIn(podLogsDirectory)) {
     const podUID = /^[^_]+_[^_]+_([^_]+)$/.exec(name)?.[1];
     if (podUID === undefined || !shouldPodContentBeRemoved(podUID)) continue;
     const path = join(podLogsDirectory, name);
-    await attempt(path, () => rm(path, { recursive: true, force: true }));
+    await attempt(path, () => HostDirectory.use(podLogsDirectory, [], (folder) => removeAll(folder, name)));
   }
-  const links: (readonly [path: string, containerID: string])[] = [];
-  for (const name of await readdir(logLinksDirectory).catch(() => [])) {
+  const links: (readonly [name: string, containerID: string])[] = [];
+  for (const name of await namesIn(logLinksDirectory)) {
     const containerID = /-([^-]{6,})\.log$/.exec(name)?.[1];
-    const path = join(logLinksDirectory, name);
-    if (containerID !== undefined && !(await exists(path))) links.push([path, containerID]);
+    if (containerID !== undefined && !(await exists(join(logLinksDirectory, name)))) links.push([name, containerID]);
   }
   if (links.length === 0) return;
   await attempt(logLinksDirectory, async () => {
     const live = await listLiveContainers();
-    for (const [path, containerID] of links)
-      if (!live.has(containerID)) await attempt(path, () => rm(path, { force: true }));
+    for (const [name, containerID] of links)
+      if (!live.has(containerID))
+        await attempt(join(logLinksDirectory, name), () =>
+          HostDirectory.use(logLinksDirectory, [], (folder) => removeAll(folder, name)),
+        );
   });
 }
 
-/** Follows links. */
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
+/** Empty if the folder cannot be read. */
+async function namesIn(path: string): Promise<string[]> {
+  const names: string[] = [];
+  const list = async (folder: HostDirectory): Promise<void> => {
+    for await (const { name } of folder.entries()) names.push(name.toString());
+  };
+  await HostDirectory.use(path, [], list).catch(() => {});
+  return names;
 }

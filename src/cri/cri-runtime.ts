@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import maxBy from 'lodash/maxBy.js';
 import {
@@ -24,7 +23,12 @@ import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kub
 import type { Clock } from '../shared/clock.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
-import { type ContainerFiles, buildContainerLogsDirectory, makeContainerFiles } from './container-files.ts';
+import {
+  buildContainerLogsDirectory,
+  type ContainerFiles,
+  makeContainerFiles,
+  makeLogFolder,
+} from './container-files.ts';
 import { evictPodLogsDirectories, linkLog, logLinkName, logLinksDirectory, removeLogs } from './container-logs.ts';
 import { ContainerLogManager } from './container-log-manager.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
@@ -189,7 +193,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const [config, handler] = await Promise.all([
       this.#sandboxConfig(pod, attempt),
       runtimeClassName ? helper.lookupRuntimeHandler(runtimeClassName) : '',
-      mkdir(join(podLogsDirectory, podLogsDirectoryName(pod)), { recursive: true, mode: 0o755 }),
+      makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod)),
     ]);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const preparation = new PodPreparation(pod, {

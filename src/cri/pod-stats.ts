@@ -1,5 +1,3 @@
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import groupBy from 'lodash/groupBy.js';
 import type {
   ContainerStats,
@@ -11,6 +9,7 @@ import type {
   NetworkStats,
   PodStats,
 } from '../agent/runtime/pod-stats.ts';
+import { HostDirectory } from '../agent/host-paths/host-directory.ts';
 import { fileSystemInfo } from '../agent/runtime/runtime-storage.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import { type CRIClient, CRIError, hasCode } from './cri-client.ts';
@@ -49,7 +48,7 @@ export async function listPodStats({ client, podLogsDirectory, signal }: ListPod
         const running = (bySandbox[sandbox.id] ?? []).filter(
           ({ attributes }) => listed.get(attributes?.id ?? '')?.state === 'CONTAINER_RUNNING',
         );
-        const logs = join(podLogsDirectory, podLogsName(sandbox));
+        const logs = [podLogsDirectory, podLogsName(sandbox)] as const;
         const containers = await Promise.all(
           running.map((one) => containerStats(one, listed.get(one.attributes!.id)!, logs, fileSystems)),
         );
@@ -125,7 +124,7 @@ function podStats(sandbox: Sandbox, containers: readonly ContainerStats[], stats
 async function containerStats(
   { cpu, memory, writable_layer: layer, swap }: CRIMessage<'ContainerStats'>,
   { created_at: createdAt, metadata }: CRIMessage<'Container'>,
-  podLogs: string,
+  podLogs: readonly [path: string, name: string],
   fileSystems: FileSystems,
 ): Promise<ContainerStats> {
   const name = metadata?.name ?? '';
@@ -136,7 +135,7 @@ async function containerStats(
     cpu: cpu ? cpuStats(cpu) : undefined,
     memory: memory ? memoryStats(memory) : undefined,
     rootfs,
-    logs: await fileSystems.folderStats(join(podLogs, name), cpu?.timestamp ?? createdAt),
+    logs: await fileSystems.logStats([...podLogs, name], cpu?.timestamp ?? createdAt),
     swap: swap
       ? {
           time: timeOf(swap.timestamp),
@@ -224,13 +223,21 @@ class FileSystems {
     return { time: timeOf(timestamp), ...fileSystem, usedBytes: used?.value, inodesUsed: inodes?.value };
   }
 
-  /** The usage of a folder without subfolders. */
-  async folderStats(folder: string, timestamp: number): Promise<FsStats | undefined> {
+  /** The usage of the files of a log. Source: kubelet `getPodContainerLogStats`. */
+  async logStats(
+    [podLogsDirectory, ...names]: readonly [string, ...string[]],
+    timestamp: number,
+  ): Promise<FsStats | undefined> {
     try {
-      const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
-      const fileSystem = await this.#read(folder);
-      const usedBytes = files.reduce((sum, { blocks }) => sum + blocks * 512, 0);
-      return { time: timeOf(timestamp), ...fileSystem, usedBytes, inodesUsed: files.length + 1 };
+      const fileSystem = await this.#read(podLogsDirectory);
+      let [usedBytes, inodesUsed] = [0, 1];
+      await HostDirectory.use(podLogsDirectory, names, async (folder) => {
+        for await (const { name } of folder.entries()) {
+          usedBytes += Number((await folder.stats(name)).blocks) * 512;
+          inodesUsed += 1;
+        }
+      });
+      return { time: timeOf(timestamp), ...fileSystem, usedBytes, inodesUsed };
     } catch {
       // The container has just been removed, or a log rotated.
       return undefined;

@@ -1,6 +1,7 @@
-import { type FSWatcher, watch } from 'node:fs';
-import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
+import type { HostDirectory } from '../agent/host-paths/host-directory.ts';
+import { watchFile } from '../agent/host-paths/watch-file.ts';
+import { useLogFolder } from '../agent/host-paths/log-folder.ts';
 import type { Clock } from '../shared/clock.ts';
 import { fixedWidthTime, parseLogLine } from './parse-log-line.ts';
 
@@ -37,14 +38,23 @@ const forceCheckMs = 1000;
 /**
  * Writes the log file of a container. When the file is rotated while it is followed, the old file is read to its end,
  * and then the new one. Rejects if the file does not have the CRI's format; later lines of another format are skipped.
- * Source: cri-client `ReadLogs`.
+ * Rejects for a link and for what is not a regular file. Source: cri-client `ReadLogs`.
  */
 export async function readLogs(path: string, options: LogOptions, reader: LogReaderOptions): Promise<void> {
+  await useLogFolder(path, (folder, name) => readLogsIn(folder, name, path, options, reader));
+}
+
+async function readLogsIn(
+  folder: HostDirectory,
+  name: string,
+  path: string,
+  options: LogOptions,
+  reader: LogReaderOptions,
+): Promise<void> {
   const { signal, isRunning } = reader;
   const { tailLines, follow = false } = options;
-  const realPath = await realpath(path);
   const output = new LogOutput(options, reader.write);
-  let file = new LogFile(await open(realPath, 'r'));
+  let file = new LogFile(await folder.openFile(name));
   let changes: Changes | undefined;
   try {
     await file.seekToTail(tailLines);
@@ -64,9 +74,9 @@ export async function readLogs(path: string, options: LogOptions, reader: LogRea
         return;
       }
       // Created before the container's state is queried; the file is read again afterwards, so no write is missed.
-      changes ??= new Changes(realPath, reader.clock);
+      changes ??= new Changes(path, reader.clock);
       const isFirst = changes.isNew();
-      const rotated = await file.reopenIfReplaced(realPath);
+      const rotated = await file.reopenIfReplaced(folder, name);
       if (rotated !== undefined) {
         file = rotated;
         continue;
@@ -131,12 +141,15 @@ class LogFile {
     return this.#rest.length > 0 ? [this.#rest] : [];
   }
 
-  /** The file that now has this path, if it is another one and this one has been read to its end. */
-  async reopenIfReplaced(path: string): Promise<LogFile | undefined> {
-    const [current, own] = await Promise.all([stat(path).catch(() => undefined), this.#file.stat()]);
+  /** The file that now has this name, if it is another one and this one has been read to its end. */
+  async reopenIfReplaced(folder: HostDirectory, name: string): Promise<LogFile | undefined> {
+    const [current, own] = await Promise.all([
+      folder.stats(name).catch(() => undefined),
+      this.#file.stat({ bigint: true }),
+    ]);
     if (current === undefined || (current.ino === own.ino && current.dev === own.dev)) return undefined;
     if (own.size > this.#position) return undefined;
-    const file = await open(path, 'r').catch(() => undefined);
+    const file = await folder.openFile(name).catch(() => undefined);
     if (file === undefined) return undefined;
     await this.close();
     return new LogFile(file);
@@ -195,24 +208,18 @@ class LogOutput {
 /** Waits for changes of a file. */
 class Changes {
   readonly #clock: Pick<Clock, 'afterFunc'>;
-  readonly #watcher: FSWatcher | undefined;
+  /** Notifications may be missing: the file is read every second besides. */
+  readonly #unwatch: () => void;
   #hasChanged = false;
   #isNew = true;
   #wake: (() => void) | undefined;
 
   constructor(path: string, clock: Pick<Clock, 'afterFunc'>) {
     this.#clock = clock;
-    const name = basename(path);
-    try {
-      this.#watcher = watch(dirname(path), (_, changed) => {
-        if (changed !== null && changed !== name) return;
-        this.#hasChanged = true;
-        this.#wake?.();
-      });
-      this.#watcher.on('error', () => this.#watcher?.close());
-    } catch {
-      // Without notifications, for example at the machine's limit of watches, the file is read every second.
-    }
+    this.#unwatch = watchFile(path, () => {
+      this.#hasChanged = true;
+      this.#wake?.();
+    });
   }
 
   /** True the first time it is called. */
@@ -239,6 +246,6 @@ class Changes {
   }
 
   close(): void {
-    this.#watcher?.close();
+    this.#unwatch();
   }
 }

@@ -1,6 +1,6 @@
-import { realpath } from 'node:fs/promises';
-import { join } from 'node:path';
-import { readRegularFile } from '../../shared/regular-file.ts';
+import { HostDirectory } from '../host-paths/host-directory.ts';
+import { readAll } from '../host-paths/host-file.ts';
+import { resolveInside } from '../host-paths/resolve.ts';
 
 /** Much more than the kernel passes to a process. */
 const maxFileBytes = 1024 * 1024;
@@ -12,10 +12,9 @@ const maxFileBytes = 1024 * 1024;
  * Divergence: a file of more than 1 MiB is refused; the kubelet reads as far as the variable.
  */
 export async function readEnvFile(volume: string, path: string, key: string): Promise<string> {
-  const root = await realpath(volume);
-  const file = await realpath(join(root, path));
-  if (!file.startsWith(`${root}/`)) throw new Error('the file is outside of the volume');
-  return parseEnvFile((await readRegularFile(file, maxFileBytes)).toString(), key);
+  const { root, names } = await resolveInside(volume, path);
+  const file = await HostDirectory.use(root, names.slice(0, -1), (folder) => folder.openFile(names.at(-1) ?? ''));
+  return parseEnvFile((await readAll(file, maxFileBytes)).toString(), key);
 }
 
 /**

@@ -61,7 +61,7 @@ export interface EvictionSources {
 export function createEvictionManager(sources: EvictionSources): EvictionManager | undefined {
   const { nodeName, runtime, volumeManager, eviction, podWorkers, getActivePods, eventRecorder, clock, logger } =
     sources;
-  const isMeasured = runtime.listPodStats !== undefined || volumeManager?.emptyDirUsage !== undefined;
+  const isMeasured = runtime.listPodStats !== undefined || volumeManager?.getPodVolumeStats !== undefined;
   const thresholds = parseThresholds(eviction ?? {});
   if (!isMeasured && thresholds.length === 0) return undefined;
   const { rootDirectory = '/var/lib/kubelet', pressureTransitionPeriodMs = 300_000 } = eviction ?? {};
@@ -78,7 +78,7 @@ export function createEvictionManager(sources: EvictionSources): EvictionManager
     evict: (pod, options) => evictPod(pod, { ...options, podWorkers, clock, logger, eventRecorder }),
     isTerminated: (uid) => podWorkers.isPodKnownTerminated(uid) || podWorkers.shouldPodContentBeRemoved(uid),
     reclaimDisk: async () => {
-      await sources.containerGC.garbageCollect(true);
+      await sources.containerGC.deleteAllUnusedContainers();
       await sources.imageGC?.deleteUnusedImages();
     },
   });
@@ -116,7 +116,12 @@ async function imageFs(
   return (await imageFsStats?.({ signal }))?.imageFs;
 }
 
-/** The port does not show devices; two file systems of one machine hardly have the same size and number of inodes. */
+/**
+ * Source: kubelet `HasDedicatedImageFs`.
+ *
+ * Divergence: the port does not show devices; two file systems of one machine hardly have the same size and number of
+ * inodes. A third one for containers is not told apart from that of images.
+ */
 function hasDedicatedImageFs(nodefs: Partial<FsStats>, imagefs: FsStats | undefined): boolean {
   return imagefs?.capacityBytes !== undefined
     ? imagefs.capacityBytes !== nodefs.capacityBytes || imagefs.inodes !== nodefs.inodes
@@ -130,13 +135,10 @@ async function podUsage(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, PodUsage>> {
   const stats = new Map((await runtime.listPodStats?.({ signal }))?.map((one) => [one.podRef.uid, one]));
-  const usage = new Map<string, PodUsage>();
-  for (const pod of pods) {
+  const usages = pods.map(async (pod): Promise<[string, PodUsage]> => {
     const { uid } = pod.metadata;
-    const volumeBytes = await volumeManager?.emptyDirUsage?.(pod);
-    if (stats.has(uid) || volumeBytes !== undefined)
-      usage.set(uid, { stats: stats.get(uid), volumeBytes: volumeBytes ?? new Map() });
-    signal.throwIfAborted();
-  }
-  return usage;
+    return [uid, { stats: stats.get(uid), volumeStats: await volumeManager?.getPodVolumeStats?.(pod) }];
+  });
+  const all = await Promise.all(usages);
+  return new Map(all.filter(([, usage]) => usage.stats !== undefined || usage.volumeStats !== undefined));
 }

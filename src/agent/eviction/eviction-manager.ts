@@ -90,6 +90,11 @@ export interface EvictionInspection {
   }[];
   /** The conditions of the Node that are True. */
   readonly pressure: readonly PressureType[];
+  /**
+   * When the oldest stats of volumes were measured that the last check has used; undefined if it has used none. Those of a
+   * pod with many files are old.
+   */
+  readonly oldestVolumeStatsAt: string | undefined;
   readonly lastEviction:
     | { readonly pod: string; readonly podUID: string; readonly at: string; readonly message: string }
     | undefined;
@@ -119,6 +124,7 @@ export class EvictionManager implements PodAdmitHandler {
   readonly #stop = new AbortController();
   readonly #thresholds: MetThresholds;
   #observedAt: string | undefined;
+  #oldestVolumeStatsAt: string | undefined;
   #lastEviction: EvictionInspection['lastEviction'];
   #cleanUp: { readonly podUIDs: readonly string[]; readonly untilMs: number } | undefined;
 
@@ -161,6 +167,7 @@ export class EvictionManager implements PodAdmitHandler {
         isEvicting: isGracePeriodOver,
       })),
       pressure: [...this.#pressure()],
+      oldestVolumeStatsAt: this.#oldestVolumeStatsAt,
       lastEviction: this.#lastEviction,
     };
   }
@@ -189,6 +196,7 @@ export class EvictionManager implements PodAdmitHandler {
     const measured = mostUrgent === undefined ? pods.filter(hasLocalStorageLimit) : pods;
     if (measured.length === 0 && mostUrgent === undefined) return [];
     const usage = await podUsage(measured, signal);
+    this.#oldestVolumeStatsAt = [...usage.values()].flatMap(({ volumeStats }) => volumeStats?.time ?? []).toSorted()[0];
     const isDedicated = await hasDedicatedImageFs(signal);
     const evicted = await this.#evictByLimits(measured, usage, isDedicated);
     if (evicted.length > 0 || mostUrgent === undefined) return evicted;
@@ -269,7 +277,9 @@ export class EvictionManager implements PodAdmitHandler {
       object: nodeReference(nodeName, undefined),
       ...{ type: 'Warning', reason: 'EvictionThresholdMet', message: `Attempting to reclaim ${resource}` },
     });
-    if (signals[signal].condition === 'DiskPressure') {
+    // Containers and images are on the other file system. Source: kubelet `buildSignalToNodeReclaimFuncs`.
+    const isOtherDisk = isDedicated && signal.startsWith('nodefs.');
+    if (signals[signal].condition === 'DiskPressure' && !isOtherDisk) {
       await reclaimDisk().catch((error: unknown) =>
         logger.warn({ reason: reasonOf(error) }, 'Failed to free space on the disk'),
       );

@@ -3,7 +3,7 @@ import { compareQuantities, quantityValue } from '../../kube/quantity.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
 import { volumesOf } from '../volumes/volume-sources.ts';
-import { podStorageBytes, type PodUsage } from './pod-usage.ts';
+import { ephemeralStorageBytes, type PodUsage } from './pod-usage.ts';
 
 const resource = 'ephemeral-storage';
 
@@ -30,13 +30,13 @@ export function localStorageExcess(
   hasDedicatedImageFs: boolean,
 ): LocalStorageExcess | undefined {
   for (const { name, sizeLimit } of limitedVolumes(pod))
-    if (exceeds(usage.volumeBytes.get(name), sizeLimit)) {
+    if (exceeds(usage.volumeStats?.volumes.get(name)?.bytes, sizeLimit)) {
       const message = `Usage of EmptyDir volume ${JSON.stringify(name)} exceeds the limit ${JSON.stringify(sizeLimit)}. `;
       return { message, signal: 'emptydirfs.limit' };
     }
 
   const podLimit = podStatusResources(pod.spec ?? {}).resources.limits?.[resource];
-  if (podLimit !== undefined && exceeds(podStorageBytes(usage), podLimit))
+  if (podLimit !== undefined && exceeds(ephemeralStorageBytes(usage), podLimit))
     return {
       message: `Pod ephemeral local storage usage exceeds the total limit of containers ${podLimit}. `,
       signal: 'ephemeralpodfs.limit',

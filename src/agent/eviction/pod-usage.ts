@@ -1,12 +1,13 @@
 import sumBy from 'lodash/sumBy.js';
-import type { PodStats } from '../runtime/pod-stats.ts';
+import type { FsStats, PodStats } from '../runtime/pod-stats.ts';
+import type { PodVolumeStats } from '../volumes/volume-manager.ts';
 
 /** What a running pod uses. */
 export interface PodUsage {
   /** Undefined if the runtime reports none. */
   readonly stats: PodStats | undefined;
-  /** Bytes of its emptyDir volumes on the disk, by name. */
-  readonly volumeBytes: ReadonlyMap<string, number>;
+  /** Undefined if they are not known yet. */
+  readonly volumeStats: PodVolumeStats | undefined;
 }
 
 /** Parts of a pod's usage of local storage. Source: kubelet `fsStatsType`. */
@@ -15,16 +16,30 @@ export type StoragePart = 'rootfs' | 'logs' | 'volumes';
 const allParts: readonly StoragePart[] = ['rootfs', 'logs', 'volumes'];
 
 /** The bytes of local storage that a pod uses. Source: kubelet `podDiskUsage`. */
-export function podStorageBytes({ stats, volumeBytes }: PodUsage, parts: readonly StoragePart[] = allParts): number {
-  const containers = stats?.containers ?? [];
-  return (
-    (parts.includes('rootfs') ? sumBy(containers, ({ rootfs }) => rootfs?.usedBytes ?? 0) : 0) +
-    (parts.includes('logs') ? sumBy(containers, ({ logs }) => logs?.usedBytes ?? 0) : 0) +
-    (parts.includes('volumes') ? sumBy([...volumeBytes.values()]) : 0)
-  );
+export function podStorageBytes(usage: PodUsage, parts: readonly StoragePart[]): number {
+  return sumOfParts(usage, parts, ({ usedBytes }) => usedBytes, 'bytes');
 }
 
-/** The inodes of the containers; those of volumes are not measured. */
-export function podInodes({ stats }: PodUsage): number {
-  return sumBy(stats?.containers ?? [], ({ rootfs, logs }) => (rootfs?.inodesUsed ?? 0) + (logs?.inodesUsed ?? 0));
+/** Source: kubelet `podDiskUsage`. */
+export function podInodes(usage: PodUsage, parts: readonly StoragePart[]): number {
+  return sumOfParts(usage, parts, ({ inodesUsed }) => inodesUsed, 'inodes');
+}
+
+/** The bytes that count towards the limit of a pod. Source: kubelet `calcEphemeralStorage`. */
+export function ephemeralStorageBytes(usage: PodUsage): number {
+  return podStorageBytes(usage, allParts) + (usage.volumeStats?.etcHosts?.bytes ?? 0);
+}
+
+function sumOfParts(
+  { stats, volumeStats }: PodUsage,
+  parts: readonly StoragePart[],
+  amountOf: (fs: FsStats) => number | undefined,
+  amount: 'bytes' | 'inodes',
+): number {
+  const volumes = parts.includes('volumes') ? [...(volumeStats?.volumes.values() ?? [])] : [];
+  const fileSystems = (stats?.containers ?? []).flatMap(({ rootfs, logs }) => [
+    parts.includes('rootfs') ? rootfs : undefined,
+    parts.includes('logs') ? logs : undefined,
+  ]);
+  return sumBy(volumes, (volume) => volume[amount]) + sumBy(fileSystems, (fs) => (fs && amountOf(fs)) ?? 0);
 }

@@ -45,7 +45,7 @@ function amountUsed(
 ): number | undefined {
   if (resource === 'memory') return usage.stats?.memory?.workingSetBytes;
   if (resource === 'pids') return usage.stats?.process_stats?.process_count ?? 0;
-  return resource === 'inodes' ? podInodes(usage) : podStorageBytes(usage, parts);
+  return resource === 'inodes' ? podInodes(usage, parts) : podStorageBytes(usage, parts);
 }
 
 /** Two infinite numbers are equal. */

@@ -1,11 +1,25 @@
-import { constants, type Dirent } from 'node:fs';
-import { type FileHandle, mkdir, open, opendir } from 'node:fs/promises';
+import { type BigIntStats, constants, type Dirent } from 'node:fs';
+import {
+  chmod,
+  type FileHandle,
+  lchown,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  readlink,
+  rename,
+  rmdir,
+  symlink,
+  unlink,
+} from 'node:fs/promises';
+import { codeOf } from './error-code.ts';
+import { isLinux, openReference, openRegularFile, pathOnly } from './host-file.ts';
 import { requireName } from './names.ts';
 
-/** Whether the kernel resolves names relative to an open directory: `/proc/self/fd/N/name`. */
-const isLinux = process.platform === 'linux';
-
-const directoryFlags = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NONBLOCK;
+/** On Linux, it can be opened by who may not list it, and without its driver. */
+const directoryFlags = constants.O_DIRECTORY | (isLinux ? pathOnly : constants.O_NONBLOCK);
+const writeFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The name of an entry, as `entries` lists it: what a container calls a file need not be UTF-8. */
 export type EntryName = string | Buffer;
@@ -36,22 +50,76 @@ export class HostDirectory {
 
   /** Opens a folder of the agent, whose path may have links, and then each of `names` in the one before. */
   static async open(path: string, ...names: readonly string[]): Promise<HostDirectory> {
-    let directory = new HostDirectory(await open(path, directoryFlags), path);
-    for (const name of names) directory = await directory.#leaveFor(directory.child(name));
-    return directory;
+    return new HostDirectory(await open(path, directoryFlags), path).#leaveFor(names, undefined);
   }
 
-  /** Like `open`, and creates those of `names` that are missing. */
+  /** Like `open`, and creates what is missing; a new directory has this mode, whatever the umask. */
   static async make(path: string, names: readonly string[], mode: number): Promise<HostDirectory> {
-    let directory = await HostDirectory.open(path);
-    for (const name of names) directory = await directory.#leaveFor(directory.#makeChild(name, mode));
-    return directory;
+    await mkdir(path, { recursive: true, mode });
+    return new HostDirectory(await open(path, directoryFlags), path).#leaveFor(names, mode);
+  }
+
+  /** Opens a directory like `open` for the time of `work`. */
+  static async use<Result>(
+    path: string,
+    names: readonly string[],
+    work: (directory: HostDirectory) => Promise<Result>,
+  ): Promise<Result> {
+    const directory = await HostDirectory.open(path, ...names);
+    return directory.closedAfter(() => work(directory));
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  /** Closes the directory when the work has ended. */
+  async closedAfter<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } finally {
+      await this.close();
+    }
   }
 
   async child(name: EntryName): Promise<HostDirectory> {
     const path = this.#pathOf(name);
     // A link is not a directory.
     return new HostDirectory(await open(path, directoryFlags | constants.O_NOFOLLOW), String(path));
+  }
+
+  /** The child. If it is missing, it is created with this mode, whatever the umask. */
+  async makeChild(name: string, mode: number): Promise<HostDirectory> {
+    try {
+      await this.mkdir(name, mode);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+      return this.child(name);
+    }
+    const child = await this.child(name);
+    await chmod(child.#path, mode);
+    return child;
+  }
+
+  /**
+   * Opens each of `names` in the one before, and the last one for the time of `work`. With a mode, creates those that are
+   * missing.
+   */
+  async within<Result>(
+    names: readonly string[],
+    work: (directory: HostDirectory) => Promise<Result>,
+    mode?: number,
+  ): Promise<Result> {
+    const [first, ...others] = names;
+    if (first === undefined) return work(this);
+    const directory = await (await this.#step(first, mode)).#leaveFor(others, mode);
+    return directory.closedAfter(() => work(directory));
+  }
+
+  /** The directory that this one is in now: it may have been moved. */
+  async parent(): Promise<HostDirectory> {
+    const path = `${this.#path}/..`;
+    return new HostDirectory(await open(path, directoryFlags), path);
   }
 
   /** Like the kernel's, the order is undefined, and entries that are added in the meantime may be missing. */
@@ -61,31 +129,100 @@ export class HostDirectory {
     yield* directory as unknown as AsyncIterable<Dirent<Buffer>>;
   }
 
-  async close(): Promise<void> {
-    await this.#handle.close();
+  /** Of the directory itself. */
+  async ownStats(): Promise<BigIntStats> {
+    return this.#handle.stat({ bigint: true });
   }
 
-  async #makeChild(name: string, mode: number): Promise<HostDirectory> {
+  async stats(name: EntryName): Promise<BigIntStats> {
+    return lstat(this.#pathOf(name), { bigint: true });
+  }
+
+  /** Opens a regular file for reading, and rejects for everything else. */
+  async openFile(name: EntryName): Promise<FileHandle> {
+    return openRegularFile(this.#pathOf(name));
+  }
+
+  /** Opens an entry of any type as a reference, which can be mounted: nothing is read, and no driver is involved. */
+  async openReference(name: EntryName): Promise<FileHandle> {
+    return openReference(this.#pathOf(name));
+  }
+
+  /** A reference to the directory itself. */
+  async openOwnReference(): Promise<FileHandle> {
+    return openReference(`${this.#path}/.`);
+  }
+
+  /** Opens a new file for writing. Rejects with EEXIST if there is an entry of that name. */
+  async createFile(name: EntryName, mode: number): Promise<FileHandle> {
+    return open(this.#pathOf(name), writeFlags | constants.O_EXCL, mode);
+  }
+
+  /** Replaces the content of a file, which others may have open; a new one has this mode, whatever the umask. */
+  async writeFile(name: EntryName, content: string, mode: number): Promise<void> {
+    const file = await open(this.#pathOf(name), writeFlags | constants.O_TRUNC, mode);
     try {
-      return await this.child(name);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-      await mkdir(this.#pathOf(name), { mode });
-      return this.child(name);
+      await file.writeFile(content);
+      await file.chmod(mode);
+    } finally {
+      await file.close();
     }
   }
 
-  /** Closes this directory when the other one is open, or cannot be opened. */
-  async #leaveFor(other: Promise<HostDirectory>): Promise<HostDirectory> {
+  async mkdir(name: EntryName, mode: number): Promise<void> {
+    await mkdir(this.#pathOf(name), { mode });
+  }
+
+  async symlink(target: string, name: EntryName): Promise<void> {
+    await symlink(target, this.#pathOf(name));
+  }
+
+  async readlink(name: EntryName): Promise<string> {
+    return readlink(this.#pathOf(name));
+  }
+
+  /** Replaces an entry of the new name. */
+  async rename(name: EntryName, to: HostDirectory, newName: EntryName): Promise<void> {
+    await rename(this.#pathOf(name), to.#pathOf(newName));
+  }
+
+  async unlink(name: EntryName): Promise<void> {
+    await unlink(this.#pathOf(name));
+  }
+
+  async rmdir(name: EntryName): Promise<void> {
+    await rmdir(this.#pathOf(name));
+  }
+
+  /** -1 keeps the user or the group. */
+  async chown(name: EntryName, uid: number, gid: number): Promise<void> {
+    await lchown(this.#pathOf(name), uid, gid);
+  }
+
+  async chmod(name: EntryName, mode: number): Promise<void> {
+    const reference = await this.openReference(name);
     try {
-      return await other;
+      if (isLinux) await chmod(`/proc/self/fd/${reference.fd}`, mode);
+      else await reference.chmod(mode);
     } finally {
-      await this.close();
+      await reference.close();
     }
   }
 
   #pathOf(name: EntryName): string | Buffer {
     if (typeof name === 'string') return `${this.#path}/${requireName(name)}`;
     return Buffer.concat([Buffer.from(`${this.#path}/`), name]);
+  }
+
+  /** The innermost of `names`, each in the one before; every other directory is closed. */
+  async #leaveFor(names: readonly string[], mode: number | undefined): Promise<HostDirectory> {
+    const [first, ...others] = names;
+    if (first === undefined) return this;
+    const next = await this.closedAfter(() => this.#step(first, mode));
+    return next.#leaveFor(others, mode);
+  }
+
+  #step(name: string, mode: number | undefined): Promise<HostDirectory> {
+    return mode === undefined ? this.child(name) : this.makeChild(name, mode);
   }
 }

@@ -1,19 +1,27 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
+
+/** Whether the kernel resolves names relative to an open directory, `/proc/self/fd/N/name`, and has `O_PATH`. */
+export const isLinux = process.platform === 'linux';
 
 /** Linux `O_PATH`, for which Node.js has no constant: only a reference, so no writer of a FIFO and no driver is involved. */
-const referenceFlags =
-  process.platform === 'linux' ? 0x20_00_00 | constants.O_NOFOLLOW : constants.O_NOFOLLOW | constants.O_NONBLOCK;
+export const pathOnly = 0x20_00_00;
+const referenceFlags = constants.O_NOFOLLOW | (isLinux ? pathOnly : constants.O_NONBLOCK);
+
+/** Opens what a path leads to, but not through a link at its end, without reading it. */
+export async function openReference(path: string | Buffer): Promise<FileHandle> {
+  return open(path, referenceFlags);
+}
 
 /**
  * Opens a regular file for reading. Rejects for a link, and for a FIFO or a device, without opening it: that could block a
  * thread, or start a watchdog of the machine.
  */
-async function openRegularFile(path: string): Promise<FileHandle> {
-  const reference = await open(path, referenceFlags);
+export async function openRegularFile(path: string | Buffer): Promise<FileHandle> {
+  const reference = await openReference(path);
   try {
     if (!(await reference.stat()).isFile()) throw new Error('not a regular file');
-    if (process.platform !== 'linux') return await open(path, constants.O_RDONLY | referenceFlags);
+    if (!isLinux) return await open(path, constants.O_RDONLY | referenceFlags);
     return await open(`/proc/self/fd/${reference.fd}`, constants.O_RDONLY);
   } finally {
     await reference.close();
@@ -31,4 +39,28 @@ export async function readEnd(path: string, maxBytes: number): Promise<Buffer> {
   } finally {
     await file.close();
   }
+}
+
+/** The content of an open file, which is closed then. Rejects if it is longer. */
+export async function readAll(file: FileHandle, maxBytes: number): Promise<Buffer> {
+  try {
+    const { size } = await file.stat();
+    // One byte too many shows that it has grown.
+    const buffer = Buffer.alloc(Math.min(size, maxBytes) + 1);
+    let length = 0;
+    for (let bytesRead = -1; bytesRead !== 0 && length < buffer.length; length += bytesRead)
+      ({ bytesRead } = await file.read(buffer, length, buffer.length - length, length));
+    if (length > maxBytes) throw new Error(`the file is larger than ${maxBytes} bytes`);
+    return buffer.subarray(0, length);
+  } finally {
+    await file.close();
+  }
+}
+
+/** Whether a path leads to something; follows links. */
+export async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

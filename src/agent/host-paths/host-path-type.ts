@@ -1,5 +1,5 @@
-import type { Stats } from 'node:fs';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { mkdir, open, stat } from 'node:fs/promises';
 
 interface FileKind {
   readonly what: string;
@@ -20,7 +20,10 @@ const kinds: ReadonlyMap<string, FileKind> = new Map([
 ]);
 
 /**
- * Creates a missing path if the type is `…OrCreate`, and rejects a path of another type. Source: kubelet `checkType`.
+ * Creates a missing path if the type is `…OrCreate`, and rejects a path of another type. The path is the host's, and may
+ * have links. Source: kubelet `checkType`.
+ *
+ * Divergence: a file is not created through a link at the end of its path.
  */
 export async function checkHostPathType(path: string, type = ''): Promise<void> {
   if (type === '') return;
@@ -28,13 +31,17 @@ export async function checkHostPathType(path: string, type = ''): Promise<void> 
   if (kind === undefined) throw new Error(`${type} is an invalid volume type`);
   const stats = await stat(path).catch(() => undefined);
   if (stats === undefined && type === 'DirectoryOrCreate') await mkdir(path, { recursive: true, mode: 0o755 });
-  else if (stats === undefined && type === 'FileOrCreate') await writeFile(path, '', { mode: 0o644, flag: 'a' });
+  else if (stats === undefined && type === 'FileOrCreate') await createFile(path);
   else if (stats === undefined)
     throw new Error(
       `hostPath type check failed, ${path} is not a ${kind.what}, unable to determine its type: path ${JSON.stringify(path)} does not exist`,
     );
   else if (!kind.matches(stats))
     throw new Error(`hostPath type check failed: ${path} is not a ${kind.what}, it's a ${typeOf(stats)}`);
+}
+
+async function createFile(path: string): Promise<void> {
+  await (await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o644)).close();
 }
 
 function typeOf(stats: Stats): string {

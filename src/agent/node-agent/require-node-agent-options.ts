@@ -90,7 +90,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
       'volumeManager',
       options.volumeManager,
       ['waitForAttachAndMount', 'waitForUnmount'],
-      ['cleanupOrphanedPodDirs', 'emptyDirUsage'],
+      ['cleanupOrphanedPodDirs', 'getPodVolumeStats'],
     );
   if (options.handlerRunner !== undefined) requirePort('handlerRunner', options.handlerRunner, ['run']);
   if (options.prober !== undefined) requirePort('prober', options.prober, ['probe']);

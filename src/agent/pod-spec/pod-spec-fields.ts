@@ -299,7 +299,7 @@ export const podSpecFields = {
 
   Volume: {
     name: at('agent/volumes/volume-sources'),
-    hostPath: at('agent/volumes/host-path-type'),
+    hostPath: at('agent/host-paths/host-path-type'),
     emptyDir: at('agent/volumes/pod-volumes'),
     gcePersistentDisk: plugin,
     awsElasticBlockStore: plugin,
@@ -330,7 +330,7 @@ export const podSpecFields = {
     ephemeral: plugin,
     image: plugin,
   },
-  HostPathVolumeSource: { path: at('agent/volumes/volume-sources'), type: at('agent/volumes/host-path-type') },
+  HostPathVolumeSource: { path: at('agent/volumes/volume-sources'), type: at('agent/host-paths/host-path-type') },
   EmptyDirVolumeSource: {
     medium: at('agent/volumes/pod-volumes'),
     sizeLimit: at('agent/eviction/local-storage-eviction'),

@@ -21,6 +21,7 @@ import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { requireBooleanOption } from '../../shared/validate.ts';
+import { withoutLinks } from '../host-paths/resolve.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
 
 /** Options of `createRuntimeHelper`. */
@@ -96,7 +97,7 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
 } {
   const {
     client,
-    rootDirectory = '/var/lib/kubelet',
+    rootDirectory: givenRootDirectory = '/var/lib/kubelet',
     clusterDNS = [],
     clusterDomain = 'cluster.local',
     resolvConf = '/etc/resolv.conf',
@@ -105,8 +106,9 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
     allocatable = { cpu: String(availableParallelism()), memory: String(totalmem()) },
     eventRecorder,
   } = options;
-  if (!rootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', rootDirectory);
+  if (!givenRootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', givenRootDirectory);
   requireBooleanOption('mounts', mounts);
+  const rootDirectory = withoutLinks(givenRootDirectory);
   const clock = resolveClock(options.clock);
   const logger = resolveLogger(options.logger);
   const api = client && resolveTransport(client, { clock, logger });
@@ -122,11 +124,11 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
         services?.start();
         return volumes.waitForAttachAndMount(pod, callOptions);
       },
-      emptyDirUsage: (pod) => volumes.emptyDirUsage(pod),
+      getPodVolumeStats: (pod) => volumes.getPodVolumeStats(pod),
       cleanupOrphanedPodDirs: (podUIDs, callOptions) => volumes.cleanupOrphanedPodDirs(podUIDs, callOptions),
-      waitForUnmount: async (pod) => {
+      waitForUnmount: async (pod, callOptions) => {
         objects?.forgetPod(pod);
-        await volumes.waitForUnmount(pod);
+        await volumes.waitForUnmount(pod, callOptions);
       },
     },
     async generateRunContainerOptions(pod, container, podIPs) {

@@ -1,19 +1,10 @@
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  readlink,
-  rename,
-  rm,
-  symlink,
-  writeFile,
-} from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { randomBytes } from 'node:crypto';
 import { timeFromEpochMs } from '../../shared/time.ts';
+import { undefinedIfMissing } from '../host-paths/error-code.ts';
+import type { HostDirectory } from '../host-paths/host-directory.ts';
+import { readAll } from '../host-paths/host-file.ts';
+import { removeAll } from '../host-paths/remove-all.ts';
+import { walk } from '../host-paths/walk.ts';
 import type { FileProjection, VolumePayload } from './volume-payload.ts';
 
 const dataName = '..data';
@@ -25,61 +16,78 @@ const newDataName = '..data_tmp';
  * if anything was written. `setOwnership` is called before the new files can be seen. Source: kubelet `AtomicWriter`.
  */
 export async function writeAtomically(
-  volume: string,
+  volume: HostDirectory,
   payload: VolumePayload,
   { nowMs, setOwnership }: { readonly nowMs: number; readonly setOwnership: () => Promise<void> },
 ): Promise<boolean> {
-  const previous = await readlink(join(volume, dataName)).catch(undefinedIfMissing);
-  const isWritten = previous !== undefined && (await hasFiles(join(volume, previous), payload));
+  const previous = await volume.readlink(dataName).catch(undefinedIfMissing);
+  const isWritten = previous !== undefined && (await hasFiles(volume, previous, payload));
   if (!isWritten) {
     const time = timeFromEpochMs(nowMs).slice(0, 19).replaceAll(/[-:T]/g, '_');
-    const folder = await mkdtemp(join(volume, `..${time}.`));
+    const name = `..${time}.${randomBytes(5).toString('hex')}`;
     try {
-      await chmod(folder, 0o755);
-      for (const [path, file] of payload) await writeProjection(join(folder, path), file);
+      const write = async (folder: HostDirectory): Promise<void> => {
+        for (const [path, file] of payload) await writeProjection(folder, path, file);
+      };
+      await volume.within([name], write, 0o755);
       await setOwnership();
-      await rm(join(volume, newDataName), { force: true });
-      await symlink(folder.slice(volume.length + 1), join(volume, newDataName));
-      await rename(join(volume, newDataName), join(volume, dataName));
+      await volume.unlink(newDataName).catch(undefinedIfMissing);
+      await volume.symlink(name, newDataName);
+      await volume.rename(newDataName, volume, dataName);
     } catch (error) {
-      await rm(folder, { recursive: true, force: true });
+      await removeAll(volume, name);
       throw error;
     }
   }
   await linkVisibleNames(volume, new Set([...payload.keys()].map((path) => path.split('/')[0] ?? '')));
-  if (!isWritten && previous !== undefined) await rm(join(volume, previous), { recursive: true, force: true });
+  if (!isWritten && previous !== undefined) await removeAll(volume, previous);
   return !isWritten;
 }
 
-async function writeProjection(path: string, { data, mode, uid }: FileProjection): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o755 });
-  await writeFile(path, data, { mode: 0o600 });
-  if (uid !== undefined) await chown(path, uid, -1);
-  await chmod(path, mode);
+async function writeProjection(
+  folder: HostDirectory,
+  path: string,
+  { data, mode, uid }: FileProjection,
+): Promise<void> {
+  const names = path.split('/');
+  const write = async (parent: HostDirectory): Promise<void> => {
+    const file = await parent.createFile(names.at(-1)!, 0o600);
+    try {
+      await file.writeFile(data);
+      if (uid !== undefined) await file.chown(uid, -1);
+      await file.chmod(mode);
+    } finally {
+      await file.close();
+    }
+  };
+  await folder.within(names.slice(0, -1), write, 0o755);
 }
 
 /** Whether a folder has exactly these files, with this content. */
-async function hasFiles(folder: string, payload: VolumePayload): Promise<boolean> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(undefinedIfMissing);
-  const paths = entries?.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
-  if (paths?.length !== payload.size) return false;
-  for (const [path, { data }] of payload) {
-    const written = await readFile(join(folder, path)).catch(undefinedIfMissing);
-    if (written === undefined || !written.equals(data)) return false;
-  }
-  return true;
+async function hasFiles(volume: HostDirectory, name: string, payload: VolumePayload): Promise<boolean> {
+  const compare = async (folder: HostDirectory): Promise<boolean> => {
+    let count = 0;
+    await walk(folder, (_, __, stats) => void (count += stats.isDirectory() ? 0 : 1));
+    if (count !== payload.size) return false;
+    for (const [path, { data }] of payload) if (!(await hasFile(folder, path.split('/'), data))) return false;
+    return true;
+  };
+  return (await volume.within([name], compare).catch(undefinedIfMissing)) ?? false;
 }
 
-async function linkVisibleNames(volume: string, names: ReadonlySet<string>): Promise<void> {
+async function hasFile(folder: HostDirectory, names: readonly string[], data: Buffer): Promise<boolean> {
+  const open = (parent: HostDirectory): ReturnType<HostDirectory['openFile']> => parent.openFile(names.at(-1)!);
+  const file = await folder.within(names.slice(0, -1), open).catch(undefinedIfMissing);
+  return file !== undefined && (await readAll(file, Number.MAX_SAFE_INTEGER)).equals(data);
+}
+
+async function linkVisibleNames(volume: HostDirectory, names: ReadonlySet<string>): Promise<void> {
   for (const name of names) {
-    const existing = await lstat(join(volume, name)).catch(undefinedIfMissing);
-    if (existing === undefined) await symlink(join(dataName, name), join(volume, name));
+    const existing = await volume.stats(name).catch(undefinedIfMissing);
+    if (existing === undefined) await volume.symlink(`${dataName}/${name}`, name);
   }
-  for (const entry of await readdir(volume, { withFileTypes: true }))
-    if (entry.isSymbolicLink() && !entry.name.startsWith('..') && !names.has(entry.name))
-      await rm(join(volume, entry.name));
-}
-
-function undefinedIfMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
+  for await (const entry of volume.entries()) {
+    const name = entry.name.toString();
+    if (entry.isSymbolicLink() && !name.startsWith('..') && !names.has(name)) await volume.unlink(entry.name);
+  }
 }

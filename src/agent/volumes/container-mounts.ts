@@ -1,4 +1,3 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube/types.ts';
 import { expandReferences } from '../container-options/expand-references.ts';
@@ -6,12 +5,14 @@ import { managedHostsFileContent, nodeHostsFileContent } from '../container-opti
 import type { PodHostName } from '../container-options/pod-host-name.ts';
 import { podSpecOf } from '../container-options/pod-fields.ts';
 import type { ContainerMount, EnvironmentVariable } from '../container-options/run-container-options.ts';
-import { pathInside } from '../host-paths/names.ts';
+import { readRegularFile } from '../../shared/regular-file.ts';
+import { HostDirectory } from '../host-paths/host-directory.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { bindSubPath, makeSubPath } from './sub-path.ts';
-import { isReadOnlySource, podDirectory, volumePath, volumesOf } from './volume-sources.ts';
+import { isReadOnlySource, podDirectoryNames, volumePath, volumesOf } from './volume-sources.ts';
 
 const etcHosts = '/etc/hosts';
+const maxHostsFileBytes = 1024 * 1024;
 
 /** Inputs for the mounts of a container, in addition to its pod. */
 export interface MountSources {
@@ -105,11 +106,10 @@ async function boundSubPath(
     throw new ContainerConfigError(`error SubPath \`${subPath}\` must not be an absolute path`);
   if (subPath.split('/').includes('..'))
     throw new ContainerConfigError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
-  const parent = podDirectory(rootDirectory, pod);
-  const target = pathInside(parent, 'volume-subpaths', volumeName, containerName, String(index));
+  const folder = [...podDirectoryNames(pod), 'volume-subpaths', volumeName, containerName];
   try {
     if (!mounts) return await makeSubPath(path, subPath);
-    await bindSubPath(path, subPath, target);
+    return await bindSubPath(path, subPath, { rootDirectory, folder, name: String(index) });
   } catch (cause) {
     // The error has no details, because they could reveal host paths to the pod.
     throw new ContainerConfigError(
@@ -117,17 +117,15 @@ async function boundSubPath(
       { cause },
     );
   }
-  return target;
 }
 
 /** Source: kubelet `ensureHostsFile`. */
 async function ensureHostsFile(pod: Pod, { rootDirectory, podIPs, hostName }: MountSources): Promise<string> {
-  const path = join(podDirectory(rootDirectory, pod), 'etc-hosts');
   const { hostAliases, hostNetwork } = podSpecOf(pod);
   const content = hostNetwork
-    ? nodeHostsFileContent(await readFile(etcHosts, 'utf8'), hostAliases)
+    ? nodeHostsFileContent((await readRegularFile(etcHosts, maxHostsFileBytes)).toString(), hostAliases)
     : managedHostsFileContent(podIPs, hostName, hostAliases);
-  await writeFile(path, content, { mode: 0o644 });
-  await chmod(path, 0o644);
-  return path;
+  const names = podDirectoryNames(pod);
+  await HostDirectory.use(rootDirectory, names, (folder) => folder.writeFile('etc-hosts', content, 0o644));
+  return join(rootDirectory, ...names, 'etc-hosts');
 }

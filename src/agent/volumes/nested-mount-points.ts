@@ -1,16 +1,14 @@
 import type { Container, Pod } from '../../kube/types.ts';
-import { HostDirectory } from '../host-paths/host-directory.ts';
+import type { HostDirectory } from '../host-paths/host-directory.ts';
 import { cleanPath } from '../host-paths/names.ts';
 
 /**
  * Creates the directories that a runtime needs to mount other volumes inside a read-only one. Throws for a relative mount
  * path that leads out of the container's root. Source: kubelet `MakeNestedMountpoints`.
  */
-export async function makeNestedMountPoints(pod: Pod, volumeName: string, path: string): Promise<void> {
-  for (const nested of nestedMountPoints(pod, volumeName)) {
-    const created = await HostDirectory.make(path, nested.split('/'), 0o755);
-    await created.close();
-  }
+export async function makeNestedMountPoints(pod: Pod, volumeName: string, volume: HostDirectory): Promise<void> {
+  for (const nested of nestedMountPoints(pod, volumeName))
+    await volume.within(nested.split('/'), async () => {}, 0o755);
 }
 
 /** Paths below the volume. Source: kubelet `getNestedMountpoints`. */

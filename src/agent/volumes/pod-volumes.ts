@@ -1,23 +1,27 @@
-import { access, chmod, lchown, lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import type { Pod } from '../../kube/types.ts';
+import type { BigIntStats } from 'node:fs';
+import { join } from 'node:path';
+import type { Pod, ValidPod } from '../../kube/types.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { VolumeManager } from './volume-manager.ts';
+import type { PodVolumeStats, VolumeManager } from './volume-manager.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
+import { undefinedIfMissing } from '../host-paths/error-code.ts';
+import { type EntryName, HostDirectory } from '../host-paths/host-directory.ts';
+import { checkHostPathType } from '../host-paths/host-path-type.ts';
+import { hasMounts, isMountPoint, mountHugePages, mountTmpfs, unmountAll } from '../host-paths/mounts.ts';
+import { removeAll } from '../host-paths/remove-all.ts';
+import { walk } from '../host-paths/walk.ts';
 import { writeAtomically } from './atomic-writer.ts';
-import { diskUsage } from './disk-usage.ts';
 import { refusedFields } from '../pod-spec/refused-fields.ts';
-import { checkHostPathType } from './host-path-type.ts';
 import { hugePageSizeBytes, isHugePageMedium } from './huge-page-size.ts';
 import { memoryVolumeSize } from './memory-size.ts';
-import { hasMounts, isMountPoint, mountHugePages, mountTmpfs, unmountAll } from './mounts.ts';
 import { makeNestedMountPoints } from './nested-mount-points.ts';
 import { collectPayload, type PayloadSources, type VolumePayload } from './volume-payload.ts';
-import { fsGroupOf, podDirectory, type Volume, volumePath, volumesOf } from './volume-sources.ts';
+import { fsGroupOf, podDirectory, podDirectoryNames, type Volume, volumeNames, volumesOf } from './volume-sources.ts';
+import { VolumeStatCalculator } from './volume-stat-calculator.ts';
 
 /** Source: kubelet `exponentialbackoff`. */
 const firstRetryMs = 500;
@@ -40,65 +44,73 @@ export class PodVolumes implements VolumeManager {
   readonly #options: PodVolumesOptions;
   /** Volumes that were set up, by pod: kept here, because a runtime may use the volumes without pod workers. */
   readonly #ready = new Map<string, Set<string>>();
+  readonly #stats: VolumeStatCalculator;
   readonly #cleanUpFailures: FailureLog;
 
   constructor(options: PodVolumesOptions) {
     this.#options = options;
-    const { clock, logger } = options;
+    const { rootDirectory, clock, logger } = options;
+    this.#stats = new VolumeStatCalculator({ rootDirectory, clock, logger });
     this.#cleanUpFailures = new FailureLog({ clock, logger, what: 'Removing the folders of orphaned pods' });
   }
 
   async waitForAttachAndMount(pod: Pod, { signal }: CallOptions): Promise<void> {
     const uid = pod.metadata?.uid ?? '';
-    const folder = podDirectory(this.#options.rootDirectory, pod);
-    const mode = this.#options.mounts ? 0o750 : 0o700;
-    // Otherwise both would have to create it, in more steps.
-    if (!this.#ready.has(uid)) await mkdir(folder, { recursive: true, mode });
-    await Promise.all(['volumes', 'plugins'].map((name) => mkdir(join(folder, name), { recursive: true, mode })));
+    const { rootDirectory, mounts } = this.#options;
+    const mode = mounts ? 0o750 : 0o700;
+    if (!this.#ready.has(uid)) {
+      const folder = await HostDirectory.make(rootDirectory, podDirectoryNames(pod), mode);
+      await folder.closedAfter(async () => {
+        for (const name of ['volumes', 'plugins']) await (await folder.makeChild(name, mode)).close();
+      });
+    }
     const ready = this.#ready.get(uid) ?? new Set();
     this.#ready.set(uid, ready);
     await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, ready, signal)));
   }
 
-  async waitForUnmount(pod: Pod): Promise<void> {
-    this.#ready.delete(pod.metadata?.uid ?? '');
-    const folder = podDirectory(this.#options.rootDirectory, pod);
-    if (this.#options.mounts) await unmountAll(folder);
-    for (const name of ['volume-subpaths', 'volumes', 'plugins'])
-      await rm(join(folder, name), { recursive: true, force: true });
+  async waitForUnmount(pod: Pod, { signal }: CallOptions): Promise<void> {
+    const uid = pod.metadata?.uid ?? '';
+    this.#ready.delete(uid);
+    this.#stats.forget(uid);
+    await this.#unmountAll(podDirectory(this.#options.rootDirectory, pod));
+    await HostDirectory.use(this.#options.rootDirectory, podDirectoryNames(pod), async (folder) => {
+      for (const name of ['volume-subpaths', 'volumes', 'plugins']) await removeAll(folder, name, signal);
+    }).catch(undefinedIfMissing);
   }
 
   /** Failures are logged, and the next call tries again. */
   async cleanupOrphanedPodDirs(existingPodUIDs: ReadonlySet<string>, { signal }: CallOptions): Promise<void> {
-    const pods = join(this.#options.rootDirectory, 'pods');
+    const { rootDirectory, logger } = this.#options;
     const failures: string[] = [];
-    for (const uid of await namesIn(pods)) {
-      if (existingPodUIDs.has(uid)) continue;
-      signal?.throwIfAborted();
-      const folder = join(pods, uid);
-      try {
-        if (this.#options.mounts) {
-          await unmountAll(folder);
-          // What is mounted, a host path for example, must not be removed.
-          if (await hasMounts(folder)) throw new Error('a volume cannot be unmounted');
+    await HostDirectory.use(rootDirectory, ['pods'], async (pods) => {
+      for await (const { name } of pods.entries()) {
+        const uid = name.toString();
+        if (existingPodUIDs.has(uid)) continue;
+        signal?.throwIfAborted();
+        const path = join(rootDirectory, 'pods', uid);
+        try {
+          await this.#unmountAll(path);
+          await removeAll(pods, name, signal);
+          logger.info({ podUID: uid }, 'Removed the folder of an orphaned pod');
+        } catch (error) {
+          failures.push(`${path}: ${(error as Error).message}`);
         }
-        await rm(folder, { recursive: true, force: true });
-        this.#options.logger.info({ podUID: uid }, 'Removed the folder of an orphaned pod');
-      } catch (error) {
-        failures.push(`${folder}: ${(error as Error).message}`);
       }
-    }
+    }).catch(undefinedIfMissing);
     if (failures.length > 0) this.#cleanUpFailures.failed(new Error(failures.join('; ')));
     else this.#cleanUpFailures.succeeded();
   }
 
-  /** Source: kubelet `emptyDir.GetMetrics`. */
-  async emptyDirUsage(pod: Pod): Promise<ReadonlyMap<string, number>> {
-    const volumes = volumesOf(pod).filter(({ emptyDir }) => emptyDir && emptyDir.medium !== 'Memory');
-    const usages = volumes.map(async (volume): Promise<[string, number]> => {
-      return [volume.name, await diskUsage(volumePath(this.#options.rootDirectory, pod, volume))];
-    });
-    return new Map(await Promise.all(usages));
+  getPodVolumeStats(pod: ValidPod): Promise<PodVolumeStats | undefined> {
+    return this.#stats.getLatest(pod);
+  }
+
+  async #unmountAll(folder: string): Promise<void> {
+    if (!this.#options.mounts) return;
+    await unmountAll(folder);
+    // What is mounted, a host path for example, must not be removed.
+    if (await hasMounts(folder)) throw new Error('a volume cannot be unmounted');
   }
 
   /** Retries until the volume is set up. If an update of an existing volume fails, its old files stay usable. */
@@ -124,41 +136,54 @@ export class PodVolumes implements VolumeManager {
   async #setUp(pod: Pod, volume: Volume): Promise<void> {
     const [refused] = refusedFields('Volume', volume, 'volume');
     if (refused !== undefined) throw new Error(`${refused.path} is not supported by this agent: ${refused.because}`);
-    const path = volumePath(this.#options.rootDirectory, pod, volume);
-    if (volume.hostPath) return checkHostPathType(path, volume.hostPath.type);
-    if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, path);
+    if (volume.hostPath) return checkHostPathType(volume.hostPath.path, volume.hostPath.type);
+    const names = volumeNames(pod, volume);
+    if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, names);
     const collected = await collectPayload(pod, volume, this.#options);
     const payload = this.#options.mounts ? collected : withoutOwners(collected);
-    await makeFolder(path);
+    await this.#makeFolder(names);
     // Only ConfigMap volumes are on disk, because the others may contain secrets.
-    if (!volume.configMap) await this.#inMemory(pod, path, undefined);
-    await makeNestedMountPoints(pod, volume.name, path);
-    const setOwnership = (): Promise<void> => setVolumeOwnership(path, this.#groupOf(pod), true);
-    await writeAtomically(path, payload, { nowMs: this.#options.clock.now(), setOwnership });
+    if (!volume.configMap) await this.#inMemory(pod, join(this.#options.rootDirectory, ...names), undefined);
+    await HostDirectory.use(this.#options.rootDirectory, names, async (folder) => {
+      await makeNestedMountPoints(pod, volume.name, folder);
+      const setOwnership = (): Promise<void> => this.#setOwnership(pod, names, true);
+      await writeAtomically(folder, payload, { nowMs: this.#options.clock.now(), setOwnership });
+    });
   }
 
-  async #setUpEmptyDir(pod: Pod, { name, emptyDir }: Volume, path: string): Promise<void> {
+  async #setUpEmptyDir(pod: Pod, { name, emptyDir }: Volume, names: readonly string[]): Promise<void> {
+    const { rootDirectory, mounts } = this.#options;
     const medium = emptyDir?.medium ?? '';
     const pageSizeBytes = isHugePageMedium(medium) ? hugePageSizeBytes(pod, medium) : undefined;
     const isMounted = medium === 'Memory' || pageSizeBytes !== undefined;
     if (medium !== '' && !isMounted) throw new Error(`unknown storage medium ${JSON.stringify(medium)}`);
-    const folder = podDirectory(this.#options.rootDirectory, pod);
-    const readyFile = join(folder, 'plugins', 'kubernetes.io~empty-dir', name, 'ready');
-    const isReady = await access(readyFile).then(
-      () => true,
-      () => false,
+    const path = join(rootDirectory, ...names);
+    const plugin = [...podDirectoryNames(pod), 'plugins', 'kubernetes.io~empty-dir', name];
+    const readyFile = await HostDirectory.use(rootDirectory, plugin, (folder) => folder.stats('ready')).catch(
+      undefinedIfMissing,
     );
-    if (isReady && (!isMounted || !this.#options.mounts || (await isMountPoint(path)))) return;
-    await makeFolder(path);
+    if (readyFile !== undefined && (!isMounted || !mounts || (await isMountPoint(path)))) return;
+    await this.#makeFolder(names);
     if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes);
     else if (isMounted) await this.#inMemory(pod, path, emptyDir?.sizeLimit);
-    await setVolumeOwnership(path, this.#groupOf(pod), false);
-    await mkdir(dirname(readyFile), { recursive: true, mode: 0o750 });
-    await writeFile(readyFile, '');
+    await this.#setOwnership(pod, names, false);
+    const folder = await HostDirectory.make(rootDirectory, plugin, 0o750);
+    await folder.closedAfter(() => folder.writeFile('ready', '', 0o640));
   }
 
-  #groupOf(pod: Pod): number | undefined {
-    return this.#options.mounts ? fsGroupOf(pod) : undefined;
+  /** An existing folder keeps its mode. */
+  async #makeFolder(names: readonly string[]): Promise<void> {
+    const parent = await HostDirectory.make(this.#options.rootDirectory, names.slice(0, -1), 0o755);
+    await parent.closedAfter(async () => (await parent.makeChild(names.at(-1)!, 0o777)).close());
+  }
+
+  async #setOwnership(pod: Pod, names: readonly string[], isReadOnly: boolean): Promise<void> {
+    const { rootDirectory, mounts } = this.#options;
+    const gid = mounts ? fsGroupOf(pod) : undefined;
+    if (gid === undefined) return;
+    await HostDirectory.use(rootDirectory, names.slice(0, -1), (parent) =>
+      setVolumeOwnership(parent, names.at(-1)!, gid, isReadOnly),
+    );
   }
 
   async #onHugePages(path: string, pageSizeBytes: number): Promise<void> {
@@ -176,33 +201,22 @@ function withoutOwners(payload: VolumePayload): VolumePayload {
   return new Map([...payload].map(([path, { data, mode }]) => [path, { data, mode }]));
 }
 
-/** Empty if the folder does not exist. */
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw error;
-  }
-}
-
-async function makeFolder(path: string): Promise<void> {
-  if ((await mkdir(path, { recursive: true, mode: 0o777 })) === undefined) return;
-  // Sets the mode regardless of the umask.
-  await chmod(path, 0o777);
-}
-
 /**
  * Sets the group of a volume recursively, and grants it read access, and write access unless the volume is read-only.
  * Source: kubelet `VolumeOwnership.ChangePermissions`.
  */
-async function setVolumeOwnership(path: string, gid: number | undefined, isReadOnly: boolean): Promise<void> {
-  if (gid === undefined) return;
-  const stats = await lstat(path);
-  if (stats.isDirectory())
-    for (const name of await readdir(path)) await setVolumeOwnership(join(path, name), gid, isReadOnly);
-  await lchown(path, stats.uid, gid);
-  if (stats.isSymbolicLink()) return;
-  const mask = (isReadOnly ? 0o440 : 0o660) | (stats.isDirectory() ? 0o2110 : 0);
-  await chmod(path, (stats.mode & 0o7777) | mask);
+async function setVolumeOwnership(
+  parent: HostDirectory,
+  name: string,
+  gid: number,
+  isReadOnly: boolean,
+): Promise<void> {
+  const change = async (folder: HostDirectory, entry: EntryName, stats: BigIntStats): Promise<void> => {
+    await folder.chown(entry, -1, gid);
+    if (stats.isSymbolicLink()) return;
+    const mask = (isReadOnly ? 0o440 : 0o660) | (stats.isDirectory() ? 0o2110 : 0);
+    await folder.chmod(entry, (Number(stats.mode) & 0o7777) | mask);
+  };
+  await change(parent, name, await parent.stats(name));
+  await parent.within([name], (volume) => walk(volume, change));
 }

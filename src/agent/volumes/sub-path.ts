@@ -1,35 +1,46 @@
-import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, realpath, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
-import { bindMountOpenFile, isMountPoint, unmountAll } from './mounts.ts';
+import type { FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { undefinedIfMissing } from '../host-paths/error-code.ts';
+import { HostDirectory } from '../host-paths/host-directory.ts';
+import { bindMountOpenFile, isMountPoint, unmountAll } from '../host-paths/mounts.ts';
+import { resolveInside } from '../host-paths/resolve.ts';
 
-/** Linux `O_PATH`, for which Node.js has no constant: opens a reference only, and never blocks. */
-const openPath = 0x20_00_00;
-const openSegment = openPath | constants.O_NOFOLLOW;
+/** Where a path is mounted: a name in a folder below the root directory of the agent. */
+export interface SubPathTarget {
+  readonly rootDirectory: string;
+  readonly folder: readonly string[];
+  readonly name: string;
+}
 
 /**
- * Mounts a path below a volume at `target`, and creates missing directories. Each path component is opened relative to
+ * Mounts a path below a volume at the target, whose path it returns, and creates missing directories. Each path component is opened relative to
  * its open parent, and the open file is mounted, so a container cannot redirect the mount to a host file with a
  * symbolic link. Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
  */
-export async function bindSubPath(volume: string, subPath: string, target: string): Promise<void> {
-  const handle = await openInside(await realpath(volume), subPath, (await stat(volume)).mode & 0o7777);
+export async function bindSubPath(
+  volume: string,
+  subPath: string,
+  { rootDirectory, folder, name }: SubPathTarget,
+): Promise<string> {
+  const { root, names } = await resolveInside(volume, subPath);
+  const file = await HostDirectory.use(root, [], (directory) => openOrMake(directory, names));
+  const parent = await HostDirectory.make(rootDirectory, folder, 0o750);
   try {
-    const opened = await handle.stat();
+    const opened = await file.stat({ bigint: true });
     if (opened.isSymbolicLink()) throw new Error('the path is a link');
+    const target = join(rootDirectory, ...folder, name);
     if (await isMountPoint(target)) {
-      const mounted = await lstat(target);
-      if (mounted.dev === opened.dev && mounted.ino === opened.ino) return;
+      const mounted = await parent.stats(name);
+      if (mounted.dev === opened.dev && mounted.ino === opened.ino) return target;
       await unmountAll(target);
     }
-    if (opened.isDirectory()) await mkdir(target, { recursive: true, mode: 0o750 });
-    else {
-      await mkdir(dirname(target), { recursive: true, mode: 0o750 });
-      await writeFile(target, '', { mode: 0o640, flag: 'a' });
-    }
-    await bindMountOpenFile(handle.fd, target);
+    if (opened.isDirectory()) await (await parent.makeChild(name, 0o750)).close();
+    else await parent.writeFile(name, '', 0o640);
+    await bindMountOpenFile(file.fd, target);
+    return target;
   } finally {
-    await handle.close();
+    await parent.close();
+    await file.close();
   }
 }
 
@@ -38,49 +49,21 @@ export async function bindSubPath(volume: string, subPath: string, target: strin
  * volume now; unlike a mount, it can be redirected later.
  */
 export async function makeSubPath(volume: string, subPath: string): Promise<string> {
-  const path = join(volume, subPath);
-  await resolvedSegments(await realpath(volume), subPath);
-  // Unlike mkdir, stat accepts files.
-  await stat(path).catch(() => mkdir(path, { recursive: true }));
-  return path;
+  const { root, names } = await resolveInside(volume, subPath);
+  await (await HostDirectory.use(root, [], (directory) => openOrMake(directory, names))).close();
+  return join(volume, subPath);
 }
 
-async function openInside(root: string, subPath: string, mode: number): Promise<FileHandle> {
-  let handle = await open(root, openPath | constants.O_DIRECTORY);
-  try {
-    for (const segment of await resolvedSegments(root, subPath)) {
-      const parent = handle;
-      const path = `/proc/self/fd/${parent.fd}/${segment}`;
-      handle = await open(path, openSegment).catch(async (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-        await mkdir(path, { mode });
-        const created = await open(path, openSegment | constants.O_DIRECTORY);
-        // The mode of the volume, regardless of the umask; mkdir ignores the setgid bit of an fsGroup.
-        await chmod(`/proc/self/fd/${created.fd}`, mode);
-        return created;
-      });
-      await parent.close();
-    }
-    return handle;
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
-}
-
-/** The path components below the volume, with symbolic links in the existing part resolved. */
-async function resolvedSegments(root: string, subPath: string): Promise<readonly string[]> {
-  const missing: string[] = [];
-  let existing = join(root, subPath);
-  for (;;) {
-    const real = await realpath(existing).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error;
-    });
-    if (real !== undefined) {
-      if (real !== root && !real.startsWith(`${root}/`)) throw new Error('the path is outside of the volume');
-      return [...relative(root, real).split('/').filter(Boolean), ...missing];
-    }
-    missing.unshift(basename(existing));
-    existing = dirname(existing);
-  }
+/** A reference to what is at a path. New directories have the mode of the volume, also the setgid bit of an fsGroup. */
+async function openOrMake(volume: HostDirectory, names: readonly string[]): Promise<FileHandle> {
+  const last = names.at(-1);
+  if (last === undefined) return volume.openOwnReference();
+  const mode = Number((await volume.ownStats()).mode) & 0o7777;
+  const open = async (parent: HostDirectory): Promise<FileHandle> => {
+    const existing = await parent.openReference(last).catch(undefinedIfMissing);
+    if (existing !== undefined) return existing;
+    await (await parent.makeChild(last, mode)).close();
+    return parent.openReference(last);
+  };
+  return volume.within(names.slice(0, -1), open, mode);
 }

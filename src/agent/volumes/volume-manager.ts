@@ -1,4 +1,5 @@
 import type { ValidPod } from '../../kube/types.ts';
+import type { UsageInfo } from '../host-paths/disk-usage.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 
 /**
@@ -17,8 +18,19 @@ export interface VolumeManager {
    */
   cleanupOrphanedPodDirs?(existingPodUIDs: ReadonlySet<string>, options: CallOptions): Promise<void>;
   /**
-   * Bytes on the disk of the pod's emptyDir volumes, by name; a volume in memory is left out. Default: pods are not
-   * evicted for the limits of their volumes.
+   * What the pod has on the disk of the node beside its containers. It resolves soon, with stats of an earlier time if the
+   * volumes have many files; undefined: they are not known yet. Default: pods are not evicted for the limits of their
+   * volumes. Source: kubelet `GetPodVolumeStats`.
    */
-  emptyDirUsage?(pod: ValidPod): Promise<ReadonlyMap<string, number>>;
+  getPodVolumeStats?(pod: ValidPod): Promise<PodVolumeStats | undefined>;
+}
+
+/** Source: kubelet `PodVolumeStats`, `getPodEtcHostsStats`. */
+export interface PodVolumeStats {
+  /** When they were measured. RFC 3339. */
+  readonly time: string;
+  /** By name: emptyDir volumes, without those in memory, and configMap volumes. */
+  readonly volumes: ReadonlyMap<string, UsageInfo>;
+  /** Of the file that the containers have as `/etc/hosts`. */
+  readonly etcHosts?: UsageInfo | undefined;
 }

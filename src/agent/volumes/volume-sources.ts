@@ -1,7 +1,8 @@
+import { join } from 'node:path';
 import type { Pod } from '../../kube/types.ts';
 import type { TokenRequest } from '../container-options/object-reader.ts';
 import type { ObjectFieldSelector, ResourceFieldSelector } from '../container-options/pod-fields.ts';
-import { pathInside } from '../host-paths/names.ts';
+import { requireName } from '../host-paths/names.ts';
 
 /** Source: `v1.KeyToPath`. */
 export interface KeyToPath {
@@ -81,18 +82,34 @@ const pluginNames = [
   ['projected', 'kubernetes.io~projected'],
 ] as const;
 
-/** The directory of a pod. Throws for a UID that is not a file name. Source: kubelet `getPodDir`. */
-export function podDirectory(rootDirectory: string, { metadata }: Pod): string {
-  return pathInside(rootDirectory, 'pods', metadata?.uid ?? '');
+/** The names that lead from the root directory to that of a pod. Throws for a UID that is not a file name. Source: kubelet `getPodDir`. */
+export function podDirectoryNames({ metadata }: Pod): [string, string] {
+  return ['pods', requireName(metadata?.uid ?? '')];
 }
 
-/** The host path of a volume. Throws for an unsupported type. Source: kubelet `getPodVolumeDir`. */
-export function volumePath(rootDirectory: string, pod: Pod, volume: Volume): string {
-  if (volume.hostPath) return volume.hostPath.path;
+export function podDirectory(rootDirectory: string, pod: Pod): string {
+  return join(rootDirectory, ...podDirectoryNames(pod));
+}
+
+/**
+ * The names that lead from the root directory to a volume that is not a host path. Throws for an unsupported type. Source:
+ * kubelet `getPodVolumeDir`.
+ */
+export function volumeNames(pod: Pod, volume: Volume): string[] {
   const plugin = pluginNames.find(([source]) => volume[source] !== undefined)?.[1];
   if (plugin === undefined) {
     const type = Object.keys(volume).find((field) => field !== 'name') ?? '';
     throw new Error(`volume type ${type} is not supported by this agent`);
   }
-  return pathInside(podDirectory(rootDirectory, pod), 'volumes', plugin, volume.name);
+  return [...podDirectoryNames(pod), 'volumes', plugin, requireName(volume.name)];
+}
+
+/** The path of a volume. Throws for an unsupported type. */
+export function volumePath(rootDirectory: string, pod: Pod, volume: Volume): string {
+  return volume.hostPath ? volume.hostPath.path : join(rootDirectory, ...volumeNames(pod, volume));
+}
+
+/** Whether the volume takes space on the node's disk. Source: kubelet `IsLocalEphemeralVolume`. */
+export function isLocalEphemeralVolume({ emptyDir, configMap }: Volume): boolean {
+  return configMap !== undefined || (emptyDir !== undefined && !emptyDir.medium);
 }

@@ -63,7 +63,7 @@ describe('a file of a volume', () => {
   it.each(['../secret', 'link', 'folder/secret'])('never gives a container a file of the host: %s', async (path) => {
     await symlink('../secret', join(volume, 'link'));
     await symlink('..', join(volume, 'folder'));
-    await expect(readEnvFile(volume, path, 'KEY')).rejects.toThrow('the file is outside of the volume');
+    await expect(readEnvFile(volume, path, 'KEY')).rejects.toThrow('the path is outside of the volume');
   });
 
   it('must be a regular file of at most 1 MiB', async () => {

@@ -70,7 +70,7 @@ function addPod(name: string, { priority = 0, memory, usedMi, resources }: PodFi
   const memoryStats = { time: '', workingSetBytes: usedMi * mebi };
   const [rootfs, logs] = [usedMi * mebi, 0].map((usedBytes) => ({ time: '', usedBytes, inodesUsed: 0 }));
   usage.set(name, {
-    volumeBytes: new Map(),
+    volumeStats: undefined,
     stats: {
       podRef: { name, namespace: 'default', uid: name },
       startTime: '',
@@ -183,6 +183,39 @@ describe('EvictionManager', () => {
     const reclaimDisk = async (): Promise<void> => void (isReclaimed = true);
     expect(await new EvictionManager({ ...options, reclaimDisk }).synchronize()).toEqual([]);
     expect(isReclaimed).toBe(true);
+  });
+
+  it('frees no containers and images for the main file system if they are on another one', async () => {
+    options = { ...options, hasDedicatedImageFs: async () => true };
+    options = {
+      ...options,
+      thresholds: parseThresholds({ hard: { 'nodefs.available': '10%', 'imagefs.available': '10%' } }),
+    };
+    addPod('a', { usedMi: 1 });
+    let reclaimed = 0;
+    const manager = new EvictionManager({ ...options, reclaimDisk: async () => void (reclaimed += 1) });
+    observe('nodefs.available', 99);
+    expect(namesOf(await manager.synchronize())).toEqual(['a']);
+    expect(reclaimed).toBe(0);
+    observe('nodefs.available', 200);
+    observe('imagefs.available', 99);
+    await manager.synchronize();
+    expect(reclaimed).toBe(1);
+  });
+
+  it('inspect() shows how old the oldest stats of volumes are that it has used', async () => {
+    const manager = new EvictionManager(options);
+    expect(manager.inspect().oldestVolumeStatsAt).toBeUndefined();
+    for (const [name, minute] of [
+      ['a', 4],
+      ['b', 3],
+    ] as const) {
+      addPod(name, { usedMi: 1, resources: { limits: { 'ephemeral-storage': '10Mi' } } });
+      const volumeStats = { time: `2026-01-02T03:0${minute}:00Z`, volumes: new Map() };
+      usage.set(name, { ...usage.get(name)!, volumeStats });
+    }
+    await manager.synchronize();
+    expect(manager.inspect().oldestVolumeStatsAt).toBe('2026-01-02T03:03:00Z');
   });
 
   it('that no pod can be evicted is logged once, and again after an eviction', async () => {
@@ -324,6 +357,7 @@ describe('EvictionManager', () => {
     const manager = new EvictionManager(options);
     expect(manager.inspect()).toEqual({
       ...{ observedAt: undefined, failure: undefined, metThresholds: [], pressure: [], lastEviction: undefined },
+      oldestVolumeStatsAt: undefined,
     });
     observe('memory.available', 500);
     observe('nodefs.available', 90);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hasLocalStorageLimit, localStorageExcess } from '../../../src/agent/eviction/local-storage-eviction.ts';
 import type { PodStats } from '../../../src/agent/runtime/pod-stats.ts';
+import type { PodVolumeStats } from '../../../src/agent/volumes/volume-manager.ts';
 import type { Pod, ValidPod } from '../../../src/kube/types.ts';
 
 const Mi = 1024 * 1024;
@@ -32,9 +33,9 @@ function statsWith(containers: Record<string, { logs?: number; rootfs?: number }
 
 describe('TestLocalStorageEviction', () => {
   const volumes = (emptyDir: object): object => ({ volumes: [{ name: 'data', emptyDir }] });
-  const data = (bytes: number): ReadonlyMap<string, number> => new Map([['data', bytes]]);
+  const data = (bytes: number): PodVolumeStats => ({ time: '', volumes: new Map([['data', { bytes, inodes: 1 }]]) });
 
-  it.each<[string, Pod, PodStats | undefined, ReadonlyMap<string, number>, string | undefined]>([
+  it.each<[string, Pod, PodStats | undefined, PodVolumeStats | undefined, string | undefined]>([
     [
       'a volume above its limit',
       podWith(volumes({ sizeLimit: '1Mi' })),
@@ -62,7 +63,7 @@ describe('TestLocalStorageEviction', () => {
       'one container above its limit, with its log and its writable layer',
       podWith({ containers: [limited('a', '1Mi'), limited('b', '9Mi')] }),
       statsWith({ a: { logs: Mi / 2, rootfs: Mi } }),
-      new Map(),
+      undefined,
       'Container a exceeded its local ephemeral storage limit "1Mi". ',
     ],
     [
@@ -72,18 +73,18 @@ describe('TestLocalStorageEviction', () => {
         initContainers: [{ ...limited('s', '1Mi'), restartPolicy: 'Always' }],
       }),
       statsWith({ s: { rootfs: 2 * Mi } }),
-      new Map(),
+      undefined,
       'Container s exceeded its local ephemeral storage limit "1Mi". ',
     ],
-    ['a container without statistics', podWith({ containers: [limited('a', '1Mi')] }), undefined, new Map(), undefined],
-  ])('%s', (_, pod, stats, volumeBytes, message) => {
-    expect(localStorageExcess(pod, { stats, volumeBytes }, false)?.message).toBe(message);
+    ['a container without statistics', podWith({ containers: [limited('a', '1Mi')] }), undefined, undefined, undefined],
+  ])('%s', (_, pod, stats, volumeStats, message) => {
+    expect(localStorageExcess(pod, { stats, volumeStats }, false)?.message).toBe(message);
   });
 });
 
 it('the writable layer of a container on another file system does not count', () => {
   const pod = podWith({ containers: [limited('a', '1Mi'), limited('b', '9Mi')] });
-  const usage = { stats: statsWith({ a: { rootfs: 2 * Mi } }), volumeBytes: new Map<string, number>() };
+  const usage = { stats: statsWith({ a: { rootfs: 2 * Mi } }), volumeStats: undefined };
   expect(localStorageExcess(pod, usage, true)).toBeUndefined();
   expect(localStorageExcess(pod, usage, false)?.message).toMatch(/^Container a/);
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkHostPathType } from '../../../src/agent/volumes/host-path-type.ts';
+import { checkHostPathType } from '../../../src/agent/host-paths/host-path-type.ts';
 
 function newFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'host-path-'));

@@ -3,6 +3,7 @@ import { readdir, readFile, readlink, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
 import { writeAtomically } from '../../../src/agent/volumes/atomic-writer.ts';
 
 const file = (text: string, mode = 0o644) => ({ data: Buffer.from(text), mode });
@@ -11,7 +12,10 @@ function newVolume() {
   const folder = mkdtempSync(join(tmpdir(), 'volume-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const write = (files: Record<string, ReturnType<typeof file>>, setOwnership = async () => {}) =>
-    writeAtomically(folder, new Map(Object.entries(files)), { nowMs: Date.UTC(2030, 0, 2, 3, 4, 5), setOwnership });
+    HostDirectory.use(folder, [], (volume) => {
+      const nowMs = Date.UTC(2030, 0, 2, 3, 4, 5);
+      return writeAtomically(volume, new Map(Object.entries(files)), { nowMs, setOwnership });
+    });
   return { folder, write };
 }
 

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeNestedMountPoints } from '../../../src/agent/volumes/nested-mount-points.ts';
+import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
 import { TestDirectories } from '../../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -20,7 +21,7 @@ async function created(...containers: readonly (readonly string[])[]): Promise<s
     initContainers: init ? [init] : [],
     ephemeralContainers: debug ? [debug] : [],
   };
-  await makeNestedMountPoints({ metadata: {}, spec }, 'v', join(folder, 'v'));
+  await HostDirectory.use(folder, ['v'], (volume) => makeNestedMountPoints({ metadata: {}, spec }, 'v', volume));
   return (readdirSync(folder, { recursive: true }) as string[]).toSorted();
 }
 
@@ -63,7 +64,8 @@ describe('TestGetNestedMountpoints: makeNestedMountPoints', () => {
       { name: 'other', mountPath: '/v/link/a' },
     ];
     const pod = { metadata: {}, spec: { containers: [{ name: 'c', volumeMounts }] } };
-    await expect(makeNestedMountPoints(pod, 'v', join(folder, 'v'))).rejects.toThrow('ENOTDIR');
+    const made = HostDirectory.use(folder, ['v'], (volume) => makeNestedMountPoints(pod, 'v', volume));
+    await expect(made).rejects.toThrow('ENOTDIR');
     expect(readdirSync(join(folder, 'outside'))).toEqual([]);
   });
 });

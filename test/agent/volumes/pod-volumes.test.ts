@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { bindMountOpenFile, isMountPoint, mountTmpfs } from '../../../src/agent/volumes/mounts.ts';
+import { bindMountOpenFile, isMountPoint, mountTmpfs } from '../../../src/agent/host-paths/mounts.ts';
 import { PodVolumes } from '../../../src/agent/volumes/pod-volumes.ts';
 import { open } from 'node:fs/promises';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
@@ -68,7 +68,7 @@ it.skipIf(!hasHugePages)('an emptyDir on huge pages is a hugetlbfs, set up once 
     .split('\n')
     .filter((line) => line.includes(` ${path} `));
   expect(mounted).toEqual([expect.stringMatching(/ hugetlbfs .*pagesize=2M/)]);
-  await volumes.waitForUnmount(pod);
+  await volumes.waitForUnmount(pod, {});
   expect(existsSync(path)).toBe(false);
 });
 

@@ -1,0 +1,95 @@
+import type { BigIntStats } from 'node:fs';
+import { codeOf } from './error-code.ts';
+import type { EntryName, HostDirectory } from './host-directory.ts';
+
+/** Directories that stay open on the way down. Below them, only the innermost one is open. */
+const maxOpenDirectories = 32;
+/** Names of directories that are still to be walked: some tens of megabytes at most. */
+const maxPendingDirectories = 100_000;
+
+interface Level {
+  /** Undefined for a deep one, which is opened again by `..`. */
+  directory: HostDirectory | undefined;
+  readonly stats: BigIntStats;
+  /** Directories in it that have not been walked. */
+  readonly pending: EntryName[];
+}
+
+/**
+ * Visits everything below a directory, each directory before what is in it, at any depth. Follows no link, and stays on
+ * the file system of the directory. What is removed or moved in the meantime may be left out. Resolves with false if that
+ * many directories lie side by side that some have not been walked.
+ *
+ * Memory and open descriptors are bounded, whatever a container has created. Source: Go `filepath.Walk`.
+ */
+export async function walk(
+  root: HostDirectory,
+  visit: (directory: HostDirectory, name: EntryName, stats: BigIntStats) => Promise<void> | void,
+): Promise<boolean> {
+  const levels: Level[] = [];
+  let pendingCount = 0;
+  let isComplete = true;
+
+  async function enter(directory: HostDirectory): Promise<void> {
+    const level: Level = { directory, stats: await directory.ownStats(), pending: [] };
+    levels.push(level);
+    for await (const { name } of directory.entries()) {
+      const stats = await directory.stats(name).catch(undefinedIfUnreachable);
+      if (stats === undefined || stats.dev !== level.stats.dev) continue;
+      await visit(directory, name, stats);
+      if (!stats.isDirectory()) continue;
+      if (pendingCount === maxPendingDirectories) {
+        isComplete = false;
+        continue;
+      }
+      level.pending.push(name);
+      pendingCount += 1;
+    }
+  }
+
+  async function leave(): Promise<void> {
+    const { directory } = levels.pop()!;
+    const parent = levels.at(-1);
+    if (parent !== undefined && parent.directory === undefined) {
+      parent.directory = await sameDirectory(await directory!.parent(), parent.stats);
+      // It was moved. The walk goes on in the innermost directory that is open.
+      while (levels.at(-1)!.directory === undefined) pendingCount -= levels.pop()!.pending.length;
+    }
+    if (directory !== root) await directory!.close();
+  }
+
+  try {
+    await enter(root);
+    for (let level = levels[0]; level !== undefined; level = levels.at(-1)) {
+      const name = level.pending.pop();
+      if (name === undefined) {
+        await leave();
+        continue;
+      }
+      pendingCount -= 1;
+      const child = await level.directory!.child(name).catch(undefinedIfUnreachable);
+      if (child === undefined) continue;
+      if (levels.length > maxOpenDirectories) {
+        await level.directory!.close();
+        level.directory = undefined;
+      }
+      await enter(child);
+    }
+  } finally {
+    for (const { directory } of levels) if (directory !== root) await directory?.close();
+  }
+  return isComplete;
+}
+
+/** Closes another directory than that of these stats. */
+async function sameDirectory(directory: HostDirectory, { dev, ino }: BigIntStats): Promise<HostDirectory | undefined> {
+  const stats = await directory.ownStats();
+  if (stats.dev === dev && stats.ino === ino) return directory;
+  await directory.close();
+  return undefined;
+}
+
+/** For what has been removed or replaced, and what this process may not read. */
+function undefinedIfUnreachable(error: unknown): undefined {
+  if (!['ENOENT', 'ENOTDIR', 'EACCES'].includes(codeOf(error) ?? '')) throw error;
+}

@@ -1,0 +1,106 @@
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { ValidPod } from '../../kube/types.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { OneAtATime } from '../../shared/one-at-a-time.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
+import { diskUsage, type UsageInfo } from '../host-paths/disk-usage.ts';
+import { undefinedIfMissing } from '../host-paths/error-code.ts';
+import { HostDirectory } from '../host-paths/host-directory.ts';
+import type { PodVolumeStats } from './volume-manager.ts';
+import { isLocalEphemeralVolume, podDirectoryNames, volumeNames, volumesOf } from './volume-sources.ts';
+
+/** Pods that are measured at the same time; the others wait. */
+const concurrency = 2;
+/** A caller waits this long for a measurement, and then gets the one before. */
+const maxWaitMs = 1000;
+/** A pod rests this many times as long as its last measurement took, so that many files do not keep a processor busy. */
+const restFactor = 9;
+
+interface MeasuredPod {
+  readonly lane: OneAtATime;
+  running: Promise<void> | undefined;
+  restsUntilMs: number;
+  latest: PodVolumeStats | undefined;
+}
+
+/**
+ * Measures what pods have on the disk of the node beside their containers, in the background. Source: kubelet
+ * `volumeStatCalculator`, `getPodEtcHostsStats`.
+ *
+ * Divergence: a pod is measured when it is asked for, not every minute.
+ */
+export class VolumeStatCalculator {
+  readonly #rootDirectory: string;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #failures: FailureLog;
+  readonly #lanes = Array.from({ length: concurrency }, () => new OneAtATime());
+  readonly #pods = new Map<string, MeasuredPod>();
+
+  constructor({ rootDirectory, clock, logger }: { rootDirectory: string; clock: Clock; logger: Logger }) {
+    this.#rootDirectory = rootDirectory;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#failures = new FailureLog({ clock, logger, what: 'Measuring the volumes of pods' });
+  }
+
+  /** The latest stats, which may be old: see their time. Undefined if the pod has not been measured yet. Never rejects. */
+  async getLatest(pod: ValidPod): Promise<PodVolumeStats | undefined> {
+    const measured = this.#measured(pod.metadata.uid);
+    if (measured.running === undefined && this.#clock.monotonicMs() >= measured.restsUntilMs)
+      measured.running = measured.lane.run(undefined, () => this.#measure(pod, measured));
+    if (measured.running !== undefined) await this.#atMost(maxWaitMs, measured.running);
+    return measured.latest;
+  }
+
+  forget(podUID: string): void {
+    this.#pods.delete(podUID);
+  }
+
+  #measured(podUID: string): MeasuredPod {
+    let measured = this.#pods.get(podUID);
+    if (measured === undefined) {
+      const lane = this.#lanes[this.#pods.size % concurrency]!;
+      this.#pods.set(podUID, (measured = { lane, running: undefined, restsUntilMs: 0, latest: undefined }));
+    }
+    return measured;
+  }
+
+  async #measure(pod: ValidPod, measured: MeasuredPod): Promise<void> {
+    const startedMs = this.#clock.monotonicMs();
+    const time = timeFromEpochMs(this.#clock.now());
+    try {
+      const volumes = new Map<string, UsageInfo>();
+      for (const volume of volumesOf(pod).filter(isLocalEphemeralVolume))
+        volumes.set(volume.name, await this.#usage(pod, volumeNames(pod, volume)));
+      measured.latest = { time, volumes, etcHosts: await this.#usage(pod, [...podDirectoryNames(pod), 'etc-hosts']) };
+      this.#failures.succeeded();
+    } catch (error) {
+      this.#failures.failed(error, podFieldsOf(pod));
+    }
+    measured.running = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    measured.restsUntilMs = nowMs + (nowMs - startedMs) * restFactor;
+  }
+
+  async #usage(pod: ValidPod, names: readonly string[]): Promise<UsageInfo> {
+    const usage = await HostDirectory.use(this.#rootDirectory, names.slice(0, -1), (folder) =>
+      diskUsage(folder, names.at(-1)!),
+    ).catch(undefinedIfMissing);
+    if (usage?.isComplete === false)
+      this.#logger.warn(podFieldsOf(pod), 'A volume has too many directories side by side: some do not count');
+    return { bytes: usage?.bytes ?? 0, inodes: usage?.inodes ?? 0 };
+  }
+
+  async #atMost(ms: number, work: Promise<void>): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#clock.afterFunc(ms, resolve);
+      void work.then(() => {
+        timer.stop();
+        resolve();
+      });
+    });
+  }
+}
