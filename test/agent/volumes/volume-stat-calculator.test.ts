@@ -24,7 +24,7 @@ afterEach(() => {
 });
 
 function podWith(...volumes: readonly object[]): ValidPod {
-  return { metadata: { name: 'web', namespace: 'default', uid: 'u1' }, spec: { containers: [], volumes } } as never;
+  return { metadata: { name: 'web', namespace: 'default', uid: 'u1' }, spec: { containers: [], volumes } };
 }
 function write(path: string, bytes: number): void {
   const file = join(rootDirectory, 'pods', 'u1', path);
