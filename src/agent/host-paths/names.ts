@@ -1,15 +1,10 @@
-import { join, posix } from 'node:path';
+import { posix } from 'node:path';
 
 /** The name itself, if it is one component of a path. @throws Error */
 export function requireName(name: string): string {
   if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name))
     throw new Error(`${JSON.stringify(name)} is not the name of a file`);
   return name;
-}
-
-/** A path below a folder of the agent; each name may be a pod's. @throws Error */
-export function pathInside(folder: string, ...names: readonly string[]): string {
-  return join(folder, ...names.map(requireName));
 }
 
 /**
