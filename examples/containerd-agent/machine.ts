@@ -42,8 +42,13 @@ export function allocatable(
   };
 }
 
+/** The mapping of user IDs outside of user namespaces, and what a system without them has. */
+const allIDs = /^\s*(0\s+0\s+4294967295\s*)?$/;
+
 /** What identifies the machine and its software. */
 export async function machineInfo(): Promise<NonNullable<NodeStatus['nodeInfo']>> {
+  const swapKi = /^SwapTotal: +(\d+) kB$/m.exec(await firstFile('/proc/meminfo'))?.[1];
+  const swapBytes = Number(swapKi ?? 0) * 1024;
   const machineID = (await firstFile('/etc/machine-id', '/var/lib/dbus/machine-id')).trim();
   return {
     machineID,
@@ -55,6 +60,8 @@ export async function machineInfo(): Promise<NonNullable<NodeStatus['nodeInfo']>
     kubeProxyVersion: '',
     operatingSystem: 'linux',
     architecture: process.arch === 'x64' ? 'amd64' : process.arch,
+    ...(swapBytes > 0 && { swap: { capacity: swapBytes } }),
+    runningInUserNamespace: !allIDs.test(await firstFile('/proc/self/uid_map')),
   };
 }
 

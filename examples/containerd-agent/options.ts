@@ -48,12 +48,15 @@ export interface ContainerdAgentOptions {
   readonly clusterDomain: string;
   readonly resolvConf: string;
   readonly allowedUnsafeSysctls: readonly string[];
+  readonly seccompDefault: boolean;
   /** The port of the kubelet's API; 0: none. */
   readonly port: number;
   readonly address: string;
   /** Absent: a self-signed certificate in `certDir`. */
   readonly tlsCertFile?: string;
   readonly tlsPrivateKeyFile?: string;
+  readonly tlsCipherSuites?: readonly string[];
+  readonly tlsMinVersion: 'VersionTLS12' | 'VersionTLS13';
   /** Of the certificates that the agent requests or creates. Absent: `pki` in the root directory. */
   readonly certDir?: string;
   readonly rotateServerCertificates: boolean;
@@ -224,6 +227,11 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
         .argParser((text: string) => text.split(',')),
     )
     .addOption(
+      new Option('--seccomp-default [boolean]', "containers without a seccomp profile get the runtime's")
+        .default(false)
+        .argParser(readBoolean),
+    )
+    .addOption(
       new Option('--port <number>', 'port of the kubelet API; 0 for none')
         .default(10_250)
         .argParser(readInteger(0, 65_535)),
@@ -231,6 +239,17 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
     .option('--address <address>', 'address of --port', '0.0.0.0')
     .option('--tls-cert-file <file>', 'certificate of the kubelet API (default: a self-signed one)')
     .option('--tls-private-key-file <file>', 'private key of --tls-cert-file')
+    .addOption(
+      new Option(
+        '--tls-cipher-suites <names>',
+        'of the kubelet API, for TLS 1.2 (default: those of Node.js)',
+      ).argParser((text: string) => text.split(',')),
+    )
+    .addOption(
+      new Option('--tls-min-version <version>', 'of the kubelet API')
+        .choices(['VersionTLS12', 'VersionTLS13'])
+        .default('VersionTLS12'),
+    )
     .option('--cert-dir <directory>', 'where the certificates of the agent are kept (default: pki in --root-dir)')
     .addOption(
       new Option(

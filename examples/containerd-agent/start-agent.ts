@@ -74,6 +74,7 @@ export async function startAgent(
       helper,
       rootDirectory,
       podLogsDirectory,
+      seccompDefault: options.seccompDefault,
       containerLogMaxSizeBytes: options.containerLogMaxSize,
       containerLogMaxFiles: options.containerLogMaxFiles,
       cgroupRoot: cgroupRoot || undefined,
@@ -177,6 +178,8 @@ function kubeletAPIOptions(
       tlsPrivateKeyFile,
       certDirectory: certDirectory(options),
     },
+    tlsCipherSuites: options.tlsCipherSuites,
+    tlsMinVersion: options.tlsMinVersion,
     serverTLSBootstrap: options.rotateServerCertificates,
     authentication: {
       anonymous: anonymousAuth,
@@ -186,6 +189,7 @@ function kubeletAPIOptions(
     authorization: { mode: authorizationMode },
     kubeletConfiguration: {
       ...{ maxPods: options.maxPods, clusterDNS: options.clusterDns, clusterDomain: options.clusterDomain },
+      seccompDefault: options.seccompDefault,
       ...{ staticPodPath: options.podManifestPath, cgroupRoot: options.cgroupRoot },
       containerRuntimeEndpoint: options.containerRuntimeEndpoint,
     },

@@ -14,6 +14,7 @@ export interface ContainerSettings {
   readonly imageUser: ImageUser;
   readonly targetID: string | undefined;
   readonly seccompProfileRoot: string;
+  readonly seccompDefault: boolean;
   readonly machine: MachineResources;
 }
 

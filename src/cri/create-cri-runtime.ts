@@ -2,6 +2,7 @@ import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
+import { requireBooleanOption } from '../shared/validate.ts';
 import { createCgroupManager } from './cgroup-driver.ts';
 import { CgroupFiles } from './cgroup-files.ts';
 import { parseCgroupName } from './cgroup-manager.ts';
@@ -38,6 +39,8 @@ export interface CRIRuntimeOptions {
   readonly cgroupRoot?: string | undefined;
   /** How many processes a pod may have. Needs `cgroupRoot`. Default: no limit. kubelet: `podPidsLimit`. */
   readonly podPidsLimit?: number | undefined;
+  /** Whether a container without a seccomp profile gets that of the runtime. Default: false. kubelet: `seccompDefault`. */
+  readonly seccompDefault?: boolean | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** Default: pino at level `warn`. */
@@ -79,6 +82,7 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
     refuseOption('podPidsLimit', 'an integer ≥ 1', podPidsLimit);
   if (podPidsLimit !== undefined && cgroupRoot === undefined)
     refuseOption('podPidsLimit', 'absent, as there is no `cgroupRoot`', podPidsLimit);
+  requireBooleanOption('seccompDefault', options.seccompDefault);
   const helper = requirePort('helper', options.helper, [
     'generateRunContainerOptions',
     'getPodDNS',
@@ -100,6 +104,7 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       client,
       runtimeName,
       rootDirectory,
+      seccompDefault: options.seccompDefault ?? false,
       podLogsDirectory,
       containerLogMaxSizeBytes,
       containerLogMaxFiles,

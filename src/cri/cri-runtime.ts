@@ -56,6 +56,7 @@ export interface CRIRuntimeSettings {
   /** `containerd`, `cri-o`: the scheme of container IDs. */
   readonly runtimeName: string;
   readonly rootDirectory: string;
+  readonly seccompDefault: boolean;
   readonly podLogsDirectory: string;
   readonly containerLogMaxSizeBytes: number;
   readonly containerLogMaxFiles: number;
@@ -224,7 +225,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
     const { pod, sandboxID = '' } = config;
     const container = config.container as RunnableContainer;
-    const { helper, machine, rootDirectory, podLogsDirectory } = this.#settings;
+    const { helper, machine, rootDirectory, seccompDefault, podLogsDirectory } = this.#settings;
     const [sandboxConfig, files, options, imageUser] = await Promise.all([
       this.#sandboxAttempt(sandboxID, signal).then((sandboxAttempt) => this.#sandboxConfig(pod, sandboxAttempt)),
       this.#containerFiles(pod, container),
@@ -241,6 +242,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
         imageUser,
         targetID: config.targetContainerID === undefined ? undefined : bareID(config.targetContainerID),
         seccompProfileRoot: join(rootDirectory, 'seccomp'),
+        seccompDefault,
         machine,
       },
     );

@@ -5,9 +5,11 @@ import type {
   FsStats,
   ImageFsStats,
   InterfaceStats,
+  IOStats,
   MemoryStats,
   NetworkStats,
   PodStats,
+  PSIStats,
 } from '../agent/runtime/pod-stats.ts';
 import { HostDirectory } from '../agent/host-paths/host-directory.ts';
 import { fileSystemInfo } from '../agent/runtime/runtime-storage.ts';
@@ -115,6 +117,7 @@ function podStats(sandbox: Sandbox, containers: readonly ContainerStats[], stats
     containers,
     cpu: stats?.cpu ? cpuStats(stats.cpu) : sumOf(containers.map(({ cpu }) => cpu)),
     memory: stats?.memory ? memoryStats(stats.memory) : sumOf(containers.map(({ memory }) => memory)),
+    io: stats?.io ? ioStats(stats.io) : undefined,
     network: stats?.network ? networkStats(stats.network, stats.cpu?.timestamp ?? 0) : undefined,
     process_stats: stats?.process ? { process_count: stats.process.process_count?.value } : undefined,
     'ephemeral-storage': ephemeralStorage(containers),
@@ -122,7 +125,7 @@ function podStats(sandbox: Sandbox, containers: readonly ContainerStats[], stats
 }
 
 async function containerStats(
-  { cpu, memory, writable_layer: layer, swap }: CRIMessage<'ContainerStats'>,
+  { cpu, memory, io, writable_layer: layer, swap }: CRIMessage<'ContainerStats'>,
   { created_at: createdAt, metadata }: CRIMessage<'Container'>,
   podLogs: readonly [path: string, name: string],
   fileSystems: FileSystems,
@@ -134,6 +137,7 @@ async function containerStats(
     startTime: timeOf(createdAt),
     cpu: cpu ? cpuStats(cpu) : undefined,
     memory: memory ? memoryStats(memory) : undefined,
+    io: io ? ioStats(io) : undefined,
     rootfs,
     logs: await fileSystems.logStats([...podLogs, name], cpu?.timestamp ?? createdAt),
     swap: swap
@@ -151,6 +155,7 @@ function cpuStats(cpu: CRIMessage<'CpuUsage'>): CPUStats {
     time: timeOf(cpu.timestamp),
     usageNanoCores: cpu.usage_nano_cores?.value,
     usageCoreNanoSeconds: cpu.usage_core_nano_seconds?.value,
+    psi: psiStats(cpu.psi),
   };
 }
 
@@ -164,7 +169,23 @@ function memoryStats(memory: CRIMessage<'MemoryUsage'>): MemoryStats {
     rssBytes: memory.rss_bytes?.value,
     pageFaults: memory.page_faults?.value,
     majorPageFaults: memory.major_page_faults?.value,
+    psi: psiStats(memory.psi),
   };
+}
+
+/** Source: kubelet `makePSIStats`. */
+function psiStats(psi: CRIMessage<'PsiStats'> | null | undefined): PSIStats | undefined {
+  const read = (data: CRIMessage<'PsiData'> | null | undefined): PSIStats['full'] => ({
+    total: data?.Total ?? 0,
+    avg10: data?.Avg10 ?? 0,
+    avg60: data?.Avg60 ?? 0,
+    avg300: data?.Avg300 ?? 0,
+  });
+  return psi ? { full: read(psi.Full), some: read(psi.Some) } : undefined;
+}
+
+function ioStats({ timestamp, psi }: CRIMessage<'IoUsage'>): IOStats {
+  return { time: timeOf(timestamp), psi: psiStats(psi) };
 }
 
 /** @param timeNs for runtimes that do not say when they read the counters */

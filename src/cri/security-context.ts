@@ -75,6 +75,8 @@ export function containerSecurityContext(
   imageUser: ImageUser,
   options: {
     readonly seccompProfileRoot: string;
+    /** Whether a container without a profile gets that of the runtime. */
+    readonly seccompDefault: boolean;
     /** The container whose processes an ephemeral container sees. */
     readonly targetID: string | undefined;
     readonly machine: Pick<MachineResources, 'thermalThrottlePaths'>;
@@ -105,7 +107,10 @@ export function containerSecurityContext(
     no_new_privs: context.allowPrivilegeEscalation === false,
     masked_paths: isUnmasked ? [] : [...maskedPaths, ...options.machine.thermalThrottlePaths],
     readonly_paths: isUnmasked ? [] : readonlyPaths,
-    seccomp: securityProfile(context.seccompProfile, options.seccompProfileRoot),
+    seccomp: securityProfile(
+      context.seccompProfile ?? (options.seccompDefault ? { type: 'RuntimeDefault' } : undefined),
+      options.seccompProfileRoot,
+    ),
     apparmor: profile && securityProfile(profile as ProfileSource, ''),
     apparmor_profile: profile && deprecatedAppArmorProfile(profile),
   };

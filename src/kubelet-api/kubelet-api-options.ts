@@ -10,9 +10,10 @@ import { requirePort } from '../shared/ports.ts';
 import { requireBooleanOption, requireDurationOption, requireFields } from '../shared/validate.ts';
 import type { KubeletAuthentication } from './authenticator.ts';
 import type { KubeletAuthorization } from './authorizer.ts';
+import { type KubeletTLSOptions, tlsServerOptions } from './tls-options.ts';
 
 /** Options of `serveKubeletAPI`. */
-export interface KubeletAPIOptions {
+export interface KubeletAPIOptions extends KubeletTLSOptions {
   /** The runtime of the agent. Without `listPodStats` and `imageFsStats`, the statistics are those of the node only. */
   readonly runtime: Pick<ContainerRuntime, 'getPod' | 'listPods' | 'execSync' | 'imageFsStats' | 'listPodStats'> &
     StreamingRuntime;
@@ -68,6 +69,8 @@ const optionNames: Readonly<Record<keyof KubeletAPIOptions, true>> = {
   runtime: true,
   serverTLSBootstrap: true,
   tlsCertFile: true,
+  tlsCipherSuites: true,
+  tlsMinVersion: true,
   tlsPrivateKeyFile: true,
 };
 const authenticationNames: Readonly<Record<keyof KubeletAuthentication, true>> = {
@@ -102,6 +105,7 @@ export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServe
     if (path !== undefined && (typeof path !== 'string' || path === '')) refuseOption(name, 'a path');
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     refuseOption('tlsPrivateKeyFile', 'given together with `tlsCertFile`');
+  tlsServerOptions(options);
   requireBooleanOption('serverTLSBootstrap', options.serverTLSBootstrap);
   if (options.serverTLSBootstrap === true && tlsCertFile !== undefined)
     refuseOption('serverTLSBootstrap', 'false, or `tlsCertFile` absent');

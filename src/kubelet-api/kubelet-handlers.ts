@@ -7,7 +7,8 @@ import { serveContainerLogs } from './container-logs.ts';
 import { HTTPError } from './http-error.ts';
 import { type KubeletAPIContext, type KubeletHandler, sendJSON, sendText } from './kubelet-api-context.ts';
 import { resourceMetrics } from './resource-metrics.ts';
-import { SummaryProvider } from './stats-summary.ts';
+import { HealthMetrics } from './health-metrics.ts';
+import { cpuAndMemoryOf, SummaryProvider } from './stats-summary.ts';
 import { runCommand } from './streaming.ts';
 
 export interface KubeletRoute {
@@ -30,6 +31,7 @@ const prometheusContentType = 'text/plain; version=0.0.4; charset=utf-8';
 export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<string, KubeletRoute>> {
   const { agent, clock, runtime, options } = context;
   const summaries = new SummaryProvider(context);
+  const healthMetrics = new HealthMetrics();
   const statsFailures = new FailureLog({ ...context, what: 'Reading the statistics of the runtime' });
   const upgradeRequired: KubeletRoute = {
     methods: ['GET', 'POST'],
@@ -54,6 +56,7 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
       const [name] = segments;
       const checks = name === undefined ? all : all.filter((check) => check.name === name);
       if (checks.length === 0) throw notFound();
+      healthMetrics.observe(checks);
       const { status, text } = formatChecks('healthz', checks, query.has('verbose'));
       sendText(response, status, text);
     }),
@@ -65,9 +68,11 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
     stats: {
       methods: ['GET', 'HEAD', 'POST'],
       maxSegments: 1,
-      handle: async ({ segments, signal }, response) => {
+      handle: async ({ segments, query, signal }, response) => {
         if (segments.join('/') !== 'summary') throw notFound();
-        sendJSON(response, await summary(signal));
+        const only = query.getAll('only_cpu_and_memory');
+        const stats = await summary(signal);
+        sendJSON(response, only.length === 1 && only[0] === 'true' ? cpuAndMemoryOf(stats) : stats);
       },
     },
     metrics: get(1, async ({ segments, signal }, response) => {
@@ -76,6 +81,7 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
         const text = resourceMetrics(await summary(signal).catch(() => undefined));
         return sendText(response, 200, text, prometheusContentType);
       }
+      if (part === 'slis') return sendText(response, 200, healthMetrics.format(), prometheusContentType);
       if (part !== undefined || options.register === undefined) throw notFound();
       return sendText(response, 200, await options.register.metrics(), options.register.contentType);
     }),
@@ -149,6 +155,8 @@ function configuration({ options }: KubeletAPIContext): object {
       tlsCertFile: options.tlsCertFile,
       tlsPrivateKeyFile: options.tlsPrivateKeyFile,
     }),
+    ...(options.tlsCipherSuites !== undefined && { tlsCipherSuites: options.tlsCipherSuites }),
+    ...(options.tlsMinVersion !== undefined && { tlsMinVersion: options.tlsMinVersion }),
     authentication: {
       x509: authentication.clientCAFile === undefined ? {} : { clientCAFile: authentication.clientCAFile },
       webhook: {

@@ -14,6 +14,7 @@ import { AccessControl } from './access-control.ts';
 import { type KubeletAPIOptions, requireKubeletAPIOptions } from './kubelet-api-options.ts';
 import type { KubeletAPIContext } from './kubelet-api-context.ts';
 import { KubeletRequests } from './kubelet-requests.ts';
+import { tlsServerOptions } from './tls-options.ts';
 import { CertificateFiles, readCertificate, selfSignedCertificate, servingHosts } from './serving-certificate.ts';
 
 /** A server that `serveKubeletAPI` has started. */
@@ -73,7 +74,7 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
   const { clientCAFile } = authentication;
   const { certDirectory = defaultCertDirectory, serverTLSBootstrap = false, tlsCertFile, tlsPrivateKeyFile } = options;
   const tlsOptions = {
-    minVersion: 'TLSv1.2' as const,
+    ...tlsServerOptions(options),
     handshakeTimeout: handshakeTimeoutMs,
     ...(clientCAFile !== undefined && {
       ca: await readFile(clientCAFile),

@@ -73,6 +73,20 @@ export class SummaryProvider {
   }
 }
 
+/** For `only_cpu_and_memory`. Source: kubelet `GetCPUAndMemoryStats` */
+export function cpuAndMemoryOf({ node, pods }: Summary): Summary {
+  const containersOf = (list: readonly ContainerStats[]): ContainerStats[] =>
+    list.map(({ name, startTime, cpu, memory, swap }) => ({ name, startTime, cpu, memory, swap }));
+  const { nodeName, startTime, cpu, memory, swap, systemContainers } = node;
+  return {
+    node: { nodeName, startTime, cpu, memory, swap, systemContainers: containersOf(systemContainers) },
+    pods: pods.map((pod) => ({
+      ...{ podRef: pod.podRef, startTime: pod.startTime, cpu: pod.cpu, memory: pod.memory, swap: pod.swap },
+      containers: containersOf(pod.containers),
+    })),
+  };
+}
+
 /** Source: kubelet `getAndUpdateContainerUsageNanoCores`. */
 function nextSample(before: Sample | undefined, now: Sample): Sample {
   if (before === undefined || now.nanoseconds < before.nanoseconds) return now;

@@ -10,6 +10,7 @@ const configOf = (mounts: readonly object[], hasSELinux: boolean) =>
     imageUser: {},
     targetID: undefined,
     seccompProfileRoot: '/seccomp',
+    seccompDefault: false,
     machine: { ...machine, hasSELinux },
   } as Parameters<typeof generateContainerConfig>[1]);
 

@@ -76,6 +76,22 @@ it('has the usage of running containers, and of the pod as the runtime reports i
   expect(pod!['ephemeral-storage']).toMatchObject({ usedBytes: 2000 + logBytes });
 });
 
+it('has the pressure stall information of the runtime', async () => {
+  const [some, full] = [10, 5].map((Total) => ({ Total, Avg10: 0.5, Avg60: 0.25, Avg300: 0.125 }));
+  const psi = { Some: some, Full: full };
+  const [cpu, memory, io] = [
+    { timestamp, psi },
+    { timestamp, psi: null },
+    { timestamp, psi },
+  ];
+  const sandboxStats = { stats: [{ attributes: { id: 's' }, linux: { cpu, memory, io } }] };
+  const options = { client: client(sandboxStats), podLogsDirectory: directories.create(), signal: undefined };
+  const [pod] = await listPodStats(options);
+  const averages = { avg10: 0.5, avg60: 0.25, avg300: 0.125 };
+  const expected = { full: { total: 5, ...averages }, some: { total: 10, ...averages } };
+  expect(pod).toMatchObject({ cpu: { psi: expected }, memory: { psi: undefined }, io: { psi: expected } });
+});
+
 it('sums the containers of a pod if the runtime has no statistics of sandboxes', async () => {
   const unimplemented = new CRIError({ code: 12, details: 'unknown method', message: '' } as never);
   const options = { client: client(unimplemented), podLogsDirectory: directories.create(), signal: undefined };

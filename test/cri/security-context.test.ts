@@ -8,7 +8,7 @@ import {
 } from '../../src/cri/security-context.ts';
 import { appOf, machine, podWith } from './pods.ts';
 
-const options = { seccompProfileRoot: '/seccomp', targetID: undefined, machine };
+const options = { seccompProfileRoot: '/seccomp', seccompDefault: false, targetID: undefined, machine };
 const contextOf = (spec: object, container: object = {}, more: object = {}) => {
   const pod = podWith(spec, container);
   return containerSecurityContext(pod, appOf(pod), { uid: 7 }, { ...options, ...more });
@@ -56,6 +56,16 @@ describe('containerSecurityContext', () => {
     const more = { machine: { ...machine, thermalThrottlePaths: [path] } };
     expect(contextOf({}, {}, more).masked_paths).toContain(path);
     expect(contextOf({}, { securityContext: { procMount: 'Unmasked' } }, more).masked_paths).toEqual([]);
+  });
+
+  it('seccompDefault: a container without a profile has that of the runtime, and one with a profile has its own', () => {
+    const seccomp = (spec: object, container: object = {}): string | undefined =>
+      contextOf(spec, container, { seccompDefault: true }).seccomp?.profile_type;
+    const unconfined = { securityContext: { seccompProfile: { type: 'Unconfined' } } };
+    expect(seccomp({})).toBe('RuntimeDefault');
+    expect(seccomp(unconfined)).toBe('Unconfined');
+    expect(seccomp({}, unconfined)).toBe('Unconfined');
+    expect(contextOf({}).seccomp?.profile_type).toBe('Unconfined');
   });
 
   it('has the AppArmor profile of a static pod that names it in an annotation, for runtimes old and new', () => {

@@ -4,10 +4,13 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect as connectTCP } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { connect as connectTLS, type ConnectionOptions, getCiphers } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeAgent } from '../../src/agent/node-agent/node-agent.ts';
 import type { RuntimePod } from '../../src/agent/runtime/container-runtime.ts';
+import { HealthMetrics } from '../../src/kubelet-api/health-metrics.ts';
 import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-options.ts';
+import { cipherSuites } from '../../src/kubelet-api/tls-options.ts';
 import { serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { testPod, TestServer } from './test-server.ts';
@@ -46,6 +49,8 @@ it.each([
   ['POST', '/pods', 405, 'Method Not Allowed'],
   ['GET', '/healthz', 200, 'ok'],
   ['GET', '/healthz/syncloop', 200, 'ok'],
+  ['GET', '/healthz/log', 200, 'ok'],
+  ['GET', '/healthz?verbose', 200, '[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n'],
   ['GET', '/healthz/unknown', 404, '404: Page Not Found'],
   ['POST', '/checkpoint/default/web/app', 501, 'Checkpoints of containers are not supported'],
   ['GET', '/exec/default/web/app?command=ls&output=1', 400, 'Upgrade request required'],
@@ -77,6 +82,68 @@ it('serves pods, running pods, the configuration and metrics', async () => {
     },
   });
   expect((await server.get('/metrics')).text).toBe('a 1\n');
+});
+
+it('/metrics/slis has the results of the health checks', async () => {
+  await using server = await serverWith({});
+  await server.get('/healthz');
+  await server.get('/healthz/ping');
+  const { text, headers } = await server.get('/metrics/slis');
+  expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+  expect(text.match(/^kubernetes.*$/gm)).toEqual([
+    'kubernetes_healthcheck{name="ping",type="healthz"} 1',
+    'kubernetes_healthcheck{name="log",type="healthz"} 1',
+    'kubernetes_healthcheck{name="syncloop",type="healthz"} 1',
+    'kubernetes_healthchecks_total{name="ping",status="success",type="healthz"} 2',
+    'kubernetes_healthchecks_total{name="log",status="success",type="healthz"} 1',
+    'kubernetes_healthchecks_total{name="syncloop",status="success",type="healthz"} 1',
+  ]);
+});
+
+it('a failed health check is 0, and counted as an error', () => {
+  const metrics = new HealthMetrics();
+  metrics.observe([{ name: 'syncloop' }]);
+  metrics.observe([{ name: 'syncloop', failure: 'stuck' }]);
+  expect(metrics.format().match(/^kubernetes.*$/gm)).toEqual([
+    'kubernetes_healthcheck{name="syncloop",type="healthz"} 0',
+    'kubernetes_healthchecks_total{name="syncloop",status="error",type="healthz"} 1',
+    'kubernetes_healthchecks_total{name="syncloop",status="success",type="healthz"} 1',
+  ]);
+});
+
+describe('TLS', () => {
+  /** The protocol and the cipher suite of a connection, or the code of its error. */
+  async function connectWith(options: Partial<KubeletAPIOptions>, client: ConnectionOptions): Promise<unknown> {
+    await using server = await TestServer.start(options);
+    const socket = connectTLS({ port: server.port, host: '127.0.0.1', rejectUnauthorized: false, ...client });
+    const connected = new Promise((resolve) => {
+      socket.once('secureConnect', () => resolve([socket.getProtocol(), socket.getCipher().standardName]));
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code));
+    });
+    return await connected.finally(() => socket.destroy());
+  }
+  const tls12 = { maxVersion: 'TLSv1.2' } as const;
+  const suite = 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384';
+
+  it('TLS 1.2 is the oldest version, unless tlsMinVersion says TLS 1.3', async () => {
+    expect(await connectWith({}, tls12)).toContain('TLSv1.2');
+    expect(await connectWith({ tlsMinVersion: 'VersionTLS13' }, tls12)).toBe('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION');
+    expect(await connectWith({ tlsMinVersion: 'VersionTLS13' }, {})).toContain('TLSv1.3');
+    const tls11 = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' } as const;
+    expect(await connectWith({}, tls11)).toMatch(/^ERR_SSL_/);
+  });
+
+  it('tlsCipherSuites are those of TLS 1.2; TLS 1.3 has its own', async () => {
+    expect(await connectWith({ tlsCipherSuites: [suite] }, tls12)).toEqual(['TLSv1.2', suite]);
+    const other = { ...tls12, ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' };
+    expect(await connectWith({}, other)).toEqual(['TLSv1.2', 'TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256']);
+    expect(await connectWith({ tlsCipherSuites: [suite] }, other)).toMatch(/HANDSHAKE_FAILURE$/);
+    expect(await connectWith({ tlsCipherSuites: [suite] }, {})).toContain('TLSv1.3');
+  });
+
+  it('each name of a cipher suite is one that OpenSSL knows', () => {
+    for (const openSSLName of Object.values(cipherSuites)) expect(getCiphers()).toContain(openSSLName.toLowerCase());
+  });
 });
 
 describe('containerLogs', () => {
@@ -343,6 +410,9 @@ describe('options', () => {
     ['authentication.webhookCacheTTLMs', { authentication: { webhookCacheTTLMs: -1 } }],
     ['authentication.tokens', { authentication: { tokens: [] } as never }],
     ['authorization.mode', { authorization: { mode: 'RBAC' as never } }],
+    ['tlsMinVersion', { tlsMinVersion: 'VersionTLS11' as never }],
+    ['tlsCipherSuites', { tlsCipherSuites: 'TLS_AES_128_GCM_SHA256' as never }],
+    ['tlsCipherSuites[1]', { tlsCipherSuites: ['TLS_AES_128_GCM_SHA256', 'TLS_RSA_WITH_RC4_128_SHA'] }],
     ['kubeletConfiguration', { kubeletConfiguration: [] as never }],
     ['options.ports', { ports: 1 } as never],
     // Without an API server, nobody can say who may do what.

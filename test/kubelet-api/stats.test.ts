@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { PodStats } from '../../src/agent/runtime/pod-stats.ts';
 import { TestServer } from './test-server.ts';
@@ -47,6 +48,34 @@ it('/stats/summary has the node', async () => {
   expect(node.memory.availableBytes + node.memory.workingSetBytes).toBeGreaterThan(2 ** 20);
   expect(node.fs.capacityBytes).toBeGreaterThan(node.fs.availableBytes);
 });
+
+it('/stats/summary?only_cpu_and_memory=true has nothing else', async () => {
+  const fs = { time, usedBytes: 1 };
+  const stats = podStats(1e9);
+  const containers = stats.containers.map((one) => ({ ...one, rootfs: fs, logs: fs }));
+  await using server = await serverWith(async () => [
+    { ...stats, containers, network: { name: 'eth0', time }, 'ephemeral-storage': fs },
+  ]);
+  const { node, pods } = JSON.parse((await server.get('/stats/summary?only_cpu_and_memory=true')).text);
+  expect(pods).toEqual([stats]);
+  const nodeFields = ['nodeName', 'startTime', 'cpu', 'memory', 'swap', 'systemContainers'];
+  expect(Object.keys(node).filter((field) => !nodeFields.includes(field))).toEqual([]);
+  for (const query of ['', '?only_cpu_and_memory=yes', '?only_cpu_and_memory=true&only_cpu_and_memory=true'])
+    expect(JSON.parse((await server.get(`/stats/summary${query}`)).text).pods[0].network).toEqual({
+      name: 'eth0',
+      time,
+    });
+});
+
+it.skipIf(!existsSync('/proc/pressure/cpu'))(
+  '/stats/summary has the pressure stall information of the node (skipped without /proc/pressure)',
+  async () => {
+    await using server = await serverWith(async () => []);
+    const { node } = JSON.parse((await server.get('/stats/summary')).text);
+    const data = { total: expect.any(Number), avg10: expect.any(Number), avg60: expect.any(Number) };
+    for (const { psi } of [node.cpu, node.memory, node.io]) expect(psi).toMatchObject({ full: data, some: data });
+  },
+);
 
 it('/metrics/resource has the metrics of the kubelet', async () => {
   await using server = await serverWith(async () => [podStats(1.5e9)]);

@@ -16,7 +16,8 @@ export interface HealthCheck {
 export function healthChecks({ state, syncLoop }: NodeAgentInspection, nowMs: number): readonly HealthCheck[] {
   const { lastIterationAt } = syncLoop;
   const ageMs = lastIterationAt === undefined ? 0 : nowMs - epochMsOf(lastIterationAt);
-  return [{ name: 'ping' }, { name: 'syncloop', failure: syncLoopFailure(state, ageMs) }];
+  // Nothing waits for a log.
+  return [{ name: 'ping' }, { name: 'log' }, { name: 'syncloop', failure: syncLoopFailure(state, ageMs) }];
 }
 
 /** Readiness: the agent knows its pods and containers, and its Node is registered and alive for the control plane. */

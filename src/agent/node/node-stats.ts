@@ -6,8 +6,11 @@ import type {
   FsStats,
   ImageFsStats,
   InterfaceStats,
+  IOStats,
   MemoryStats,
   NetworkStats,
+  PSIData,
+  PSIStats,
   SwapStats,
 } from '../runtime/pod-stats.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -20,6 +23,7 @@ export interface NodeStats {
   readonly startTime: string;
   readonly cpu?: CPUStats | undefined;
   readonly memory?: MemoryStats | undefined;
+  readonly io?: IOStats | undefined;
   readonly network?: NetworkStats | undefined;
   readonly fs?: FsStats | undefined;
   readonly runtime?: ImageFsStats | undefined;
@@ -47,8 +51,9 @@ export async function nodeStats(nodeName: string, nowMs: number): Promise<Omit<N
     nodeName,
     systemContainers: [own],
     startTime: timeFromEpochMs(nowMs - uptime() * 1000),
-    cpu: { time, usageCoreNanoSeconds: cpuNanoseconds(await procFile('stat')) },
-    memory: { time, ...memory.memory },
+    cpu: { time, usageCoreNanoSeconds: cpuNanoseconds(await procFile('stat')), psi: await pressure('cpu') },
+    memory: { time, ...memory.memory, psi: await pressure('memory') },
+    io: { time, psi: await pressure('io') },
     ...(memory.swap && { swap: { time, ...memory.swap } }),
     network: networkStats(await procFile('net/dev'), await procFile('net/route'), time),
     fs: await rootFsStats(time),
@@ -121,6 +126,22 @@ async function rlimitStats(time: string): Promise<NodeStats['rlimit']> {
   const maxpid = Math.min(Number.parseInt(pidMax, 10), Number.parseInt(threadsMax, 10));
   const tasks = /\/(\d+) /.exec(await procFile('loadavg'))?.[1];
   return Number.isNaN(maxpid) || tasks === undefined ? undefined : { time, maxpid, curproc: Number(tasks) };
+}
+
+/** Undefined if the kernel has none. Source: opencontainers/cgroups `statPSI` */
+async function pressure(resource: 'cpu' | 'memory' | 'io'): Promise<PSIStats | undefined> {
+  const text = await procFile(`pressure/${resource}`);
+  const [some, full] = [psiData(text, 'some'), psiData(text, 'full')];
+  return some && { full: full ?? { total: 0, avg10: 0, avg60: 0, avg300: 0 }, some };
+}
+
+/** `some avg10=0.12 avg60=0.34 avg300=0.56 total=789` */
+function psiData(text: string, kind: 'some' | 'full'): PSIData | undefined {
+  const line = text.split('\n').find((one) => one.startsWith(`${kind} `));
+  if (line === undefined) return undefined;
+  const values = new Map(line.split(' ').map((field) => field.split('=') as [string, string]));
+  const read = (name: string): number => Number(values.get(name) ?? 0);
+  return { total: read('total'), avg10: read('avg10'), avg60: read('avg60'), avg300: read('avg300') };
 }
 
 /** Empty on other systems than Linux. */

@@ -3,6 +3,26 @@
  * Source: k8s.io/kubelet `stats/v1alpha1`.
  */
 
+/** How long tasks have waited for a resource: percentages of the last 10, 60 and 300 s, and the sum in microseconds. */
+export interface PSIData {
+  readonly total: number;
+  readonly avg10: number;
+  readonly avg60: number;
+  readonly avg300: number;
+}
+
+/** Pressure stall information, of cgroup v2: `full` is the time in which all tasks waited. */
+export interface PSIStats {
+  readonly full: PSIData;
+  readonly some: PSIData;
+}
+
+/** Input and output. */
+export interface IOStats {
+  readonly time: string;
+  readonly psi?: PSIStats | undefined;
+}
+
 /** CPU usage. */
 export interface CPUStats {
   readonly time: string;
@@ -10,6 +30,7 @@ export interface CPUStats {
   readonly usageNanoCores?: number | undefined;
   /** Since the start. */
   readonly usageCoreNanoSeconds?: number | undefined;
+  readonly psi?: PSIStats | undefined;
 }
 
 /** Memory usage. */
@@ -22,6 +43,7 @@ export interface MemoryStats {
   readonly rssBytes?: number | undefined;
   readonly pageFaults?: number | undefined;
   readonly majorPageFaults?: number | undefined;
+  readonly psi?: PSIStats | undefined;
 }
 
 /** Swap usage. */
@@ -64,6 +86,7 @@ export interface ContainerStats {
   readonly startTime: string;
   readonly cpu?: CPUStats | undefined;
   readonly memory?: MemoryStats | undefined;
+  readonly io?: IOStats | undefined;
   readonly rootfs?: FsStats | undefined;
   readonly logs?: FsStats | undefined;
   readonly swap?: SwapStats | undefined;
@@ -77,6 +100,7 @@ export interface PodStats {
   readonly containers: readonly ContainerStats[];
   readonly cpu?: CPUStats | undefined;
   readonly memory?: MemoryStats | undefined;
+  readonly io?: IOStats | undefined;
   readonly network?: NetworkStats | undefined;
   readonly 'ephemeral-storage'?: FsStats | undefined;
   readonly process_stats?: { readonly process_count?: number | undefined } | undefined;

@@ -138,7 +138,7 @@ describe('/healthz', () => {
     expect(await get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
     cluster.agent.start();
     await cluster.advance(500);
-    expect((await get('/healthz?verbose')).text).toBe('[+]ping ok\n[+]syncloop ok\nhealthz check passed\n');
+    expect((await get('/healthz?verbose')).text).toBe('[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed\n');
   });
 
   it('fails when the sync loop has been stuck for more than 5 minutes, here by a runtime that hangs', async () => {
@@ -152,7 +152,7 @@ describe('/healthz', () => {
     const { status, text } = await get('/healthz');
     expect(status).toBe(500);
     expect(text).toMatch(
-      /^\[\+\]ping ok\n\[-\]syncloop failed: sync loop took longer than expected: its last iteration began [3-5]\d\d s ago\n/,
+      /^\[\+\]ping ok\n\[\+\]log ok\n\[-\]syncloop failed: sync loop took longer than expected: its last iteration began [3-5]\d\d s ago\n/,
     );
   });
 

@@ -38,6 +38,8 @@ describe('parseOptions of containerd-agent', () => {
       clusterDomain: 'cluster.local',
       resolvConf: '/etc/resolv.conf',
       allowedUnsafeSysctls: [],
+      seccompDefault: false,
+      tlsMinVersion: 'VersionTLS12',
       port: 10_250,
       address: '0.0.0.0',
       anonymousAuth: false,
