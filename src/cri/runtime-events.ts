@@ -61,7 +61,7 @@ export class RuntimeEvents {
   constructor(options: RuntimeEventsOptions) {
     this.#options = options;
     const { logger, clock } = options;
-    this.#failures = new FailureLog({ logger, clock, what: 'Watching events of the runtime', afterMs: logAfterMs });
+    this.#failures = new FailureLog({ logger, clock, what: 'Watching events of the runtime' });
     this.#connect();
   }
 
@@ -139,7 +139,8 @@ export class RuntimeEvents {
       this.#failures.succeeded();
       return reconnectWithoutEventsMs;
     }
-    this.#failures.failed(error === undefined ? new Error('The stream ended') : new CRIError(error));
+    const failure = error === undefined ? new Error('The stream ended') : new CRIError(error);
+    this.#failures.failed(failure, {}, { afterMs: logAfterMs });
     return reconnectMs;
   }
 

@@ -14,8 +14,6 @@ export interface FailureLogOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   /** The operation, for example `Renewing the node Lease`, or both messages. */
   readonly what: string | { readonly failed: string; readonly recovered: string };
-  /** Failures shorter than this are not logged. Default: 0, so that the first failure is logged. */
-  readonly afterMs?: number | undefined;
 }
 
 export interface FailureDetails {
@@ -25,6 +23,8 @@ export interface FailureDetails {
   readonly key?: string | undefined;
   /** How long the failed attempt took, if it failed from its beginning. Default: 0. */
   readonly tookMs?: number | undefined;
+  /** Failures shorter than this are not logged. Default: 0, so that the first failure is logged. */
+  readonly afterMs?: number | undefined;
 }
 
 /** Why an operation fails, and since when. */
@@ -67,8 +67,9 @@ export class FailureLog {
     return failingSince === undefined ? undefined : { failingSince, reason };
   }
 
-  failed(error: unknown, fields: object = {}, { level = 'warn', key, tookMs = 0 }: FailureDetails = {}): void {
-    const { clock, logger, afterMs = 0 } = this.#options;
+  failed(error: unknown, fields: object = {}, details: FailureDetails = {}): void {
+    const { level = 'warn', key, tookMs = 0, afterMs = 0 } = details;
+    const { clock, logger } = this.#options;
     const nowMs = clock.monotonicMs();
     this.#first ??= { monotonicMs: nowMs - tookMs, wallMs: Math.round(clock.now() - tookMs) };
     this.#failures++;

@@ -41,7 +41,7 @@ export const waitReasons = [
   'hot-loop',
 ] as const;
 /** Values of the label `waiting_for`: what terminating pods wait for. */
-export const terminatingWaits = ['containers', 'pod-deletion-safety', 'finalizers', 'delete'] as const;
+export const terminatingWaits = ['containers', 'sandbox', 'pod-deletion-safety', 'finalizers', 'delete'] as const;
 export { requestVerbs };
 
 /** Which list of the pod’s spec a container is in. */
@@ -56,7 +56,7 @@ export type RequestOutcome = (typeof requestOutcomes)[number];
 export type RefusedUpdateReason = (typeof refusedUpdateReasons)[number];
 /** What a pod waits for. */
 export type WaitReason = (typeof waitReasons)[number];
-/** What a terminating pod waits for; `containers`: they run longer than their grace period; `delete`: its DELETE fails. */
+/** What a terminating pod waits for; `containers`, `sandbox`: not stopped after the grace period; `delete`: its DELETE fails. */
 export type TerminatingWait = (typeof terminatingWaits)[number];
 /** What happened to one version of a pod's status; see `StatusOutcome`. */
 export type OutcomeKind = (typeof outcomeKinds)[number];

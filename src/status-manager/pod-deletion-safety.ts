@@ -27,8 +27,15 @@ export interface PodTermination {
   readonly since: string;
   readonly gracePeriodSeconds: number;
   readonly gracePeriodEndsAt: string;
+  /** False when all containers have stopped, and only the sandbox of the pod is left, for example its network. Default: true. */
+  readonly hasRunningContainers?: boolean | undefined;
   /** Why the last try to stop them failed; undefined if none did. */
   readonly lastError: string | undefined;
+}
+
+/** What keeps the pod from terminating. */
+export function terminationWaitOf({ hasRunningContainers = true }: PodTermination): 'containers' | 'sandbox' {
+  return hasRunningContainers ? 'containers' : 'sandbox';
 }
 
 /** By pod UID. */

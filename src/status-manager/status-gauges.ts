@@ -1,5 +1,6 @@
 import type { Metrics, StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from './metrics.ts';
 import { epochMsOf, MonotonicTimes } from '../shared/time.ts';
+import { terminationWaitOf } from './pod-deletion-safety.ts';
 import type { WaitingFor } from './sync/loop-inspection.ts';
 import { type InspectionSources, lastSuccessAgeMs, waitingForOf } from './inspection.ts';
 
@@ -44,8 +45,10 @@ function readStatusGauges({ cache, podManager, clock, loop, journal, termination
     count('finalizers');
     countTerminating('finalizers', since);
   }
-  for (const { gracePeriodEndsAt } of terminations.values())
-    if (secondsSince(gracePeriodEndsAt) > 0) countTerminating('containers', gracePeriodEndsAt);
+  for (const termination of terminations.values()) {
+    const { gracePeriodEndsAt } = termination;
+    if (secondsSince(gracePeriodEndsAt) > 0) countTerminating(terminationWaitOf(termination), gracePeriodEndsAt);
+  }
   const informer = podManager.informerState?.();
   const outage = loop?.outage(times);
   const successAgeMs = lastSuccessAgeMs(loop, informer, clock);

@@ -455,8 +455,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /**
    * Resolves when the currently cached version or a newer one has been written, or with the reason why
    * it never will be. Rejects only for an invalid argument. The UID of a mirror pod stands for its
-   * static pod. Does not wait for a terminal phase that is held back while containers could be
-   * running.
+   * static pod. Waits as long as a failed request is retried, also for a pod that the API server does
+   * not have (404) or does not permit (403): until that ends, or the status is dropped
+   * (`removeOrphanedStatuses`). `explain()` says what it waits for. Does not wait for a terminal phase
+   * that is held back while containers could be running.
    */
   async whenWritten(podUID: string): Promise<WrittenResult> {
     requireText('podUID', podUID);

@@ -9,7 +9,7 @@ describe('FailureLog', () => {
   let clock: FakeClock;
   let logger: RecordingLogger;
   const lines = () => logger.lines.map(({ level, message }) => `${level} ${message}`);
-  const logOf = (afterMs?: number) => new FailureLog({ logger, clock, what: 'Renewing the Lease', afterMs });
+  const logOf = () => new FailureLog({ logger, clock, what: 'Renewing the Lease' });
 
   beforeEach(() => {
     clock = new FakeClock(since);
@@ -66,15 +66,16 @@ describe('FailureLog', () => {
   });
 
   it('logs neither failure nor recovery of what failed for less than afterMs', () => {
-    const log = logOf(30_000);
-    log.failed(new Error('refused'));
+    const log = logOf();
+    const afterMs = 30_000;
+    log.failed(new Error('refused'), {}, { afterMs });
     clock.advance(29_999);
-    log.failed(new Error('refused'));
+    log.failed(new Error('refused'), {}, { afterMs });
     log.succeeded();
     expect(lines()).toEqual([]);
-    log.failed(new Error('refused'), {}, { tookMs: 10_000 });
+    log.failed(new Error('refused'), {}, { afterMs, tookMs: 10_000 });
     clock.advance(20_000);
-    log.failed(new Error('refused'));
+    log.failed(new Error('refused'), {}, { afterMs });
     log.succeeded();
     expect(lines()).toEqual(['warn Renewing the Lease failed', 'warn Renewing the Lease succeeded again']);
     expect(logger.lines[1]?.fields).toMatchObject({ failingSince: '2000-01-01T00:00:19Z', outageMs: 30_000 });

@@ -188,6 +188,7 @@ export class PodWorkers implements PodDeletionSafety {
           since: timeFromEpochMs(lifecycle.sinceMs),
           gracePeriodSeconds,
           gracePeriodEndsAt: timeFromEpochMs(lifecycle.sinceMs + gracePeriodSeconds * 1000),
+          hasRunningContainers: hasRunningContainers(this.#options.podCache.get(uid)),
           lastError: failures?.reason,
         },
       ];
@@ -305,6 +306,11 @@ export class PodWorkers implements PodDeletionSafety {
 }
 
 /** Source: kubelet `isPodStatusCacheTerminal`, negated. */
-function isAnythingRunning({ containers, sandboxes }: RuntimePodStatus): boolean {
-  return containers.some(({ state }) => state === 'running') || sandboxes.some(({ ready }) => ready);
+function isAnythingRunning(status: RuntimePodStatus): boolean {
+  return hasRunningContainers(status) || status.sandboxes.some(({ ready }) => ready);
+}
+
+/** True also if the pod was not observed yet. */
+function hasRunningContainers(status: RuntimePodStatus | undefined): boolean {
+  return status?.containers.some(({ state }) => state === 'running') ?? true;
 }

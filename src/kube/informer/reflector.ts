@@ -46,6 +46,7 @@ export interface ReflectorSink<T> {
 const BACK_OFF = { firstMs: 800, maxMs: 30_000 };
 /** A watch open for this long is healthy and resets the back-off. A relist is immediate if the last list is older than this. */
 const HEALTHY_MS = 5_000;
+/** After a watch has been healthy; a failure before that is logged immediately. */
 const LOGGED_AFTER_MS = 30_000;
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
 const MIN_WATCH_SECONDS = 300;
@@ -72,6 +73,7 @@ export class Reflector<T> {
   #listedMs = -Infinity;
   readonly #delays = new ExponentialBackOff(BACK_OFF);
   #restarts = 0;
+  #hasBeenHealthy = false;
   /** Recovers only when a watch is healthy. A successful list between failing watches does not reset it. */
   readonly #failureLog: FailureLog;
   /** Number of failed watches from the same resource version. */
@@ -81,7 +83,7 @@ export class Reflector<T> {
     const { resource, messages, clock, logger } = options;
     this.#options = options;
     this.#path = `/api/v1/${resource}`;
-    this.#failureLog = new FailureLog({ clock, logger, what: messages, afterMs: LOGGED_AFTER_MS });
+    this.#failureLog = new FailureLog({ clock, logger, what: messages });
   }
 
   /** Lists and watches that failed and were started again. */
@@ -158,6 +160,7 @@ export class Reflector<T> {
 
   #onHealthy(): void {
     this.#delays.reset();
+    this.#hasBeenHealthy = true;
     this.#failureLog.succeeded(this.#options.logFields);
   }
 
@@ -167,7 +170,7 @@ export class Reflector<T> {
     const { kind, statusCode, message } = error;
     const fields = { ...logFields, kind, statusCode, next, delayMs };
     logger.info({ ...fields, reason: message }, `Listing or watching ${resource} failed`);
-    this.#failureLog.failed(error, fields, { tookMs });
+    this.#failureLog.failed(error, fields, { tookMs, afterMs: this.#hasBeenHealthy ? LOGGED_AFTER_MS : 0 });
   }
 
   /** Watches from this resource version keep failing, although the server can be reached. */

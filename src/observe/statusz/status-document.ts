@@ -1,7 +1,7 @@
 import type { ManagerInspection, PodInspection } from '../../status-manager/inspection.ts';
 import type { OutageInspection } from '../../status-manager/sync/api-outage.ts';
 import { podSummary } from '../../kube/pod-summary.ts';
-import type { PodTermination } from '../../status-manager/pod-deletion-safety.ts';
+import { type PodTermination, terminationWaitOf } from '../../status-manager/pod-deletion-safety.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
 import type { RequestedDeletion } from '../../status-manager/sync/terminating-pods.ts';
 import type { ManagerState, WaitingFor } from '../../status-manager/sync/loop-inspection.ts';
@@ -27,8 +27,8 @@ export type PodWait = { readonly since: Timestamp } & (
     }
   | { readonly kind: 'finalizers'; readonly finalizers: readonly string[] }
   | {
-      /** The agent stops the containers of the pod. */
-      readonly kind: 'containers';
+      /** The agent stops the containers of the pod, or, when they have stopped, its sandbox. */
+      readonly kind: 'containers' | 'sandbox';
       readonly gracePeriodSeconds: number;
       readonly gracePeriodEndsAt: Timestamp;
     }
@@ -159,8 +159,9 @@ function summaryOfDeletion(deletion: RequestedDeletion): PodSummary {
   return { podUID, podNamespace, podName, waitingFor: { kind: 'finalizers', finalizers, since } };
 }
 
-function containersWaitOf({ since, gracePeriodSeconds, gracePeriodEndsAt }: PodTermination): PodWait {
-  return { kind: 'containers', since, gracePeriodSeconds, gracePeriodEndsAt };
+function containersWaitOf(termination: PodTermination): PodWait {
+  const { since, gracePeriodSeconds, gracePeriodEndsAt } = termination;
+  return { kind: terminationWaitOf(termination), since, gracePeriodSeconds, gracePeriodEndsAt };
 }
 
 /** Omits the message: the row shows it as its last error. */

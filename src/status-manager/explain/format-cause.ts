@@ -41,10 +41,12 @@ export function formatCause(cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up
 function formatTermination({ termination }: CauseOf<'containers'>, nowMs: number): string {
   if (termination === undefined)
     return 'it is being deleted and waits for its containers to stop (terminatePod was not called)';
-  const { since, gracePeriodSeconds, gracePeriodEndsAt, lastError } = termination;
+  const { since, gracePeriodSeconds, gracePeriodEndsAt, lastError, hasRunningContainers = true } = termination;
   const is = epochMsOf(gracePeriodEndsAt) < nowMs ? 'is over' : `ends at ${formatTime(gracePeriodEndsAt, nowMs)}`;
   const parts = [
-    `its containers are being stopped since ${formatTime(since, nowMs)}`,
+    hasRunningContainers
+      ? `its containers are being stopped since ${formatTime(since, nowMs)}`
+      : `its containers have stopped, and its sandbox is being stopped since ${formatTime(since, nowMs)}`,
     `its grace period of ${gracePeriodSeconds} s ${is}`,
     ...(lastError === undefined ? [] : [`last error: ${formatText(lastError)}`]),
   ];

@@ -34,9 +34,9 @@ export interface APIOutageOptions extends Pick<SyncPorts, 'clock' | 'logger'> {
  * either requests of two pods failed and nothing was written, or no request of any verb succeeded. A
  * single pod whose PATCH fails after a successful GET is not an outage.
  *
- * A timer logs the beginning at warn after 30 s, because the next failure may come much later. The end
- * is logged at warn too, so that the default logger shows both. `inspect()` and metrics show an outage
- * only once it is logged.
+ * A timer logs the beginning at warn after 30 s, because the next failure may come much later; if the
+ * API server has never processed a request, the first failure is logged. The end is logged at warn too,
+ * so that the default logger shows both.
  */
 export class APIOutage {
   readonly #options: APIOutageOptions;
@@ -45,13 +45,15 @@ export class APIOutage {
   /** The first failed GET since a request succeeded. Only GETs count: each PATCH or DELETE that fails is followed by one. */
   #noResponseSinceMs: number | undefined;
   #last: Omit<OutageInspection, 'since'> | undefined;
-  /** Start of the outage that was logged. */
+  /** Start of the failures that were logged. */
   #loggedSinceMs: number | undefined;
   /** Logs the beginning without waiting for another failure. */
   readonly #alarm: Alarm;
   #isStarted = false;
   #lastProbeMs = Number.NEGATIVE_INFINITY;
   #onReachable: (failing: readonly PodRecord[]) => void = () => {};
+  /** The API server has processed a request. */
+  #hasResponded = false;
 
   constructor(options: APIOutageOptions) {
     this.#options = options;
@@ -88,7 +90,7 @@ export class APIOutage {
   }
 
   get isDown(): boolean {
-    return this.#loggedSinceMs !== undefined;
+    return this.#loggedSinceMs !== undefined && this.#forMs(this.#loggedSinceMs) >= outageAfterMs;
   }
 
   /** A sync has ended, or the full batch has found the pod in sync. */
@@ -102,10 +104,11 @@ export class APIOutage {
   #failed(record: PodRecord, { verb, failure, tookMs, error }: SyncFailure): void {
     if (!failureClassTable[failure].isOutage) {
       // The API server has processed the request.
-      if (verb !== 'get') return this.#written();
       this.requestSucceeded();
-      return this.#recovered(record);
+      return verb === 'get' ? this.#recovered(record) : this.#written();
     }
+    // A bug of the client is logged for the pod.
+    if (error.kind === 'unknown') this.#hasResponded = true;
     this.#last = { verb, failure, statusCode: error.statusCode, message: error.message };
     const sinceMs = this.#options.clock.monotonicMs() - tookMs;
     record.failingSinceMs ??= sinceMs;
@@ -130,6 +133,7 @@ export class APIOutage {
   /** A request of any verb succeeded; how its sync ends is reported to `ended`. */
   requestSucceeded(): void {
     const sinceMs = this.#noResponseSinceMs;
+    this.#hasResponded = true;
     this.#noResponseSinceMs = undefined;
     if (sinceMs !== undefined && this.#forMs(sinceMs) >= unreachableAfterMs) this.#onReachable([...this.#failing]);
   }
@@ -165,7 +169,7 @@ export class APIOutage {
       this.#alarm.stop();
       if (this.#loggedSinceMs !== undefined) this.#logEnd(this.#loggedSinceMs, endMessage);
     } else if (this.#loggedSinceMs === undefined) {
-      const remainingMs = outageAfterMs - this.#forMs(sinceMs);
+      const remainingMs = this.#hasResponded ? outageAfterMs - this.#forMs(sinceMs) : 0;
       if (remainingMs <= 0) this.#logBeginning(sinceMs);
       else if (this.#isStarted) this.#alarm.arm(remainingMs);
     }

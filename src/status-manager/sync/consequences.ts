@@ -62,6 +62,9 @@ type Known = Pick<PodRecord, 'uid' | 'backOff' | 'lastPatch'>;
 /** A pod that fails this long while others are written is logged once at warn. */
 const lastingAfterMs = 60_000;
 
+/** A pod that was never written and may be gone is logged at warn after this: it may never have existed. */
+const unknownAfterMs = 5_000;
+
 /** What follows from a result for the pod, its user and the API server. Pure. */
 export function consequencesOf(result: Result, known: Known, facts: ResultFacts): Consequences {
   switch (result.kind) {
@@ -127,14 +130,16 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
   const nextTryInMs = nextTryOf(entry);
   const row = failureClassTable[failure];
   const line = lineOf(row, error, facts);
-  const isGrouped = line === row && row.isLoggedOnceForManyPods;
+  const failedForMs = facts.nowMs - entry.sinceMs;
+  const isUnknown = line.level === 'debug' && versioned.sentAtMs === undefined && failedForMs >= unknownAfterMs;
+  const isGrouped = row.isLoggedOnceForManyPods && (line === row || isUnknown);
   const isOneOfMany = isGrouped && facts.areManyForbidden;
   // No permission is missing if the next try succeeds.
   const firstLevel = isGrouped && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
   const laterLevel = isOneOfMany || known.backOff?.reason === failure ? line.repeatedLevel : firstLevel;
   // The pod alone has failed for so long that it is logged at warn, once.
-  const lasts = !entry.isLoggedAtWarn && !facts.isOutage && facts.nowMs - entry.sinceMs >= lastingAfterMs;
-  const level = firstLevel === 'info' && !isOneOfMany && lasts ? 'warn' : laterLevel;
+  const lasts = isUnknown || (firstLevel === 'info' && failedForMs >= lastingAfterMs);
+  const level = lasts && !isOneOfMany && !entry.isLoggedAtWarn && !facts.isOutage ? 'warn' : laterLevel;
   return {
     backOff: level === 'warn' ? { ...entry, isLoggedAtWarn: true } : entry,
     log: {

@@ -26,7 +26,6 @@ export class ForbiddenPods {
         failed: 'The API server forbids reading or updating the status of many pods: the node lacks a permission',
         recovered: 'The API server permits reading and updating pod statuses again',
       },
-      afterMs: loggedAfterMs,
     });
   }
 
@@ -40,7 +39,8 @@ export class ForbiddenPods {
     record.isForbidden = true;
     if (this.#count <= maxLoggedPods) return;
     // The reason contains the name of the pod.
-    this.#failures.failed(new Error(reason), { forbiddenPods: this.#count, verb }, { key: '' });
+    const fields = { forbiddenPods: this.#count, verb };
+    this.#failures.failed(new Error(reason), fields, { key: '', afterMs: loggedAfterMs });
   }
 
   /** A request for the pod was permitted. */

@@ -87,8 +87,8 @@ export class PodRecord {
   heldBack: TerminationWait | undefined;
   /** The API server has accepted the pod's DELETE, and finalizers keep the object (`TerminatingPods`). */
   requestedDeletion: TerminationWait | undefined;
-  /** What names the pod in the log: its containers run longer than their grace period, and that was logged. */
-  stuckContainers: object | undefined;
+  /** The pod has not stopped after its grace period, and that was logged (`TerminatingPods`); `fields` name it in the log. */
+  stuckTermination: { readonly fields: object; readonly waitsFor: 'containers' | 'sandbox' } | undefined;
   /** Pending `whenWritten` calls. */
   waiters: readonly Waiter[] | undefined;
 
@@ -106,7 +106,7 @@ export class PodRecord {
     const record = new PodRecord(this.uid);
     record.inFlight = this.inFlight;
     record.requestedDeletion = this.requestedDeletion;
-    record.stuckContainers = this.stuckContainers;
+    record.stuckTermination = this.stuckTermination;
     return record;
   }
 }

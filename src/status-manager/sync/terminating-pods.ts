@@ -1,6 +1,6 @@
 import { podFields } from '../../shared/log-fields.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
-import { terminationsOf } from '../pod-deletion-safety.ts';
+import { terminationsOf, terminationWaitOf } from '../pod-deletion-safety.ts';
 import { epochMsOf, type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import type { PodRecord, TerminationWait } from './pod-records.ts';
 import type { OutcomeSubject } from './status-outcome.ts';
@@ -11,6 +11,11 @@ import type { SyncPorts } from './sync-ports.ts';
 const stuckAfterMs = 60_000;
 /** After the end of the grace period. */
 const stuckContainersAfterMs = 30_000;
+
+const stuckMessages = {
+  containers: 'Pod is stuck terminating: its containers still run after the grace period',
+  sandbox: 'Pod is stuck terminating: its containers have stopped, but its sandbox cannot be stopped',
+} as const;
 
 /** A pod whose DELETE the API server has accepted and that finalizers keep. */
 export interface RequestedDeletion {
@@ -83,7 +88,7 @@ export class TerminatingPods {
   }
 
   logStuck(): void {
-    this.#logStuckContainers();
+    this.#logStuckTerminations();
     for (const record of this.#options.records.values()) {
       const { heldBack, requestedDeletion } = record;
       if (heldBack !== undefined) {
@@ -108,28 +113,28 @@ export class TerminatingPods {
     }
   }
 
-  /** Containers that run longer than their grace period. */
-  #logStuckContainers(): void {
+  /** Containers that run longer than their grace period, and sandboxes that outlive it. */
+  #logStuckTerminations(): void {
     const { clock, logger, podDeletionSafety, podManager, records } = this.#options;
     const terminations = terminationsOf(podDeletionSafety);
     for (const record of records.values()) {
-      const fields = record.stuckContainers;
-      if (fields === undefined || terminations.has(record.uid)) continue;
-      record.stuckContainers = undefined;
+      if (record.stuckTermination === undefined || terminations.has(record.uid)) continue;
+      const { fields } = record.stuckTermination;
+      record.stuckTermination = undefined;
       records.release(record.uid);
       // The pod may be gone.
       logger.warn(fields, 'The containers of the pod have stopped');
     }
-    for (const [uid, { since, gracePeriodSeconds, gracePeriodEndsAt, lastError: reason }] of terminations) {
+    for (const [uid, termination] of terminations) {
+      const { since, gracePeriodSeconds, gracePeriodEndsAt, lastError: reason } = termination;
       if (clock.now() - epochMsOf(gracePeriodEndsAt) < stuckContainersAfterMs) continue;
       const record = records.of(uid);
-      if (record.stuckContainers !== undefined) continue;
+      const waitsFor = terminationWaitOf(termination);
+      if (record.stuckTermination?.waitsFor === waitsFor) continue;
       const pod = podManager.getPodByUID(uid);
-      record.stuckContainers = pod === undefined ? { podUID: uid } : podFieldsOf(pod);
-      logger.warn(
-        { ...record.stuckContainers, since, gracePeriodSeconds, reason },
-        'Pod is stuck terminating: its containers still run after the grace period',
-      );
+      const fields = record.stuckTermination?.fields ?? (pod === undefined ? { podUID: uid } : podFieldsOf(pod));
+      record.stuckTermination = { fields, waitsFor };
+      logger.warn({ ...fields, since, gracePeriodSeconds, reason }, stuckMessages[waitsFor]);
     }
   }
 

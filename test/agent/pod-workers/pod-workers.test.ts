@@ -595,9 +595,17 @@ describe('terminations', () => {
         since: '2000-01-01T00:00:00Z',
         gracePeriodSeconds: 5,
         gracePeriodEndsAt: '2000-01-01T00:00:05Z',
+        hasRunningContainers: true,
         lastError: 'stopContainer took over 122000 ms',
       },
     ]);
+  });
+
+  it('says that only the sandbox is left, if no container runs any more', async () => {
+    t.syncer.failures.set('1', [new Error('rpc error: failed to destroy network for sandbox')]);
+    t.cached.set('1', emptyStatus);
+    await update('kill', podOf('1'));
+    expect(t.workers.terminations()).toMatchObject([{ podUID: '1', hasRunningContainers: false }]);
   });
 
   it('counts a grace period of which nothing is known yet as one second', async () => {
@@ -613,6 +621,7 @@ describe('terminations', () => {
         since: '2000-01-01T00:00:00Z',
         gracePeriodSeconds: 1,
         gracePeriodEndsAt: '2000-01-01T00:00:01Z',
+        hasRunningContainers: true,
         lastError: undefined,
       },
     ]);

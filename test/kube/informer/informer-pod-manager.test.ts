@@ -433,10 +433,20 @@ describe('failures', () => {
     api.last(2);
   });
 
-  it('are logged as one warning after 30 s, with cause and start time, and one line when a watch is healthy again', async () => {
-    const since = timeFromEpochMs(clock.now());
+  it('are logged with the first one if no watch has ever been healthy', async () => {
     pods.start();
-    let call = 1;
+    api.last(1).refuse(403, { reason: 'Forbidden' });
+    await turn();
+    expect(logger.messages).toEqual(['Failed to list and watch the pods of the node: all requests fail']);
+  });
+
+  it('are logged as one warning after 30 s, with cause and start time, and one line when a watch is healthy again', async () => {
+    const watch = await sync();
+    clock.advance(6_000);
+    const since = timeFromEpochMs(clock.now());
+    watch.event('ERROR', { code: 410 });
+    await turn();
+    let call = 3;
     for (const delayMs of [800, 1_600, 3_200, 6_400, 12_800, 25_600]) {
       api.last(call++).refuse(403, { reason: 'Forbidden' });
       await turn();
@@ -467,7 +477,7 @@ describe('failures', () => {
     expect(logger.messages).toEqual([failing]);
     clock.advance(1);
     expect(logger.messages).toEqual([failing, 'Watching the pods of the node again']);
-    expect(logger.fields[1]).toEqual({ nodeName: 'node-a', failingSince: since, failures: 7, outageMs: 85_400 });
+    expect(logger.fields[1]).toEqual({ nodeName: 'node-a', failingSince: since, failures: 8, outageMs: 85_400 });
   });
 
   it('of a long-lived watch count from the time it broke, and a successful list in between does not end them', async () => {

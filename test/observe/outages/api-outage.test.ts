@@ -12,6 +12,16 @@ const recovered = 'Pod statuses can be written again: the API server has recover
 const refused = new APIError('request to 10.0.0.1:6443 failed: ECONNREFUSED', { kind: 'network' });
 const always = Number.POSITIVE_INFINITY;
 
+/** Starts the manager; the API server has processed a request. */
+async function startWithSuccess(h: SyncHarness): Promise<void> {
+  const [first] = h.addPods('first');
+  h.manager.start();
+  h.set('first', 'written');
+  await h.settle();
+  h.podManager.removePod(first!);
+  h.manager.removeOrphanedStatuses([]);
+}
+
 function messages(h: SyncHarness): string[] {
   return h.logger.warnings.map(({ message }) => message);
 }
@@ -20,7 +30,7 @@ describe('an outage of the API server', () => {
   it('is logged once after 30 s and once when it is over, however many pods wait', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a', 'b', 'c');
-    h.manager.start();
+    await startWithSuccess(h);
     let isDown = true;
     const failWhileDown = (): void => {
       if (isDown) throw refused;
@@ -48,6 +58,24 @@ describe('an outage of the API server', () => {
     await h.clock.advanceAsync(60_000);
     expect(messages(h)).toEqual([down, recovered]);
     expect(h.logger.warnings[1]!.fields).toMatchObject({ since: '2026-01-02T03:04:05Z', unsent: 2 });
+    await h.manager.stop();
+  });
+
+  it('is logged with the first failure if no request has ever succeeded', async () => {
+    const h = new SyncHarness();
+    h.addPods('a');
+    h.manager.start();
+    h.client.fail({}, refused, 2);
+    h.set('a', 'unseen');
+    await h.settle();
+    expect(h.logger.warnings).toMatchObject([{ message: down, fields: { reason: refused.message, unsent: 1 } }]);
+    expect(h.manager.inspect().outage).toBeUndefined();
+    await h.clock.advanceAsync(10_000);
+    expect(messages(h)).toEqual([down, recovered]);
+    h.client.fail({}, refused, 2);
+    h.set('a', 'later');
+    await h.clock.advanceAsync(10_000);
+    expect(messages(h)).toHaveLength(2);
     await h.manager.stop();
   });
 
@@ -83,7 +111,7 @@ describe('an outage of the API server', () => {
   it.each([0, 1])('is not reported for one pod whose PATCH gets 500 while its GETs succeed, %i fail', async (fail) => {
     const h = new SyncHarness();
     h.addPods('a');
-    h.manager.start();
+    await startWithSuccess(h);
     h.client.fail({ verb: 'get' }, 500, fail);
     h.client.fail({ verb: 'patch' }, 500, always);
     h.set('a', 'unseen');
@@ -98,7 +126,7 @@ describe('an outage of the API server', () => {
   it('is reported for a single pod if all its requests fail', async () => {
     const h = new SyncHarness();
     h.addPods('a');
-    h.manager.start();
+    await startWithSuccess(h);
     h.client.fail({}, 500, always);
     h.set('a', 'unseen');
     await h.clock.advanceAsync(29_999);
@@ -163,7 +191,7 @@ describe('an outage of the API server', () => {
   it('two failures an hour apart are not an outage', async () => {
     const h = new SyncHarness();
     h.addPods('a', 'b');
-    h.manager.start();
+    await startWithSuccess(h);
     h.client.fail({}, 500, 1);
     h.set('a', 'fails once');
     await h.settle();
@@ -181,7 +209,7 @@ describe('inspect().requestFailure', () => {
   it('begins with the first failed request, before there is an outage, and ends with the first that succeeds', async () => {
     const h = new SyncHarness();
     h.addPods('a');
-    h.manager.start();
+    await startWithSuccess(h);
     h.client.fail({}, 503, 6);
     h.set('a', 'unseen');
     await h.settle();
@@ -235,7 +263,7 @@ describe('one pod that fails for a minute while others are written', () => {
   it('is logged as one warning', async () => {
     const h = new SyncHarness().informed();
     h.addPods('a', 'b');
-    h.manager.start();
+    await startWithSuccess(h);
     h.client.fail({ name: 'a' }, 500, always);
     h.set('a', 'unseen');
     for (let minute = 0; minute < 10; minute++) {
@@ -256,7 +284,7 @@ describe('a drain that times out', () => {
     const h = new SyncHarness();
     const names = Array.from({ length: 25 }, (_, i) => `pod-${i}`);
     h.addPods(...names);
-    h.manager.start();
+    await startWithSuccess(h);
     h.client.fail({}, refused, always);
     for (const name of names) h.set(name, 'unsent');
     const stopped = h.manager.stop({ drain: true, deadlineMs: 5_000 });
@@ -286,7 +314,7 @@ describe('403 to a GET', () => {
   it('is logged with the server’s message, also after failures of another kind', async () => {
     const h = new SyncHarness();
     h.addPods('a');
-    h.manager.start();
+    await startWithSuccess(h);
     h.client.fail({}, 500, 2);
     h.set('a', 'unseen');
     await h.clock.advanceAsync(1_000);
@@ -305,7 +333,9 @@ describe('403 for a pod that is being deleted', () => {
   it('logs no warning if the watch has reported the deletion', async () => {
     const h = new SyncHarness();
     const pods = h.addPods('a', 'b', 'c', 'd');
-    h.manager.start();
+    await startWithSuccess(h);
+    for (const pod of pods) h.set(pod.metadata!.name!, 'written');
+    await h.settle();
     h.client.fail({}, forbidden, always);
     for (const pod of pods) {
       h.podManager.removePod(pod);
@@ -330,6 +360,44 @@ describe('403 for a pod that is being deleted', () => {
     expect(h.logger.warnings).toEqual([]);
     await h.clock.advanceAsync(61_000);
     expect(h.logger.warnings).toMatchObject([{ fields: { pod: 'default/a', reason: words } }]);
+    await h.manager.stop();
+  });
+});
+
+describe('a pod that the API server has never shown', () => {
+  it.each([
+    { code: 404, isKnown: true, message: 'Pod does not exist on the server' },
+    { code: 404, isKnown: false, message: 'Pod does not exist on the server' },
+    { code: 403, isKnown: false, message: 'The API server forbids reading or updating the status of a pod' },
+  ])(
+    'is logged once, after 5 to 10 s: $code, known to the pod manager: $isKnown',
+    async ({ code, isKnown, message }) => {
+      const h = new SyncHarness();
+      await startWithSuccess(h);
+      const pod = podOf('a');
+      if (isKnown) h.podManager.addPod(pod);
+      h.client.fail({ name: 'a' }, code, always);
+      h.manager.setPodStatus(pod, { phase: 'Running' });
+      await h.clock.advanceAsync(4_900);
+      expect(h.logger.warnings).toEqual([]);
+      await h.clock.advanceAsync(5_100);
+      expect(h.logger.warnings).toMatchObject([
+        { message, fields: { pod: 'default/a', podUID: 'uid-a', verb: 'get' } },
+      ]);
+      await h.clock.advanceAsync(3_600_000);
+      expect(h.logger.warnings).toHaveLength(1);
+      await h.manager.stop();
+    },
+  );
+
+  it('is counted with others if their number shows that a permission is missing', async () => {
+    const h = new SyncHarness();
+    h.manager.start();
+    h.client.fail({}, 403, always);
+    for (let i = 0; i < 100; i++) h.manager.setPodStatus(podOf(`p${i}`), { phase: 'Running' });
+    await h.clock.advanceAsync(600_000);
+    const ofOnePod = 'The API server forbids reading or updating the status of a pod';
+    expect(messages(h)).toEqual([ofOnePod, ofOnePod, ofOnePod, expect.stringContaining('of many pods')]);
     await h.manager.stop();
   });
 });

@@ -43,6 +43,26 @@ it('containers that run 30 s longer than their grace period are logged once, and
   await h.manager.stop();
 });
 
+it('says that only the sandbox is left, also if containers have run too long before', async () => {
+  const terminations = [termination];
+  const h = harnessWith(terminations);
+  await h.clock.advanceAsync(60_000);
+  terminations[0] = { ...termination, hasRunningContainers: false, lastError: 'failed to destroy network for sandbox' };
+  await h.clock.advanceAsync(60_000);
+  expect(h.logger.warnings).toMatchObject([
+    { message: stuck },
+    {
+      message: 'Pod is stuck terminating: its containers have stopped, but its sandbox cannot be stopped',
+      fields: { pod: 'default/a', reason: 'failed to destroy network for sandbox' },
+    },
+  ]);
+  h.set('a', 'x', { phase: 'Running' });
+  await h.settle();
+  expect(h.manager.explain('uid-a').sentence).toContain('its containers have stopped, and its sandbox is being stopped');
+  expect(h.metrics.statusGauges()?.terminatingPods).toMatchObject([{ waitingFor: 'sandbox', count: 1 }]);
+  await h.manager.stop();
+});
+
 it('a pod whose containers have stopped is named although the pod manager no longer has it', async () => {
   const terminations = [termination];
   const h = harnessWith(terminations);

@@ -18,7 +18,8 @@ export const groups = [
     id: 'terminating',
     label: 'Terminating',
     has: ({ waitingFor }) =>
-      waitingFor !== undefined && ['containers', 'finalizers', 'pod-deletion-safety'].includes(waitingFor.kind),
+      waitingFor !== undefined &&
+      ['containers', 'sandbox', 'finalizers', 'pod-deletion-safety'].includes(waitingFor.kind),
   },
 ];
 

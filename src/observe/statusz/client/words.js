@@ -65,6 +65,7 @@ const waits = {
   'next-batch': 'next batch',
   finalizers: 'finalizers',
   containers: 'containers to stop',
+  sandbox: 'sandbox to stop',
 };
 
 /**
@@ -74,10 +75,10 @@ const waits = {
 export function waitText({ waitingFor, nextTryAt }, nowMs) {
   if (waitingFor === undefined) return '';
   if (waitingFor.kind === 'finalizers') return `finalizers: ${waitingFor.finalizers.join(', ')}`;
-  if (waitingFor.kind === 'containers') {
+  if ('gracePeriodEndsAt' in waitingFor) {
     const { gracePeriodSeconds, gracePeriodEndsAt } = waitingFor;
     const isOver = Date.parse(gracePeriodEndsAt) < nowMs;
-    return `containers to stop; grace period of ${gracePeriodSeconds}s${isOver ? ' is over' : ''}`;
+    return `${waits[waitingFor.kind]}; grace period of ${gracePeriodSeconds}s${isOver ? ' is over' : ''}`;
   }
   const { kind, verb, class: failureClass, statusCode, tries } = waitingFor;
   const parts = [waits[kind]];
