@@ -99,6 +99,10 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     help: 'How long the oldest of the terminating pods has waited.',
     labelNames: ['waiting_for'],
   });
+  const rejectedPods = metricIn(register, SourcedGauge, {
+    name: 'kubelet_status_manager_rejected_pods',
+    help: 'Pods whose newest status was rejected because a container that has ended would run again.',
+  });
   const hotLoopPods = metricIn(register, SourcedGauge, {
     name: 'kubelet_status_manager_hot_loop_pods',
     help: 'Pods whose status is changed back again and again after it was written.',
@@ -207,6 +211,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
             value: oldestAgeSeconds,
           })),
         ),
+        rejectedPods.addSource(() => [{ labels: {}, value: read().rejectedPods }]),
         hotLoopPods.addSource(() => [{ labels: {}, value: read().hotLoopPods }]),
         outageAge.addSource(() => {
           const { outage } = read();

@@ -9,7 +9,8 @@ import type { PodTermination } from './pod-deletion-safety.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
 import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspection.ts';
 import { dueMsOf } from './sync/back-off.ts';
-import type { HotLoop } from './sync/pod-records.ts';
+import type { HotLoop, PodRecords } from './sync/pod-records.ts';
+import { type RejectionInspection, rejectionOf } from './sync/rejected-updates.ts';
 import type { RequestedDeletion } from './sync/terminating-pods.ts';
 
 /** State of one pod. All times are RFC 3339 in UTC, in whole seconds. */
@@ -40,6 +41,8 @@ export interface PodInspection {
   readonly sentAt: string | undefined;
   /** Set while writes to this pod are undone: the fields affected, and the field managers that own them. */
   readonly hotLoop: HotLoop | undefined;
+  /** Why the status that `setPodStatus` was last called with, or a container of it, was rejected; undefined if it was not. */
+  readonly rejected: RejectionInspection | undefined;
   /** The containers are being stopped, as `podDeletionSafety` says; undefined if they are not, or if it does not say. */
   readonly termination: PodTermination | undefined;
   /** When an earlier run accepted this status; undefined once this run has set or sent it. */
@@ -77,6 +80,7 @@ export interface InspectionSources {
   readonly cache: PodStatusCache;
   readonly podManager: PodManager;
   readonly clock: Clock;
+  readonly records: PodRecords;
   /** Undefined without a client. */
   readonly loop: LoopInspection | undefined;
   readonly journal: StatusJournal;
@@ -120,11 +124,11 @@ export function lastSuccessAgeMs(
 export function inspectPod(
   podUID: string,
   versioned: VersionedPodStatus,
-  { cache, journal, loop, terminations }: InspectionSources,
+  { cache, journal, loop, records, terminations }: InspectionSources,
   times: MonotonicTimes,
   translations?: UIDTranslations,
 ): PodInspection {
-  const record = loop?.recordOf(podUID);
+  const record = records.get(podUID);
   const failed = record?.backOff;
   const dueMs = failed && dueMsOf(failed, versioned.version);
   const { sentAs, sentAtMs } = versioned;
@@ -144,6 +148,7 @@ export function inspectPod(
     sentAs,
     sentAt: sentAtMs === undefined ? undefined : times.format(sentAtMs),
     hotLoop: record?.lastPatch?.hotLoop,
+    rejected: rejectionOf(record),
     termination: terminations.get(podUID),
     recoveredAt: journal.recovered.get(podUID),
   };

@@ -86,6 +86,8 @@ export interface StatusGauges {
   readonly outage: OutageGauge | undefined;
   /** Pods in a hot loop: another writer keeps undoing their status. */
   readonly hotLoopPods: number;
+  /** Pods whose newest status, or a container of it, was rejected by `setPodStatus`. */
+  readonly rejectedPods: number;
   /** The journal cannot record statuses; undefined without a journal. */
   readonly isJournalFailing: boolean | undefined;
   /** Undefined when the pod manager is not an informer. */

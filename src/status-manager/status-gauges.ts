@@ -16,7 +16,8 @@ export function registerGauges(metrics: Metrics, sources: () => InspectionSource
 }
 
 /** The gauges as they are now. */
-function readStatusGauges({ cache, podManager, clock, loop, journal, terminations }: InspectionSources): StatusGauges {
+function readStatusGauges(sources: InspectionSources): StatusGauges {
+  const { cache, podManager, clock, loop, journal, records, terminations } = sources;
   const times = new MonotonicTimes(clock);
   const secondsSince = (since: string): number => (clock.now() - epochMsOf(since)) / 1000;
   const waiting = new Map<WaitReason, number>();
@@ -65,6 +66,7 @@ function readStatusGauges({ cache, podManager, clock, loop, journal, termination
       code: String(outage.statusCode ?? '<error>'),
     },
     hotLoopPods: loop?.hotLoopPods ?? 0,
+    rejectedPods: [...records.values()].filter(({ rejected }) => rejected !== undefined).length,
     isJournalFailing: journal.isRecording ? journal.failure !== undefined : undefined,
     informer: informer && {
       isSynced: informer.isSynced,

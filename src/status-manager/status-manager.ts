@@ -29,6 +29,7 @@ import type { SyncBatchResult } from './sync/in-flight-syncs.ts';
 import { Outcomes } from './sync/outcomes.ts';
 import { type OutcomeListener } from './sync/status-outcome.ts';
 import { PodRecords } from './sync/pod-records.ts';
+import { RejectedUpdates } from './sync/rejected-updates.ts';
 import type { PodStartupLatency } from './sync/sync-ports.ts';
 import type { DropReason } from './sync/sync-result.ts';
 import type { WrittenResult } from './sync/status-outcome.ts';
@@ -157,6 +158,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#subscribers = new Subscribers(logger);
     this.#outcomes = new Outcomes(this.#records, metrics, this.#subscribers);
     this.#resizeConditions = new ResizeConditions({ podManager: this.podManager, clock, metrics, logger });
+    const rejectedUpdates = new RejectedUpdates({ records: this.#records, clock, logger });
     this.#updates = new PodStatusUpdates({
       cache: this.#cache,
       podManager: this.podManager,
@@ -165,6 +167,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       metrics,
       subscribers: this.#subscribers,
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
+      onChecked: (pod, rejected) => rejectedUpdates.checked(pod, rejected),
       onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
     this.#unregisterGauges = registerGauges(metrics, () => this.#inspectionSources);
@@ -241,14 +244,20 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   /**
    * Caches a new status of the pod and wakes the sync loop. Changes nothing if the cached status is
-   * equal (`ignored`), or if a container that terminated for good would run again (`rejected`). Copy a
+   * equal (`ignored`), or if a container that terminated for good would run again (`rejected`). With
+   * `keepTerminated`, such a container keeps its status, and everything else is cached: `rejected` says
+   * which, beside `changed`. A rejection that lasts is logged, and shown by `inspect()` and `explain()`. Copy a
    * DisruptionTarget condition from the pod object into the status: otherwise every full batch reads
    * the pod.
    * Source: kubelet `SetPodStatus`
    */
-  setPodStatus(pod: Pod, status: PodStatusInput): UpdateResult {
+  setPodStatus(
+    pod: Pod,
+    status: PodStatusInput,
+    { keepTerminated = false }: { readonly keepTerminated?: boolean | undefined } = {},
+  ): UpdateResult {
     requirePod(pod);
-    return this.#updates.setPodStatus(pod, status);
+    return this.#updates.setPodStatus(pod, status, keepTerminated);
   }
 
   /**
@@ -601,6 +610,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       cache: this.#cache,
       podManager: this.podManager,
       clock: this.#clock,
+      records: this.#records,
       loop: this.#loop?.inspection,
       journal: this.#journal,
       terminations: terminationsOf(this.#podDeletionSafety),

@@ -25,6 +25,7 @@ function gauges(cachedStatuses: number, unsentStatuses: number, oldestUnsentAgeS
     lastSuccessfulRequestAgeSeconds: undefined,
     outage: undefined,
     hotLoopPods: 0,
+    rejectedPods: 0,
     isJournalFailing: undefined,
     informer: undefined,
   };
@@ -54,6 +55,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   { name: 'kubelet_status_manager_terminating_pods', type: 'gauge', labels: ['waiting_for'] },
   { name: 'kubelet_status_manager_oldest_terminating_age_seconds', type: 'gauge', labels: ['waiting_for'] },
   { name: 'kubelet_status_manager_hot_loop_pods', type: 'gauge', labels: [] },
+  { name: 'kubelet_status_manager_rejected_pods', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_outage_age_seconds', type: 'gauge', labels: ['outcome', 'code'] },
   { name: 'kubelet_status_manager_journal_failing', type: 'gauge', labels: [] },
   { name: 'kubelet_status_manager_last_successful_request_age_seconds', type: 'gauge', labels: [] },
@@ -167,6 +169,7 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 3',
       'kubelet_status_manager_unsent_statuses 2',
       'kubelet_status_manager_oldest_unsent_age_seconds 1.5',
+      'kubelet_status_manager_rejected_pods 0',
       'kubelet_status_manager_hot_loop_pods 0',
     ]);
     now = gauges(1, 0, 0);
@@ -174,6 +177,7 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 1',
       'kubelet_status_manager_unsent_statuses 0',
       'kubelet_status_manager_oldest_unsent_age_seconds 0',
+      'kubelet_status_manager_rejected_pods 0',
       'kubelet_status_manager_hot_loop_pods 0',
     ]);
   });
@@ -194,6 +198,7 @@ describe('createPrometheusMetrics', () => {
         'kubelet_status_manager_waiting_pods{reason="Forbidden"} 5',
         'kubelet_status_manager_terminating_pods{waiting_for="delete"} 5',
         'kubelet_status_manager_oldest_terminating_age_seconds{waiting_for="delete"} 50',
+        'kubelet_status_manager_rejected_pods 0',
         'kubelet_status_manager_hot_loop_pods 0',
         'kubelet_status_manager_last_successful_request_age_seconds 50',
         'kubelet_status_manager_informer_synced 2',
@@ -236,6 +241,7 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 15',
       'kubelet_status_manager_unsent_statuses 3',
       'kubelet_status_manager_oldest_unsent_age_seconds 30',
+      'kubelet_status_manager_rejected_pods 0',
       'kubelet_status_manager_hot_loop_pods 0',
       'kubelet_status_manager_requests_total{verb="get",outcome="ok",code="2xx"} 2',
     ]);
@@ -254,6 +260,7 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_cached_statuses 5',
       'kubelet_status_manager_unsent_statuses 2',
       'kubelet_status_manager_oldest_unsent_age_seconds 7',
+      'kubelet_status_manager_rejected_pods 0',
       'kubelet_status_manager_hot_loop_pods 0',
     ]);
     expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 4']);

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
 import { describe, expect, it } from 'vitest';
-import type { UpdateResult } from '../../src/status-manager/index.ts';
+import type { PodInspection, PodStatusInput, UpdateResult } from '../../src/status-manager/index.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 function ready(status: string): { conditions: { type: string; status: string }[] } {
@@ -154,7 +154,8 @@ describe('setPodStatus', () => {
         container: 'app',
       },
     });
-    expect(t.manager.inspect()).toEqual(inspected);
+    const [{ rejected: _rejected, ...pods }, ...others] = t.manager.inspect().pods as [PodInspection];
+    expect([{ ...pods, rejected: undefined }, ...others]).toEqual(inspected.pods);
     expect(t.metrics.refusedUpdates).toEqual(['illegal-container-transition']);
     expect(t.logged.filter(({ level }) => level === 'error')).toEqual([
       {
@@ -163,6 +164,62 @@ describe('setPodStatus', () => {
         message: 'Status update on pod aborted',
       },
     ]);
+  });
+
+  it('says of a rejection that lasts in the log, inspect(), explain() and a gauge, until a status is accepted', () => {
+    const t = new TestManager();
+    const pod = getTestPod({ spec: { containers: [{ name: 'app' }], restartPolicy: 'Never' } });
+    const ended = { containerStatuses: [{ name: 'app', state: { terminated: { exitCode: 1 } } }] };
+    t.manager.setPodStatus(pod, ended);
+    const since = timeFromEpochMs(t.clock.now());
+    const reason = 'terminated container app attempted illegal transition to non-terminated state';
+    for (let i = 0; i < 60; i++) {
+      t.manager.setPodStatus(pod, { containerStatuses: [{ name: 'app', state: { running: {} } }] });
+      t.clock.advance(5_000);
+    }
+    const messages = () =>
+      t.logged.filter(({ level }) => level === 'error' || level === 'warn').map(({ message }) => message);
+    expect(messages()).toEqual(['Status update on pod aborted']);
+    expect(t.manager.inspect().pods[0]?.rejected).toEqual({ since, reason, container: 'app' });
+    expect(t.manager.explain(testPodUID)).toMatchObject({
+      rejected: { since, reason, container: 'app' },
+      sentence: expect.stringMatching(/what is set is rejected since .*\(terminated container app attempted illegal/),
+    });
+    expect(t.metrics.statusGauges()).toMatchObject({ rejectedPods: 1 });
+    t.manager.setPodStatus(pod, ended);
+    expect(messages()).toEqual(['Status update on pod aborted', 'Status updates on pod are accepted again']);
+    expect(t.manager.inspect().pods[0]?.rejected).toBeUndefined();
+    expect(t.metrics.statusGauges()).toMatchObject({ rejectedPods: 0 });
+  });
+
+  it('with keepTerminated, caches everything but the container that runs again', () => {
+    const t = new TestManager();
+    const pod = getTestPod({
+      spec: { containers: [{ name: 'app' }, { name: 'other' }], restartPolicy: 'Never' },
+    });
+    const other = { name: 'other', state: { running: {} } };
+    const status = (app: object, containers: object = other): PodStatusInput => ({
+      phase: 'Running',
+      containerStatuses: [{ name: 'app', state: app }, containers] as never,
+    });
+    const before = t.manager.setPodStatus(pod, status({ terminated: { exitCode: 1 } }));
+    const ended = { name: 'other', state: { terminated: { exitCode: 0 } } };
+    const result = t.manager.setPodStatus(pod, status({ running: {} }, ended), { keepTerminated: true });
+    expect(result).toMatchObject({ changed: true, rejected: { container: 'app' } });
+    expect(result.status.containerStatuses?.[0]).toEqual(before.status.containerStatuses?.[0]);
+    expect(result.status.containerStatuses?.[1]?.state).toMatchObject({ terminated: { exitCode: 0 } });
+    expect(t.manager.inspect().pods[0]?.rejected).toMatchObject({ container: 'app' });
+    const again = t.manager.setPodStatus(pod, status({ running: {} }, ended), { keepTerminated: true });
+    expect(again).toMatchObject({ changed: false, ignored: 'unchanged', rejected: { container: 'app' } });
+    expect(t.manager.inspect().pods[0]?.rejected).toMatchObject({ container: 'app' });
+  });
+
+  it('with keepTerminated, still rejects a status if the cached one does not match the spec', () => {
+    const t = new TestManager();
+    const pod = getTestPod({ spec: { initContainers: [{ name: 'init' }], restartPolicy: 'Never' } });
+    t.manager.setPodStatus(pod, { initContainerStatuses: [{ name: 'other', state: { running: {} } }] });
+    const result = t.manager.setPodStatus(pod, { phase: 'Running' }, { keepTerminated: true });
+    expect(result).toMatchObject({ changed: false, rejected: { container: 'other' } });
   });
 
   it('returns an empty status when the first one is rejected', () => {

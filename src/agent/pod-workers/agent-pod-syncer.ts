@@ -255,7 +255,8 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { startFailures } = options.syncStatus;
     const generated = this.#generateStatus(pod, runtimeStatus, { podIsTerminal, resources, startFailures });
     const status = podStatusFn === undefined ? generated : podStatusFn(generated);
-    this.#options.statusManager.setPodStatus(pod, status);
+    // Divergence: the kubelet writes nothing of a status in which a container that has ended would run again.
+    this.#options.statusManager.setPodStatus(pod, status, { keepTerminated: true });
     return status;
   }
 

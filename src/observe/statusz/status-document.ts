@@ -129,7 +129,7 @@ export function podSummaries(
 
 function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus = {}): PodSummary {
   const { podUID, podNamespace, podName, version, sentVersion, podIsFinished, termination } = pod;
-  const lastError = pod.lastError ?? termination?.lastError;
+  const lastError = pod.lastError ?? pod.rejected?.reason ?? termination?.lastError;
   // Without the spec, sidecars are not known.
   const spec = shown?.spec ?? { containers: status.containerStatuses ?? [] };
   const { ready, total, reason, restarts } = podSummary({ metadata: shown?.metadata, spec, status });

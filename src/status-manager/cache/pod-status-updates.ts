@@ -20,7 +20,7 @@ import { normalizeStatus } from '../status/normalize.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import { terminatedPodStatus } from '../status/terminate.ts';
 import { refreshLastTransitionTimes } from '../status/transition-times.ts';
-import { checkContainerStateTransition } from '../status/transitions.ts';
+import { checkContainerStateTransition, keepTerminatedContainers } from '../status/transitions.ts';
 import type {
   ContainerStatus,
   Mutable,
@@ -61,9 +61,14 @@ export interface PodStatusUpdatesOptions {
     superseded: VersionedPodStatus | undefined,
     oldStatus: PodStatus,
   ) => void;
+  /** Called after each `setPodStatus` of a pod with a cached status; `rejected` is undefined if all of it was legal. */
+  readonly onChecked: (pod: ValidPod, rejected: Rejection | undefined) => void;
   /** Called when the new status equals the cached one. */
   readonly onUnchanged: (uid: string) => void;
 }
+
+/** Source: kubelet `updateStatusInternal`. */
+export const abortedMessage = 'Status update on pod aborted';
 
 const containerTypeOfField: readonly (readonly [ContainerStatusesField, ContainerType])[] = [
   ['containerStatuses', 'container'],
@@ -87,10 +92,12 @@ export class PodStatusUpdates {
   }
 
   /** Source: kubelet `SetPodStatus`. */
-  setPodStatus(pod: ValidPod, input: PodStatusInput): UpdateResult {
+  setPodStatus(pod: ValidPod, input: PodStatusInput, keepTerminated = false): UpdateResult {
     const status = canonicalPodStatus(input, { strict: true }, this.#inputTimes);
     setObservedGeneration(status, pod.metadata.generation ?? 0);
-    return this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false);
+    const result = this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false, keepTerminated);
+    if (this.#options.cache.has(pod.metadata.uid)) this.#options.onChecked(pod, result.rejected);
+    return result;
   }
 
   /** Source: kubelet `SetContainerReadiness`. */
@@ -167,6 +174,7 @@ export class PodStatusUpdates {
     newStatus: Mutable<PodStatus>,
     forceUpdate: boolean,
     isFinished: boolean,
+    keepTerminated = false,
   ): UpdateResult {
     const uid = pod.metadata.uid;
     const cached = this.#options.cache.get(uid);
@@ -174,14 +182,18 @@ export class PodStatusUpdates {
     const podIsFinished = isFinished || (cached !== undefined && cached.podIsFinished && !isStaticPod(pod));
 
     const illegal = checkContainerStateTransition(oldStatus, newStatus, pod.spec ?? {});
-    if (illegal !== undefined) return this.#rejected(pod, illegal);
+    if (illegal !== undefined) {
+      this.#options.metrics.incRefusedUpdates('illegal-container-transition');
+      if (!keepTerminated || !keepTerminatedContainers(oldStatus, newStatus, pod.spec ?? {}))
+        return this.#rejected(pod, cached, illegal);
+    }
 
     this.#inheritFields(oldStatus, newStatus);
     const status = normalizeStatus(pod, newStatus);
     this.#countTerminations(oldStatus, status);
     if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
       this.#options.onUnchanged(uid);
-      return this.#ignored(uid, 'unchanged');
+      return this.#ignored(uid, 'unchanged', undefined, illegal);
     }
 
     const versioned = this.#options.cache.set(
@@ -198,7 +210,7 @@ export class PodStatusUpdates {
     this.#options.onAccepted(uid, versioned, cached, oldStatus);
     this.#options.logger.debug(statusFields(uid, versioned), 'Status of pod accepted');
     this.#notify(pod, versioned, cached === undefined && !isBeingDeleted(pod));
-    return acceptedResult(status);
+    return acceptedResult(status, illegal);
   }
 
   /** A pod manager of the user may show anything. @throws StatusManagerError INVALID_ARGUMENT */
@@ -251,13 +263,13 @@ export class PodStatusUpdates {
     );
   }
 
-  #rejected(pod: ValidPod, rejected: Rejection): UpdateResult {
-    this.#options.logger.error({ ...podFieldsOf(pod), ...rejected }, 'Status update on pod aborted');
-    this.#options.metrics.incRefusedUpdates('illegal-container-transition');
-    return rejectedResult(this.#options.cache.get(pod.metadata.uid)?.status, rejected);
+  #rejected(pod: ValidPod, cached: VersionedPodStatus | undefined, rejected: Rejection): UpdateResult {
+    // That of a cached status is logged as long as it lasts, by `onChecked`.
+    if (cached === undefined) this.#options.logger.error({ ...podFieldsOf(pod), ...rejected }, abortedMessage);
+    return rejectedResult(cached?.status, rejected);
   }
 
-  #ignored(podUID: string, ignored: IgnoredReason, containerID?: string): UpdateResult {
+  #ignored(podUID: string, ignored: IgnoredReason, containerID?: string, rejected?: Rejection): UpdateResult {
     const cached = this.#options.cache.get(podUID);
     // Trace, because an agent that sets every status at each observation would flood the debug log.
     if (ignored === 'unchanged') {
@@ -266,7 +278,7 @@ export class PodStatusUpdates {
       const fields = cached === undefined ? { podUID } : statusFields(podUID, cached);
       this.#options.logger.debug({ ...fields, containerID, ignored }, 'Status update on pod ignored');
     }
-    return ignoredResult(cached?.status, ignored);
+    return ignoredResult(cached?.status, ignored, rejected);
   }
 
   #warnOfMissingScheme(podUID: string, containerID: string): void {

@@ -23,13 +23,13 @@ export interface Rejection {
  */
 export type IgnoredReason = 'unchanged' | 'unknown-pod' | 'no-status' | 'unknown-container';
 
-/** The result of an update: a new version (`changed`), `rejected`, or `ignored`. */
+/** The result of an update: a new version (`changed`), `rejected`, or `ignored`; with `keepTerminated` also both. */
 export interface UpdateResult {
   /** The cached status after the call, frozen: the old one when nothing changed, `{}` when there is none. */
   readonly status: PodStatus;
   /** Whether a new version was stored. */
   readonly changed: boolean;
-  /** Set if the update was rejected; nothing has changed then. */
+  /** Set if the update was rejected; nothing has changed then, but with `keepTerminated` everything else. */
   readonly rejected?: Rejection;
   /** Set if there was nothing to change. */
   readonly ignored?: IgnoredReason;
@@ -44,13 +44,15 @@ class LazilyFrozenResult implements UpdateResult {
   declare readonly status: PodStatus;
   declare readonly changed: boolean;
   declare readonly ignored?: IgnoredReason;
+  declare readonly rejected?: Rejection;
   readonly #status: PodStatus;
 
-  constructor(status: PodStatus, ignored?: IgnoredReason) {
+  constructor(status: PodStatus, ignored?: IgnoredReason, rejected?: Rejection) {
     this.#status = status;
     Object.defineProperty(this, 'status', LazilyFrozenResult.#statusProperty);
     this.changed = ignored === undefined;
     if (ignored !== undefined) this.ignored = ignored;
+    if (rejected !== undefined) this.rejected = rejected;
   }
 
   static readonly #statusProperty: PropertyDescriptor & ThisType<LazilyFrozenResult> = {
@@ -66,12 +68,17 @@ class LazilyFrozenResult implements UpdateResult {
   }
 }
 
-export function acceptedResult(status: PodStatus): UpdateResult {
-  return new LazilyFrozenResult(status);
+/** @param rejected what was kept in place of an illegal transition */
+export function acceptedResult(status: PodStatus, rejected?: Rejection): UpdateResult {
+  return new LazilyFrozenResult(status, undefined, rejected);
 }
 
-export function ignoredResult(status: PodStatus | undefined, ignored: IgnoredReason): UpdateResult {
-  return new LazilyFrozenResult(status ?? {}, ignored);
+export function ignoredResult(
+  status: PodStatus | undefined,
+  ignored: IgnoredReason,
+  rejected?: Rejection,
+): UpdateResult {
+  return new LazilyFrozenResult(status ?? {}, ignored, rejected);
 }
 
 export function rejectedResult(status: PodStatus | undefined, rejected: Rejection): UpdateResult {

@@ -69,6 +69,7 @@ export function explainPod(facts: ExplainFacts): PodExplanation {
     unsentSince: inspection?.unsentSince,
     recoveredAt: inspection?.recoveredAt,
     cause: causeOf(facts),
+    rejected: inspection?.rejected,
     nextTryAt: waiting !== undefined && 'nextTryAt' in waiting ? waiting.nextTryAt : undefined,
     isShownByPodManager: pod !== undefined,
     outage: outage && { since: outage.since, message: outage.message },

@@ -2,6 +2,7 @@ import type { SentAs } from '../cache/pod-status-cache.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { BackOffReason } from '../sync/back-off.ts';
 import type { HotLoop } from '../sync/pod-records.ts';
+import type { RejectionInspection } from '../sync/rejected-updates.ts';
 import type { PodTermination } from '../pod-deletion-safety.ts';
 import type { UnreadyCause } from './unready-causes.ts';
 
@@ -36,6 +37,8 @@ export interface PodExplanation {
   readonly recoveredAt: string | undefined;
   /** Why the API server does not have the cached status, or why the pod has not terminated. */
   readonly cause: PodCause;
+  /** Why the status that was set last, or a container of it, was rejected, as in `inspect()`. */
+  readonly rejected: RejectionInspection | undefined;
   /** When the next request is due; undefined if that depends on another event. */
   readonly nextTryAt: string | undefined;
   /**

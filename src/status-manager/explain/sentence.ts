@@ -59,7 +59,7 @@ function formatSent({ sentAs, sentAt }: Explanation, nowMs: number): string | un
 
 /** What happens next, and other problems. */
 function nextClauses(explanation: Explanation, nowMs: number): string[] {
-  const { cause, version, nextTryAt, isShownByPodManager, outage } = explanation;
+  const { cause, version, nextTryAt, isShownByPodManager, outage, rejected } = explanation;
   const clauses: string[] = [];
   if (cause.kind === 'back-off' && cause.tries > 1) clauses.push(`it has failed ${cause.tries} times in a row`);
   if (nextTryAt !== undefined) clauses.push(`next try in ${formatDuration(epochMsOf(nextTryAt) - nowMs)}`);
@@ -67,6 +67,10 @@ function nextClauses(explanation: Explanation, nowMs: number): string[] {
   if (outage !== undefined && cause.kind !== 'up-to-date') {
     const reason = 'message' in cause && cause.message === outage.message ? '' : ` (${formatText(outage.message)})`;
     clauses.push(`no status could be written since ${formatTime(outage.since, nowMs)}${reason}`);
+  }
+  if (rejected !== undefined) {
+    const since = formatTime(rejected.since, nowMs);
+    clauses.push(`what is set is rejected since ${since} (${formatText(rejected.reason)})`);
   }
   if (!isShownByPodManager) {
     clauses.push('the pod manager does not show the pod: if it has gone, removeOrphanedStatuses drops its status');

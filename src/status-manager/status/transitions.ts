@@ -1,4 +1,4 @@
-import type { Container, ContainerStatus, PodSpec, PodStatus } from '../../kube/types.ts';
+import type { Container, ContainerStatus, Mutable, PodSpec, PodStatus } from '../../kube/types.ts';
 import {
   containerShouldRestart,
   hasRestartAllContainersRule,
@@ -12,6 +12,8 @@ export interface IllegalTransition {
   readonly container: string;
 }
 
+type CheckedField = 'containerStatuses' | 'initContainerStatuses';
+
 /**
  * The first container that `status` changes from terminated to non-terminated although it may not
  * restart; undefined if there is none. Ephemeral containers are not checked.
@@ -22,14 +24,38 @@ export function checkContainerStateTransition(
   status: PodStatus,
   podSpec: PodSpec,
 ): IllegalTransition | undefined {
-  if (podSpec.restartPolicy === 'Always' || hasRestartAllContainersRule(podSpec)) return undefined;
+  const [first] = illegalTransitions(oldStatus, status, podSpec);
+  return first && { reason: first.reason, container: first.container };
+}
+
+/**
+ * Gives each of these containers its old status in `status`. Returns false, and changes nothing of a container, where that
+ * does not help: the old status does not match the spec of the pod.
+ */
+export function keepTerminatedContainers(oldStatus: PodStatus, status: Mutable<PodStatus>, podSpec: PodSpec): boolean {
+  for (const { field, container, old } of illegalTransitions(oldStatus, status, podSpec)) {
+    if (field === undefined) return false;
+    status[field] = (status[field] ?? []).map((other) => (other.name === container ? old : other));
+  }
+  return true;
+}
+
+/** `field` is undefined for a mismatch of the old status and the spec. */
+function* illegalTransitions(
+  oldStatus: PodStatus,
+  status: PodStatus,
+  podSpec: PodSpec,
+): Generator<IllegalTransition & { readonly field: CheckedField | undefined; readonly old: ContainerStatus }> {
+  if (podSpec.restartPolicy === 'Always' || hasRestartAllContainersRule(podSpec)) return;
 
   for (const old of oldStatus.containerStatuses ?? []) {
     const container = podSpec.containers?.find(({ name }) => name === old.name);
     if (restartsIllegally(old, status.containerStatuses, container, podSpec)) {
-      return {
+      yield {
         reason: `terminated container ${old.name} attempted illegal transition to non-terminated state`,
         container: old.name,
+        field: 'containerStatuses',
+        old,
       };
     }
   }
@@ -37,17 +63,20 @@ export function checkContainerStateTransition(
   for (const [i, old] of (oldStatus.initContainerStatuses ?? []).entries()) {
     const container = initContainers[i];
     if (container === undefined || container.name !== old.name) {
-      return { reason: `found mismatch between pod spec and status, container: ${old.name}`, container: old.name };
+      const reason = `found mismatch between pod spec and status, container: ${old.name}`;
+      yield { reason, container: old.name, field: undefined, old };
+      return;
     }
     if (isRestartableInitContainer(container)) continue;
     if (restartsIllegally(old, status.initContainerStatuses, container, podSpec)) {
-      return {
+      yield {
         reason: `terminated init container ${old.name} attempted illegal transition to non-terminated state`,
         container: old.name,
+        field: 'initContainerStatuses',
+        old,
       };
     }
   }
-  return undefined;
 }
 
 function restartsIllegally(

@@ -91,10 +91,6 @@ export class LoopInspection {
     return this.#sources.requests.lastSuccessAgeMs;
   }
 
-  recordOf(uid: string): PodRecord | undefined {
-    return this.#sources.records.get(uid);
-  }
-
   /** Number of pods in a hot loop. */
   get hotLoopPods(): number {
     let count = 0;

@@ -1,4 +1,5 @@
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
+import type { FailureLog } from '../../shared/failure-log.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { BackOffEntry } from './back-off.ts';
 import type { APIPod } from './decide.ts';
@@ -89,6 +90,8 @@ export class PodRecord {
   requestedDeletion: TerminationWait | undefined;
   /** The pod has not stopped after its grace period, and that was logged (`TerminatingPods`); `fields` name it in the log. */
   stuckTermination: { readonly fields: object; readonly waitsFor: 'containers' | 'sandbox' } | undefined;
+  /** The newest `setPodStatus` was rejected (`RejectedUpdates`). */
+  rejected: { readonly failures: FailureLog; readonly container: string } | undefined;
   /** Pending `whenWritten` calls. */
   waiters: readonly Waiter[] | undefined;
 

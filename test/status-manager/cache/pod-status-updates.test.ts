@@ -29,6 +29,7 @@ function setup() {
   const updates = new PodStatusUpdates({
     ...{ cache, podManager, clock, logger, metrics: new RecordingMetrics(), subscribers },
     onAccepted: (_uid, versioned) => accepted.push({ ...versioned }),
+    onChecked: () => undefined,
     onUnchanged: () => undefined,
   });
   podManager.addPod(pod);

@@ -1,0 +1,54 @@
+import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { ValidPod } from '../../kube/types.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { abortedMessage } from '../cache/pod-status-updates.ts';
+import type { Rejection } from '../cache/update-result.ts';
+import type { PodRecord, PodRecords } from './pod-records.ts';
+
+/** Why the newest `setPodStatus` of a pod was rejected, and since when they are. Times are RFC 3339. */
+export interface RejectionInspection extends Rejection {
+  readonly since: string;
+}
+
+export interface RejectedUpdatesOptions {
+  readonly records: PodRecords;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Records and logs which pods have a status that the agent sets and the cache rejects, as long as that lasts. */
+export class RejectedUpdates {
+  readonly #options: RejectedUpdatesOptions;
+
+  constructor(options: RejectedUpdatesOptions) {
+    this.#options = options;
+  }
+
+  /** A `setPodStatus` was `rejected`, or undefined if not. */
+  checked(pod: ValidPod, rejected: Rejection | undefined): void {
+    const { records, clock, logger } = this.#options;
+    const { uid } = pod.metadata;
+    if (rejected === undefined) {
+      const record = records.get(uid);
+      if (record?.rejected === undefined) return;
+      record.rejected.failures.succeeded(podFieldsOf(pod));
+      record.rejected = undefined;
+      records.release(uid);
+      return;
+    }
+    const record = records.of(uid);
+    const what = { failed: abortedMessage, recovered: 'Status updates on pod are accepted again' };
+    const failures = record.rejected?.failures ?? new FailureLog({ clock, logger, what });
+    const { reason, container } = rejected;
+    failures.failed(new Error(reason), { ...podFieldsOf(pod), container }, { level: 'error' });
+    record.rejected = { failures, container };
+  }
+}
+
+/** Undefined if the newest status was accepted. */
+export function rejectionOf(record: PodRecord | undefined): RejectionInspection | undefined {
+  const failure = record?.rejected?.failures.failure;
+  return failure && { since: failure.failingSince, reason: failure.reason, container: record!.rejected!.container };
+}
