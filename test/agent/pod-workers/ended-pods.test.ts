@@ -78,3 +78,26 @@ describe('a pod that was reported as Succeeded keeps its phase and the exit code
     expect(agent.eventReasons()).not.toContain('DeadlineExceeded');
   });
 });
+
+describe('a container that has ended for good and runs again in the runtime', () => {
+  it('keeps its reported end, and the statuses of the other containers are written', async () => {
+    const agent = new TestAgent();
+    const run = (name: string, attempt: number) =>
+      ({ id: `fake://${name}-${attempt}`, name, attempt, state: 'running', createdAtMs: 0, startedAtMs: 0 }) as const;
+    agent.runtime.put({ uid: 'uid-1', name: 'web', namespace: 'ns', containers: [run('app', 1), run('other', 0)] });
+    const containers = [
+      { name: 'app', image: 'app:1' },
+      { name: 'other', image: 'other:1' },
+    ];
+    const ended = { name: 'app', containerID: 'fake://app-0', restartCount: 0, state: { terminated: { exitCode: 3 } } };
+    await agent.create({
+      ...podOf({ restartPolicy: 'Never', containers }),
+      status: { phase: 'Running', containerStatuses: [ended] },
+    });
+    await agent.advance(10_000);
+    expect(agent.status('web')?.containerStatuses).toMatchObject([
+      { name: 'app', state: { terminated: { exitCode: 3 } } },
+      { name: 'other', state: { running: {} } },
+    ]);
+  });
+});
