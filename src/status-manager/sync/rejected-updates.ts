@@ -49,6 +49,8 @@ export class RejectedUpdates {
 
 /** Undefined if the newest status was accepted. */
 export function rejectionOf(record: PodRecord | undefined): RejectionInspection | undefined {
-  const failure = record?.rejected?.failures.failure;
-  return failure && { since: failure.failingSince, reason: failure.reason, container: record!.rejected!.container };
+  if (record?.rejected === undefined) return undefined;
+  const { failures, container } = record.rejected;
+  const { failingSince: since, reason } = failures.failure!;
+  return { since, reason, container };
 }

@@ -58,7 +58,9 @@ it('says that only the sandbox is left, also if containers have run too long bef
   ]);
   h.set('a', 'x', { phase: 'Running' });
   await h.settle();
-  expect(h.manager.explain('uid-a').sentence).toContain('its containers have stopped, and its sandbox is being stopped');
+  expect(h.manager.explain('uid-a').sentence).toContain(
+    'its containers have stopped, and its sandbox is being stopped',
+  );
   expect(h.metrics.statusGauges()?.terminatingPods).toMatchObject([{ waitingFor: 'sandbox', count: 1 }]);
   await h.manager.stop();
 });
