@@ -363,10 +363,9 @@ function readDuration(text: string): number {
   if (text === '0') return 0;
   if (!/^(\d+(\.\d+)?(h|ms|m|s))+$/.test(text))
     throw new InvalidArgumentError(`Expected a duration like 1m30s, got "${text}".`);
-  return [...text.matchAll(/([\d.]+)(h|ms|m|s)/g)].reduce(
-    (ms, [, amount, unit]) => ms + Number(amount) * unitMs[unit!]!,
-    0,
-  );
+  const [, ...units] = text.split(/[\d.]+/);
+  const amounts = text.split(/[a-z]+/);
+  return units.reduce((ms, unit, i) => ms + Number(amounts[i]) * unitMs[unit]!, 0);
 }
 
 function readTaints(text: string): TaintOption[] {

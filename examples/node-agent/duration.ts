@@ -3,8 +3,7 @@ const unitMs: { readonly [unit: string]: number } = { ms: 1, s: 1000, m: 60_000,
 /** Milliseconds of `20s`, `1m30s`, `500ms`; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(ms|s|m|h))+$/.test(text)) return undefined;
-  return [...text.matchAll(/(\d+)(ms|s|m|h)/g)].reduce(
-    (sum, [, count, unit]) => sum + Number(count) * unitMs[unit!]!,
-    0,
-  );
+  const [, ...units] = text.split(/\d+/);
+  const counts = text.split(/[a-z]+/);
+  return units.reduce((sum, unit, i) => sum + Number(counts[i]) * unitMs[unit]!, 0);
 }

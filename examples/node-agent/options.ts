@@ -189,8 +189,10 @@ function readNodeName(text: string): string {
 export function defaultNodeName(): string {
   const host = hostname()
     .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
+    .split(/[^a-z0-9]+/)
+    .filter(Boolean)
+    .join('-')
     .slice(0, 40)
-    .replace(/^-+|-+$/g, '');
+    .replace(/-$/, '');
   return host === '' ? 'node-agent' : `node-agent-${host}`;
 }

@@ -54,8 +54,8 @@ function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore):
     return { allowed: true };
   } catch (error) {
     if (!(error instanceof APIStatusError)) throw error;
-    const [, reason] = /(node: .*)$/.exec(error.message) ?? [];
-    return { allowed: false, ...(reason === undefined ? {} : { reason }) };
+    const reasonAt = error.message.indexOf('node: ');
+    return { allowed: false, ...(reasonAt === -1 ? {} : { reason: error.message.slice(reasonAt) }) };
   }
 }
 

@@ -3,7 +3,6 @@ import { groupVersionOf, type ResourceDefinition, resources } from './resources.
 import type { Subresource } from './subresources.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
-const aggregated = /application\/json;.*\bg=apidiscovery\.k8s\.io\b/;
 
 /** The media type of a discovery document for all groups. */
 const aggregatedDiscoveryType = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
@@ -29,11 +28,17 @@ export function discoveryDocument(
   path: string,
   accept: string,
 ): { readonly type: string; readonly body: object } | undefined {
-  if ((path === '/api' || path === '/apis') && aggregated.test(accept) && /\bv=v2\b/.test(accept)) {
+  if ((path === '/api' || path === '/apis') && accept.split(',').some(isAggregated)) {
     return { type: aggregatedDiscoveryType, body: groupDiscoveryList(path === '/api') };
   }
   const body = plainDocument(path);
   return body === undefined ? undefined : { type: 'application/json', body };
+}
+
+/** @param mediaType with parameters in any order */
+function isAggregated(mediaType: string): boolean {
+  const [type, ...parameters] = mediaType.split(';').map((part) => part.trim());
+  return type === 'application/json' && parameters.includes('g=apidiscovery.k8s.io') && parameters.includes('v=v2');
 }
 
 function plainDocument(path: string): object | undefined {

@@ -10,9 +10,6 @@ export interface SelectableFields {
 
 const everything: Selector = () => true;
 
-const labelRequirement =
-  /^\s*(?:(!?)\s*([^\s!=<>(),]+)|([^\s!=<>(),]+)\s*(==?|!=)\s*([^\s!=<>(),]*)|([^\s!=<>(),]+)\s+(in|notin)\s*\(([^()]*)\)|([^\s!=<>(),]+)\s*([<>])\s*(-?\d+))\s*$/;
-
 /**
  * `metadata.name=a,status.phase!=Failed`; an empty text selects everything.
  * @throws APIStatusError 400 for a field that the resource does not support in selectors
@@ -38,11 +35,8 @@ function parseFieldTerm(term: string, fields: SelectableFields): Selector {
 
 /** The value that a field selector asks the field to equal, if it does. */
 export function requiredFieldValue(text: string, field: string): string | undefined {
-  const prefix = new RegExp(`^${field.replaceAll('.', String.raw`\.`)}==?`);
-  return text
-    .split(',')
-    .find((term) => prefix.test(term))
-    ?.replace(prefix, '');
+  const term = text.split(',').find((each) => each.startsWith(`${field}=`));
+  return term?.slice(field.length + 1).replace(/^=/, '');
 }
 
 /**
@@ -51,30 +45,40 @@ export function requiredFieldValue(text: string, field: string): string | undefi
  */
 export function parseLabelSelector(text: string): Selector {
   if (text.trim() === '') return everything;
-  const terms = splitOutsideParentheses(text).map(parseLabelTerm);
+  const terms = splitOutsideParentheses(text).map((term) => parseLabelTerm(term.trim()));
   return (object) => terms.every((term) => term(object));
 }
 
 function splitOutsideParentheses(text: string): string[] {
-  return text.split(/,(?![^(]*\))/);
+  const terms = [''];
+  for (const [part] of text.matchAll(/,|\([^)]*\)?|[^,(]+/g)) {
+    if (part === ',') terms.push('');
+    else terms.push(terms.pop() + part);
+  }
+  return terms;
 }
 
 function parseLabelTerm(term: string): Selector {
-  const match = labelRequirement.exec(term);
-  if (match === null) throw badRequest(`unable to parse requirement: ${JSON.stringify(term)} is no label requirement`);
-  const [, absent, existing, equalKey, operator, equalValue, setKey, setOperator, setValues, numericKey, sign, bound] =
-    match;
+  const [, absent, existing] = /^(!?)\s*([^\s!=<>(),]+)$/.exec(term) ?? [];
   if (existing !== undefined) return (object) => (labelOf(object, existing) === undefined) === (absent === '!');
-  if (equalKey !== undefined) return (object) => (labelOf(object, equalKey) === equalValue) === (operator !== '!=');
+
+  const [, equalKey, operator, value = ''] = /^([^\s!=<>(),]+)\s*(==?|!=)\s*([^\s!=<>(),]*)$/.exec(term) ?? [];
+  if (equalKey !== undefined) return (object) => (labelOf(object, equalKey) === value) === (operator !== '!=');
+
+  const [, setKey, setOperator, list = ''] = /^([^\s!=<>(),]+)\s+(in|notin)\s*\(([^()]*)\)$/.exec(term) ?? [];
   if (setKey !== undefined) {
-    const values = new Set((setValues ?? '').split(',').map((value) => value.trim()));
+    const values = new Set(list.split(',').map((each) => each.trim()));
     return (object) => {
       const label = labelOf(object, setKey);
       return (label !== undefined && values.has(label)) === (setOperator === 'in');
     };
   }
+
+  const [, numericKey, sign, bound] = /^([^\s!=<>(),]+)\s*([<>])\s*(-?\d+)$/.exec(term) ?? [];
+  if (numericKey === undefined)
+    throw badRequest(`unable to parse requirement: ${JSON.stringify(term)} is no label requirement`);
   return (object) => {
-    const label = Number(labelOf(object, numericKey ?? '') ?? NaN);
+    const label = Number(labelOf(object, numericKey) ?? NaN);
     return sign === '>' ? label > Number(bound) : label < Number(bound);
   };
 }

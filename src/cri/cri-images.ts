@@ -1,9 +1,10 @@
 import type { CallOptions, ImagePullSecret, PulledImage } from '../agent/runtime/container-runtime.ts';
+import { parseImageName } from '../agent/runtime/image-name.ts';
 import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { type CRIClient, withGoMessage } from './cri-client.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
-import { pullError, requireImageName } from './image-errors.ts';
+import { pullError } from './image-errors.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ImageUser } from './security-context.ts';
 
@@ -24,17 +25,17 @@ export class CRIImages {
   }
 
   async imageRef(image: string, { signal }: CallOptions = {}): Promise<string | undefined> {
-    requireImageName(image);
+    parseImageName(image);
     return (await withGoMessage(this.#status(image, signal)))?.id || undefined;
   }
 
   async pullImage(image: string, pod: ValidPod, { signal }: CallOptions = {}): Promise<PulledImage> {
-    requireImageName(image);
+    parseImageName(image);
     return this.#pull(image, pod, signal);
   }
 
   async imagePullSecrets(image: string, pod: ValidPod): Promise<readonly ImagePullSecret[]> {
-    const credentials = await this.#options.helper.pullCredentials(pod, image);
+    const { credentials } = await this.#options.helper.pullCredentials(pod, image);
     return credentials.flatMap(({ secret }) => secret ?? []);
   }
 
@@ -68,7 +69,7 @@ export class CRIImages {
 
   /** Source: kubelet `pullImage`, which tries the credentials one after the other. */
   async #pull(image: string, pod: ValidPod, signal: AbortSignal | undefined): Promise<PulledImage> {
-    const credentials = await this.#options.helper.pullCredentials(pod, image);
+    const { credentials, missingSecrets } = await this.#options.helper.pullCredentials(pod, image);
     const errors: Error[] = [];
     for (const tried of credentials.length > 0 ? credentials : [undefined]) {
       try {
@@ -87,8 +88,9 @@ export class CRIImages {
         errors.push(pullError(error));
       }
     }
-    if (errors.length === 1) throw errors[0]!;
-    throw new AggregateError(errors, `[${errors.map(({ message }) => message).join(', ')}]`);
+    const messages = new Set(errors.map(({ message }) => message));
+    const error = messages.size === 1 ? errors[0]! : new AggregateError(errors, `[${[...messages].join(', ')}]`);
+    throw Object.assign(error, { missingPullSecrets: missingSecrets });
   }
 
   async #imageSize(image: string, signal: AbortSignal | undefined): Promise<number | undefined> {

@@ -25,7 +25,7 @@ export function isIPv4Mapped(ip: string): boolean {
  */
 export function canonicalIP(ip: string): string | undefined {
   if (!isIPv6(ip)) return canonicalIPv4(ip);
-  const text = withoutLeadingZeros(withIPv4AsGroups(ip));
+  const text = withIPv4AsGroups(ip).split(':').map(withoutLeadingZeros).join(':');
   if (!isIPAddress(text)) return undefined;
   const address = compressed(text);
   const [, high, low] = ipv4Mapped.exec(address) ?? [];
@@ -34,7 +34,7 @@ export function canonicalIP(ip: string): string | undefined {
 
 function canonicalIPv4(ip: string): string | undefined {
   if (!/^\d+(\.\d+){3}$/.test(ip)) return undefined;
-  const address = ip.replaceAll(/\b0+(?=\d)/g, '');
+  const address = ip.split('.').map(withoutLeadingZeros).join('.');
   return isIP(address) === 4 ? address : undefined;
 }
 
@@ -46,8 +46,8 @@ function withIPv4AsGroups(ip: string): string {
   return `${ip.slice(0, end)}${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
 }
 
-function withoutLeadingZeros(ip: string): string {
-  return ip.replaceAll(/\b0+(?=[\da-f])/gi, '');
+function withoutLeadingZeros(digits: string): string {
+  return digits.replace(/^0+/, '') || digits.slice(0, 1);
 }
 
 /** Of an IPv6 address: lower case, the longest run of zero groups compressed. */

@@ -1,3 +1,5 @@
+import trimEnd from 'lodash/trimEnd.js';
+
 /** Longer texts are refused. Divergence: the kubelet parses any length, in more than linear time. */
 const MAX_LENGTH = 256;
 
@@ -30,7 +32,7 @@ const SUFFIX_BY_DECIMAL_EXPONENT: ReadonlyMap<number, string> = new Map(
 /** The position is the power of 1024. */
 const BINARY_SUFFIXES: readonly string[] = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'];
 
-const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(.*)$/;
+const SHAPE = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(.*)$/s;
 const EXPONENT_SHAPE = /^[eE]([+-]?[0-9]+)$/;
 
 type Format = 'DecimalSI' | 'BinarySI' | 'DecimalExponent';
@@ -252,7 +254,7 @@ function formatBinary(value: bigint): string {
 
 function formatDecimal(nanos: bigint, format: Format): string {
   const digits = nanos.toString();
-  const mantissa = digits.replace(/0+$/, '');
+  const mantissa = trimEnd(digits, '0');
   const zeros = digits.length - mantissa.length;
   // Suffixes are powers of 1000: the remaining zeros stay in the mantissa.
   const remainingZeros = zeros % 3;

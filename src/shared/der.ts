@@ -42,10 +42,9 @@ export function derTime(time: string): Buffer {
 
 /** `-----BEGIN CERTIFICATE-----` … */
 export function toPEM(label: string, content: Uint8Array): string {
-  const lines = Buffer.from(content)
-    .toString('base64')
-    .replaceAll(/(.{64})(?=.)/g, '$1\n');
-  return `-----BEGIN ${label}-----\n${lines}\n-----END ${label}-----\n`;
+  const base64 = Buffer.from(content).toString('base64');
+  const lines = Array.from({ length: Math.ceil(base64.length / 64) }, (_, i) => base64.slice(i * 64, (i + 1) * 64));
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ''].join('\n');
 }
 
 function lengthOf(length: number): Buffer {

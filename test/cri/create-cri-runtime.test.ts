@@ -13,7 +13,7 @@ const helper: RuntimeHelper = {
   getPodDNS: async () => ({ servers: [], searches: [], options: [] }),
   generatePodHostName: () => '',
   lookupRuntimeHandler: async () => '',
-  pullCredentials: async () => [],
+  pullCredentials: async () => ({ credentials: [], missingSecrets: [] }),
 };
 const endpoint = `unix://${join(tmpdir(), 'no-such-runtime.sock')}`;
 

@@ -61,7 +61,7 @@ describe('a pull with several credentials', () => {
     };
     const options = {
       client: { call },
-      helper: { pullCredentials: async () => available },
+      helper: { pullCredentials: async () => ({ credentials: available, missingSecrets: ['gone'] }) },
       sandboxConfig: async () => ({}),
     };
     return { images: new CRIImages(options as object as CRIImagesOptions), auths };
@@ -85,10 +85,18 @@ describe('a pull with several credentials', () => {
     expect(await images.pullImage('reg.io/app', pod)).toEqual({ imageRef: 'sha256:1', sizeBytes: 5 });
   });
 
-  it('rejects with the errors of all of them', async () => {
-    await expect(imagesFor('nobody').images.pullImage('reg.io/app', pod)).rejects.toThrow(
-      '[401 for old, 401 for node, 401 for new]',
-    );
+  it('rejects with the errors of all of them, each once, and the names of missing Secrets', async () => {
+    const message = '[401 for old, 401 for node, 401 for new]';
+    const pulling = imagesFor('nobody').images.pullImage('reg.io/app', pod);
+    await expect(pulling).rejects.toMatchObject({ message, missingPullSecrets: ['gone'] });
+    const twice = imagesFor('nobody', [credentials[0]!, credentials[0]!]).images.pullImage('reg.io/app', pod);
+    await expect(twice).rejects.toMatchObject({ message: '401 for old', missingPullSecrets: ['gone'] });
+  });
+
+  it.each(['imageRef', 'pullImage'] as const)('%s refuses an invalid name without a request', async (method) => {
+    const { images, auths } = imagesFor(undefined);
+    await expect(images[method]('A//b', pod as never)).rejects.toMatchObject({ reason: 'InvalidImageName' });
+    expect(auths).toEqual([]);
   });
 
   it('the Secrets of a pod are those with credentials for the image', async () => {

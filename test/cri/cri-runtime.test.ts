@@ -22,7 +22,7 @@ const helper: RuntimeHelper = {
   getPodDNS: async () => ({ servers: ['10.0.0.10'], searches: [], options: [] }),
   generatePodHostName: ({ metadata }) => metadata.name,
   lookupRuntimeHandler: async () => '',
-  pullCredentials: async () => [],
+  pullCredentials: async () => ({ credentials: [], missingSecrets: [] }),
 };
 
 describe.skipIf(why !== undefined)(

@@ -4,6 +4,7 @@ import type { Container, EphemeralContainer, Pod } from '../../kube/types.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { readEnvFile } from './env-file.ts';
 import { expandReferences } from './expand-references.ts';
+import { ExpansionLimit } from './expansion-limit.ts';
 import { type KnownAddresses, podFieldSelectorRuntimeValue } from './field-value.ts';
 import type { ObjectReader, ServiceReader } from './object-reader.ts';
 import { type ContainerWithEnvironment, type FileKeySelector, podSpecOf } from './pod-fields.ts';
@@ -35,32 +36,34 @@ export async function makeEnvironmentVariables(
   const services = await serviceVariables(pod, sources.services);
   const readObject = objectData(pod, sources.objects);
   const values = new Map<string, string>();
+  const limit = new ExpansionLimit();
+  const set = (name: string, value: string): void => void values.set(limit.count(name), limit.count(value));
   for (const { prefix = '', configMapRef, secretRef } of envFrom) {
     const reference = configMapRef ?? secretRef;
     if (reference === undefined) continue;
     const data = await readObject(configMapRef ? 'configMap' : 'secret', reference.name, reference.optional);
-    for (const [key, value] of Object.entries(data ?? {})) values.set(prefix + key, value);
+    for (const [key, value] of Object.entries(data ?? {})) set(prefix + key, value);
   }
   const valueOf = (name: string): string | undefined => values.get(name) ?? services.get(name);
   for (const { name, value = '', valueFrom } of env) {
-    if (value !== '') values.set(name, expandReferences(value, valueOf));
-    else if (valueFrom?.fieldRef) values.set(name, podFieldSelectorRuntimeValue(valueFrom.fieldRef, pod, sources));
+    if (value !== '') values.set(name, expandReferences(value, valueOf, limit));
+    else if (valueFrom?.fieldRef) set(name, podFieldSelectorRuntimeValue(valueFrom.fieldRef, pod, sources));
     else if (valueFrom?.resourceFieldRef) {
-      values.set(name, resourceFieldValue(valueFrom.resourceFieldRef, pod, container, sources.allocatable));
+      set(name, resourceFieldValue(valueFrom.resourceFieldRef, pod, container, sources.allocatable));
     } else if (valueFrom?.configMapKeyRef ?? valueFrom?.secretKeyRef) {
       const kind = valueFrom.configMapKeyRef ? 'configMap' : 'secret';
       const reference = (valueFrom.configMapKeyRef ?? valueFrom.secretKeyRef)!;
       const data = await readObject(kind, reference.name, reference.optional);
       const found = data && Object.hasOwn(data, reference.key) ? data[reference.key] : undefined;
-      if (found !== undefined) values.set(name, found);
+      if (found !== undefined) set(name, found);
       else if (reference.optional !== true)
         throw new ContainerConfigError(
           `couldn't find key ${reference.key} in ${kindNames[kind]} ${pod.metadata?.namespace}/${reference.name}`,
         );
     } else if (valueFrom?.fileKeyRef) {
       const found = await fileValue(valueFrom.fileKeyRef, sources.volumePath);
-      if (found !== '') values.set(name, found);
-    } else if (valueFrom === undefined) values.set(name, '');
+      if (found !== '') set(name, found);
+    } else if (valueFrom === undefined) set(name, '');
     else throw new ContainerConfigError(`the source of the environment variable ${name} is not supported`);
   }
   for (const [name, value] of services) if (!values.has(name)) values.set(name, value);

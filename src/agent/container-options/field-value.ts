@@ -47,8 +47,11 @@ function isFieldLabel(fieldPath: string): boolean {
 
 /** A field of a pod's metadata as text. Source: `fieldpath.ExtractFieldPathAsString`. @throws ContainerConfigError */
 export function fieldPathAsString({ metadata = {} }: Pod, fieldPath: string): string {
-  const [, path, subscript] = /^([^]+?)\['([^]*)'\]$/.exec(fieldPath) ?? [];
-  if (path !== undefined && subscript !== undefined) {
+  const subscriptAt = fieldPath.endsWith("']") ? fieldPath.indexOf("['", 1) : -1;
+  const subscriptEnd = fieldPath.length - "']".length;
+  if (subscriptAt !== -1 && subscriptAt + "['".length <= subscriptEnd) {
+    const path = fieldPath.slice(0, subscriptAt);
+    const subscript = fieldPath.slice(subscriptAt + "['".length, subscriptEnd);
     if (path !== 'metadata.annotations' && path !== 'metadata.labels')
       throw new ContainerConfigError(`fieldPath ${JSON.stringify(fieldPath)} does not support subscript`);
     const map = path === 'metadata.labels' ? metadata.labels : metadata.annotations;

@@ -1,3 +1,4 @@
+import trimEnd from 'lodash/trimEnd.js';
 import type { Pod } from '../../kube/types.ts';
 import { validateDomainLabel, validateSubdomain } from '../../kube/validation/rules.ts';
 import { podSpecOf } from './pod-fields.ts';
@@ -41,7 +42,7 @@ export function nodenameForKernel({ hostname, domain }: PodHostName, pod: Pod): 
 /** Source: kubelet `truncatePodHostnameIfNeeded`. */
 export function truncatePodHostname(hostname: string): string {
   if (hostname.length <= maxHostNameLength) return hostname;
-  const truncated = hostname.slice(0, maxHostNameLength).replace(/[-.]+$/, '');
+  const truncated = trimEnd(hostname.slice(0, maxHostNameLength), '-.');
   if (truncated === '') throw new Error(`hostname for the pod was invalid: ${JSON.stringify(hostname)}`);
   return truncated;
 }

@@ -1,81 +1,132 @@
 import { createHash } from 'node:crypto';
 import type { Pod } from '../../kube/types.ts';
+import { parseImageName } from '../runtime/image-name.ts';
 import type { ObjectReader, Secret } from './object-reader.ts';
 import { podSpecOf } from './pod-fields.ts';
-import type { PullCredentials } from './run-container-options.ts';
+import type { PodPullCredentials, PullCredentials } from './run-container-options.ts';
+
+/** Longer ones are no names of hosts. */
+const maxHostLength = 255;
+
+interface Registry {
+  /** With its port; may have `*`. */
+  readonly host: string;
+  /** Empty, or with its slash. */
+  readonly path: string;
+}
 
 /** Source: kubelet credentialprovider `DockerConfigEntry`. */
 interface DockerConfigEntry {
-  readonly auth?: string | undefined;
-  readonly username?: string | undefined;
-  readonly password?: string | undefined;
-  readonly email?: string | undefined;
+  readonly username: string;
+  readonly password: string;
+  readonly email: string;
 }
 
 interface RegistryCredentials {
-  /** Host and path, without a scheme. */
-  readonly registry: string;
+  readonly registry: Registry;
   readonly credentials: PullCredentials;
 }
 
 /**
- * The credentials of a pod's imagePullSecrets for an image, the most specific registry first. Secrets that are missing
- * or cannot be read are skipped: the image may be public. Source: kubelet `MakeDockerKeyring`, `BasicDockerKeyring`.
+ * The credentials of a pod's imagePullSecrets for an image, the most specific registry first. Secrets that cannot be read
+ * are skipped: the image may be public. Source: kubelet `getPullSecretsForPod`, `MakeDockerKeyring`.
+ *
+ * Divergence: for an invalid configuration, the kubelet shows the text of the parser's error as the reason.
+ * @throws ImageError InvalidImageName. @throws Error if the configuration in a Secret is invalid
  */
 export async function pullCredentials(
   pod: Pod,
   image: string,
   objects: ObjectReader | undefined,
-): Promise<readonly PullCredentials[]> {
-  const names = (podSpecOf(pod).imagePullSecrets ?? []).map(({ name = '' }) => name).filter(Boolean);
-  if (objects === undefined || names.length === 0) return [];
+): Promise<PodPullCredentials> {
+  const target = splitRepository(parseImageName(image));
   const namespace = pod.metadata?.namespace ?? '';
-  const configs = await Promise.all(
-    names.map(async (name) => {
-      const secret = await objects.getSecret(namespace, name).catch(() => undefined);
-      return secret === undefined ? [] : dockerConfigOf(secret, namespace, name);
-    }),
+  const names = new Set((podSpecOf(pod).imagePullSecrets ?? []).map(({ name = '' }) => name).filter(Boolean));
+  const read = async (name: string) => ({ name, secret: await objects?.getSecret(namespace, name) });
+  const secrets = await Promise.all([...names].map((name) => read(name).catch(() => ({ name, secret: undefined }))));
+  const entries = secrets.flatMap(({ name, secret }) =>
+    secret === undefined ? [] : dockerConfigOf(secret, namespace, name),
   );
-  const all = configs.flat();
-  const repository = repositoryOf(image);
-  const matching = all.filter(({ registry }) => matchesRegistry(registry, repository));
+  return {
+    credentials: lookup(entries, target),
+    missingSecrets: secrets.filter(({ secret }) => secret === undefined).map(({ name }) => name),
+  };
+}
+
+/** Source: kubelet `BasicDockerKeyring.Lookup`. */
+function lookup(entries: readonly RegistryCredentials[], image: Registry): readonly PullCredentials[] {
+  const matching = entries.filter(({ registry }) => matchesRegistry(registry, image));
+  const isDefault = matching.length === 0 && isDefaultRegistry(image.host);
+  const found = isDefault ? entries.filter(({ registry }) => keyOf(registry) === 'index.docker.io') : matching;
   // A longer path is more specific; sorting is stable.
-  const sorted = matching.toSorted((a, b) => Number(b.registry > a.registry) - Number(b.registry < a.registry));
+  const sorted = found.toSorted((a, b) => compareText(keyOf(b.registry), keyOf(a.registry)));
   return sorted.map(({ credentials }) => credentials);
 }
 
-/**
- * Returns nothing for a Secret in neither of Docker's two formats.
- *
- * Divergence: in the kubelet, the pod waits if such a Secret cannot be parsed.
- */
+function keyOf({ host, path }: Registry): string {
+  return host + path;
+}
+
+function compareText(a: string, b: string): number {
+  return Number(a > b) - Number(a < b);
+}
+
+/** Source: kubelet `isDefaultRegistryMatch`. */
+function isDefaultRegistry(host: string): boolean {
+  return host === 'docker.io' || !/[.:]/.test(host);
+}
+
+/** The entries of a Secret in one of Docker's two formats; none of another Secret. */
 function dockerConfigOf(
-  { metadata, data = {} }: Secret,
+  { type, metadata, data = {} }: Secret,
   namespace: string,
   name: string,
 ): readonly RegistryCredentials[] {
-  const config = data['.dockerconfigjson'] ?? data['.dockercfg'];
-  if (config === undefined) return [];
-  let entries: Readonly<Record<string, DockerConfigEntry | null>>;
+  const isJSON = type === 'kubernetes.io/dockerconfigjson';
+  const key = isJSON ? '.dockerconfigjson' : '.dockercfg';
+  const text = Object.hasOwn(data, key) ? data[key] : '';
+  if (!text || (!isJSON && type !== 'kubernetes.io/dockercfg')) return [];
   try {
-    const parsed = JSON.parse(Buffer.from(config, 'base64').toString()) as object;
-    entries = ('.dockerconfigjson' in data ? (parsed as { auths?: typeof entries }).auths : parsed) as typeof entries;
+    const config = objectOf(JSON.parse(Buffer.from(text, 'base64').toString()));
+    const entries = Object.entries(objectOf(isJSON ? config['auths'] : config));
+    return entries.map(([address, entry]) => {
+      const { username, password, email } = readEntry(objectOf(entry));
+      const credentialHash = hashAuthConfig({ username, password, email });
+      const secret = { uid: metadata?.uid ?? '', namespace, name, credentialHash };
+      return { registry: registryOf(address), credentials: { username, password, secret } };
+    });
   } catch {
-    return [];
+    // Without the cause, which may quote the Secret.
+    throw new Error(`the image pull secret ${JSON.stringify(name)} has an invalid configuration`);
   }
-  return Object.entries(entries ?? {}).map(([address, entry]) => {
-    const { username, password, email } = decodeAuth(entry ?? {});
-    const credentialHash = hashAuthConfig({ username, password, email });
-    const secret = { uid: metadata?.uid ?? '', namespace, name, credentialHash };
-    return { registry: registryOf(address), credentials: { username, password, secret } };
-  });
 }
 
-/** `auth` wins: `USERNAME:PASSWORD` in base64. Source: credentialprovider `DockerConfigEntry.UnmarshalJSON`. */
-function decodeAuth(entry: DockerConfigEntry): DockerConfigEntry {
-  const auth = Buffer.from(entry.auth ?? '', 'base64').toString();
-  const colon = auth.indexOf(':');
-  return colon === -1 ? entry : { ...entry, username: auth.slice(0, colon), password: auth.slice(colon + 1) };
+/** Null is empty, as in Go. */
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== 'object' || Array.isArray(value)) throw new TypeError('not an object');
+  return value as Readonly<Record<string, unknown>>;
+}
+
+/** Null is empty, as in Go. */
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value !== 'string') throw new TypeError('not a text');
+  return value;
+}
+
+/** `auth` wins: `USERNAME:PASSWORD` in base64. Source: kubelet `DockerConfigEntry.UnmarshalJSON`. */
+function readEntry(entry: Readonly<Record<string, unknown>>): DockerConfigEntry {
+  const [auth = '', username = '', password = '', email = ''] = ['auth', 'username', 'password', 'email'].map((name) =>
+    textOf(entry[name]),
+  );
+  if (auth === '') return { username, password, email };
+  const decoded = Buffer.from(auth, 'base64');
+  if (unpadded(decoded.toString('base64')) !== unpadded(auth)) throw new Error('illegal base64 data');
+  const text = decoded.toString();
+  const colon = text.indexOf(':');
+  if (colon === -1) throw new Error('must be formatted as base64(username:password)');
+  return { username: text.slice(0, colon), password: text.slice(colon + 1), email };
 }
 
 /** The same as a kubelet's, which shares the records of pulls. Source: credentialprovider `hashAuthConfig`. */
@@ -89,37 +140,51 @@ function hashAuthConfig({ username, password, email }: DockerConfigEntry): strin
   return createHash('sha256').update(json).digest('hex');
 }
 
-/** `https://index.docker.io/v1/` is `index.docker.io`; the API's version is no part of the path. */
-function registryOf(address: string): string {
-  return address
-    .replace(/^https?:\/\//, '')
-    .replace(/\/v[12]\/?$/, '')
-    .replace(/\/$/, '');
+function unpadded(base64: string): string {
+  return base64.replaceAll(/[=\r\n]/g, '');
 }
 
-/** Registry and path of an image, without tag and digest. */
-function repositoryOf(image: string): string {
-  const path = image.replace(/@.*$/, '').replace(/:[^/:]*$/, '');
-  const [host = '', ...rest] = path.split('/');
-  const hasHost = rest.length > 0 && (/[.:]/.test(host) || host === 'localhost');
-  if (hasHost && host !== 'docker.io') return path;
-  const name = hasHost ? rest.join('/') : path;
-  return `index.docker.io/${name.includes('/') ? name : `library/${name}`}`;
+/** `https://index.docker.io/v1/` is `index.docker.io`: the version of the API is no part of the path. */
+function registryOf(address: string): Registry {
+  const [url = ''] = address.replace(/^https?:\/\//, '').split(/[?#]/, 1);
+  const { host, path } = splitRepository(url);
+  const effectivePath = /^\/v[12]\//.test(path) ? path.slice('/v1'.length) : path;
+  return { host: host.slice(host.lastIndexOf('@') + 1), path: effectivePath === '/' ? '' : effectivePath };
 }
 
-/** Hosts may have `*` in each of their parts, and a path is a prefix. Source: credentialprovider `URLsMatch`. */
-function matchesRegistry(registry: string, repository: string): boolean {
-  const [host = '', ...path] = (registry === 'docker.io' ? 'index.docker.io' : registry).split('/');
-  const [imageHost = '', ...imagePath] = repository.split('/');
-  const hostParts = host.split(/[.:]/);
-  const imageParts = imageHost.split(/[.:]/);
-  const isSameHost =
-    hostParts.length === imageParts.length &&
-    hostParts.every((part, index) => matchesPart(part, imageParts[index] ?? ''));
-  return isSameHost && imagePath.join('/').startsWith(path.join('/'));
+function splitRepository(url: string): Registry {
+  const slash = url.indexOf('/');
+  return slash === -1 ? { host: url, path: '' } : { host: url.slice(0, slash), path: url.slice(slash) };
 }
 
-function matchesPart(pattern: string, part: string): boolean {
-  const source = pattern.split('*').map((literal) => literal.replaceAll(/[^\w-]/g, String.raw`\$&`));
-  return new RegExp(`^${source.join('.*')}$`).test(part);
+/** Ports are equal, hosts may have `*` in each of their parts, and a path is a prefix. Source: kubelet `URLsMatch`. */
+function matchesRegistry(registry: Registry, image: Registry): boolean {
+  const [host, port] = splitPort(registry.host);
+  const [imageHost, imagePort] = splitPort(image.host);
+  if (port !== imagePort || !image.path.startsWith(registry.path) || imageHost.length > maxHostLength) return false;
+  const labels = host.split('.');
+  const imageLabels = imageHost.split('.');
+  return (
+    labels.length === imageLabels.length && labels.every((label, index) => matchesLabel(label, imageLabels[index]!))
+  );
+}
+
+function splitPort(host: string): readonly [host: string, port: string] {
+  const colon = host.endsWith(']') ? -1 : host.lastIndexOf(':');
+  return colon === -1 ? [host, ''] : [host.slice(0, colon), host.slice(colon + 1)];
+}
+
+/** `*` is any text. */
+function matchesLabel(glob: string, label: string): boolean {
+  const [prefix = '', ...rest] = glob.split('*');
+  const suffix = rest.pop();
+  if (suffix === undefined) return glob === label;
+  if (!label.startsWith(prefix)) return false;
+  let position = prefix.length;
+  for (const part of rest) {
+    const found = label.indexOf(part, position);
+    if (found === -1) return false;
+    position = found + part.length;
+  }
+  return label.length - suffix.length >= position && label.endsWith(suffix);
 }

@@ -46,3 +46,11 @@ export interface PullCredentials {
   /** Where they come from; undefined if every pod of the node has them. */
   readonly secret?: ImagePullSecret | undefined;
 }
+
+/** What the imagePullSecrets of a pod give for an image. */
+export interface PodPullCredentials {
+  /** Tried in this order; none: the image is pulled without. */
+  readonly credentials: readonly PullCredentials[];
+  /** The names of imagePullSecrets that could not be read. */
+  readonly missingSecrets: readonly string[];
+}

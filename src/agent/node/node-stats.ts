@@ -95,9 +95,12 @@ function memoryInfo(text: string): {
 }
 
 function networkStats(dev: string, route: string, time: string): NetworkStats | undefined {
-  const interfaces = [...dev.matchAll(/^ *([^:\s]+): *([\d ]+)$/gm)]
-    .filter(([, name]) => name !== 'lo')
-    .map(([, name = '', counters = '']): InterfaceStats => {
+  const interfaces = dev
+    .split('\n')
+    .filter((line) => line.includes(':'))
+    .map((line) => line.trim().split(':'))
+    .filter(([name]) => name !== 'lo')
+    .map(([name = '', counters = '']): InterfaceStats => {
       const [rxBytes, , rxErrors, , , , , , txBytes, , txErrors] = counters.trim().split(/ +/).map(Number);
       return { name, rxBytes, rxErrors, txBytes, txErrors };
     });

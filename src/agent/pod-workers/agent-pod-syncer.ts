@@ -28,6 +28,7 @@ import type { ImageManager } from './image-manager.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
+import { reportMissingPullSecrets } from './missing-pull-secrets.ts';
 import { BackOffError } from './next-sync-delay.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
@@ -177,6 +178,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       else syncStatus.startFailures.set(target, failure);
     }
     this.#resizeProgress.reportErrors(pod, results);
+    reportMissingPullSecrets(pod, results, this.#options.eventRecorder);
     const error = syncError(results);
     if (error !== undefined) throw error;
     if (restartAllContainers && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync(uid);

@@ -3,6 +3,7 @@ import type { Container } from '../../kube/types.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { expandReferences } from '../container-options/expand-references.ts';
+import { ExpansionLimit } from '../container-options/expansion-limit.ts';
 import { withDeadline } from '../deadline.ts';
 import type { ProbeOutcome } from './prober.ts';
 
@@ -54,9 +55,10 @@ export async function probeExec(
 /**
  * A command with `$(NAME)` replaced by the values that the container's spec gives its environment
  * variables; a variable with `valueFrom` is empty here. `$$` is a `$`, and an unknown `$(NAME)` stays
- * as it is. Source: kubelet `ExpandContainerCommandOnlyStatic`.
+ * as it is. Source: kubelet `ExpandContainerCommandOnlyStatic`. @throws ContainerConfigError
  */
 export function expandCommand(command: readonly string[], env: Container['env']): string[] {
   const values = new Map(env?.map(({ name, value = '' }) => [name, value]));
-  return command.map((text) => expandReferences(text, (name) => values.get(name)));
+  const limit = new ExpansionLimit();
+  return command.map((text) => expandReferences(text, (name) => values.get(name), limit));
 }

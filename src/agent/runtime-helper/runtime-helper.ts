@@ -1,4 +1,4 @@
-import type { PodDNS, PullCredentials, RunContainerOptions } from '../container-options/run-container-options.ts';
+import type { PodDNS, PodPullCredentials, RunContainerOptions } from '../container-options/run-container-options.ts';
 import type { Container, EphemeralContainer, ValidPod } from '../../kube/types.ts';
 
 /**
@@ -21,6 +21,6 @@ export interface RuntimeHelper {
   generatePodHostName(pod: ValidPod): string;
   /** The handler of a RuntimeClass. */
   lookupRuntimeHandler(runtimeClassName: string): Promise<string>;
-  /** Credentials for an image, tried in this order; none: the image is pulled without. */
-  pullCredentials(pod: ValidPod, image: string): Promise<readonly PullCredentials[]>;
+  /** The credentials for an image. */
+  pullCredentials(pod: ValidPod, image: string): Promise<PodPullCredentials>;
 }

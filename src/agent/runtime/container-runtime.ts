@@ -211,7 +211,10 @@ export interface ContainerRuntime {
     options?: CallOptions,
   ): Promise<ExecResult>;
 
-  /** Resolves with the pulled image, or only a reference to it. May reject with an `ImageError`. */
+  /**
+   * Resolves with the pulled image, or only a reference to it. May reject with an `ImageError`. An error's property
+   * `missingPullSecrets`, the names of imagePullSecrets that could not be read, becomes an Event.
+   */
   pullImage?(image: string, pod: ValidPod, options?: CallOptions): Promise<PulledImage | string>;
   /** The reference to an image that is present; undefined if it must be pulled. May reject with an `ImageError`. */
   imageRef?(

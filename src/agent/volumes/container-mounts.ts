@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube/types.ts';
 import { expandReferences } from '../container-options/expand-references.ts';
+import { ExpansionLimit } from '../container-options/expansion-limit.ts';
 import { managedHostsFileContent, nodeHostsFileContent } from '../container-options/hosts-file.ts';
 import type { PodHostName } from '../container-options/pod-host-name.ts';
 import { podSpecOf } from '../container-options/pod-fields.ts';
@@ -85,10 +86,11 @@ function requirePlainReadOnly({ name, readOnly, mountPropagation = 'None', recur
 function expandSubPath(expression: string, envs: readonly EnvironmentVariable[]): string {
   const values = new Map(envs.map(({ name, value }) => [name, value]));
   const missing = new Set<string>();
-  const expanded = expandReferences(expression, (name) => {
+  const valueOf = (name: string): string => {
     if (!values.get(name)) missing.add(name);
     return values.get(name) ?? '';
-  });
+  };
+  const expanded = expandReferences(expression, valueOf, new ExpansionLimit());
   if (missing.size > 0) throw new ContainerConfigError(`missing value for ${[...missing].toSorted().join(', ')}`);
   return expanded;
 }

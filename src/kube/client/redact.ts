@@ -8,15 +8,12 @@ const minSecretLength = 4;
 /** A shorter part of a secret discloses nothing useful and may occur by chance. */
 const minFragmentLength = 24;
 const windowLength = 16;
+const minJWTHeaderLength = 11;
 
-/** Common patterns of secrets: a JWT, a header value, `token=…`, `"password": "…"`. */
+/** Common patterns of secrets: a header value, `token=…`, `"password": "…"`. */
 const secretPatterns: readonly [RegExp, string][] = [
-  [/\beyJ[\w-]{8,}(\.[\w-]+){1,4}/g, replacement],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${replacement}`],
-  [
-    /\b([\w-]*(?:token|password|passwd|secret|api[_-]?key))(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi,
-    `$1$2${replacement}`,
-  ],
+  [/(token|password|passwd|secret|api[_-]?key)(["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;&]+)/gi, `$1$2${replacement}`],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, replacement],
 ];
 
@@ -28,7 +25,7 @@ export function redact(text: string, secrets: Iterable<string>): string {
   let redacted = text;
   for (const secret of secrets) {
     if (secret.length < minSecretLength) continue;
-    redacted = redacted.replace(encodings(secret), replacement);
+    redacted = redactEncoded(redacted, secret).replace(base64Encodings(secret), replacement);
     if (secret.length >= minFragmentLength) redacted = redactFragments(redacted, secret);
   }
   return redacted;
@@ -65,22 +62,86 @@ function redactFragments(text: string, secret: string): string {
 export function redactLikelySecrets(text: string, secrets: Iterable<string> = []): string {
   return secretPatterns.reduce(
     (redacted, [pattern, substitute]) => redacted.replace(pattern, substitute),
-    redact(text, secrets),
+    redact(text, secrets).replaceAll(/[\w.-]+/g, redactJWT),
   );
 }
 
-/** Matches a secret in each encoding. */
-function encodings(secret: string): RegExp {
-  const characters = Array.from(secret, encodingsOfCharacter).join('');
-  return new RegExp([characters, ...base64Forms(secret)].join('|'), 'gi');
+/** @param words without spaces: `eyJ….eyJ….…` */
+function redactJWT(words: string): string {
+  let start = 0;
+  for (const part of words.split('.')) {
+    const end = start + part.length;
+    const header = part.search(/\beyJ/);
+    if (header !== -1 && part.length - header >= minJWTHeaderLength && end + 1 < words.length)
+      return words.slice(0, start + header) + replacement;
+    start = end + 1;
+  }
+  return words;
 }
 
-/** A character, its JSON escapes (`\/`, `\u002f`) and its percent-encoding. */
-function encodingsOfCharacter(character: string): string {
+/** The text without the secret, each of whose characters may be encoded in its own way. */
+function redactEncoded(text: string, secret: string): string {
+  const lowerText = toLowerASCII(text);
+  // Backslashes may stand before each character, so those of the secret need no comparison.
+  const characters = Array.from(secret.replaceAll('\\', ''), formsOf);
+  if (characters.length < minSecretLength) return text.replaceAll(secret, replacement);
+  const redacted: string[] = [];
+  let position = 0;
+  for (let start = 0; start < text.length;) {
+    const end = endOfSecret(lowerText, start, characters);
+    if (end !== undefined) {
+      redacted.push(text.slice(position, start), replacement);
+      position = end;
+    }
+    // Trying each of many backslashes as the begin would take quadratic time.
+    start = end ?? Math.max(start + 1, skipBackslashes(lowerText, start));
+  }
+  return [...redacted, text.slice(position)].join('');
+}
+
+function endOfSecret(text: string, start: number, characters: readonly CharacterForms[]): number | undefined {
+  let end = start;
+  for (const { plain, escaped } of characters) {
+    const from = skipBackslashes(text, end);
+    const form = plain.find((each) => text.startsWith(each, from));
+    if (form !== undefined) end = from + form.length;
+    else if (from > end && text.startsWith(escaped, from)) end = from + escaped.length;
+    else return undefined;
+  }
+  return end;
+}
+
+/** @returns the position behind them, `\u005c` included */
+function skipBackslashes(text: string, from: number): number {
+  let position = from;
+  while (text[position] === '\\') position += text.startsWith('u005c', position + 1) ? '\\u005c'.length : 1;
+  return position;
+}
+
+interface CharacterForms {
+  /** Itself, and percent-encoded. */
+  readonly plain: readonly string[];
+  /** Behind a backslash: `u002f`. */
+  readonly escaped: string;
+}
+
+function formsOf(character: string): CharacterForms {
   const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
-  const unicode = units.map((unit) => `\\\\+u${unit.toString(16).padStart(4, '0')}`).join('');
   const percent = Array.from(Buffer.from(character), (byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
-  return `(?:\\\\*${escapeRegExp(character)}|${unicode}|${percent})`;
+  return {
+    plain: [toLowerASCII(character), percent],
+    escaped: units.map((unit) => `u${unit.toString(16).padStart(4, '0')}`).join('\\'),
+  };
+}
+
+/** Keeps the length. */
+function toLowerASCII(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** Matches a secret in base64. */
+export function base64Encodings(secret: string): RegExp {
+  return new RegExp(base64Forms(secret).join('|') || '$^', 'gi');
 }
 
 /** The stable part of a secret's base64 text for each of its three possible alignments. */
@@ -88,7 +149,7 @@ function base64Forms(secret: string): string[] {
   const forms = [0, 1, 2].map((offset) => {
     const encoded = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)])
       .toString('base64')
-      .replace(/=+$/, '');
+      .replace(/={1,2}$/, '');
     // The first and last characters also encode bits of the adjacent bytes.
     return encoded.slice(offset === 0 ? 0 : offset + 1, -1);
   });

@@ -40,11 +40,12 @@ export function queryString(query: QueryParameters | undefined): string {
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
 }
 
-/** A node's Lease, and its Node object with its status: kubelet `pkg/kubelet/nodelease` and `updateNodeStatus`. */
-const heartbeatPath =
-  /^\/api\/v1\/nodes\/[^/]+(\/status)?$|^\/apis\/coordination\.k8s\.io\/[^/]+\/namespaces\/kube-node-lease\/leases(\/|$)/;
+/** A Node with its status. Source: kubelet `updateNodeStatus`. */
+const nodePath = /^\/api\/v1\/nodes\/[^/]+(\/status)?$/;
+/** Source: kubelet `pkg/kubelet/nodelease`. */
+const leasePath = /^\/apis\/coordination\.k8s\.io\/[^/]+\/namespaces\/kube-node-lease\/leases(\/|$)/;
 
 /** True for node heartbeats: the requests that tell the control plane that a node is alive. */
 export function isHeartbeat(path: string): boolean {
-  return heartbeatPath.test(path);
+  return nodePath.test(path) || leasePath.test(path);
 }

@@ -1,3 +1,4 @@
+import trimEnd from 'lodash/trimEnd.js';
 import type { Dispatcher } from 'undici/index.js';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -66,7 +67,7 @@ class UndiciTransport implements KubeTransport {
     this.#clock = options.clock;
     this.#origin = server.origin;
     this.#host = server.host;
-    this.#basePath = server.pathname.replace(/\/+$/, '');
+    this.#basePath = trimEnd(server.pathname, '/');
     const connectionsOptions = {
       ...options,
       origin: server.origin,

@@ -4,8 +4,11 @@ import { unreachable } from '../../shared/unreachable.ts';
 import { validateRequired } from './rules.ts';
 
 const valueSources = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'] as const;
-const fieldPaths =
-  /^(metadata\.(name|namespace|uid|labels|annotations)|metadata\.(labels|annotations)\['.+'\]|spec\.(nodeName|serviceAccountName|restartPolicy|schedulerName)|status\.(phase|hostIP|hostIPs|podIP|podIPs))$/;
+const fieldPaths = new Set([
+  ...['name', 'namespace', 'uid', 'labels', 'annotations'].map((name) => `metadata.${name}`),
+  ...['nodeName', 'serviceAccountName', 'restartPolicy', 'schedulerName'].map((name) => `spec.${name}`),
+  ...['phase', 'hostIP', 'hostIPs', 'podIP', 'podIPs'].map((name) => `status.${name}`),
+]);
 
 /** One environment variable. Source: `ValidateEnv`. */
 export function validateVariable(variable: JSONObject, field: string): FieldError[] {
@@ -38,7 +41,7 @@ function validateValueSource(source: (typeof valueSources)[number], ref: JSONObj
     case 'fieldRef': {
       const path = stringOf(ref, 'fieldPath');
       if (path === '') return [requiredValue(`${field}.fieldPath`)];
-      if (fieldPaths.test(path)) return [];
+      if (fieldPaths.has(path) || /^metadata\.(labels|annotations)\['.+'\]$/.test(path)) return [];
       return [
         invalidValue(`${field}.fieldPath`, path, `error converting fieldPath: field label not supported: ${path}`),
       ];

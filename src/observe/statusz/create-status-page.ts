@@ -133,5 +133,9 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
 }
 
 function acceptsGzip({ headers }: IncomingMessage): boolean {
-  return /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(headers['accept-encoding']?.toString() ?? '');
+  const codings = headers['accept-encoding']?.toString().split(',') ?? [];
+  return codings.some((coding) => {
+    const [name, ...parameters] = coding.split(';').map((part) => part.trim());
+    return name === 'gzip' && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 }

@@ -128,6 +128,8 @@ const optionalKey = (source: string, name: string) => ({
   env: [{ name: 'POD_NAME', valueFrom: { [source]: { name, key: 'key', optional: true } } }],
 });
 
+const tooLarge = 'environment or arguments have more than 8388608 characters, which no process can get';
+
 const cases: readonly Case[] = [
   {
     name: "if services aren't synced, non-static pods should fail",
@@ -424,6 +426,33 @@ const cases: readonly Case[] = [
     ns: 'test',
     container: { env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'limits.gpu' } } }] },
     error: 'unsupported container resource : limits.gpu',
+  },
+  {
+    name: 'variables that double: 4 KB of them had ended the agent',
+    ns: 'test',
+    container: {
+      env: Array.from({ length: 100 }, (_, i) => ({ name: `V${i + 1}`, value: i === 0 ? 'xx' : `$(V${i})$(V${i})` })),
+    },
+    error: tooLarge,
+  },
+  {
+    name: 'one ConfigMap many times',
+    ns: 'test',
+    container: { envFrom: Array.from({ length: 100_000 }, (_, i) => ({ prefix: `P${i}`, ...fromConfigMap })) },
+    configMap: { data: { KEY: 'x'.repeat(1_000_000) } },
+    error: tooLarge,
+  },
+  {
+    name: 'one key many times',
+    ns: 'test',
+    container: {
+      env: Array.from({ length: 100_000 }, (_, i) => ({
+        name: `V${i}`,
+        valueFrom: { configMapKeyRef: { name: 'test-config-map', key: 'KEY' } },
+      })),
+    },
+    configMap: { data: { KEY: 'x'.repeat(1_000_000) } },
+    error: tooLarge,
   },
 ];
 

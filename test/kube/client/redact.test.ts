@@ -39,8 +39,36 @@ describe('redact', () => {
     expect(redact('pods "web-0" is forbidden', [secret])).toBe('pods "web-0" is forbidden');
   });
 
+  it.each([
+    ['back\\slash', 'back\\slash'],
+    ['back\\slash', JSON.stringify(JSON.stringify('back\\slash'))],
+    ['back\\slash', 'back\\u005cslash'],
+    ['\\\\\\\\', '\\\\\\\\'],
+    ['pässwörd', 'p%c3%a4ssw\\u00f6rd'],
+    ['key 🔑 key', 'key \\ud83d\\udd11 key'],
+    ['$&$&', '$&$&'],
+  ])('redacts %s in %s', (one, text) => {
+    expect(redact(`<${text}> <${text}>`, [one])).toMatch(/^<"?\\*"?\[redacted\]\\*"?"?> <"?\\*"?\[redacted\]\\*"?"?>$/);
+  });
+
+  it('does not take a letter for an escaped one without its backslash', () => {
+    expect(redact('u0061u0062u0063u0064 abcu0064', ['abcd'])).toBe('u0061u0062u0063u0064 abcu0064');
+  });
+
   it('matches a secret literally, not as a regular expression', () => {
     expect(redact('aXXXXb a.*?b', ['a.*?b'])).toBe('aXXXXb [redacted]');
+  });
+});
+
+describe('what a server writes is redacted in linear time', () => {
+  it.each([
+    ['backslashes', '\\'.repeat(1_000_000)],
+    ['headers of tokens', 'eyJ-'.repeat(300_000)],
+    ['words', 'N-'.repeat(500_000)],
+    ['spaces', `bearer${' '.repeat(500_000)}token${' '.repeat(500_000)}`],
+    ['begins of keys', '-----BEGIN '.repeat(100_000)],
+  ])('%s', (_name, text) => {
+    expect(redactLikelySecrets(text, [secret]) === text).toBe(true);
   });
 });
 
@@ -62,6 +90,11 @@ describe('redactLikelySecrets', () => {
     ['access_token=abc&x=1', 'access_token=[redacted]&x=1'],
     ['{"clientSecret": "abc def"}', '{"clientSecret": [redacted]}'],
     ['-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----', '[redacted]'],
+    ['<a.eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0>', '<a.[redacted]>'],
+    ['<x-eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2ln>', '<x-[redacted]>'],
+    ['eyJ.eyJhbGciOiJI.x eyJhbGciOiJSUzI1NiJ9', 'eyJ.[redacted] eyJhbGciOiJSUzI1NiJ9'],
+    ['keyJhbGciOiJSUzI1NiJ9.a.b eyJhbG.a.b', 'keyJhbGciOiJSUzI1NiJ9.a.b eyJhbG.a.b'],
+    ['my-api_key : "x"', 'my-api_key : [redacted]'],
     ['could not reach https://sts.example.com', 'could not reach https://sts.example.com'],
   ])('%s', (text, expected) => {
     expect(redactLikelySecrets(text)).toBe(expected);
