@@ -42,7 +42,7 @@ export async function boundedCall<T>(
   bounds: BoundedCallOptions,
   call: (options: { readonly signal: AbortSignal }) => T | Promise<T>,
 ): Promise<T> {
-  const timeoutError = (): Error => new Error(`${what} took over ${bounds.timeoutMs} ms`);
+  const timeoutError = (): Error => new CallTimeoutError(`${what} took over ${bounds.timeoutMs} ms`);
   return runWithDeadline(bounds, timeoutError, async ({ signal }) => {
     signal.throwIfAborted();
     const called = async (): Promise<T> => call({ signal });
@@ -81,4 +81,9 @@ async function runWithDeadline<T>(
     timer?.stop();
     for (const signal of present) signal.removeEventListener('abort', abort);
   }
+}
+
+/** A call of `boundedCall` took too long. */
+export class CallTimeoutError extends Error {
+  override readonly name = 'CallTimeoutError';
 }

@@ -14,7 +14,8 @@ const pressureReasons: Readonly<Record<string, { readonly True: string; readonly
  * The events about the Node: start of the agent, reboot of the machine, cordon, changes of its conditions. A status
  * change is recorded as an event after it is written.
  *
- * Divergence: the kubelet records some events before it writes the status, and again at each retry.
+ * Divergence: the kubelet records some events before it writes the status, and again at each retry; and it has SystemOOM,
+ * NodeAllocatableEnforced, CgroupV1 and CheckLimitsForResolvConf besides.
  */
 export class NodeEvents {
   readonly #nodeName: string;

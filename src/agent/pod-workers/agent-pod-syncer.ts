@@ -8,7 +8,7 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { boundedCall } from '../deadline.ts';
+import { boundedCall, CallTimeoutError } from '../deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { areAmountsEqual } from '../allocation/container-resources.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
@@ -337,6 +337,8 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       await this.#volumes('waitForAttachAndMount', pod, signal);
     } catch (thrown) {
       signal.throwIfAborted();
+      // What keeps a volume from being mounted is an Event already.
+      if (thrown instanceof CallTimeoutError) throw thrown;
       const message = `Unable to attach or mount volumes: ${reasonOf(thrown)}`;
       this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
       throw thrown;

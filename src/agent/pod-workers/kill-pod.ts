@@ -110,13 +110,15 @@ export class ContainerKiller {
   #executePreStopHook(request: KillRequest, container: Container, graceSeconds: number): Promise<number> {
     const { handlerRunner, eventRecorder, logger } = this.#options;
     const { pod, containerID, podIP, signal } = request;
+    const handler = container.lifecycle!.preStop!;
     return this.#within(graceSeconds, signal, async (hookSignal) => {
       try {
-        const handler = container.lifecycle!.preStop!;
         await handlerRunner.run({ pod, container, containerID, podIP, handler }, hookSignal);
       } catch (thrown) {
         // After its time, the hook ends with the container, and counts as failed.
         if (signal?.aborted === true) return;
+        // In the kubelet, a sleep goes on unobserved, and succeeds.
+        if (hookSignal.aborted && handler.sleep != null) return;
         const fields = { ...podFieldsOf(pod), container: container.name, reason: reasonOf(thrown) };
         logger.warn(fields, 'preStop hook failed; stopping the container anyway');
         const message = 'PreStopHook failed';

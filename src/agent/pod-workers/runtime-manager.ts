@@ -15,6 +15,7 @@ import { ContainerStarter, type StartRequest } from './container-starter.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
+import { eventReasons } from '../events/event-reasons.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { type SyncAction, SyncActionError, type SyncActionResult } from './sync-result.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
@@ -105,7 +106,7 @@ export class RuntimeManager {
     let { sandboxID } = actions;
     let { ips } = runtimeStatus;
     if (actions.createSandbox) {
-      const result = await this.#createSandbox(pod, actions.attempt);
+      const result = await this.#createSandbox(pod, actions.attempt, signal);
       results.push(result);
       if (result.sandboxID === undefined) return results;
       sandboxID = result.sandboxID;
@@ -174,7 +175,12 @@ export class RuntimeManager {
     return { action: 'CreatePodSandbox', target: `${name}_${namespace}`, failure };
   }
 
-  async #createSandbox(pod: ValidPod, attempt: number): Promise<SyncActionResult & Partial<NewSandbox>> {
+  /** Rejects when `signal` is aborted: the pod has been deleted, so a sandbox that cannot be created is no failure. */
+  async #createSandbox(
+    pod: ValidPod,
+    attempt: number,
+    signal: AbortSignal,
+  ): Promise<SyncActionResult & Partial<NewSandbox>> {
     const { runtime, eventRecorder, updateQOSCgroups } = this.#options;
     const { name, namespace } = pod.metadata;
     const target = { action: 'CreatePodSandbox', target: `${name}_${namespace}` } as const;
@@ -182,6 +188,7 @@ export class RuntimeManager {
       try {
         return await call();
       } catch (thrown) {
+        signal.throwIfAborted();
         const message = reasonOf(thrown);
         eventRecorder.event({ pod, type: 'Warning', reason, message: `${what}: ${message}` });
         throw new SyncActionError('CreatePodSandboxError', message, { cause: thrown });
@@ -189,17 +196,18 @@ export class RuntimeManager {
     };
     await updateQOSCgroups();
     try {
-      await step('FailedToCreatePodContainer', 'unable to ensure pod container exists', async () =>
+      await step(eventReasons.failedToCreatePodContainer, 'unable to ensure pod container exists', async () =>
         runtime.preparePod?.(pod),
       );
-      const sandboxID = await step('FailedCreatePodSandBox', 'Failed to create pod sandbox', () =>
+      const sandboxID = await step(eventReasons.failedCreatePodSandBox, 'Failed to create pod sandbox', () =>
         runtime.runPodSandbox!({ pod, attempt }),
       );
-      const ips = await step('FailedStatusPodSandBox', 'Unable to get pod sandbox status', () =>
+      const ips = await step(eventReasons.failedStatusPodSandBox, 'Unable to get pod sandbox status', () =>
         this.#podIPs(pod, sandboxID),
       );
       return { ...target, sandboxID, ips };
     } catch (thrown) {
+      signal.throwIfAborted();
       return { ...target, failure: thrown as SyncActionError };
     }
   }

@@ -192,7 +192,7 @@ describe('what a hostile Secret or image says is read in linear time', () => {
     ['wildcards without text', `${'*'.repeat(400_000)}b.io`, 'a'.repeat(250)],
     ['slashes', `${'/'.repeat(400_000)}a`, 'a'],
     ['dots', '*.'.repeat(200_000), 'a'],
-    ['at signs', `${'@'.repeat(400_000)}`, 'a'],
+    ['at signs', '@'.repeat(400_000), 'a'],
   ])('a registry of %s', async (_name, address, host) => {
     expect(await usersFor(`${host}.io/app`, secretOf({ [address]: entry('me') }))).toEqual([]);
   });

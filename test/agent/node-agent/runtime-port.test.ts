@@ -125,7 +125,7 @@ describe('what the agent tells a runtime', () => {
     await cluster.create(podOf());
     await cluster.advance(2000);
     expect(cluster.runtime.callsOf({ method: 'runPodSandbox' })).toEqual([]);
-    expect(cluster.podEvents()).toContain('web: FailedToCreatePodContainer');
+    expect(cluster.podEvents()).toContain('web: FailedCreatePodContainer');
     failure = undefined;
     await cluster.advance(30_000);
     expect(cluster.status('web')?.phase).toBe('Running');

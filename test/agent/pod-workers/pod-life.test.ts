@@ -433,6 +433,26 @@ describe('hooks', () => {
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
   });
 
+  it('a sandbox that cannot be created because its pod is deleted is no event', async () => {
+    let fail = (): void => {};
+    const runPodSandbox = () => new Promise<string>((_, reject) => (fail = () => reject(new Error('no network'))));
+    agent = new TestAgent({ runtimeMethods: { runPodSandbox } });
+    await agent.create(podOf());
+    await agent.delete('web');
+    fail();
+    await agent.advance(5000);
+    expect(agent.eventReasons()).toEqual([]);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+  });
+
+  it('a preStop hook that sleeps longer than the grace period has not failed', async () => {
+    await agent.create(podOf(withLifecycle({ preStop: { sleep: { seconds: 60 } } })));
+    await agent.delete('web');
+    await agent.advance(30_000);
+    expect(stops()).toEqual([['app', 2]]);
+    expect(agent.eventReasons('app')).not.toContain('FailedPreStopHook');
+  });
+
   it('a preStop hook that fails is recorded as an event, and the container is stopped', async () => {
     agent.runtime.onExec(() => ({ exitCode: 1, stdout: '', stderr: 'no' }));
     await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));
@@ -666,14 +686,14 @@ describe('volumes', () => {
     expect(agent.eventReasons()).toEqual([]);
   });
 
-  it('a wait for volumes that hangs times out, which is an event', async () => {
+  it('a wait for volumes that hangs times out, which is no event of the pod beside those of its volumes', async () => {
     const waitForAttachAndMount = () => new Promise<void>(() => {});
     agent = new TestAgent({ volumeManager: { waitForAttachAndMount, waitForUnmount: () => Promise.resolve() } });
     await agent.create(podOf());
     await agent.advance(600_000);
-    expect(agent.events[0]).toMatchObject({
-      reason: 'FailedMount',
-      message: expect.stringContaining('waitForAttachAndMount of the volume manager'),
+    expect(agent.events).toEqual([]);
+    expect(agent.logger.errors.concat(agent.logger.warnings)[0]).toMatchObject({
+      fields: { reason: expect.stringContaining('waitForAttachAndMount of the volume manager') },
     });
   });
 });

@@ -492,14 +492,14 @@ describe('TestOnPodSandboxReadyInvocation', () => {
       'failed to "CreatePodSandbox" for "foo_new" with CreatePodSandboxError: "no cgroup"',
     );
     expect([sandboxesReady, runtime.calls]).toEqual([0, []]);
-    expect(messages).toEqual(['Warning FailedToCreatePodContainer: unable to ensure pod container exists: no cgroup']);
+    expect(messages).toEqual(['Warning FailedCreatePodContainer: unable to ensure pod container exists: no cgroup']);
   });
 
   it('not called when the addresses of the sandbox cannot be read', async () => {
     runtime.fail({ method: 'getPod' }, 'no response');
     expect((await sync(podOf({ containers: [container('foo1')] })))?.message).toContain('no response');
     expect([sandboxesReady, configs]).toEqual([0, []]);
-    expect(messages).toEqual(['Warning FailedStatusPodSandBox: Unable to get pod sandbox status: no response']);
+    expect(messages).toEqual(['Warning FailedPodSandBoxStatus: Unable to get pod sandbox status: no response']);
   });
 });
 
