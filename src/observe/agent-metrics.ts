@@ -1,3 +1,5 @@
+import type { KubeletMetric } from './kubelet-metrics.ts';
+
 /** The values of an agent at the time of a scrape. */
 export interface AgentGauges {
   /** Since the pods of the runtime were last listed, or since the start; undefined unless the agent runs. */
@@ -12,6 +14,10 @@ export interface AgentGauges {
   readonly failingPods: number;
   /** Manifests of static pods that are invalid. */
   readonly refusedManifests: number;
+  /** Pods with a sandbox that is ready, or, without sandboxes, with a running container. */
+  readonly runningPods: number;
+  /** Containers in the runtime, by state; states without a container are absent. */
+  readonly containers: Readonly<Record<string, number>>;
 }
 
 /** Where an agent reports its measurements, in addition to `Metrics`. `createPrometheusMetrics` implements it. */
@@ -23,6 +29,8 @@ export interface AgentMetrics {
   registerAgentGauges(read: () => AgentGauges): () => void;
   /** A pod was evicted; `signal` is what it was evicted for: `memory.available`, `emptydirfs.limit`. */
   incEvictions(signal: string): void;
+  /** Adds `value` to a counter of the kubelet, or observes it in a histogram; `label` is the value of its label. */
+  recordKubeletMetric(name: KubeletMetric, value: number, label?: string): void;
   /** The kubelet API refused a request with 429: too many `tokenreviews` or `subjectaccessreviews` were pending. */
   incRejectedReviews(resource: string): void;
 }

@@ -1,5 +1,6 @@
-import { Counter } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
 import type { AgentGauges, AgentMetrics } from './agent-metrics.ts';
+import { type KubeletMetric, type KubeletMetricRow, kubeletMetrics } from './kubelet-metrics.ts';
 import {
   GreatestGauge,
   metricIn,
@@ -47,18 +48,53 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
     help: 'Pods that were evicted.',
     labelNames: ['eviction_signal'],
   });
+  const kubelet = Object.fromEntries(
+    Object.entries(kubeletMetrics).map(([name, row]) => [name, recorderIn(register, name, row)]),
+  ) as Record<KubeletMetric, (value: number, label: string | undefined) => void>;
+  const runningPods = metricIn(register, SourcedGauge, {
+    name: 'kubelet_running_pods',
+    help: 'Pods with a running sandbox.',
+  });
+  const containers = metricIn(register, SourcedGauge, {
+    name: 'kubelet_running_containers',
+    help: 'Containers in the runtime, by state.',
+    labelNames: ['container_state'],
+  });
   const rejectedReviews = metricIn(register, Counter<'resource'>, {
     name: 'kubelet_node_agent_rejected_reviews_total',
     help: 'Requests to the kubelet API that were refused because too many reviews were pending.',
     labelNames: ['resource'],
   });
   return {
+    recordKubeletMetric: (name, value, label) => kubelet[name](value, label),
     incRejectedReviews: (resource) => rejectedReviews.inc({ resource }),
     incEvictions: (signal) => evictions.inc({ eviction_signal: signal }),
     registerAgentGauges(readGauges) {
       const gauges = oncePerTurn(readGauges);
       const removals = metrics.map(([metric, read]) => metric.addSource(() => valueIfDefined(read(gauges()))));
+      removals.push(
+        runningPods.addSource(() => valueIfDefined(gauges().runningPods)),
+        containers.addSource(() =>
+          Object.entries(gauges().containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
+        ),
+      );
       return () => removals.forEach((remove) => remove());
     },
   };
+}
+
+/** Registers a metric of the kubelet, and returns what records a value of it. */
+function recorderIn(
+  register: MetricsRegistry,
+  name: string,
+  { type, help, label, buckets }: KubeletMetricRow,
+): (value: number, label: string | undefined) => void {
+  const configuration = { name: `kubelet_${name}`, help, labelNames: label === undefined ? [] : [label] };
+  const labelsOf = (value: string | undefined) => (label === undefined ? {} : { [label]: value ?? '' });
+  if (type === 'counter') {
+    const counter = metricIn(register, Counter, configuration);
+    return (value, of) => counter.inc(labelsOf(of), value);
+  }
+  const histogram = metricIn(register, Histogram, { ...configuration, buckets: [...(buckets ?? [])] });
+  return (value, of) => histogram.observe(labelsOf(of), value);
 }

@@ -1,5 +1,6 @@
 import { Counter, Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
+import { type KubeletMetric, kubeletMetrics } from '../../src/observe/kubelet-metrics.ts';
 import type { StatusGauges } from '../../src/status-manager/metrics.ts';
 import { createPrometheusMetrics, type PrometheusMetricsOptions } from '../../src/observe/prometheus.ts';
 
@@ -67,6 +68,33 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   ),
   { name: 'kubelet_node_agent_refused_manifests', type: 'gauge', labels: [] },
   { name: 'kubelet_evictions', type: 'counter', labels: ['eviction_signal'] },
+  { name: 'kubelet_runtime_operations_total', type: 'counter', labels: ['operation_type'] },
+  { name: 'kubelet_runtime_operations_errors_total', type: 'counter', labels: ['operation_type'] },
+  {
+    name: 'kubelet_runtime_operations_duration_seconds',
+    type: 'histogram',
+    labels: ['operation_type'],
+    // ExponentialBuckets(.005, 2.5, 14)
+    buckets: [
+      0.005, 0.0125, 0.03125, 0.078125, 0.195313, 0.488281, 1.2207, 3.05176, 7.62939, 19.0735, 47.6837, 119.209,
+      298.023, 745.058,
+    ],
+  },
+  {
+    name: 'kubelet_pleg_relist_duration_seconds',
+    type: 'histogram',
+    labels: [],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  },
+  {
+    name: 'kubelet_pod_worker_duration_seconds',
+    type: 'histogram',
+    labels: ['operation_type'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+  },
+  { name: 'kubelet_admission_rejections_total', type: 'counter', labels: ['reason'] },
+  { name: 'kubelet_running_pods', type: 'gauge', labels: [] },
+  { name: 'kubelet_running_containers', type: 'gauge', labels: ['container_state'] },
   { name: 'kubelet_node_agent_rejected_reviews_total', type: 'counter', labels: ['resource'] },
   { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
   { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
@@ -102,9 +130,11 @@ describe('createPrometheusMetrics', () => {
     adapter.observeRequestDuration('get', 0);
     adapter.incEvictions('memory.available');
     adapter.incRejectedReviews('tokenreviews');
+    for (const kubeletMetric of Object.keys(kubeletMetrics) as KubeletMetric[])
+      adapter.recordKubeletMetric(kubeletMetric, 1, 'x');
     adapter.registerAgentGauges(() => ({
       ...{ relistAgeSeconds: 1, leaseAgeSeconds: 1, leaseDurationSeconds: 40, isNodeRegistered: true },
-      ...{ failingPods: 1, refusedManifests: 1 },
+      ...{ failingPods: 1, refusedManifests: 1, runningPods: 2, containers: { running: 3 } },
     }));
     adapter.registerStatusGauges(() => ({
       ...gauges(1, 1, 1),

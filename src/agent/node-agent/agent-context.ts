@@ -1,6 +1,8 @@
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { tryCall } from '../../shared/guarded.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
@@ -13,6 +15,8 @@ export interface AgentContext {
   readonly random: () => number;
   /** Errors that it throws are logged. */
   readonly metrics: Partial<AgentMetrics> | undefined;
+  /** Never throws. */
+  readonly recordMetric: RecordKubeletMetric;
   readonly agentStartedAtMs: number;
 }
 
@@ -20,5 +24,11 @@ export function createContext({ nodeName, metrics, ...options }: NodeAgentOption
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
-  return { nodeName, clock, logger, random, metrics, agentStartedAtMs: clock.now() };
+  const recordMetric: RecordKubeletMetric = (...measured) =>
+    tryCall(
+      () => metrics?.recordKubeletMetric?.(...measured),
+      (thrown) =>
+        logger.error({ reason: reasonOf(thrown), method: 'metrics.recordKubeletMetric' }, 'User callback threw'),
+    );
+  return { nodeName, clock, logger, random, metrics, recordMetric, agentStartedAtMs: clock.now() };
 }

@@ -20,7 +20,7 @@ export type AgentInputs = ReturnType<typeof createInputs>;
 
 export function createInputs(
   options: NodeAgentOptions,
-  { nodeName, clock, logger }: AgentContext,
+  { nodeName, clock, logger, recordMetric }: AgentContext,
   { informer, eventRecorder }: AgentConnection,
 ) {
   const channels = new SyncLoopChannels();
@@ -42,10 +42,11 @@ export function createInputs(
     clock,
     requestTimeoutMs: options.runtimeRequestTimeoutMs ?? defaultRuntimeRequestTimeoutMs,
     signal: runtimeCalls.signal,
+    recordMetric,
   });
   const podCache = new RuntimePodCache(runtime);
   const pleg = new GenericPLEG({
-    ...{ runtime, cache: podCache, clock, logger },
+    ...{ runtime, cache: podCache, clock, logger, recordMetric },
     onEvent: (event) => channels.lifecycleEvent(event),
   });
   const runtimeState = new RuntimeState({

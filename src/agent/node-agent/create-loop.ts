@@ -17,7 +17,7 @@ import { StartUp } from './start-up.ts';
 export type AgentLoop = ReturnType<typeof createLoop>;
 
 export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
-  const { nodeName, clock, logger } = parts.context;
+  const { nodeName, clock, logger, recordMetric } = parts.context;
   const { mirrorPods, eventRecorder } = parts.connection;
   const { runtime, podCache, pleg, runtimeState, channels, sourcesReady } = parts.inputs;
   const { podManager, podWorkers, dispatcher, statusManager, getActivePods } = parts.workers;
@@ -56,7 +56,7 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
   };
   const handler = new SyncHandler({
     ...{ podManager, podWorkers, dispatcher, getActivePods, statusManager, allocationManager },
-    ...{ eventRecorder, logger },
+    ...{ eventRecorder, logger, recordMetric },
     shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
     areSourcesReady: () => sourcesReady.allReady(),
     onContainerDied: cleanUpContainers,

@@ -30,7 +30,7 @@ export function createWorkers(
   connection: AgentConnection,
   inputs: AgentInputs,
 ) {
-  const { nodeName, clock, logger, random, agentStartedAtMs } = context;
+  const { nodeName, clock, logger, random, recordMetric, agentStartedAtMs } = context;
   const { api, informer, mirrorPods, eventRecorder } = connection;
   const { runtime, podCache, pleg, runtimeState, channels } = inputs;
   const { allocationState = new MemoryState(), actuatedState, volumeManager, node = {} } = options;
@@ -43,7 +43,7 @@ export function createWorkers(
   const podManager = createPodManager(informer);
   // The workers are created before their syncer, because the status manager asks them.
   const podWorkers = new PodWorkers({
-    ...{ podCache, allocationState, clock, logger, eventRecorder, random },
+    ...{ podCache, allocationState, clock, logger, eventRecorder, random, recordMetric },
     requestRelist: (podUID) => {
       // A resize does not change a container state, so a relist alone would not cause a sync.
       pleg.requestReinspect(podUID);

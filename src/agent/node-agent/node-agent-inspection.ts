@@ -47,5 +47,7 @@ export function agentGauges(inspection: NodeAgentInspection, startedAtMs: number
     isNodeRegistered: node?.registered,
     failingPods: podWorkers.filter(({ failingSince }) => failingSince !== undefined).length,
     refusedManifests: refusedManifests.length,
+    runningPods: runtime.runningPods,
+    containers: runtime.containers,
   };
 }

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import {
   computeEvents,
@@ -17,6 +18,8 @@ export interface GenericPLEGOptions {
   readonly runtime: Pick<ContainerRuntime, 'listPods' | 'getPod' | 'subscribe'>;
   /** Updated from the runtime before the events are sent. */
   readonly cache: RuntimePodCache;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
   /** Called for each event, to queue it for the sync loop. Errors that it throws are logged. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Clock;
@@ -41,6 +44,10 @@ export interface RuntimeInspection {
   readonly relistPeriodMs: number;
   /** Why its pods cannot be listed now; undefined while they can. */
   readonly failure: Failure | undefined;
+  /** Pods with a ready sandbox, or, without sandboxes, with a running container. */
+  readonly runningPods: number;
+  /** The number of containers by state; states without a container are absent. */
+  readonly containers: Readonly<Record<string, number>>;
 }
 
 const none: PlegContainerStates = new Map();
@@ -141,6 +148,7 @@ export class GenericPLEG {
       relistedAt: this.#relistedAtMs === undefined ? undefined : times.format(this.#relistedAtMs),
       relistPeriodMs: this.#relistPeriodMs(),
       failure: this.#failures.failure,
+      ...this.#options.cache.counts(),
     };
   }
 
@@ -220,9 +228,9 @@ export class GenericPLEG {
   }
 
   async #relistAll(): Promise<void> {
-    const { cache } = this.#options;
+    const { cache, clock, recordMetric } = this.#options;
     const run = this.#run;
-    const relistedAtMs = this.#options.clock.monotonicMs();
+    const relistedAtMs = clock.monotonicMs();
     const observation = cache.beginObservation();
     const timer = this.#watchCall('listPods', run);
     try {
@@ -235,6 +243,7 @@ export class GenericPLEG {
       return this.#logFailure(thrown, run, relistedAtMs);
     } finally {
       timer.stop();
+      recordMetric?.('pleg_relist_duration_seconds', (clock.monotonicMs() - relistedAtMs) / 1000);
     }
     this.#failures.succeeded();
     this.#relistedAtMs = relistedAtMs;

@@ -1,3 +1,4 @@
+import countBy from 'lodash/countBy.js';
 import type { Pod, ValidPod } from '../../kube/types.ts';
 import type { PodCache, PodCacheOptions } from '../pod-workers/pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
@@ -89,6 +90,20 @@ export class RuntimePodCache implements PodCache {
   setObservedTime(podUID: string, observation: number): void {
     this.#podObservations.set(podUID, observation);
     this.#notify(podUID);
+  }
+
+  /** How many pods run, and how many containers are in each state. Source: kubelet `updateRunningPodAndContainerMetrics`. */
+  counts(): { readonly runningPods: number; readonly containers: Readonly<Record<string, number>> } {
+    const pods = [...this.#entries.values()].map(({ runtimePod }) => runtimePod);
+    const isRunning = ({ sandboxes, containers }: RuntimePod): boolean =>
+      sandboxes?.some(({ ready }) => ready) ?? containers.some(({ state }) => state === 'running');
+    return {
+      runningPods: pods.filter(isRunning).length,
+      containers: countBy(
+        pods.flatMap(({ containers }) => containers),
+        'state',
+      ),
+    };
   }
 
   /** Undefined before the runtime was queried for the first time. */

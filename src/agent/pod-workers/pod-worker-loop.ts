@@ -78,6 +78,7 @@ export class PodWorkerLoop {
       setMaxListeners(0, abortController.signal);
       status.abortController = abortController;
       status.syncStartedMs = this.#options.clock.now();
+      const startedMs = this.#options.clock.monotonicMs();
       let isTerminal = false;
       let error: unknown;
       try {
@@ -88,6 +89,8 @@ export class PodWorkerLoop {
         // A sync that a newer request aborted is not a failure.
         if (!abortController.signal.aborted) this.#onFailure(status, update, error);
       }
+      const seconds = (this.#options.clock.monotonicMs() - startedMs) / 1000;
+      this.#options.recordMetric?.('pod_worker_duration_seconds', seconds, operationTypeOf(state, update));
       status.abortController = undefined;
       status.syncStartedMs = undefined;
       // No await until the end of this block: in the kubelet, it is a critical section.
@@ -241,4 +244,8 @@ export class PodWorkerLoop {
     status.failures?.succeeded(podFieldsOf(pod ?? toAPIPod(runningPod!)));
     status.failures = undefined;
   }
+}
+
+function operationTypeOf(state: PodWorkerState, { updateType }: PodUpdate): string {
+  return state === 'terminated' ? state : updateType;
 }

@@ -1,4 +1,5 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -16,6 +17,8 @@ export interface PodWorkersOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
   /** Returns a number in [0, 1). */
   readonly random: () => number;
 }

@@ -1,3 +1,5 @@
+import snakeCase from 'lodash/snakeCase.js';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { boundedCall } from '../deadline.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
@@ -17,11 +19,13 @@ import {
 } from './require-runtime-result.ts';
 
 export interface BoundedRuntimeOptions {
-  readonly clock: Pick<Clock, 'afterFunc'>;
+  readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>;
   /** Time-out of one call; see `runtimeCalls` for those that may take longer. */
   readonly requestTimeoutMs: number;
   /** Aborts all calls, including those without a signal of their own. Default: none. */
   readonly signal?: AbortSignal | undefined;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
 }
 
 type AsyncMethod = (...args: never[]) => Promise<unknown>;
@@ -94,7 +98,7 @@ export function boundedRuntime(runtime: ContainerRuntime, options: BoundedRuntim
 function boundedMethod(
   runtime: ContainerRuntime,
   name: keyof ContainerRuntime,
-  { clock, requestTimeoutMs, signal: stopSignal }: BoundedRuntimeOptions,
+  { clock, requestTimeoutMs, signal: stopSignal, recordMetric }: BoundedRuntimeOptions,
 ): unknown {
   const call = (args: readonly unknown[]): unknown => Reflect.apply(runtime[name]!, runtime, args);
   const bounds = runtimeCalls[name] as CallBounds<(...args: unknown[]) => Promise<unknown>> | 'unbounded';
@@ -117,13 +121,26 @@ function boundedMethod(
       },
     );
   };
-  if (!isShared) return (...args: unknown[]) => bounded(args);
+  const operationType = snakeCase(name.replace('PodSandbox', 'Podsandbox').replace('podSandbox', 'podsandbox'));
+  const measured = async (args: readonly unknown[]): Promise<unknown> => {
+    const startedMs = clock.monotonicMs();
+    try {
+      return await bounded(args);
+    } catch (error) {
+      recordMetric?.('runtime_operations_errors_total', 1, operationType);
+      throw error;
+    } finally {
+      recordMetric?.('runtime_operations_total', 1, operationType);
+      recordMetric?.('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operationType);
+    }
+  };
+  if (!isShared) return (...args: unknown[]) => measured(args);
 
   /** By ID. */
   const inProgress = new Map<unknown, Promise<unknown>>();
   return (...args: unknown[]) => {
     const [id] = args;
-    const current = inProgress.get(id) ?? bounded(args).finally(() => inProgress.delete(id));
+    const current = inProgress.get(id) ?? measured(args).finally(() => inProgress.delete(id));
     inProgress.set(id, current);
     return current;
   };

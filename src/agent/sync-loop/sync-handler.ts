@@ -5,6 +5,7 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { needToReconcilePodReadiness } from '../../status-manager/status/generate-conditions.ts';
 import type { ValidPod } from '../../kube/types.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
@@ -46,6 +47,8 @@ export interface SyncHandlerOptions {
   /** Called when the API server shows the pod as evicted, so that its containers can be removed. Default: nothing is done. */
   readonly onPodEvicted?: ((podUID: string) => void) | undefined;
   readonly eventRecorder: PodEventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
   readonly logger: Logger;
 }
 
@@ -192,6 +195,7 @@ export class SyncHandler {
   #rejectPod(pod: ValidPod, reason: string, message: string): void {
     const { dispatcher, statusManager, eventRecorder, logger } = this.#options;
     dispatcher.reject(pod);
+    this.#options.recordMetric?.('admission_rejections_total', 1, reason);
     logger.info({ ...podFieldsOf(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
     eventRecorder.event({ pod, type: 'Warning', reason, message });
     const qosClass = computePodQOS(pod);
