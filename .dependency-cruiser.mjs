@@ -35,7 +35,7 @@ const agent = [
   ['pod-workers'],
   ['status'],
   ['actions', 'runtime-helper'],
-  ['prober', 'volumes'],
+  ['prober', 'volumes', 'credential-providers'],
   ['container-options'],
   ['allocation', 'config', 'back-off', 'node', 'image-gc', 'image-pulls'],
   ['mirror', 'runtime', 'events', 'certificate'],

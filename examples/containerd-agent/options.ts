@@ -28,6 +28,9 @@ export interface ContainerdAgentOptions {
     NodeAgentOptions['imagePulls']
   >['imagePullCredentialsVerificationPolicy'];
   readonly preloadedImagesVerificationAllowlist: readonly string[];
+  /** A file, or a folder of files. */
+  readonly imageCredentialProviderConfig?: string;
+  readonly imageCredentialProviderBinDir?: string;
   readonly imageGcHighThreshold: number;
   readonly imageGcLowThreshold: number;
   /** Thresholds by signal. */
@@ -165,6 +168,11 @@ export function parseOptions(args: readonly string[]): ContainerdAgentOptions {
         .default([], 'none')
         .argParser((text: string) => text.split(',')),
     )
+    .option(
+      '--image-credential-provider-config <path>',
+      'programs that get credentials for images: a file, or a folder of files (default: none)',
+    )
+    .option('--image-credential-provider-bin-dir <directory>', 'where these programs are')
     .addOption(
       new Option('--image-gc-high-threshold <percent>', 'disk usage at which unused images are removed; 100 for never')
         .default(85)

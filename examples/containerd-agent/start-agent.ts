@@ -22,6 +22,7 @@ import { readKubeconfig } from '../node-agent/read-kubeconfig.ts';
 import { rotateClientCertificate, writeNodeKubeconfig } from './client-certificate.ts';
 import { allocatable, defaultNodeIP, machineCapacity, machineInfo } from './machine.ts';
 import type { ContainerdAgentOptions } from './options.ts';
+import { readCredentialProviders } from './read-credential-providers.ts';
 
 export interface AgentSurroundings {
   readonly logger: Logger;
@@ -55,7 +56,9 @@ export async function startAgent(
     });
   if (eventRecorder) cleanUps.add('events', () => eventRecorder.stop());
 
+  const credentialProviders = await inStep('--image-credential-provider-config', readCredentialProviders(options));
   const helper = createRuntimeHelper({
+    credentialProviders,
     client,
     rootDirectory,
     clusterDNS: options.clusterDns,

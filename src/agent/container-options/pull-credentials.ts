@@ -1,30 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { Pod } from '../../kube/types.ts';
+import { lookupCredentials, type RegistryCredentials, registryOf, splitRepository } from './docker-keyring.ts';
 import { parseImageName } from '../runtime/image-name.ts';
 import type { ObjectReader, Secret } from './object-reader.ts';
 import { podSpecOf } from './pod-fields.ts';
-import type { PodPullCredentials, PullCredentials } from './run-container-options.ts';
-
-/** Longer ones are no names of hosts. */
-const maxHostLength = 255;
-
-interface Registry {
-  /** With its port; may have `*`. */
-  readonly host: string;
-  /** Empty, or with its slash. */
-  readonly path: string;
-}
+import type { PodPullCredentials } from './run-container-options.ts';
 
 /** Source: kubelet credentialprovider `DockerConfigEntry`. */
 interface DockerConfigEntry {
   readonly username: string;
   readonly password: string;
   readonly email: string;
-}
-
-interface RegistryCredentials {
-  readonly registry: Registry;
-  readonly credentials: PullCredentials;
 }
 
 /**
@@ -48,32 +34,9 @@ export async function pullCredentials(
     secret === undefined ? [] : dockerConfigOf(secret, namespace, name),
   );
   return {
-    credentials: lookup(entries, target),
+    credentials: lookupCredentials(entries, target),
     missingSecrets: secrets.filter(({ secret }) => secret === undefined).map(({ name }) => name),
   };
-}
-
-/** Source: kubelet `BasicDockerKeyring.Lookup`. */
-function lookup(entries: readonly RegistryCredentials[], image: Registry): readonly PullCredentials[] {
-  const matching = entries.filter(({ registry }) => matchesRegistry(registry, image));
-  const isDefault = matching.length === 0 && isDefaultRegistry(image.host);
-  const found = isDefault ? entries.filter(({ registry }) => keyOf(registry) === 'index.docker.io') : matching;
-  // A longer path is more specific; sorting is stable.
-  const sorted = found.toSorted((a, b) => compareText(keyOf(b.registry), keyOf(a.registry)));
-  return sorted.map(({ credentials }) => credentials);
-}
-
-function keyOf({ host, path }: Registry): string {
-  return host + path;
-}
-
-function compareText(a: string, b: string): number {
-  return Number(a > b) - Number(a < b);
-}
-
-/** Source: kubelet `isDefaultRegistryMatch`. */
-function isDefaultRegistry(host: string): boolean {
-  return host === 'docker.io' || !/[.:]/.test(host);
 }
 
 /** The entries of a Secret in one of Docker's two formats; none of another Secret. */
@@ -142,49 +105,4 @@ function hashAuthConfig({ username, password, email }: DockerConfigEntry): strin
 
 function unpadded(base64: string): string {
   return base64.replaceAll(/[=\r\n]/g, '');
-}
-
-/** `https://index.docker.io/v1/` is `index.docker.io`: the version of the API is no part of the path. */
-function registryOf(address: string): Registry {
-  const [url = ''] = address.replace(/^https?:\/\//, '').split(/[?#]/, 1);
-  const { host, path } = splitRepository(url);
-  const effectivePath = /^\/v[12]\//.test(path) ? path.slice('/v1'.length) : path;
-  return { host: host.slice(host.lastIndexOf('@') + 1), path: effectivePath === '/' ? '' : effectivePath };
-}
-
-function splitRepository(url: string): Registry {
-  const slash = url.indexOf('/');
-  return slash === -1 ? { host: url, path: '' } : { host: url.slice(0, slash), path: url.slice(slash) };
-}
-
-/** Ports are equal, hosts may have `*` in each of their parts, and a path is a prefix. Source: kubelet `URLsMatch`. */
-function matchesRegistry(registry: Registry, image: Registry): boolean {
-  const [host, port] = splitPort(registry.host);
-  const [imageHost, imagePort] = splitPort(image.host);
-  if (port !== imagePort || !image.path.startsWith(registry.path) || imageHost.length > maxHostLength) return false;
-  const labels = host.split('.');
-  const imageLabels = imageHost.split('.');
-  return (
-    labels.length === imageLabels.length && labels.every((label, index) => matchesLabel(label, imageLabels[index]!))
-  );
-}
-
-function splitPort(host: string): readonly [host: string, port: string] {
-  const colon = host.endsWith(']') ? -1 : host.lastIndexOf(':');
-  return colon === -1 ? [host, ''] : [host.slice(0, colon), host.slice(colon + 1)];
-}
-
-/** `*` is any text. */
-function matchesLabel(glob: string, label: string): boolean {
-  const [prefix = '', ...rest] = glob.split('*');
-  const suffix = rest.pop();
-  if (suffix === undefined) return glob === label;
-  if (!label.startsWith(prefix)) return false;
-  let position = prefix.length;
-  for (const part of rest) {
-    const found = label.indexOf(part, position);
-    if (found === -1) return false;
-    position = found + part.length;
-  }
-  return label.length - suffix.length >= position && label.endsWith(suffix);
 }

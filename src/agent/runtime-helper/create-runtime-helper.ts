@@ -5,6 +5,10 @@ import { makeEnvironmentVariables } from '../container-options/environment.ts';
 import { expandContainerCommandAndArgs } from '../container-options/expand-references.ts';
 import { getPodDNS } from '../container-options/pod-dns.ts';
 import { generatePodHostNameAndDomain, nodenameForKernel } from '../container-options/pod-host-name.ts';
+import {
+  createCredentialProviders,
+  type CredentialProviderOptions,
+} from '../credential-providers/create-credential-providers.ts';
 import { pullCredentials } from '../container-options/pull-credentials.ts';
 import { parseResolvConf } from '../container-options/resolv-conf.ts';
 import { ServiceLister } from '../container-options/service-lister.ts';
@@ -53,6 +57,8 @@ export interface RuntimeHelperOptions {
    * machine.
    */
   readonly allocatable?: Readonly<Record<string, string>> | undefined;
+  /** Programs that get credentials of the node for images, from a cloud for example. Default: none. */
+  readonly credentialProviders?: CredentialProviderOptions | undefined;
   /** Receives `FailedMount` and warnings about DNS. Default: they are only logged. */
   readonly eventRecorder?: PodEventRecorder | undefined;
   /** Default: the system clock. */
@@ -116,6 +122,7 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
   const objects = transport && new APIObjects(transport, clock);
   const services =
     transport && new ServiceLister({ transport, clock, random: resolveRandom(undefined, logger), logger });
+  const credentialProviders = createCredentialProviders(options.credentialProviders, { clock, logger });
   const volumes = new PodVolumes({ rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger });
   return {
     volumeManager: {
@@ -166,7 +173,10 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
       if (objects === undefined) throw new Error(`failed to get RuntimeClass ${name}: no client is configured`);
       return objects.lookupRuntimeHandler(name);
     },
-    pullCredentials: (pod, image) => pullCredentials(pod, image, objects),
+    pullCredentials: async (pod, image) => {
+      const { credentials, missingSecrets } = await pullCredentials(pod, image, objects);
+      return { credentials: [...credentials, ...(await credentialProviders.credentialsFor(image))], missingSecrets };
+    },
     async close() {
       await services?.close();
       await api?.close();

@@ -1,0 +1,102 @@
+import type { Clock } from '../../shared/clock.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { PullCredentials } from '../container-options/run-container-options.ts';
+import {
+  lookupCredentials,
+  matchesRegistry,
+  type RegistryCredentials,
+  registryOf,
+  splitRepository,
+} from '../container-options/docker-keyring.ts';
+import { parseImageName } from '../runtime/image-name.ts';
+import type { CredentialProviderResponse } from './exec-plugin.ts';
+import type { CredentialProvider } from './provider-config.ts';
+
+/** Pods choose the images, so their number is bounded. */
+const maxCacheEntries = 1000;
+
+export interface CredentialProvidersOptions {
+  readonly providers: readonly CredentialProvider[];
+  /** See `execPlugin`. */
+  readonly execPlugin: (provider: CredentialProvider, image: string) => Promise<CredentialProviderResponse>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly logger: Logger;
+}
+
+/**
+ * Credentials of the node for images, from plugins: programs that get them from a cloud, for example. All pods have them.
+ * Source: kubelet `externalCredentialProviderKeyring`.
+ */
+export class CredentialProviders {
+  readonly #providers: readonly PluginProvider[];
+
+  constructor({ providers, ...options }: CredentialProvidersOptions) {
+    this.#providers = providers.map((provider) => new PluginProvider(provider, options));
+  }
+
+  /** A plugin that fails is logged and gives none: the image may be public. @throws ImageError InvalidImageName */
+  async credentialsFor(image: string): Promise<readonly PullCredentials[]> {
+    const repository = parseImageName(image);
+    const entries = await Promise.all(this.#providers.map((provider) => provider.provide(repository)));
+    return lookupCredentials(entries.flat(), splitRepository(repository));
+  }
+}
+
+interface CacheEntry {
+  readonly expiresAtMs: number;
+  readonly entries: readonly RegistryCredentials[];
+}
+
+/** One plugin. Source: kubelet `pluginProvider`. */
+class PluginProvider {
+  readonly #provider: CredentialProvider;
+  readonly #options: Omit<CredentialProvidersOptions, 'providers'>;
+  /** By image, registry or `<global>`; the oldest entry is first. */
+  readonly #cache = new Map<string, CacheEntry>();
+  /** Images that the plugin is being asked for. */
+  readonly #inProgress = new Map<string, Promise<readonly RegistryCredentials[]>>();
+
+  constructor(provider: CredentialProvider, options: Omit<CredentialProvidersOptions, 'providers'>) {
+    this.#provider = provider;
+    this.#options = options;
+  }
+
+  async provide(image: string): Promise<readonly RegistryCredentials[]> {
+    const target = splitRepository(image);
+    if (!this.#provider.matchImages.some((registry) => matchesRegistry(registry, target))) return [];
+    const keys = [image, target.host, globalCacheKey];
+    const cached = keys.map((key) => this.#cached(key)).find((entries) => entries !== undefined);
+    if (cached !== undefined) return cached;
+    const asking = this.#inProgress.get(image) ?? this.#ask(image).finally(() => this.#inProgress.delete(image));
+    this.#inProgress.set(image, asking);
+    return asking.catch((error: unknown) => {
+      const fields = { provider: this.#provider.name, image, reason: reasonOf(error) };
+      this.#options.logger.error(fields, 'Failed to get credentials for an image');
+      return [];
+    });
+  }
+
+  #cached(key: string): readonly RegistryCredentials[] | undefined {
+    const entry = this.#cache.get(key);
+    return entry === undefined || this.#options.clock.monotonicMs() > entry.expiresAtMs ? undefined : entry.entries;
+  }
+
+  async #ask(image: string): Promise<readonly RegistryCredentials[]> {
+    const { execPlugin, clock } = this.#options;
+    const { defaultCacheDurationMs } = this.#provider;
+    const { cacheKeyType, cacheDurationMs = defaultCacheDurationMs, auth } = await execPlugin(this.#provider, image);
+    const entries = auth.map(([address, credentials]) => ({ registry: registryOf(address), credentials }));
+    if (cacheDurationMs === 0) return entries;
+    const key = { Image: image, Registry: splitRepository(image).host, Global: globalCacheKey }[cacheKeyType];
+    this.#cache.delete(key);
+    this.#cache.set(key, { expiresAtMs: clock.monotonicMs() + cacheDurationMs, entries });
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= maxCacheEntries) break;
+      this.#cache.delete(oldest);
+    }
+    return entries;
+  }
+}
+
+/** Not the name of an image. */
+const globalCacheKey = '<global>';
