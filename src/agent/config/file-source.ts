@@ -1,12 +1,13 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
 import { type FSWatcher, watch } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { getPodFullName } from '../../kube/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
+import { readRegularFile } from '../../shared/regular-file.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import {
@@ -180,12 +181,10 @@ class FileSource {
   }
 
   async #readPod(path: string): Promise<ValidPod> {
-    const stats = await stat(path);
-    if (!stats.isFile()) throw new Error('Not a regular file');
-    if (stats.size > maxManifestBytes) throw new Error(`Longer than ${maxManifestBytes} bytes`);
+    const text = (await readRegularFile(path, maxManifestBytes)).toString();
     const { parse = JSON.parse } = this.#options;
     const { nodeName } = this.#context;
-    return decodeSinglePod(await readFile(path, 'utf8'), parse, { source: path, isFile: true, nodeName });
+    return decodeSinglePod(text, parse, { source: path, isFile: true, nodeName });
   }
 
   #watch(inode: number): void {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -182,6 +183,18 @@ describe('TestExtractFromBadDataFile', () => {
     await dropped;
     expect(logger.lines.map(({ message }) => message)).toEqual(['Skipping manifest']);
   });
+});
+
+it('a FIFO among the manifests is refused, and delays no pod', async () => {
+  execFileSync('mkfifo', [join(directory, 'a.yaml')]);
+  await write('web.yaml', yaml('web'));
+  const listed = nextList('web-node-a');
+  start();
+  await listed;
+  const path = join(directory, 'a.yaml');
+  expect(logger.errors).toMatchObject([
+    { message: 'Skipping manifest', fields: { path, reason: `${path} is a FIFO, not a regular file` } },
+  ]);
 });
 
 it('a symbolic link to a manifest is read, a broken one is ignored', async () => {
