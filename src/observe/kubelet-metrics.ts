@@ -37,6 +37,11 @@ export const kubeletMetrics = {
     label: 'operation_type',
     buckets: defaultBuckets,
   },
+  preemptions: {
+    type: 'counter',
+    help: 'Pods that were killed to free resources for a critical pod.',
+    label: 'preemption_signal',
+  },
   admission_rejections_total: { type: 'counter', help: 'Pods that were not admitted.', label: 'reason' },
 } as const satisfies Readonly<Record<string, KubeletMetricRow>>;
 

@@ -92,6 +92,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
     labels: ['operation_type'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
+  { name: 'kubelet_preemptions', type: 'counter', labels: ['preemption_signal'] },
   { name: 'kubelet_admission_rejections_total', type: 'counter', labels: ['reason'] },
   { name: 'kubelet_running_pods', type: 'gauge', labels: [] },
   { name: 'kubelet_running_containers', type: 'gauge', labels: ['container_state'] },

@@ -1,5 +1,6 @@
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { ValidPod } from '../../kube/types.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
@@ -14,6 +15,8 @@ export interface CriticalPodAdmissionOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
 }
 
 const message = 'Preempted in order to admit critical pod';
@@ -57,12 +60,13 @@ export class CriticalPodAdmission {
         ? [{ resource: failure.resource, amount: failure.requested - (failure.capacity - failure.used) }]
         : [],
     );
-    for (const victim of podsToPreempt(pod, otherPods, requirements)) void this.#preempt(victim, pod);
+    const signal = requirements[0]?.resource ?? '';
+    for (const victim of podsToPreempt(pod, otherPods, requirements)) void this.#preempt(victim, pod, signal);
     return [];
   }
 
-  async #preempt(pod: ValidPod, criticalPod: ValidPod): Promise<void> {
-    const { podWorkers, clock, logger, eventRecorder } = this.#options;
+  async #preempt(pod: ValidPod, criticalPod: ValidPod, signal: string): Promise<void> {
+    const { podWorkers, clock, logger, eventRecorder, recordMetric } = this.#options;
     const { uid } = pod.metadata;
     const { name: forName, namespace: forNamespace } = criticalPod.metadata;
     const fields = { ...podFieldsOf(pod), criticalPod: `${forNamespace}/${forName}` };
@@ -77,6 +81,7 @@ export class CriticalPodAdmission {
           ...{ phase: 'Failed', reason: 'Preempting', message },
         }),
       });
+      recordMetric?.('preemptions', 1, signal);
     } catch (thrown) {
       logger.error({ ...fields, reason: reasonOf(thrown) }, 'Failed to preempt a pod in time');
     } finally {

@@ -35,7 +35,7 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
       new PredicateAdmitHandler({
         nodeName,
         getNode: () => ownNode.get(),
-        criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder }),
+        criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder, recordMetric }),
       }),
       ...(platform() === 'linux' ? [new AppArmorAdmitHandler()] : []),
       new PodFeaturesAdmitHandler(),

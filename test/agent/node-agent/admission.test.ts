@@ -99,8 +99,12 @@ describe('admission on the agent’s own Node', () => {
     expect(cluster.status('web')?.containerStatuses?.[0]?.allocatedResources).toMatchObject({ cpu: '500m' });
   });
 
-  it('a critical pod preempts another one, which fails with the reason Preempting', async () => {
-    const agent = await cluster.startAgent({ node });
+  it('a critical pod preempts another one, which fails with the reason Preempting and is counted', async () => {
+    const measured: unknown[] = [];
+    const recordKubeletMetric = (name: string, value: number, label?: string): void => {
+      if (name === 'preemptions') measured.push([value, label]);
+    };
+    const agent = await cluster.startAgent({ node, metrics: { incOutcomes: () => {}, recordKubeletMetric } });
     await cluster.advance(2000);
     const uid = await cluster.create(podOf('web', '600m'));
     await cluster.advance(2000);
@@ -113,6 +117,7 @@ describe('admission on the agent’s own Node', () => {
       message: 'Preempted in order to admit critical pod',
     });
     expect(cluster.podEvents()).toContain('web: Preempting');
+    expect(measured).toEqual([[1, 'cpu']]);
     expect(agent.shouldPodContentBeRemoved(uid)).toBe(true);
     expect(agent.shouldPodContentBeRemoved(cluster.pod('critical')!.metadata!.uid!)).toBe(false);
   });
