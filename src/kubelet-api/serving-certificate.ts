@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
+import { makeDirectories } from '../shared/make-directories.ts';
 import type { KeyPair } from '../agent/certificate/certificate-store.ts';
 import type { NodeAddress } from '../agent/node/node-types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -25,7 +26,7 @@ export async function selfSignedCertificate(
   const existing = existsSync(certFile) && existsSync(keyFile) ? readCertificate(certFile, keyFile) : undefined;
   if (existing !== undefined && validUntilMs(existing.cert) > nowMs) return existing;
   const created = createSelfSignedCertificate({ commonName: hosts[0] ?? '', hosts }, nowMs);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectories(directory, 0o700);
   await writeFile(keyFile, created.key, { mode: 0o600 });
   await writeFile(certFile, created.pem, { mode: 0o644 });
   return { cert: created.pem, key: created.key };

@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { type AllocationState, noopState } from './allocation/allocation-state.ts';
 import type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
 import type { PodClient } from '../kube/client/pod-client.ts';
@@ -193,6 +194,9 @@ function resolvePodDeletionSafety(value: StatusManagerOptions['podDeletionSafety
   const provider = typeof value === 'function' ? { podCouldHaveRunningContainers: value } : value;
   if (typeof (provider as PodDeletionSafety | undefined)?.podCouldHaveRunningContainers !== 'function')
     refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value);
+  // A function that returns a promise otherwise is noticed when it is called.
+  if (types.isAsyncFunction(provider.podCouldHaveRunningContainers))
+    refuseOption('podDeletionSafety', 'a synchronous function, which returns a boolean', value);
   return guardedPodDeletionSafety(provider, logger);
 }
 

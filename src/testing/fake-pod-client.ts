@@ -93,7 +93,7 @@ interface Script {
  * const manager = new StatusManager({ client, podDeletionSafety: () => false });
  * manager.start();
  * manager.setPodStatus(pod, { phase: 'Running' });
- * await settle(client, manager);
+ * await settle(manager, client);
  * console.log(client.actions.map(({ verb }) => verb)); // ['get', 'patch']
  * ```
  */

@@ -48,7 +48,7 @@ export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServe
  * const manager = new StatusManager({ client, podDeletionSafety: () => false, clock });
  * manager.start();
  * manager.setPodStatus(pod, { phase: 'Running' });
- * await settle(clock, client, manager); // the status is written
+ * await settle(clock, manager, client); // the status is written
  * ```
  */
 export function settle(...parts: readonly SettlePart[]): Promise<void> {

@@ -26,6 +26,15 @@ describe('new StatusManager refuses', () => {
     expectRefused([], 'podDeletionSafety');
   });
 
+  it.each([
+    ['a function', async () => false],
+    ['a method', { podCouldHaveRunningContainers: async () => false }],
+  ])('podDeletionSafety as %s that is async', (_, safety) => {
+    expect(() => new StatusManager(withOption('podDeletionSafety', safety))).toThrow(
+      'Expected `podDeletionSafety` to be a synchronous function, which returns a boolean',
+    );
+  });
+
   it.each(['concurency', '__proto__', 'constructor', 'toString'])('the unknown option %s', (name) => {
     expectRefused(JSON.parse(`{"${name}": 1}`), name);
   });

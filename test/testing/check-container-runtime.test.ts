@@ -77,6 +77,27 @@ describe('checkContainerRuntime', () => {
     },
   );
 
+  it('waits until the stubborn container has had a second to ignore SIGTERM', async () => {
+    const clock = new FakeClock();
+    const startedMs = new Map<string, number>();
+    const ranMs: number[] = [];
+    const runtime = changed(newRuntime(clock), (fake) => ({
+      startContainer: async (id) => {
+        startedMs.set(id, clock.monotonicMs());
+        await fake.startContainer(id);
+      },
+      stopContainer: async (id, seconds, stopOptions) => {
+        if (seconds === 3600) ranMs.push(clock.monotonicMs() - startedMs.get(id)!);
+        await fake.stopContainer(id, seconds, stopOptions);
+      },
+    }));
+    let isDone = false;
+    const done = checkContainerRuntime(runtime, { ...options, clock }).finally(() => (isDone = true));
+    while (!isDone) await clock.advanceAsync(50);
+    expect((await done).filter(({ passed }) => !passed)).toEqual([]);
+    expect(ranMs).toEqual([1_000]);
+  });
+
   /** A runtime whose statuses of containers are changed. */
   const withStatus =
     (changeOf: (status: RuntimeContainerStatus) => Partial<RuntimeContainerStatus>) =>

@@ -13,6 +13,7 @@ import {
   symlink,
   unlink,
 } from 'node:fs/promises';
+import { makeDirectories } from '../../shared/make-directories.ts';
 import { codeOf } from './error-code.ts';
 import { isLinux, openReference, openRegularFile, pathOnly } from './host-file.ts';
 import { requireName } from './names.ts';
@@ -55,7 +56,7 @@ export class HostDirectory {
 
   /** Like `open`, and creates what is missing; a new directory has this mode, whatever the umask. */
   static async make(path: string, names: readonly string[], mode: number): Promise<HostDirectory> {
-    await mkdir(path, { recursive: true, mode });
+    await makeDirectories(path, mode);
     return new HostDirectory(await open(path, directoryFlags), path).#leaveFor(names, mode);
   }
 

@@ -1,5 +1,6 @@
 import { constants, type Stats } from 'node:fs';
-import { mkdir, open, stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
+import { makeDirectories } from '../../shared/make-directories.ts';
 
 interface FileKind {
   readonly what: string;
@@ -30,7 +31,7 @@ export async function checkHostPathType(path: string, type = ''): Promise<void> 
   const kind = kinds.get(type);
   if (kind === undefined) throw new Error(`${type} is an invalid volume type`);
   const stats = await stat(path).catch(() => undefined);
-  if (stats === undefined && type === 'DirectoryOrCreate') await mkdir(path, { recursive: true, mode: 0o755 });
+  if (stats === undefined && type === 'DirectoryOrCreate') await makeDirectories(path, 0o755);
   else if (stats === undefined && type === 'FileOrCreate') await createFile(path);
   else if (stats === undefined)
     throw new Error(

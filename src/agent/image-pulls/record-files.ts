@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectories } from '../../shared/make-directories.ts';
 import { OneAtATime } from '../../shared/one-at-a-time.ts';
 import { readRegularFile } from '../../shared/regular-file.ts';
 
@@ -35,7 +36,7 @@ export class RecordFiles<T> {
   async load(): Promise<void> {
     const { directory, keyOf, decode } = this.#options;
     if (directory === undefined) return;
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await makeDirectories(directory, 0o700);
     for (const name of await readdir(directory)) {
       if (!name.startsWith(prefix) || name.endsWith('.tmp')) continue;
       const record = await readRegularFile(join(directory, name), maxRecordBytes)
@@ -69,7 +70,7 @@ export class RecordFiles<T> {
     await this.#writes.run(undefined, async () => {
       const temporary = join(directory, `${name}.tmp`);
       try {
-        await mkdir(directory, { recursive: true, mode: 0o700 });
+        await makeDirectories(directory, 0o700);
         await writeFile(temporary, encode(record), { mode: 0o600 });
         await rename(temporary, join(directory, name));
       } catch (error) {

@@ -1,5 +1,6 @@
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { makeDirectories } from '../../shared/make-directories.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { readRegularFile } from '../../shared/regular-file.ts';
@@ -87,7 +88,7 @@ async function replaceFile(filePath: string, text: string): Promise<void> {
 /** Creates the directory of a checkpoint, mode 0755. Throws `CHECKPOINT_WRITE_FAILED`. */
 export async function makeCheckpointDirectory(dir: string): Promise<void> {
   try {
-    await mkdir(dir, { recursive: true, mode: 0o755 });
+    await makeDirectories(dir, 0o755);
   } catch (cause) {
     throw new StatusManagerError('CHECKPOINT_WRITE_FAILED', `Cannot create the checkpoint directory ${dir}`, { cause });
   }

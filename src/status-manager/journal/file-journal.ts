@@ -1,5 +1,5 @@
-import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { makeDirectories } from '../../shared/make-directories.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -67,7 +67,7 @@ export async function fileJournal(dir: string, options: FileJournalOptions = {})
   const file = path.join(dir, fileName);
   let lock: DirectoryLock | undefined;
   try {
-    await mkdir(dir, { recursive: true, mode: 0o755 });
+    await makeDirectories(dir, 0o755);
     lock = await lockIfPossible(dir, clock, logger);
     const content = await readJournal(file, Math.max(maxBytes, maxReadBytes));
     return new JournalRecorder({ file, fsync, maxBytes, logger, clock, lock }, content);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import isEqual from 'lodash/isEqual.js';
 import type { ContainerRuntime, ExecResult } from '../../agent/runtime/container-runtime.ts';
 import type { Container, PodSpec, ValidPod } from '../../kube/types.ts';
-import type { Clock, ClockLike } from '../../shared/clock.ts';
+import { type Clock, type ClockLike, sleep } from '../../shared/clock.ts';
 import { resolveClock } from '../../shared/ports.ts';
 import {
   checkAsked,
@@ -18,6 +18,9 @@ import {
 import { CheckedRuntime, type Outcome } from './checked-runtime.ts';
 import { RuleResults } from './runtime-rules.ts';
 
+/** A program such as a shell does not ignore SIGTERM from its first moment. */
+const maxTrapMs = 1_000;
+
 /** Containers that the runtime can run, and their expected results. Each runs in its own pod. */
 export interface CheckContainerRuntimeOptions {
   /** Runs until it is asked to stop, then exits with an exit code other than 137. */
@@ -26,7 +29,7 @@ export interface CheckContainerRuntimeOptions {
   readonly completed: Container;
   /** Exits with an exit code other than 0 on its own, with a termination message. Default of `message`: not checked. */
   readonly failed: { readonly container: Container; readonly exitCode: number; readonly message?: string | undefined };
-  /** Runs until it is killed. Default: not checked. */
+  /** Runs until it is killed. It ignores SIGTERM within a second after its start. Default: not checked. */
   readonly stubborn?: Container | undefined;
   /** Cannot be started, for example because of its command. Default: not checked. */
   readonly unstartable?: Container | undefined;
@@ -271,6 +274,7 @@ class Checklist {
     const created = await this.#runtime.createPod(stubborn);
     const { pod } = created;
     const id = await this.#start(pod, await this.#runtime.create(created));
+    await sleep(this.#clock, maxTrapMs, new AbortController().signal);
     await this.#checkAbort('stopContainer', (signal) => raw.stopContainer(id, 3600, { signal }));
     const sinceMs = this.#clock.monotonicMs();
     const stopped = await this.#runtime.outcomeOf(() => raw.stopContainer(id, 1));

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -21,6 +21,13 @@ describe('checkHostPathType', () => {
     expect(statSync(join(folder, 'new')).size).toBe(0);
     expect(statSync(join(folder, 'file')).size).toBe(4);
   });
+
+  it.skipIf(!existsSync('/proc/self'))(
+    'rejects a path below /proc, whose creation would occupy a thread for ever',
+    async () => {
+      await expect(checkHostPathType('/proc/nope/a', 'DirectoryOrCreate')).rejects.toThrow('ENOENT');
+    },
+  );
 
   it.each([
     ['Directory', 'file', "a directory, it's a File"],

@@ -26,6 +26,10 @@ async function leaveStaleLock(): Promise<void> {
   await once(child, 'exit');
 }
 
+it.skipIf(!existsSync('/proc/self'))('a directory below /proc is refused, instead of never ending', async () => {
+  await expect(fileJournal('/proc/nope')).rejects.toMatchObject({ code: 'JOURNAL_UNUSABLE' });
+});
+
 describe('two agents on one directory', () => {
   it('the second is refused with the PID of the first and what to do, and the first loses nothing', async () => {
     const { journal } = await openJournal(dir);

@@ -1,12 +1,12 @@
 // Jest: a request that the API server never answers, on the clock of the test.
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { StatusManager } from 'kubelet-status-manager';
-import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
+import { createPodClient } from 'kubelet-status-manager/http';
 import { APIServer, FakeClock, fault, settle, silentLogger, SyncedPodManager } from 'kubelet-status-manager/testing';
 
 const clock = new FakeClock('2026-01-02T03:04:05Z');
-let server: APIServer;
-let client: HTTPPodClient;
+let server;
+let client;
 
 beforeEach(async () => {
   server = await APIServer.start({ clock });
