@@ -194,8 +194,8 @@ function resolvePodDeletionSafety(value: StatusManagerOptions['podDeletionSafety
   const provider = typeof value === 'function' ? { podCouldHaveRunningContainers: value } : value;
   if (typeof (provider as PodDeletionSafety | undefined)?.podCouldHaveRunningContainers !== 'function')
     refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value);
-  // A function that returns a promise otherwise is noticed when it is called.
-  if (types.isAsyncFunction(provider.podCouldHaveRunningContainers))
+  // Another function that returns a promise is noticed when it is called.
+  if (types.isAsyncFunction(Reflect.get(provider, 'podCouldHaveRunningContainers')))
     refuseOption('podDeletionSafety', 'a synchronous function, which returns a boolean', value);
   return guardedPodDeletionSafety(provider, logger);
 }
