@@ -332,7 +332,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async getPortForward(podUID: string, ports: readonly number[], { signal }: CallOptions = {}): Promise<string> {
     const pod = await this.getPod(podUID, { signal });
-    const sandbox = maxBy(pod?.sandboxes, ({ createdAtMs }) => createdAtMs ?? 0);
+    const sandbox = maxBy(pod?.sandboxes, ({ attempt }) => attempt ?? 0);
     if (sandbox === undefined) throw new Error(`failed to find sandboxID for pod ${podUID}`);
     const request = { pod_sandbox_id: sandbox.id, port: ports };
     return (await withGoMessage(this.#client.call('PortForward', request, { signal }))).url;

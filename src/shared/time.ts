@@ -86,6 +86,53 @@ export class MonotonicTimes {
   }
 }
 
+/**
+ * Places times that others measured on the wall clock, such as the exit of a container, on the monotonic clock. Each is
+ * converted when it is first seen, so that a later change of the wall clock does not matter; a future one counts as now.
+ */
+export class ObservedTimes {
+  readonly #clock: { now(): number; monotonicMs(): number };
+  readonly #observed = new Map<string, { readonly epochMs: number; readonly monotonicMs: number }>();
+
+  constructor(clock: { now(): number; monotonicMs(): number }) {
+    this.#clock = clock;
+  }
+
+  /** The last time of `key`, on the monotonic clock. */
+  monotonicMs(key: string, epochMs: number): number {
+    const known = this.#observed.get(key);
+    if (known?.epochMs === epochMs) return known.monotonicMs;
+    const monotonicMs = this.#clock.monotonicMs() - Math.max(0, this.#clock.now() - epochMs);
+    this.#observed.set(key, { epochMs, monotonicMs });
+    return monotonicMs;
+  }
+
+  /** Forgets all keys except these. */
+  retain(keys: { has(key: string): boolean }): void {
+    for (const key of this.#observed.keys()) if (!keys.has(key)) this.#observed.delete(key);
+  }
+}
+
+/**
+ * Over when `delayMs` have passed on either clock: of a certificate or a token, for which the time that a suspended
+ * machine has slept counts, and a wall clock that is set back does not.
+ */
+export class Expiry {
+  readonly #clock: { now(): number; monotonicMs(): number };
+  readonly #epochMs: number;
+  readonly #monotonicMs: number;
+
+  constructor(clock: { now(): number; monotonicMs(): number }, delayMs: number) {
+    this.#clock = clock;
+    this.#epochMs = clock.now() + delayMs;
+    this.#monotonicMs = clock.monotonicMs() + delayMs;
+  }
+
+  get isOver(): boolean {
+    return this.#clock.now() >= this.#epochMs || this.#clock.monotonicMs() >= this.#monotonicMs;
+  }
+}
+
 /** Milliseconds since the epoch of a canonical time. */
 export function epochMsOf(time: string): number {
   return Date.parse(time);

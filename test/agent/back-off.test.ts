@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ValidPod } from 'kubelet-status-manager';
+import type { Container, ValidPod } from 'kubelet-status-manager';
 import { BackOff } from '../../src/agent/back-off/flowcontrol-back-off.ts';
-import { createCrashLoopBackOff, doBackOff } from '../../src/agent/back-off/crash-loop-back-off.ts';
+import { CrashLoopBackOff } from '../../src/agent/back-off/crash-loop-back-off.ts';
 import type { RuntimeContainerState, RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 
@@ -17,36 +17,36 @@ describe('flowcontrol.Backoff', () => {
     const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 50_000 });
     const delays = [];
     for (const waitMs of [0, 0, 0, 0, 0, 0, 0, 0]) {
-      backoff.next(id, clock.now());
+      backoff.next(id, clock.monotonicMs());
       clock.advance(waitMs);
       delays.push(backoff.get(id) / 1000);
     }
     expect(delays).toEqual([1, 2, 4, 8, 16, 32, 50, 50]);
     backoff.reset(id);
-    backoff.next(id, clock.now());
+    backoff.next(id, clock.monotonicMs());
     expect(backoff.get(id)).toBe(1000);
   });
 
   it('TestBackoffReset', () => {
     const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 5000 });
-    const firstMs = clock.now();
+    const firstMs = clock.monotonicMs();
     for (let i = 0; i < 3; i++) backoff.next(id, firstMs);
     // More than twice the longest delay after the last event it begins again.
     clock.advance(10_001);
-    expect(backoff.isInBackOffSince(id, clock.now())).toBe(false);
-    backoff.next(id, clock.now());
+    expect(backoff.isInBackOffSince(id, clock.monotonicMs())).toBe(false);
+    backoff.next(id, clock.monotonicMs());
     expect(backoff.get(id)).toBe(1000);
   });
 
   it('TestBackoffHighWaterMark', () => {
     const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 5000 });
-    for (let i = 0; i < 10; i++) backoff.next(id, clock.now());
+    for (let i = 0; i < 10; i++) backoff.next(id, clock.monotonicMs());
     expect(backoff.get(id)).toBe(5000);
   });
 
   it('TestBackoffGC', () => {
     const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 5000 });
-    backoff.next(id, clock.now());
+    backoff.next(id, clock.monotonicMs());
     clock.advance(9000);
     backoff.gc();
     expect(backoff.size).toBe(1);
@@ -66,13 +66,13 @@ describe('flowcontrol.Backoff', () => {
 
   it('TestIsInBackOffSinceUpdate', () => {
     const backoff = new BackOff({ clock, baseMs: 1000, maxMs: 10_000 });
-    const startMs = clock.now();
+    const startMs = clock.monotonicMs();
     expect(backoff.isInBackOffSinceUpdate(id, startMs)).toBe(false);
     const seen = [];
     for (const seconds of [0, 2, 5, 11, 22, 41]) {
-      clock.advance(startMs + seconds * 1000 - clock.now());
-      seen.push([backoff.isInBackOffSinceUpdate(id, clock.now()), backoff.get(id) / 1000]);
-      backoff.next(id, clock.now());
+      clock.advance(startMs + seconds * 1000 - clock.monotonicMs());
+      seen.push([backoff.isInBackOffSinceUpdate(id, clock.monotonicMs()), backoff.get(id) / 1000]);
+      backoff.next(id, clock.monotonicMs());
     }
     expect(seen).toEqual([
       [false, 0],
@@ -82,8 +82,8 @@ describe('flowcontrol.Backoff', () => {
       [false, 8],
       [false, 10],
     ]);
-    expect(backoff.isInBackOffSinceUpdate(id, clock.now() + 9999)).toBe(true);
-    expect(backoff.isInBackOffSinceUpdate(id, clock.now() + 10_000)).toBe(false);
+    expect(backoff.isInBackOffSinceUpdate(id, clock.monotonicMs() + 9999)).toBe(true);
+    expect(backoff.isInBackOffSinceUpdate(id, clock.monotonicMs() + 10_000)).toBe(false);
   });
 });
 
@@ -101,44 +101,45 @@ function statusWith(state: RuntimeContainerState, finishedAtMs = clock.now()): R
 
 describe('TestDoBackOff', () => {
   it('container running', () => {
-    expect(doBackOff(pod, container, statusWith('running'), createCrashLoopBackOff(clock))).toBeUndefined();
+    expect(new CrashLoopBackOff(clock).doBackOff(pod, container, statusWith('running'))).toBeUndefined();
   });
 
   it('not in backoff', () => {
-    expect(doBackOff(pod, container, statusWith('exited'), createCrashLoopBackOff(clock))).toBeUndefined();
+    expect(new CrashLoopBackOff(clock).doBackOff(pod, container, statusWith('exited'))).toBeUndefined();
   });
 
   it('in backoff', () => {
-    const backoff = createCrashLoopBackOff(clock);
-    doBackOff(pod, container, statusWith('exited'), backoff);
+    const backoff = new CrashLoopBackOff(clock);
+    backoff.doBackOff(pod, container, statusWith('exited'));
     clock.advance(1000);
     const finishedAtMs = clock.now();
+    const finishedMs = clock.monotonicMs();
     clock.advance(9999);
     const status = statusWith('exited', finishedAtMs);
-    expect(doBackOff(pod, container, status, backoff)).toEqual({
+    expect(backoff.doBackOff(pod, container, status)).toEqual({
       message: 'back-off 10s restarting failed container=foocontainer pod=foo_ns(12345678)',
-      untilMs: finishedAtMs + 10_000,
+      untilMs: finishedMs + 10_000,
     });
     clock.advance(1);
-    expect(doBackOff(pod, container, status, backoff)).toBeUndefined();
+    expect(backoff.doBackOff(pod, container, status)).toBeUndefined();
   });
 });
 
 /** Restarts a container that ends immediately each time; the delays in the words of its status. */
-function crashLoop(backoff: BackOff, restarts: number): (string | undefined)[] {
+function crashLoop(backoff: CrashLoopBackOff, restarts: number, of: Container = container): (string | undefined)[] {
   return Array.from({ length: restarts }, () => {
     const status = statusWith('exited');
-    const waits = doBackOff(pod, container, status, backoff);
+    const waits = backoff.doBackOff(pod, of, status);
     if (waits === undefined) return undefined;
-    clock.advance(waits.untilMs - clock.now());
-    expect(doBackOff(pod, container, status, backoff)).toBeUndefined();
+    clock.advance(waits.untilMs - clock.monotonicMs());
+    expect(backoff.doBackOff(pod, of, status)).toBeUndefined();
     return /back-off (\S+)/.exec(waits.message)![1];
   });
 }
 
 describe('a crash loop', () => {
   it('is restarted immediately once, then after 10 s, doubling up to 5 min', () => {
-    expect(crashLoop(createCrashLoopBackOff(clock), 9)).toEqual([
+    expect(crashLoop(new CrashLoopBackOff(clock), 9)).toEqual([
       undefined,
       '10s',
       '20s',
@@ -152,7 +153,7 @@ describe('a crash loop', () => {
   });
 
   it('begins again after a run of more than 10 minutes', () => {
-    const backoff = createCrashLoopBackOff(clock);
+    const backoff = new CrashLoopBackOff(clock);
     crashLoop(backoff, 7);
     clock.advance(600_000);
     expect(crashLoop(backoff, 1)).toEqual(['5m0s']);
@@ -160,10 +161,38 @@ describe('a crash loop', () => {
     expect(crashLoop(backoff, 2)).toEqual([undefined, '10s']);
   });
 
-  it('does not apply to a container with another image', () => {
-    const backoff = createCrashLoopBackOff(clock);
+  it.each<[string, Partial<Container>]>([
+    ['another image', { image: 'foo:2' }],
+    ['another limit', { resources: { requests: { cpu: '1' }, limits: { memory: '2Gi' } } }],
+    ['another request', { resources: { requests: { cpu: '2' }, limits: { memory: '1Gi' } } }],
+  ])('does not apply to a container with %s', (_, change) => {
+    const backoff = new CrashLoopBackOff(clock);
+    const sized = { ...container, resources: { requests: { cpu: '1' }, limits: { memory: '1Gi' } } };
+    crashLoop(backoff, 3, sized);
+    expect(backoff.doBackOff(pod, { ...sized, ...change }, statusWith('exited'))).toBeUndefined();
+    expect(backoff.doBackOff(pod, sized, statusWith('exited'))).toBeDefined();
+  });
+
+  it('applies to a container whose resources are only written in another way', () => {
+    const backoff = new CrashLoopBackOff(clock);
+    crashLoop(backoff, 3, { ...container, resources: { requests: { cpu: '1', memory: '1Gi' } } });
+    const same = { ...container, resources: { requests: { memory: '1024Mi', cpu: '1000m' } } };
+    expect(backoff.doBackOff(pod, same, statusWith('exited'))).toBeDefined();
+  });
+
+  it('forgets a container whose back-off has expired', () => {
+    const backoff = new CrashLoopBackOff(clock);
     crashLoop(backoff, 3);
-    expect(doBackOff(pod, { ...container, image: 'foo:2' }, statusWith('exited'), backoff)).toBeUndefined();
-    expect(doBackOff(pod, container, statusWith('exited'), backoff)).toBeDefined();
+    clock.advance(600_001);
+    backoff.gc();
+    expect(crashLoop(backoff, 2)).toEqual([undefined, '10s']);
+  });
+
+  it('counts from the exit, also if it is first seen later', () => {
+    const backoff = new CrashLoopBackOff(clock);
+    crashLoop(backoff, 1);
+    const exited = statusWith('exited');
+    clock.advance(4000);
+    expect(backoff.doBackOff(pod, container, exited)?.untilMs).toBe(clock.monotonicMs() + 6000);
   });
 });

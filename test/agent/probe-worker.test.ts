@@ -44,7 +44,7 @@ function worker(
     probeType,
     results,
     clock,
-    agentStartedAtMs: start - 3_600_000,
+    agentStartedMs: -3_600_000,
     random: () => 0.5,
     getPodStatus: () => status,
     prober: {
@@ -360,7 +360,7 @@ describe('after a restart of the agent', () => {
       const firstResultOf = async (startedAtMs: number): Promise<ProbeResult | undefined> => {
         status = statusWith(running(startedAtMs), { started: probeType !== 'startup' });
         results = new ProbeResultsManager();
-        await worker(probeType, probe, { agentStartedAtMs: start }).doProbe();
+        await worker(probeType, probe, { agentStartedMs: 0 }).doProbe();
         return results.get(containerID);
       };
       expect(await firstResultOf(start - 60_000)).toBeUndefined();
@@ -385,7 +385,7 @@ describe('after a restart of the agent', () => {
         restartPolicy: 'Always',
         [`${probeType}Probe`]: probe,
       };
-      await worker(probeType, probe, { container, agentStartedAtMs: start }).doProbe();
+      await worker(probeType, probe, { container, agentStartedMs: 0 }).doProbe();
       expect(results.get(containerID)).toBe(result);
     },
   );
@@ -395,13 +395,13 @@ describe('after a restart of the agent', () => {
     [10_000, 'failure'],
   ])('a container that started %d ms before it has the first result %s', async (ageMs, result) => {
     status = statusWith(running(start - ageMs));
-    await worker('readiness', { initialDelaySeconds: 60 }, { agentStartedAtMs: start }).doProbe();
+    await worker('readiness', { initialDelaySeconds: 60 }, { agentStartedMs: 0 }).doProbe();
     expect(results.get(containerID)).toBe(result);
   });
 
   it('first probes are spread over their period', async () => {
     status = runningFor('readiness');
-    worker('readiness', { periodSeconds: 10 }, { agentStartedAtMs: start }).start();
+    worker('readiness', { periodSeconds: 10 }, { agentStartedMs: 0 }).start();
     await clock.advanceAsync(4999);
     expect(probes).toBe(0);
     await clock.advanceAsync(1);

@@ -42,7 +42,7 @@ beforeEach(() => {
 function newProber(overrides: Partial<ProberManagerOptions> = {}): ProberManager {
   return new ProberManager({
     clock,
-    agentStartedAtMs: start - 3_600_000,
+    agentStartedMs: -3_600_000,
     getPodStatus: (uid) => statuses.get(uid),
     onUpdate: (probeType, { podUID, containerID, result }) => updates.push([probeType, podUID, containerID, result]),
     prober: {

@@ -1,16 +1,12 @@
 import type { Clock } from '../../shared/clock.ts';
+import { canonicalQuantity } from '../../kube/quantity.ts';
 import type { Container, EphemeralContainer, ValidPod } from '../../kube/types.ts';
-import { hashContainer } from '../runtime/hash-container.ts';
+import { ObservedTimes } from '../../shared/time.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { BackOff } from './flowcontrol-back-off.ts';
 
-/** 10 seconds, doubled up to 5 minutes; reset after a run of more than 10 minutes. Source: kubelet `crashLoopBackOff`. */
-export function createCrashLoopBackOff(clock: Pick<Clock, 'now'>): BackOff {
-  return new BackOff({ clock, baseMs: 10_000, maxMs: 300_000, expiresAfterMs: 600_000 });
-}
-
 /** 10 seconds, doubled up to 5 minutes. Source: kubelet `imageBackOff`. */
-export function createImagePullBackOff(clock: Pick<Clock, 'now'>): BackOff {
+export function createImagePullBackOff(clock: Pick<Clock, 'monotonicMs'>): BackOff {
   return new BackOff({ clock, baseMs: 10_000, maxMs: 300_000 });
 }
 
@@ -18,39 +14,68 @@ export function createImagePullBackOff(clock: Pick<Clock, 'now'>): BackOff {
 export interface CrashLoop {
   /** For the container's status and the event. */
   readonly message: string;
-  /** When it may be started, in milliseconds since the epoch. */
+  /** When it may be started, on the monotonic clock. */
   readonly untilMs: number;
 }
 
 /**
- * Whether the start of a container must wait. Undefined means that it may be started now, which is then
- * counted as a start. There is no delay before the first restart.
- * Source: kubelet `doBackOff`.
+ * Delays restarts of containers: 10 seconds, doubled up to 5 minutes; reset after a run of more than 10 minutes. There is
+ * no delay before the first restart. Source: kubelet `crashLoopBackOff`.
+ *
+ * Divergence: delays count on the monotonic clock, from when an exit was first seen less its age by the wall clock; in the
+ * kubelet, a wall clock that is set back delays restarts for as long.
  */
-export function doBackOff(
-  pod: ValidPod,
-  container: Container | EphemeralContainer,
-  runtimeStatus: RuntimePodStatus,
-  backoff: BackOff,
-): CrashLoop | undefined {
-  const exited = runtimeStatus.containers.find(({ name, state }) => name === container.name && state === 'exited');
-  if (exited === undefined) return undefined;
-  const finishedAtMs = exited.finishedAtMs ?? 0;
-  const key = backoffKey(pod, container);
-  if (!backoff.isInBackOffSince(key, finishedAtMs)) {
-    backoff.next(key, finishedAtMs);
-    return undefined;
+export class CrashLoopBackOff {
+  readonly #backOff: BackOff;
+  readonly #exits: ObservedTimes;
+
+  constructor(clock: Pick<Clock, 'now' | 'monotonicMs'>) {
+    this.#backOff = new BackOff({ clock, baseMs: 10_000, maxMs: 300_000, expiresAfterMs: 600_000 });
+    this.#exits = new ObservedTimes(clock);
   }
-  const delayMs = backoff.get(key);
-  return {
-    message: `back-off ${formatGoDuration(delayMs)} restarting failed container=${container.name} pod=${formatPod(pod)}`,
-    untilMs: finishedAtMs + delayMs,
-  };
+
+  /**
+   * Whether the start of a container must wait. Undefined means that it may be started now, which is then
+   * counted as a start. Source: kubelet `doBackOff`.
+   */
+  doBackOff(
+    pod: ValidPod,
+    container: Container | EphemeralContainer,
+    runtimeStatus: RuntimePodStatus,
+  ): CrashLoop | undefined {
+    const exited = runtimeStatus.containers.find(({ name, state }) => name === container.name && state === 'exited');
+    if (exited === undefined) return undefined;
+    const key = backoffKey(pod, container);
+    const finishedMs = this.#exits.monotonicMs(key, exited.finishedAtMs ?? 0);
+    if (!this.#backOff.isInBackOffSince(key, finishedMs)) {
+      this.#backOff.next(key, finishedMs);
+      return undefined;
+    }
+    const delayMs = this.#backOff.get(key);
+    return {
+      message: `back-off ${formatGoDuration(delayMs)} restarting failed container=${container.name} pod=${formatPod(pod)}`,
+      untilMs: finishedMs + delayMs,
+    };
+  }
+
+  /** Removes entries that have expired. */
+  gc(): void {
+    this.#backOff.gc();
+    this.#exits.retain(this.#backOff);
+  }
 }
 
-/** The key depends on the image, so that a changed image has no back-off. Source: kubelet `GetBackoffKey`. */
-function backoffKey({ metadata }: ValidPod, container: Container | EphemeralContainer): string {
-  return [metadata.name, metadata.namespace, metadata.uid, container.name, hashContainer(container)].join('_');
+/** A container with another image or other resources has no back-off. Source: kubelet `GetBackoffKey`. */
+function backoffKey({ metadata }: ValidPod, { name, image, resources }: Container | EphemeralContainer): string {
+  const { limits, requests } = resources ?? {};
+  return JSON.stringify([metadata.uid, name, image, ...[limits, requests].map(canonicalEntries)]);
+}
+
+/** The same for equal resources, in whichever order and format they are written. */
+function canonicalEntries(list: Readonly<Record<string, string>> | null | undefined): (string | undefined)[][] {
+  return Object.entries(list ?? {})
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, quantity]) => [name, canonicalQuantity(quantity)]);
 }
 
 /** Source: kubelet `format.Pod`. */

@@ -4,8 +4,7 @@ import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-of
 
 /** Options of `BackOff`. */
 export interface BackOffOptions {
-  /** The wall clock, because the times of events are wall times. */
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   /** The delay after the first event, in milliseconds. */
   readonly baseMs: number;
   readonly maxMs: number;
@@ -21,12 +20,12 @@ interface Entry {
 
 /**
  * Exponential back-off by ID: `baseMs` after the first event, doubled at each further one, at most
- * `maxMs`. The caller reports each event with `next`, and checks with `isInBackOffSince`. Call `gc`
+ * `maxMs`. Times of events are on the monotonic clock. The caller reports each event with `next`, and checks with `isInBackOffSince`. Call `gc`
  * periodically: it removes expired entries.
  * Source: client-go `flowcontrol.Backoff`, without jitter.
  */
 export class BackOff {
-  readonly #clock: Pick<Clock, 'now'>;
+  readonly #clock: Pick<Clock, 'monotonicMs'>;
   readonly #range: BackOffRange;
   readonly #expiresAfterMs: number;
   readonly #entries = new Map<string, Entry>();
@@ -39,6 +38,10 @@ export class BackOff {
     this.#clock = clock;
     this.#range = { firstMs: baseMs, maxMs };
     this.#expiresAfterMs = expiresAfterMs;
+  }
+
+  has(id: string): boolean {
+    return this.#entries.has(id);
   }
 
   /** The number of entries. */
@@ -61,7 +64,7 @@ export class BackOff {
     const entry = this.#live(id, eventMs);
     this.#entries.set(id, {
       backoffMs: nextDelayMs(entry?.backoffMs ?? 0, this.#range),
-      lastUpdateMs: this.#clock.now(),
+      lastUpdateMs: this.#clock.monotonicMs(),
       reason,
     });
   }
@@ -74,7 +77,7 @@ export class BackOff {
   /** True while less than the delay has passed since `eventMs`. */
   isInBackOffSince(id: string, eventMs: number): boolean {
     const entry = this.#live(id, eventMs);
-    return entry !== undefined && this.#clock.now() - eventMs < entry.backoffMs;
+    return entry !== undefined && this.#clock.monotonicMs() - eventMs < entry.backoffMs;
   }
 
   /** True when `eventMs` is less than the delay after the last `next`. */
@@ -85,7 +88,7 @@ export class BackOff {
 
   /** Removes entries that have expired. */
   gc(): void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.monotonicMs();
     for (const id of this.#entries.keys()) if (this.#live(id, nowMs) === undefined) this.#entries.delete(id);
   }
 

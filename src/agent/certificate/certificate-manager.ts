@@ -5,7 +5,7 @@ import { type Clock, sleep } from '../../shared/clock.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { epochMsOf } from '../../shared/time.ts';
+import { epochMsOf, Expiry } from '../../shared/time.ts';
 import { createSigningRequest } from '../../shared/x509.ts';
 import { CertificateStore, type KeyPair } from './certificate-store.ts';
 
@@ -81,7 +81,7 @@ export class CertificateManager {
   readonly #failures: FailureLog;
   readonly #backOff = new ExponentialBackOff({ firstMs: 2000, maxMs: 300_000 });
   readonly #stopSignal = new AbortController();
-  #current: { readonly x509: X509Certificate; readonly rotateAtMs: number; readonly expiresMs: number } | undefined;
+  #current: { readonly x509: X509Certificate; readonly rotation: Expiry; readonly expiresMs: number } | undefined;
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: CertificateManagerOptions) {
@@ -127,7 +127,7 @@ export class CertificateManager {
   /** Source: client-go `certSatisfiesTemplate`. */
   #isDue(hosts: readonly string[]): boolean {
     const current = this.#current;
-    if (current === undefined || this.#options.clock.now() >= current.rotateAtMs) return true;
+    if (current === undefined || current.rotation.isOver) return true;
     const { x509 } = current;
     if (!x509.subject.split('\n').includes(`CN=${this.#commonName}`)) return true;
     return !hosts.every((host) => (isIP(host) ? x509.checkIP(host) : x509.checkHost(host)));
@@ -199,11 +199,12 @@ export class CertificateManager {
   }
 
   #use(pair: KeyPair, x509: X509Certificate): void {
-    const { onCertificate, random } = this.#options;
+    const { clock, onCertificate, random } = this.#options;
     const [fromMs, expiresMs] = [epochMsOf(x509.validFrom), epochMsOf(x509.validTo)];
     onCertificate?.(pair);
     // Source: client-go `jitteryDuration`.
-    this.#current = { x509, expiresMs, rotateAtMs: fromMs + (expiresMs - fromMs) * (0.7 + 0.2 * random()) };
+    const rotateAtMs = fromMs + (expiresMs - fromMs) * (0.7 + 0.2 * random());
+    this.#current = { x509, expiresMs, rotation: new Expiry(clock, rotateAtMs - clock.now()) };
   }
 }
 

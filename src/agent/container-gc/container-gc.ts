@@ -7,6 +7,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/kube-event.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import { newestFirst, newestSandboxesFirst } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /** Options of `ContainerGC`. */
@@ -40,7 +41,7 @@ const unknownGracePeriodSeconds = 2;
  * may be removed it removes all of them, for other pods all but the newest ones. Failures are logged,
  * and the next call tries again. Source: kuberuntime `containerGC`, kubelet `podContainerDeletor`.
  *
- * Divergence: there is no limit of containers across all pods.
+ * Divergence: there is no limit of containers across all pods, and no minimum age.
  */
 export class ContainerGC {
   readonly #options: ContainerGCOptions;
@@ -141,12 +142,10 @@ export class ContainerGC {
   }
 
   async #evictContainers({ uid, containers }: RuntimePod, isGone: boolean): Promise<void> {
-    const now = this.#options.clock.now();
-    const evictable = containers.filter(({ state, createdAtMs }) => state !== 'running' && createdAtMs <= now);
+    const evictable = newestFirst(containers).filter(({ state }) => state !== 'running');
     for (const containerName of new Set(evictable.map(({ name }) => name))) {
       const runs = evictable.filter(({ name }) => name === containerName);
-      const newestFirst = runs.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
-      const toRemove = newestFirst.slice(isGone ? 0 : maxPerPodContainer).toReversed();
+      const toRemove = runs.slice(isGone ? 0 : maxPerPodContainer).toReversed();
       for (const container of toRemove) await this.#removeContainer(uid, container);
     }
   }
@@ -156,8 +155,8 @@ export class ContainerGC {
     const runtime = this.#runtime;
     const { signal } = this.#stop;
     if (runtime.removePodSandbox === undefined) return;
-    const newestFirst = sandboxes.toSorted((a, b) => (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
-    for (const { id, ready } of newestFirst.slice(isGone ? 0 : 1).toReversed()) {
+    const toRemove = newestSandboxesFirst(sandboxes).slice(isGone ? 0 : 1);
+    for (const { id, ready } of toRemove.toReversed()) {
       if (ready || containers.some(({ sandboxID }) => sandboxID === id)) continue;
       await this.#remove(uid, id, async () => {
         await runtime.stopPodSandbox?.(id, { signal });
@@ -198,8 +197,7 @@ export function containersToDeleteInPod(
 ): RuntimeContainerStatus[] {
   const filter = containers.find(({ id }) => id === filterContainerID);
   if (filterContainerID !== undefined && filter === undefined) return [];
-  return containers
+  return newestFirst(containers)
     .filter(({ state, name }) => state === 'exited' && (filter === undefined || name === filter.name))
-    .toSorted((a, b) => b.createdAtMs - a.createdAtMs)
     .slice(containersToKeep);
 }

@@ -2,7 +2,7 @@ import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { epochMsOf } from '../../shared/time.ts';
+import { Expiry } from '../../shared/time.ts';
 import type { TokenRequest } from './object-reader.ts';
 import { podSpecOf } from './pod-fields.ts';
 
@@ -14,15 +14,23 @@ const refreshFraction = 0.8;
 
 interface IssuedToken {
   readonly token: string;
-  readonly refreshAtMs: number;
-  readonly expiresAtMs: number;
+  /** When it is requested again. */
+  readonly refresh: Expiry;
+  readonly expiry: Expiry;
 }
 
 interface TokenResponse {
-  readonly status: { readonly token: string; readonly expirationTimestamp: string };
+  /** The API server may have shortened the time. */
+  readonly spec?: { readonly expirationSeconds?: number };
+  readonly status: { readonly token: string };
 }
 
-/** Tokens of pods, bound to the pod, requested again after 80 % of their time. Source: kubelet `token.Manager`. */
+/**
+ * Tokens of pods, bound to the pod, requested again after 80 % of their time. Source: kubelet `token.Manager`.
+ *
+ * Divergence: their time is what the API server granted, on either clock; the kubelet compares `expirationTimestamp` with
+ * the wall clock.
+ */
 export class ServiceAccountTokens {
   readonly #requests: APIRequests;
   readonly #clock: Clock;
@@ -40,13 +48,13 @@ export class ServiceAccountTokens {
     this.#tokens.set(uid, tokens);
     const key = JSON.stringify([request.audience, request.expirationSeconds]);
     const issued = tokens.get(key);
-    if (issued !== undefined && this.#clock.now() < issued.refreshAtMs) return issued.token;
+    if (issued?.refresh.isOver === false) return issued.token;
     try {
       const renewed = await this.#request(pod, request);
       tokens.set(key, renewed);
       return renewed.token;
     } catch (cause) {
-      if (issued !== undefined && this.#clock.now() < issued.expiresAtMs) return issued.token;
+      if (issued?.expiry.isOver === false) return issued.token;
       throw new Error(`failed to fetch token: ${(cause as Error).message}`, { cause });
     }
   }
@@ -71,11 +79,9 @@ export class ServiceAccountTokens {
         boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid },
       },
     };
-    const { status } = (await this.#requests.request('POST', path, { body })).json() as TokenResponse;
-    const expiresAtMs = epochMsOf(status.expirationTimestamp);
-    const lifeMs = expirationSeconds * 1000;
-    const issuedAtMs = expiresAtMs - lifeMs;
-    const refreshAtMs = issuedAtMs + Math.min(lifeMs * refreshFraction, maxAgeMs);
-    return { token: status.token, refreshAtMs, expiresAtMs };
+    const { spec, status } = (await this.#requests.request('POST', path, { body })).json() as TokenResponse;
+    const lifeMs = (spec?.expirationSeconds ?? expirationSeconds) * 1000;
+    const refresh = new Expiry(this.#clock, Math.min(lifeMs * refreshFraction, maxAgeMs));
+    return { token: status.token, refresh, expiry: new Expiry(this.#clock, lifeMs) };
   }
 }

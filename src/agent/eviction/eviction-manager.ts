@@ -173,9 +173,9 @@ export class EvictionManager implements PodAdmitHandler {
   }
 
   /** Source: kubelet `managerImpl.Admit`. */
-  admit({ pod, operation }: PodAdmitAttributes): PodAdmitResult {
+  admit({ pod }: PodAdmitAttributes): PodAdmitResult {
     const pressure = this.#pressure();
-    if (operation === 'resize' || pressure.size === 0 || isCriticalPod(pod)) return { admit: true };
+    if (pressure.size === 0 || isCriticalPod(pod)) return { admit: true };
     if (pressure.size === 1 && pressure.has('MemoryPressure')) {
       const taint = { key: 'node.kubernetes.io/memory-pressure', effect: 'NoSchedule' };
       if (computePodQOS(pod) !== 'BestEffort' || toleratesTaints(pod, [taint])) return { admit: true };

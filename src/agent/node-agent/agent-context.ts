@@ -17,7 +17,8 @@ export interface AgentContext {
   readonly metrics: Partial<AgentMetrics> | undefined;
   /** Never throws. */
   readonly recordMetric: RecordKubeletMetric;
-  readonly agentStartedAtMs: number;
+  /** When the agent was created, on the monotonic clock. */
+  readonly agentStartedMs: number;
 }
 
 export function createContext({ nodeName, metrics, ...options }: NodeAgentOptions): AgentContext {
@@ -30,5 +31,5 @@ export function createContext({ nodeName, metrics, ...options }: NodeAgentOption
       (thrown) =>
         logger.error({ reason: reasonOf(thrown), method: 'metrics.recordKubeletMetric' }, 'User callback threw'),
     );
-  return { nodeName, clock, logger, random, metrics, recordMetric, agentStartedAtMs: clock.now() };
+  return { nodeName, clock, logger, random, metrics, recordMetric, agentStartedMs: clock.monotonicMs() };
 }

@@ -30,7 +30,7 @@ export function createWorkers(
   connection: AgentConnection,
   inputs: AgentInputs,
 ) {
-  const { nodeName, clock, logger, random, recordMetric, agentStartedAtMs } = context;
+  const { nodeName, clock, logger, random, recordMetric, agentStartedMs } = context;
   const { api, informer, mirrorPods, eventRecorder } = connection;
   const { runtime, podCache, pleg, runtimeState, channels } = inputs;
   const { allocationState = new MemoryState(), actuatedState, volumeManager, node = {} } = options;
@@ -63,7 +63,7 @@ export function createWorkers(
     filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
 
   const probeManager = new ProberManager({
-    ...{ clock, random, agentStartedAtMs },
+    ...{ clock, random, agentStartedMs },
     prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }),
     getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
     onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
@@ -84,7 +84,7 @@ export function createWorkers(
       eventRecorder,
       clock,
       logger,
-      agentStartedAtMs,
+      agentStartedMs,
     },
     ...{ actuatedState, volumeManager, handlerRunner: options.handlerRunner },
     hostIPs: node === false ? undefined : node.addresses,

@@ -35,13 +35,13 @@ export interface NodeAgentInspection {
   readonly probes: number;
 }
 
-/** The values that a metrics scrape reads from an agent. */
-export function agentGauges(inspection: NodeAgentInspection, startedAtMs: number, nowMs: number): AgentGauges {
+/** The values that a metrics scrape reads from an agent that was started `ageMs` ago. */
+export function agentGauges(inspection: NodeAgentInspection, ageMs: number, nowMs: number): AgentGauges {
   const { state, runtime, node, podWorkers, refusedManifests } = inspection;
-  const relistedAtMs = runtime.relistedAt === undefined ? startedAtMs : epochMsOf(runtime.relistedAt);
+  const relistAgeMs = runtime.relistedAt === undefined ? ageMs : nowMs - epochMsOf(runtime.relistedAt);
   const renewedAt = node?.leaseRenewedAt;
   return {
-    relistAgeSeconds: state === 'running' ? (nowMs - relistedAtMs) / 1000 : undefined,
+    relistAgeSeconds: state === 'running' ? relistAgeMs / 1000 : undefined,
     leaseAgeSeconds: renewedAt === undefined ? undefined : (nowMs - epochMsOf(renewedAt)) / 1000,
     leaseDurationSeconds: node?.leaseDurationSeconds,
     isNodeRegistered: node?.registered,

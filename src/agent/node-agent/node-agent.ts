@@ -200,9 +200,10 @@ export class NodeAgent implements AsyncDisposable {
 
   #registerGauges(): void {
     const { metrics, clock, logger } = this.#parts.context;
-    const startedAtMs = clock.now();
+    const startedMs = clock.monotonicMs();
     this.#unregisterGauges = tryCall(
-      () => metrics?.registerAgentGauges?.(() => agentGauges(this.inspect(), startedAtMs, clock.now())),
+      () =>
+        metrics?.registerAgentGauges?.(() => agentGauges(this.inspect(), clock.monotonicMs() - startedMs, clock.now())),
       (thrown) =>
         logger.error({ reason: reasonOf(thrown), method: 'metrics.registerAgentGauges' }, 'User callback threw'),
     );

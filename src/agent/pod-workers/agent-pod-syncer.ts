@@ -12,8 +12,7 @@ import { boundedCall, CallTimeoutError } from '../deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { areAmountsEqual } from '../allocation/container-resources.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
-import { createCrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
-import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
+import { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
@@ -90,7 +89,8 @@ export interface AgentPodSyncerOptions {
   readonly reconcileMirrorPod: (staticPod: ValidPod, mirrorPod: ValidPod | undefined) => void;
   /** The node's addresses, primary first. Default: none are reported. */
   readonly hostIPs?: readonly string[] | undefined;
-  readonly agentStartedAtMs: number;
+  /** On the monotonic clock. */
+  readonly agentStartedMs: number;
   /** Called when the pod must be synced now, because all of its containers were removed for a restart. */
   readonly requestPodSync: (podUID: string) => void;
 }
@@ -115,13 +115,13 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly #resizeProgress: ResizeProgress;
   readonly #runtimeManager: RuntimeManager;
   /** Outlives the workers: a static pod that comes back with its UID is still backed off. */
-  readonly #crashLoopBackOff: BackOff;
+  readonly #crashLoopBackOff: CrashLoopBackOff;
 
   constructor(options: AgentPodSyncerOptions) {
     const { runtime, eventRecorder, probeManager, statusManager, clock, logger } = options;
     this.#runtime = runtime;
     this.#options = options;
-    this.#crashLoopBackOff = createCrashLoopBackOff(clock);
+    this.#crashLoopBackOff = new CrashLoopBackOff(clock);
     this.#actuatedResources =
       runtime.updateContainerResources &&
       new ActuatedResources(options.actuatedState ?? new MemoryState(), { clock, logger });
@@ -232,6 +232,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
     this.#actuatedResources?.removeOrphanedPods(remainingPodUIDs);
     this.#crashLoopBackOff.gc();
+    this.activeDeadlineHandler.removeOrphanedPods(remainingPodUIDs);
   }
 
   /** Runs before images are pulled, which may take long. Source: kubelet `OnPodSandboxReady`. */
@@ -290,7 +291,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       startFailures,
     }: { readonly podIsTerminal: boolean } & Pick<PodObservation, 'resources' | 'startFailures'>,
   ): PodStatusInput {
-    const { statusManager, probeManager, hostIPs, agentStartedAtMs } = this.#options;
+    const { statusManager, probeManager, hostIPs, agentStartedMs, clock } = this.#options;
     const uid = pod.metadata.uid;
     const previous = statusManager.getPodStatus(uid);
     const shown = keepReportedEnds(runtimeStatus, previous ?? pod.status);
@@ -307,7 +308,8 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       // Divergence: in the kubelet, a pod that has Succeeded can still exceed its deadline until it is cleaned up.
       eviction: previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod),
       hostIPs,
-      agentStartedAtMs,
+      // By the present wall clock, because it may have been changed since.
+      agentStartedAtMs: clock.now() - (clock.monotonicMs() - agentStartedMs),
     });
     const status = { ...generated, ...(resources === undefined && this.#actuatedPodResources(pod)) };
     probeManager.triggerReadiness(uid, status);
@@ -329,7 +331,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     if (errors.length === 0 || pod.spec?.hostNetwork === true) return;
     const message = `network is not ready: ${errors.join(', ')}`;
     eventRecorder.event({ pod, type: 'Warning', reason: 'NetworkNotReady', message });
-    throw new BackOffError(message, clock.now() + networkRetryMs);
+    throw new BackOffError(message, clock.monotonicMs() + networkRetryMs);
   }
 
   async #mountVolumes(pod: ValidPod, signal: AbortSignal): Promise<void> {

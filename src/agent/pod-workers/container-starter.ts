@@ -3,8 +3,7 @@ import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
-import { doBackOff } from '../back-off/crash-loop-back-off.ts';
+import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import { ContainerConfigError, type ContainerRuntime } from '../runtime/container-runtime.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -22,7 +21,7 @@ export interface ContainerStarterOptions {
   readonly handlerRunner: HandlerRunner;
   readonly killer: ContainerKiller;
   readonly actuatedResources: ActuatedResources | undefined;
-  readonly crashLoopBackOff: BackOff;
+  readonly crashLoopBackOff: CrashLoopBackOff;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;
 }
@@ -81,7 +80,7 @@ export class ContainerStarter {
   }
 
   #checkBackOff({ pod, container, runtimeStatus }: StartRequest): void {
-    const crashLoop = doBackOff(pod, container, runtimeStatus, this.#options.crashLoopBackOff);
+    const crashLoop = this.#options.crashLoopBackOff.doBackOff(pod, container, runtimeStatus);
     if (crashLoop === undefined) return;
     const { name, namespace, uid } = pod.metadata;
     const message = `Back-off restarting failed container ${container.name} in pod ${name}_${namespace}(${uid})`;

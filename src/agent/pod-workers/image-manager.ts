@@ -32,8 +32,7 @@ export class ImageManager {
   constructor(options: ImageManagerOptions) {
     this.#options = options;
     const { clock, parallelImagePulls: size } = options;
-    // Monotonic like Go's times: a step of the wall clock does not prolong a back-off.
-    this.#backoff = createImagePullBackOff({ now: () => clock.monotonicMs() });
+    this.#backoff = createImagePullBackOff(clock);
     this.#turns = new Semaphore({ size, clock });
   }
 

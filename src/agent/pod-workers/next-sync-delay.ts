@@ -3,7 +3,7 @@ import { jitter } from '../../shared/exponential-back-off.ts';
 /** An action was delayed and may be retried at a certain time. Source: kubelet `BackOffError`. */
 export class BackOffError extends Error {
   override readonly name = 'BackOffError';
-  /** In milliseconds since the epoch. */
+  /** On the monotonic clock. */
   readonly untilMs: number;
 
   constructor(message: string, untilMs: number) {

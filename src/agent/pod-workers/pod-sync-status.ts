@@ -64,7 +64,7 @@ export interface PodSyncStatus {
   lastObservation: number;
   /** Aborts the sync in progress. */
   abortController: AbortController | undefined;
-  /** When the sync in progress began, in milliseconds since the epoch. */
+  /** When the sync in progress began, on the monotonic clock. */
   syncStartedMs: number | undefined;
   /** Consecutive sync failures: the last error, and the time of the first; undefined if the last sync succeeded. */
   failures: FailureLog | undefined;

@@ -77,8 +77,8 @@ export class PodWorkerLoop {
       // No listener limit: all containers of a pod are stopped concurrently.
       setMaxListeners(0, abortController.signal);
       status.abortController = abortController;
-      status.syncStartedMs = this.#options.clock.now();
       const startedMs = this.#options.clock.monotonicMs();
+      status.syncStartedMs = startedMs;
       let isTerminal = false;
       let error: unknown;
       try {
@@ -194,7 +194,7 @@ export class PodWorkerLoop {
 
   /** Moves the pod to the next state after a successful sync in `state`. */
   #complete(status: PodSyncStatus, update: PodUpdate, state: PodWorkerState): void {
-    const nowMs = this.#options.clock.now();
+    const nowMs = this.#options.clock.monotonicMs();
     const { lifecycle } = status;
     switch (state) {
       case 'syncing':
@@ -217,7 +217,8 @@ export class PodWorkerLoop {
   }
 
   #finish(status: PodSyncStatus, isStarted: boolean): void {
-    const sinceMs = status.lifecycle.state === 'terminated' ? status.lifecycle.sinceMs : this.#options.clock.now();
+    const sinceMs =
+      status.lifecycle.state === 'terminated' ? status.lifecycle.sinceMs : this.#options.clock.monotonicMs();
     status.lifecycle = { state: 'terminated', sinceMs, isStarted, isFinished: true };
     status.isWorking = false;
     status.pendingUpdate = undefined;
@@ -227,7 +228,8 @@ export class PodWorkerLoop {
   /** Source: kubelet `completeWork`. */
   #enqueue(status: PodSyncStatus, outcome: SyncOutcome): void {
     const { clock, random } = this.#options;
-    status.nextSyncMs = clock.monotonicMs() + nextSyncDelayMs(outcome, clock.now(), random);
+    const nowMs = clock.monotonicMs();
+    status.nextSyncMs = nowMs + nextSyncDelayMs(outcome, nowMs, random);
   }
 
   #onFailure(status: PodSyncStatus, { pod, runningPod }: PodUpdate, error: unknown): void {

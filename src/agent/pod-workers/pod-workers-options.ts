@@ -2,7 +2,7 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import type { MonotonicTimes } from '../../shared/time.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
 import type { PodCache } from './pod-syncer.ts';
@@ -53,13 +53,13 @@ export interface PodWorkerInspection extends Pick<
   readonly failureReason: string | undefined;
 }
 
-export function inspectPodWorker(status: PodSyncStatus): PodWorkerInspection {
+export function inspectPodWorker(status: PodSyncStatus, times: MonotonicTimes): PodWorkerInspection {
   const { lifecycle, uid, fullName, hasStarted, isDeleted, isEvicted, isRestartRequested, isWorking } = status;
   return {
     uid,
     fullName,
     state: lifecycle.state,
-    since: lifecycle.state === 'syncing' ? undefined : timeFromEpochMs(lifecycle.sinceMs),
+    since: lifecycle.state === 'syncing' ? undefined : times.format(lifecycle.sinceMs),
     gracePeriodSeconds: lifecycle.state === 'terminating' ? lifecycle.gracePeriodSeconds : undefined,
     isFinished: lifecycle.state === 'terminated' && lifecycle.isFinished,
     hasStarted,
@@ -68,7 +68,7 @@ export function inspectPodWorker(status: PodSyncStatus): PodWorkerInspection {
     isRestartRequested,
     isWorking,
     hasPendingUpdate: status.pendingUpdate !== undefined,
-    syncStartedAt: status.syncStartedMs === undefined ? undefined : timeFromEpochMs(status.syncStartedMs),
+    syncStartedAt: status.syncStartedMs === undefined ? undefined : times.format(status.syncStartedMs),
     failingSince: status.failures?.failingSince,
     failureReason: status.failures?.reason,
   };

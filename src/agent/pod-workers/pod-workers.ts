@@ -1,7 +1,7 @@
 import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import { MonotonicTimes } from '../../shared/time.ts';
 import type { PodDeletionSafety, PodTermination } from '../../status-manager/pod-deletion-safety.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -178,6 +178,7 @@ export class PodWorkers implements PodDeletionSafety {
 
   /** The pods whose containers are being stopped. */
   terminations(): PodTermination[] {
+    const times = new MonotonicTimes(this.#options.clock);
     return [...this.#statuses.values()].flatMap(({ uid, lifecycle, failures }) => {
       if (lifecycle.state !== 'terminating') return [];
       // 0: not determined yet.
@@ -185,9 +186,9 @@ export class PodWorkers implements PodDeletionSafety {
       return [
         {
           podUID: uid,
-          since: timeFromEpochMs(lifecycle.sinceMs),
+          since: times.format(lifecycle.sinceMs),
           gracePeriodSeconds,
-          gracePeriodEndsAt: timeFromEpochMs(lifecycle.sinceMs + gracePeriodSeconds * 1000),
+          gracePeriodEndsAt: times.format(lifecycle.sinceMs + gracePeriodSeconds * 1000),
           hasRunningContainers: hasRunningContainers(this.#options.podCache.get(uid)),
           lastError: failures?.reason,
         },
@@ -245,7 +246,8 @@ export class PodWorkers implements PodDeletionSafety {
 
   /** A snapshot with one entry for each pod. */
   inspect(): PodWorkerInspection[] {
-    return [...this.#statuses.values()].map(inspectPodWorker);
+    const times = new MonotonicTimes(this.#options.clock);
+    return Array.from(this.#statuses.values(), (status) => inspectPodWorker(status, times));
   }
 
   #connected(): PodLifecycleSyncer {
@@ -261,7 +263,7 @@ export class PodWorkers implements PodDeletionSafety {
       getPodFullName(pod),
       // The pod ended before the agent was restarted.
       cached !== undefined && !isAnythingRunning(cached)
-        ? { state: 'terminated', sinceMs: this.#options.clock.now(), isStarted: true, isFinished: false }
+        ? { state: 'terminated', sinceMs: this.#options.clock.monotonicMs(), isStarted: true, isFinished: false }
         : { state: 'syncing' },
     );
     this.#statuses.set(uid, status);
@@ -276,7 +278,7 @@ export class PodWorkers implements PodDeletionSafety {
       if (options.updateType !== 'kill') return false;
       if (options.killPodOptions?.evict === true) status.isEvicted = true;
     }
-    status.lifecycle = terminatingSince(this.#options.clock.now());
+    status.lifecycle = terminatingSince(this.#options.clock.monotonicMs());
     // Failures to start containers no longer matter.
     status.failures = undefined;
     return true;
@@ -298,7 +300,7 @@ export class PodWorkers implements PodDeletionSafety {
   }
 
   #terminateOrphan(status: PodSyncStatus): void {
-    const lifecycle = terminatingSince(this.#options.clock.now());
+    const lifecycle = terminatingSince(this.#options.clock.monotonicMs());
     lifecycle.gracePeriodSeconds = calculateEffectiveGracePeriod(0, status.activeUpdate?.pod ?? {});
     status.lifecycle = lifecycle;
     status.abortController?.abort();

@@ -5,7 +5,7 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
-import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
+import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import { refusedFields } from '../pod-spec/refused-fields.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
@@ -29,7 +29,7 @@ export interface RuntimeManagerOptions {
   readonly actuatedResources: ActuatedResources | undefined;
   readonly imageManager: ImageManager;
   readonly handlerRunner: HandlerRunner;
-  readonly crashLoopBackOff: BackOff;
+  readonly crashLoopBackOff: CrashLoopBackOff;
   /** Called when the pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
   readonly onPodSandboxReady: (pod: ValidPod) => void;
   /** Called before a pod is prepared; must not reject. */

@@ -5,7 +5,7 @@ import {
   type RuntimeContainer,
   shouldAllContainersRestart,
 } from '../../status-manager/status/generate-runtime-conditions.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import { epochMsOf, ObservedTimes } from '../../shared/time.ts';
 import { isOlderThanAgent } from './older-than-agent.ts';
 import type { ProbeResult, ProbeResultsManager, ProbeType } from './probe-results.ts';
 import { probeOf, probeTypes } from './probe-types.ts';
@@ -21,8 +21,8 @@ export interface ProbeWorkerOptions {
   /** `manager.getPodStatus`. */
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
   readonly clock: Clock;
-  /** When the agent was started, in milliseconds since the epoch. */
-  readonly agentStartedAtMs: number;
+  /** When the agent was started, on the monotonic clock. */
+  readonly agentStartedMs: number;
   /** Returns a number in [0, 1), which spreads the first probes after a restart of the agent. */
   readonly random: () => number;
   /** Called once when the worker has ended, because it was stopped or there is nothing left to probe. */
@@ -42,12 +42,16 @@ const defaultFailureThreshold = 3;
  * A result is recorded when the number of equal results in a row has reached the threshold. After a
  * liveness probe has failed, or a startup probe has a result, nothing is probed until the container has
  * been replaced (`onHold`). Source: kubelet `prober.worker`.
+ *
+ * Divergence: the initial delay is monotonic, from when the start of the container was first seen less its age by the wall
+ * clock; in the kubelet, a wall clock that is set back delays probes for as long.
  */
 export class ProbeWorker {
   readonly #options: ProbeWorkerOptions;
   readonly #spec: Probe;
   readonly #periodMs: number;
   readonly #stop = new AbortController();
+  readonly #startTimes: ObservedTimes;
   #state: 'new' | 'waiting' | 'probing' | 'ended' = 'new';
   #timer: Timer | undefined;
   /** On the monotonic clock. */
@@ -62,6 +66,7 @@ export class ProbeWorker {
 
   constructor(options: ProbeWorkerOptions) {
     this.#options = options;
+    this.#startTimes = new ObservedTimes(options.clock);
     this.#spec = probeOf(options.container, options.probeType) ?? {};
     this.#periodMs = (this.#spec.periodSeconds || defaultPeriodSeconds) * 1000;
   }
@@ -78,8 +83,8 @@ export class ProbeWorker {
   /** Starts probing: immediately, or shortly after a start of the agent at a random time within the first period. */
   start(): void {
     if (this.#state !== 'new') return;
-    const { clock, agentStartedAtMs, random } = this.#options;
-    const isAgentNew = clock.now() - agentStartedAtMs < this.#periodMs;
+    const { clock, agentStartedMs, random } = this.#options;
+    const isAgentNew = clock.monotonicMs() - agentStartedMs < this.#periodMs;
     this.#waitUntil(clock.monotonicMs() + (isAgentNew ? random() * this.#periodMs : 0), true);
   }
 
@@ -158,7 +163,8 @@ export class ProbeWorker {
       this.#set('success');
       return false;
     }
-    if (this.#isInInitialDelay(running.startedAt)) return true;
+    const startedMs = this.#startedMs(containerStatus);
+    if (startedMs !== undefined && this.#isInInitialDelay(startedMs)) return true;
     // The startup probe runs until the container has started, the others from then on.
     if ((containerStatus.started === true) === (probes === 'starting')) return true;
 
@@ -167,8 +173,9 @@ export class ProbeWorker {
     return true;
   }
 
-  #adoptContainer({ containerID, state, started }: ContainerStatus): void {
-    const { container, results, probeType, agentStartedAtMs } = this.#options;
+  #adoptContainer(status: ContainerStatus): void {
+    const { containerID, started } = status;
+    const { container, results, probeType, agentStartedMs } = this.#options;
     if (this.#containerID !== '') results.remove(this.#containerID);
     this.#containerID = containerID!;
     this.#onHold = false;
@@ -176,12 +183,20 @@ export class ProbeWorker {
     // forever.
     if (probeType === 'startup' && started === true && isRestartableInitContainer(container)) this.#set('success');
     // A container that an earlier agent probed keeps its readiness until the first probe.
-    if (!isOlderThanAgent(state.running?.startedAt, agentStartedAtMs)) this.#set(probeTypes[probeType].initialResult);
+    const startedMs = this.#startedMs(status);
+    const isOlder = startedMs !== undefined && isOlderThanAgent(startedMs, agentStartedMs);
+    if (!isOlder) this.#set(probeTypes[probeType].initialResult);
   }
 
-  #isInInitialDelay(startedAt: string | null): boolean {
-    const delayMs = (this.#spec.initialDelaySeconds ?? 0) * 1000;
-    return startedAt !== null && startedAt > timeFromEpochMs(this.#options.clock.now() - delayMs);
+  /** When the container was started, on the monotonic clock; undefined if it is not running. */
+  #startedMs({ state: { running } }: ContainerStatus): number | undefined {
+    if (running?.startedAt == null) return undefined;
+    return this.#startTimes.monotonicMs('', epochMsOf(running.startedAt));
+  }
+
+  #isInInitialDelay(startedMs: number): boolean {
+    const elapsedSeconds = Math.floor((this.#options.clock.monotonicMs() - startedMs) / 1000);
+    return elapsedSeconds < (this.#spec.initialDelaySeconds ?? 0);
   }
 
   async #probe(status: PodStatus): Promise<ProbeResult | undefined> {

@@ -12,7 +12,8 @@ export interface ProberManagerOptions {
   /** The cached status of a pod, for example `StatusManager.getPodStatus`. */
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
   readonly clock: Clock;
-  readonly agentStartedAtMs: number;
+  /** When the agent was started, on the monotonic clock. */
+  readonly agentStartedMs: number;
   /** Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
   /** Called synchronously for each new result; must not throw. */

@@ -25,14 +25,16 @@ export function podStatusFromRuntime(
     const sandbox: RuntimeSandboxStatus = { id: '', ready: true, hostNetwork: pod.spec?.hostNetwork };
     return { sandboxes: [sandbox], containers, ips: runtimePod?.ips ?? [] };
   }
-  const sandboxes = (runtimePod?.sandboxes ?? []).toSorted(
-    (a, b) => byAttempt(a, b) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0),
-  );
+  const sandboxes = newestSandboxesFirst(runtimePod?.sandboxes ?? []);
   return { sandboxes, containers, ips: sandboxIPs(sandboxes[0]) };
 }
 
+export function newestSandboxesFirst(sandboxes: readonly RuntimeSandboxStatus[]): RuntimeSandboxStatus[] {
+  return sandboxes.toSorted((a, b) => byAttempt(a, b) || (b.createdAtMs ?? 0) - (a.createdAtMs ?? 0));
+}
+
 /** Newest first, and the runs of each container by their attempts. */
-function newestFirst(containers: readonly RuntimeContainerStatus[]): RuntimeContainerStatus[] {
+export function newestFirst(containers: readonly RuntimeContainerStatus[]): RuntimeContainerStatus[] {
   const byCreation = containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
   const runs = new Map<string, RuntimeContainerStatus[]>();
   for (const container of byCreation) runs.set(container.name, [...(runs.get(container.name) ?? []), container]);

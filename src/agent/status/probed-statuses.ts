@@ -1,5 +1,6 @@
 import type { Container, ContainerStatusInput, Pod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import { epochMsOf } from '../../shared/time.ts';
 import { isOlderThanAgent } from '../prober/older-than-agent.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 
@@ -74,10 +75,13 @@ function isReady(
   { results, agentStartedAtMs }: ProbeState,
 ): boolean {
   const result = results.readiness.get(status.containerID ?? '');
+  const startedAt = status.state?.running?.startedAt;
   if (result === 'success' || container?.readinessProbe == null) return true;
   return (
     result === undefined &&
-    isOlderThanAgent(status.state?.running?.startedAt, agentStartedAtMs) &&
+    agentStartedAtMs !== undefined &&
+    typeof startedAt === 'string' &&
+    isOlderThanAgent(epochMsOf(startedAt), agentStartedAtMs) &&
     pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
   );
 }

@@ -18,7 +18,7 @@ export interface ResizeConditionsOptions {
 
 interface PendingResize {
   readonly condition: PodCondition;
-  /** Wall time of its last transition in milliseconds; the time in the condition has whole seconds. */
+  /** When it last changed, on the monotonic clock. */
   readonly sinceMs: number;
 }
 
@@ -69,7 +69,7 @@ export class ResizeConditions {
       observedGeneration,
     );
     const hasSameReason = old?.condition.reason === condition.reason;
-    const sinceMs = hasSameReason ? old!.sinceMs : this.#options.clock.now();
+    const sinceMs = hasSameReason ? old!.sinceMs : this.#options.clock.monotonicMs();
     this.#set(uid, { ...conditions, pending: { condition, sinceMs } });
     // Divergence: the kubelet recounts only when the condition is new, so a changed reason appears late.
     if (!hasSameReason) this.#reportPending();
@@ -137,7 +137,7 @@ export class ResizeConditions {
         this.#set(uid, {
           ...this.#conditions.get(uid),
           ...(type === 'PodResizePending'
-            ? { pending: { condition, sinceMs: this.#options.clock.now() } }
+            ? { pending: { condition, sinceMs: this.#options.clock.monotonicMs() } }
             : { inProgress: condition }),
         });
       }
@@ -194,7 +194,7 @@ export class ResizeConditions {
 
   #observeDeferredDuration(uid: string, { condition, sinceMs }: PendingResize, resolution: ResizeResolution): void {
     if (condition.reason !== 'Deferred') return;
-    const seconds = (this.#options.clock.now() - sinceMs) / 1000;
+    const seconds = (this.#options.clock.monotonicMs() - sinceMs) / 1000;
     this.#options.metrics.observeDeferredResizeDuration(resolution, priorityBucket(this.#podOf(uid)), seconds);
   }
 

@@ -75,10 +75,7 @@ describe('APIObjects', () => {
 
   it('requests a token again after 80 % of its time, and keeps it until its end when that fails', async () => {
     const { clock, server, objects } = start({});
-    const issue = (token: string) => {
-      const expirationTimestamp = new Date(clock.now() + 1_000_000).toISOString();
-      server.set(tokenPath, { status: { token, expirationTimestamp } });
-    };
+    const issue = (token: string) => server.set(tokenPath, { status: { token } });
     const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 });
     issue('first');
     expect(await get()).toBe('first');
@@ -92,5 +89,34 @@ describe('APIObjects', () => {
     expect(await get()).toBe('second');
     await clock.advance(200_000);
     await expect(get()).rejects.toThrow('failed to fetch token: connection refused');
+  });
+
+  it('requests a token again after 80 % of the time that the API server has granted', async () => {
+    const { clock, server, objects } = start({
+      [tokenPath]: { spec: { expirationSeconds: 600 }, status: { token: 'first' } },
+    });
+    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 });
+    expect(await get()).toBe('first');
+    server.set(tokenPath, { status: { token: 'second' } });
+    await clock.advance(479_000);
+    expect(await get()).toBe('first');
+    await clock.advance(1000);
+    expect(await get()).toBe('second');
+  });
+
+  it.each([
+    ['back by a day', -86_400_000, 'first'],
+    ['back by an hour', -3_600_000, 'first'],
+    // The machine may have slept.
+    ['forward by an hour', 3_600_000, 'second'],
+  ])('a wall clock that is set %s does not delay the next token', async (_, ms, soon) => {
+    const { clock, server, objects } = start({ [tokenPath]: { status: { token: 'first' } } });
+    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 });
+    expect(await get()).toBe('first');
+    server.set(tokenPath, { status: { token: 'second' } });
+    clock.setWallTime(clock.now() + ms);
+    expect(await get()).toBe(soon);
+    clock.advance(800_000);
+    expect(await get()).toBe('second');
   });
 });

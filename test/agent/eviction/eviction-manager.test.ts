@@ -412,6 +412,8 @@ describe('EvictionManager', () => {
     const message = 'The node had condition: [MemoryPressure]. ';
     expect(admit(bestEffort)).toEqual({ admit: false, reason: 'Evicted', message });
     expect([admit(burstable), admit(tolerating)]).toEqual([{ admit: true }, { admit: true }]);
+    // A resize of such a pod is deferred.
+    expect(manager.admit({ pod: bestEffort, otherPods: [], operation: 'resize' })).toEqual(admit(bestEffort));
 
     observe('nodefs.available', 50);
     observe('memory.available', 500);

@@ -25,7 +25,7 @@ export class TestCluster implements AsyncDisposable {
   readonly writes: string[] = [];
   readonly #starts: { readonly podUID: string; readonly container: string; readonly seconds: number }[] = [];
   readonly #events: KubeEvent[] = [];
-  readonly #startedMs = this.clock.now();
+  readonly #startedMs = this.clock.monotonicMs();
   #server: APIServer | undefined;
   #agent: NodeAgent | undefined;
 
@@ -71,9 +71,9 @@ export class TestCluster implements AsyncDisposable {
     return status?.conditions?.find((condition) => condition.type === type);
   }
 
-  /** The time since the start. */
+  /** The time since the start, whatever the wall clock says. */
   get seconds(): number {
-    return (this.clock.now() - this.#startedMs) / 1000;
+    return (this.clock.monotonicMs() - this.#startedMs) / 1000;
   }
 
   /** When a container of the pod was started, in seconds. */

@@ -3,8 +3,7 @@ import { BackOffError } from '../../../src/agent/pod-workers/next-sync-delay.ts'
 import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import { createPodWorkers, drainAllWorkers, newNamedPod } from './recording-pod-syncer.ts';
 
-const startMs = Date.parse('2000-01-01T00:00:00Z');
-const backoff = (seconds: number): BackOffError => new BackOffError('backoff error', startMs + seconds * 1000);
+const backoff = (seconds: number): BackOffError => new BackOffError('backoff error', seconds * 1000);
 
 /** After how many milliseconds a pod is due whose sync ended with `error`. */
 async function delayMsOf(error: Error | undefined, random: PodWorkersOptions['random'] = () => 0): Promise<number> {

@@ -946,7 +946,7 @@ describe('after a restart of the agent', () => {
   /** What the API server sees of `started`, `ready` and the pod's Ready condition when an agent takes the pod over. */
   async function takeOver(flags: { started: boolean; ready: boolean }, probes: Partial<Container>): Promise<string[]> {
     const startedAtMs = Date.parse('2026-01-02T03:04:05Z') - 11_000;
-    agent = new TestAgent({ withProbes: true, agentStartedAtMs: startedAtMs + 11_000 });
+    agent = new TestAgent({ withProbes: true, agentStartedMs: 0 });
     agent.runtime.onExec(([command]) => ({ exitCode: command === 'true' ? 0 : 1, stdout: '', stderr: '' }));
     agent.runtime.put({
       ...{ uid: 'uid-1', name: 'web', namespace: 'ns' },

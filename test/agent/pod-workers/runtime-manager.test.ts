@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, ValidPod, PodSpec } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
-import { createCrashLoopBackOff } from '../../../src/agent/back-off/crash-loop-back-off.ts';
+import { CrashLoopBackOff } from '../../../src/agent/back-off/crash-loop-back-off.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
 import { noProbeResults } from '../../../src/agent/prober/probe-results.ts';
 import { podStatusFromRuntime } from '../../../src/agent/runtime/pod-status-from-runtime.ts';
@@ -69,7 +69,7 @@ function newManager(): RuntimeManager {
     ...{ runtime, clock, logger, actuatedResources, eventRecorder },
     imageManager: newImageManager({ runtime, clock, eventRecorder }),
     probeResults: noProbeResults,
-    crashLoopBackOff: createCrashLoopBackOff(clock),
+    crashLoopBackOff: new CrashLoopBackOff(clock),
     handlerRunner: createHandlerRunner({
       ...{ runtime, clock, eventRecorder: { event: () => {} } },
       httpGet: async ({ url }) => void requests.push(url),
@@ -451,7 +451,7 @@ describe('a container that cannot be started', () => {
     const error = await sync(crashing);
     const { cause } = error!.cause as Error;
     expect(cause).toBeInstanceOf(BackOffError);
-    expect(cause).toMatchObject({ message: 'CrashLoopBackOff', untilMs: clock.now() + 10_000 });
+    expect(cause).toMatchObject({ message: 'CrashLoopBackOff', untilMs: clock.monotonicMs() + 10_000 });
   });
 });
 

@@ -91,7 +91,7 @@ export class TestAgent {
       logger: silentLogger,
       eventRecorder,
       probeManager: withProbes
-        ? this.#newProberManager(eventRecorder, options.agentStartedAtMs)
+        ? this.#newProberManager(eventRecorder, options.agentStartedMs)
         : {
             ...{ addPod: () => {}, removePod: () => {}, stopLivenessAndStartup: () => {}, triggerReadiness: () => {} },
             results: this.probeResults,
@@ -100,7 +100,7 @@ export class TestAgent {
       imageManager: newImageManager({ runtime, clock, eventRecorder }),
       qosCgroups: { update: async () => {} },
       reconcileMirrorPod: () => {},
-      agentStartedAtMs: 0,
+      agentStartedMs: -Infinity,
       requestPodSync: (podUID) => this.#update('sync', podUID),
       ...options,
     });
@@ -217,11 +217,11 @@ export class TestAgent {
   }
 
   /** Source: kubelet `syncLoopIteration`. */
-  #newProberManager(recorder: EventRecorder, agentStartedAtMs = this.clock.now() - 3_600_000): ProberManager {
+  #newProberManager(recorder: EventRecorder, agentStartedMs = -3_600_000): ProberManager {
     const { clock, manager, runtime } = this;
     return new ProberManager({
       prober: createProber({ runtime, recorder, clock }),
-      ...{ clock, agentStartedAtMs, random: () => 0 },
+      ...{ clock, agentStartedMs, random: () => 0 },
       getPodStatus: (uid) => manager.getPodStatus(uid),
       onUpdate: (probeType, { podUID, containerID, result }) => {
         const succeeded = result === 'success';
