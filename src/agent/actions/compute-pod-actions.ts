@@ -25,17 +25,20 @@ import {
  * Computes the next actions for a pod that should run from its runtime status. The caller performs the
  * actions, and handles back-off, image pulls and failures. `restartAllContainers` is true if the pod's
  * condition AllContainersRestarting is True. `actuated` has the resources that the pod and its
- * containers were given; without it nothing is resized. Source: kubelet `computePodActions`.
+ * containers were given; without it nothing is resized. `lost` are runs that the runtime does not show, see `lostRuns`.
+ * Source: kubelet `computePodActions`.
  * @throws StatusManagerError INVALID_ARGUMENT for a pod or a runtime status that is malformed
  */
 export function computePodActions(
   pod: Pod,
-  runtimeStatus: RuntimePodStatus,
+  observed: RuntimePodStatus,
   probeResults: ProbeResults,
   restartAllContainers = false,
   actuated?: ActuatedPod,
+  lost: readonly RuntimeContainerStatus[] = [],
 ): PodActions {
-  requireRuntimeStatus(pod, runtimeStatus);
+  requireRuntimeStatus(pod, observed);
+  const runtimeStatus = { ...observed, containers: [...observed.containers, ...lost] };
   const { changed, attempt, sandboxID } = podSandboxChanged(pod, runtimeStatus);
   const actions: Mutable<PodActions> = {
     killPod: changed,
@@ -51,7 +54,7 @@ export function computePodActions(
     containersToStart: [],
   };
   if (restartAllContainers) return { ...actions, containersToReset: containersToReset(pod, runtimeStatus) };
-  if (changed) return inNewSandbox(pod, runtimeStatus, actions);
+  if (changed) return inNewSandbox(pod, runtimeStatus, actions, lost);
 
   // Ephemeral containers are never restarted, and do not wait for the init containers.
   actions.ephemeralContainersToStart = (pod.spec?.ephemeralContainers ?? []).filter(
@@ -77,14 +80,22 @@ export function computePodActions(
 }
 
 /** Starts the pod from the beginning, unless it has nothing left to do. */
-function inNewSandbox(pod: Pod, runtimeStatus: RuntimePodStatus, actions: PodActions): PodActions {
+function inNewSandbox(
+  pod: Pod,
+  runtimeStatus: RuntimePodStatus,
+  actions: PodActions,
+  lost: readonly RuntimeContainerStatus[],
+): PodActions {
   const isOver = pod.spec?.restartPolicy === 'Never' && actions.attempt !== 0 && runtimeStatus.containers.length > 0;
   if (isOver) return { ...actions, createSandbox: false };
 
   const { initContainers = [], containers = [] } = pod.spec ?? {};
   const containersToStart = containers.filter((container) => {
     const policy = container.restartPolicy ?? pod.spec?.restartPolicy;
-    return policy !== 'OnFailure' || !hasSucceeded(runtimeStatus, container);
+    return (
+      (policy !== 'OnFailure' || !hasSucceeded(runtimeStatus, container)) &&
+      !lost.some(({ name }) => name === container.name)
+    );
   });
   if (containersToStart.length === 0 && hasAnyRegularContainerCreated(pod, runtimeStatus)) {
     return { ...actions, createSandbox: false };

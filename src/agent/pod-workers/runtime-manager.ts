@@ -3,6 +3,7 @@ import type { Container, EphemeralContainer, Pod, PodStatusInput, ValidPod } fro
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
+import { lostRuns } from '../actions/lost-runs.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
 import type { PodActions } from '../actions/pod-actions.ts';
 import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -43,7 +44,7 @@ export interface RuntimeManagerOptions {
 export interface SyncPodContext {
   /** Default: false. */
   readonly restartAllContainers?: boolean | undefined;
-  /** The pod's status before this sync: the restart counts of containers that the runtime has lost. */
+  /** The pod's status before this sync: ends and restart counts of containers that the runtime has lost. */
   readonly previous?: PodStatusInput | undefined;
   readonly signal: AbortSignal;
 }
@@ -87,7 +88,8 @@ export class RuntimeManager {
   ): Promise<SyncActionResult[]> {
     const { actuatedResources, probeResults } = this.#options;
     const actuated = actuatedResources?.pod(pod.metadata.uid);
-    const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers, actuated);
+    const lost = lostRuns(pod, runtimeStatus, previous);
+    const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers, actuated, lost);
     if (actions.createSandbox && actions.sandboxID !== '') {
       const message = 'Pod sandbox changed, it will be killed and re-created.';
       this.#options.eventRecorder.event({ pod, type: 'Normal', reason: 'SandboxChanged', message });
