@@ -1,9 +1,17 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
-import type { Container, Pod, ResourceRequirements, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
+import type {
+  Container,
+  Pod,
+  PodStatusInput,
+  ResourceRequirements,
+  ResourceRequirementsInput,
+  ValidPod,
+} from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { FailureLog, type FailureLogOptions } from '../../shared/failure-log.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { areAmountsEqual, containerResources } from './container-resources.ts';
+import { actuatedFromStatus } from './reported-resources.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /** The resources that a pod and its containers were last given; undefined where none are recorded. */
@@ -38,12 +46,19 @@ export class ActuatedResources {
     };
   }
 
-  /** Records the resources in the pod's spec, unless some are already recorded for the pod. Source: kubelet `InitializeActuatedPod`. */
-  initialize(pod: ValidPod): void {
+  /**
+   * Records the resources in the pod's spec, unless some are already recorded for the pod. A container that is still being
+   * resized according to `status`, the pod's last status, has those that it shows. Source: kubelet `InitializeActuatedPod`.
+   */
+  initialize(pod: ValidPod, status: PodStatusInput | undefined): void {
     const uid = pod.metadata.uid;
     const containers = containersOf(pod);
     if (containers.some(({ name }) => this.get(uid, name) !== undefined)) return;
-    this.#record(pod, pod.spec?.resources, (container) => containerResources(pod, container));
+    this.#record(
+      pod,
+      actuatedFromStatus(pod, status) ?? pod.spec?.resources,
+      (container) => actuatedFromStatus(pod, status, container.name) ?? containerResources(pod, container),
+    );
   }
 
   /** Records that the pod itself was given the resources in its spec. */

@@ -8,6 +8,7 @@ import type { StatusManagerLike } from '../../status-manager/status-manager-like
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';
+import { allocatedFromStatus } from './reported-resources.ts';
 import { resizeMessage } from './resize-message.ts';
 import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.ts';
 import { sortPendingResizes } from './sort-pending-resizes.ts';
@@ -23,6 +24,7 @@ export interface AllocationManagerOptions {
   readonly runtime: Pick<ContainerRuntime, 'updateContainerResources' | 'updatePodResources'>;
   readonly statusManager: Pick<
     StatusManagerLike,
+    | 'getPodStatus'
     | 'getPodResizeConditions'
     | 'isPodResizeDeferred'
     | 'isPodResizeInfeasible'
@@ -118,11 +120,13 @@ export class AllocationManager {
 
   /**
    * Asks the admit handlers about a new pod, and if they accept it, allocates the resources that it
-   * requests. A pod that an earlier agent admitted is checked with its allocated resources.
-   * Source: kubelet `AddPod`.
+   * requests. A pod that an earlier agent admitted is checked with its allocated resources, which are those of its status
+   * if there is no record. Source: kubelet `AddPod`.
    */
   addPod(activePods: readonly ValidPod[], pod: ValidPod): PodAdmitResult {
-    const allocated = this.updatePodFromAllocation(pod).pod;
+    const allocated = this.hasPodAllocatedResources(pod)
+      ? this.updatePodFromAllocation(pod).pod
+      : allocatedFromStatus(pod, this.#options.statusManager.getPodStatus(pod.metadata.uid) ?? pod.status);
     const result = this.#canAdmitPod(activePods, allocated, 'add');
     if (result.admit) void this.#allocate(allocated);
     return result;

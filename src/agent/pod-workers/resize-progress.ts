@@ -9,7 +9,7 @@ import type { SyncActionResult } from './sync-result.ts';
 export interface ResizeProgressOptions {
   readonly statusManager: Pick<
     StatusManagerLike,
-    'setPodResizeInProgressCondition' | 'clearPodResizeInProgressCondition'
+    'getPodStatus' | 'setPodResizeInProgressCondition' | 'clearPodResizeInProgressCondition'
   >;
   /** Undefined if the runtime cannot resize containers; then no resize is ever in progress. */
   readonly actuatedResources: ActuatedResources | undefined;
@@ -30,7 +30,7 @@ export class ResizeProgress {
     const { uid, generation = 0 } = pod.metadata;
     // Divergence: the kubelet does this when the volumes are mounted. Until then, a pod that an earlier
     // agent started would show PodResizeInProgress.
-    actuatedResources?.initialize(pod);
+    actuatedResources?.initialize(pod, statusManager.getPodStatus(uid) ?? pod.status);
     if (actuatedResources?.isPodResizeInProgress(pod, runtimeStatus) === true) {
       statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
       return;

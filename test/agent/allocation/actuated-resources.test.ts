@@ -100,10 +100,10 @@ describe('what is recorded', () => {
 
   it('records the resources of the spec, then those that a container was last given, until the pod is gone', () => {
     const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
-    actuated.initialize(pod);
+    actuated.initialize(pod, undefined);
     expect(actuated.get('a', 'app')).toEqual({ limits: { memory: '1Gi' }, requests: { cpu: '1' } });
     actuated.set(pod, 'app', { requests: { cpu: '2' } });
-    actuated.initialize(pod);
+    actuated.initialize(pod, undefined);
     expect(actuated.get('a', 'app')).toEqual({ requests: { cpu: '2' } });
     actuated.removeOrphanedPods(new Set(['b']));
     expect(actuated.get('a', 'app')).toBeUndefined();
@@ -114,7 +114,7 @@ describe('what is recorded', () => {
     const runtimeStatus = { sandboxes: [], containers: [] };
     const resized = { ...pod, spec: { ...pod.spec, resources: { limits: { memory: '2Gi' } } } };
     expect(actuated.isPodResizeInProgress(resized, runtimeStatus)).toBe(false);
-    actuated.initialize(pod);
+    actuated.initialize(pod, undefined);
     expect(actuated.isPodResizeInProgress(pod, runtimeStatus)).toBe(false);
     expect(actuated.isPodResizeInProgress(resized, runtimeStatus)).toBe(true);
     actuated.set(resized, 'app', { requests: { cpu: '2' } });
@@ -135,7 +135,7 @@ describe('what is recorded', () => {
     };
     const actuated = new ActuatedResources(state, { clock, logger });
     const record = async (): Promise<void> => {
-      actuated.initialize(pod);
+      actuated.initialize(pod, undefined);
       await settle(clock);
     };
     await record();
