@@ -17,7 +17,10 @@ export interface Eviction {
   readonly reason?: string | undefined;
   /** A human-readable explanation. */
   readonly message: string;
-  /** Shortens the grace period of the containers. Default: the pod's own grace period. */
+  /**
+   * The grace period of the containers, if the pod's own is not shorter. Default: `eviction.maxPodGracePeriodSeconds` of the
+   * agent, which is 0 by default: they are killed after a second or two.
+   */
   readonly gracePeriodSeconds?: number | undefined;
 }
 
@@ -66,6 +69,11 @@ export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise
 
 function refuseArgument(path: string, expected: string): never {
   throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
+}
+
+/** The grace period of an eviction that is not urgent: the pod's own, at most the configured one. Source: kubelet `synchronize`. */
+export function evictionGracePeriod({ spec }: Pod, maxPodGracePeriodSeconds: number): number {
+  return Math.min(maxPodGracePeriodSeconds, spec?.terminationGracePeriodSeconds ?? maxPodGracePeriodSeconds);
 }
 
 /** Source: `scheduling.SystemCriticalPriority`. */

@@ -12,7 +12,7 @@ import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../all
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { nodeReference } from '../events/kube-event.ts';
 import type { NodeCondition } from '../node/node-types.ts';
-import { isCriticalPod } from './evict-pod.ts';
+import { evictionGracePeriod, isCriticalPod } from './evict-pod.ts';
 import {
   evictionMessage,
   type EvictionReason,
@@ -300,10 +300,9 @@ export class EvictionManager implements PodAdmitHandler {
     return [];
   }
 
-  #gracePeriodSeconds({ gracePeriodMs }: Threshold, { spec }: ValidPod): number {
+  #gracePeriodSeconds({ gracePeriodMs }: Threshold, pod: ValidPod): number {
     if (gracePeriodMs === 0) return immediateGracePeriodSeconds;
-    const { maxPodGracePeriodSeconds } = this.#options;
-    return Math.min(maxPodGracePeriodSeconds, spec?.terminationGracePeriodSeconds ?? maxPodGracePeriodSeconds);
+    return evictionGracePeriod(pod, this.#options.maxPodGracePeriodSeconds);
   }
 
   async #evict(pod: ValidPod, { signal, ...eviction }: EvictionOfPod): Promise<boolean> {

@@ -81,7 +81,8 @@ export function createNode(
     ...{ nodeName, nodeStatus, nodeReporter, clock, logger },
     node: node === false ? undefined : node,
   });
-  return { containerGC, imageGC, evictionManager, endpoints, nodeReporter, ownNode };
+  const { maxPodGracePeriodSeconds = 0 } = eviction ?? {};
+  return { containerGC, imageGC, evictionManager, maxPodGracePeriodSeconds, endpoints, nodeReporter, ownNode };
 }
 
 function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateProvider'] {

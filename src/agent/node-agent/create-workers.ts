@@ -1,7 +1,6 @@
 import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import type { ValidPod } from '../../kube/types.ts';
-import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import { StatusManager } from '../../status-manager/status-manager.ts';
 import { ImagePullManager } from '../image-pulls/image-pull-manager.ts';
@@ -30,15 +29,10 @@ export function createWorkers(
   connection: AgentConnection,
   inputs: AgentInputs,
 ) {
-  const { nodeName, clock, logger, random, recordMetric, agentStartedMs } = context;
+  const { clock, logger, random, recordMetric, agentStartedMs } = context;
   const { api, informer, mirrorPods, eventRecorder } = connection;
   const { runtime, podCache, pleg, runtimeState, channels } = inputs;
   const { allocationState = new MemoryState(), actuatedState, volumeManager, node = {} } = options;
-  if (isSaved(allocationState) && !isSaved(actuatedState) && runtime.updateContainerResources !== undefined)
-    logger.warn(
-      { node: nodeName },
-      'allocationState is persistent but actuatedState is not: the next agent will not finish a resize in progress',
-    );
 
   const podManager = createPodManager(informer);
   // The workers are created before their syncer, because the status manager asks them.
@@ -110,10 +104,6 @@ function createImagePullManager(
     ...{ runtime, clock, logger, rootDirectory: imagePulls.rootDirectory },
     requireCredentialVerification: imagePullCredentialsVerification(policy, allowlist),
   });
-}
-
-function isSaved(state: AllocationState | undefined): boolean {
-  return state !== undefined && !(state instanceof MemoryState);
 }
 
 /** A pod manager that the sync loop fills. With an informer, it also reports the informer's state for metrics and `inspect()`. */

@@ -95,11 +95,14 @@ export interface NodeAgentOptions {
   readonly eventRecorder?: EventRecorder | undefined;
   /** See `StatusManagerOptions`: `await fileJournal(directory)`. Default: none. */
   readonly journal?: Journal | undefined;
-  /** Stores the allocated resources of pods: `await openCheckpointState(directory)`. Default: in memory. */
+  /**
+   * Stores the allocated resources of pods: `await openCheckpointState(directory)`. Default: in memory; the next agent starts
+   * from the status of each pod.
+   */
   readonly allocationState?: AllocationState | undefined;
   /**
    * Stores the resources that the containers were last given: `await openCheckpointState` with another
-   * directory. Default: in memory; then a resize that is in progress when the agent stops is not finished.
+   * directory. Default: in memory; the next agent starts from the status of each pod.
    */
   readonly actuatedState?: AllocationState | undefined;
   /** Further options of the agent's `StatusManager`. */
@@ -138,8 +141,8 @@ export interface NodeAgentStopOptions {
   readonly drain?: boolean | undefined;
   /**
    * Terminate all pods, and report the Node as not ready, as the kubelet does when its machine shuts
-   * down: the pods fail with the reason `Terminated`, and new pods are refused. Default: false: the
-   * containers keep running, and the next agent adopts them.
+   * down: the pods end with the reason `Terminated`, and new pods are refused. A pod fails, unless all of its containers exit
+   * with 0: then it succeeds. Default: false: the containers keep running, and the next agent adopts them.
    */
   readonly terminatePods?: boolean | undefined;
   /** With `terminatePods`, the maximum grace period of a pod in seconds. Default: each pod's own. */

@@ -5,7 +5,7 @@ import type { Pod, ValidPod } from '../../kube/types.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import { evictPod, type Eviction } from '../eviction/evict-pod.ts';
+import { evictionGracePeriod, evictPod, type Eviction } from '../eviction/evict-pod.ts';
 import type { Node } from '../node/node-types.ts';
 import { closeConnection } from './create-connection.ts';
 import type { AgentLoop } from './create-loop.ts';
@@ -140,9 +140,9 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /**
-   * Evicts a pod, for example because the node runs out of memory: the pod fails with the reason
-   * (default `Evicted`), the message and a DisruptionTarget condition, and its containers are killed. The
-   * pod object is not deleted. Resolves with true when no container is running any more. Resolves with
+   * Evicts a pod, for example because the node runs out of memory: its containers are killed, and it ends with the reason
+   * (default `Evicted`), the message and a DisruptionTarget condition. It fails, unless all of its containers exit with 0:
+   * then it succeeds, as under the kubelet. The pod object is not deleted. Resolves with true when no container is running any more. Resolves with
    * false, and does nothing, for a critical pod and for a pod that has ended or was refused. Rejects if
    * the containers take too long; the pod still fails and is killed.
    *
@@ -157,7 +157,11 @@ export class NodeAgent implements AsyncDisposable {
       throw new StatusManagerError('INVALID_ARGUMENT', 'Expected `pod` to be a pod of this agent', { path: 'pod' });
     if (!getActivePods().includes(known)) return false;
     const { clock, logger } = this.#parts.context;
-    return evictPod(known, { ...eviction, podWorkers, clock, logger, eventRecorder: this.eventRecorder });
+    const { gracePeriodSeconds = this.#parts.node.maxPodGracePeriodSeconds } = eviction;
+    return evictPod(known, {
+      ...{ ...eviction, podWorkers, clock, logger, eventRecorder: this.eventRecorder },
+      gracePeriodSeconds: evictionGracePeriod(known, gracePeriodSeconds),
+    });
   }
 
   /**

@@ -67,7 +67,7 @@ export interface AgentPodSyncerOptions {
   /**
    * Stores the resources that the containers were last given, which shows the containers that must still
    * be resized. It must not be the state of the `AllocationManager`: use `openCheckpointState` with another
-   * folder. Default: in memory; then a resize that is in progress when the agent stops is not finished.
+   * folder. Default: in memory; the next agent starts from the status of each pod.
    */
   readonly actuatedState?: AllocationState | undefined;
   readonly imageManager: ImageManager;
@@ -207,7 +207,21 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     if (running.length > 0) {
       throw new Error(`detected running containers after a successful KillPod, CRI violation: ${running.join(', ')}`);
     }
-    await this.#updateStatus(pod, stopped, { ...options, podIsTerminal: true });
+    await this.#updateStatus(pod, stopped, {
+      ...options,
+      podIsTerminal: true,
+      podStatusFn: podStatusFn && ((status) => this.#withReason(pod, status)),
+    });
+  }
+
+  /**
+   * Keeps why the pod was evicted or terminated.
+   *
+   * Divergence: in the kubelet, a pod that succeeds after that has neither reason nor message.
+   */
+  #withReason({ metadata }: ValidPod, status: PodStatusInput): PodStatusInput {
+    const { reason, message } = this.#options.statusManager.getPodStatus(metadata.uid) ?? {};
+    return { ...(reason && { reason }), ...(message && { message }), ...status };
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {

@@ -11,12 +11,49 @@ afterEach(() => cluster[Symbol.asyncDispose]());
 const pod: Pod = { metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1' }] } };
 
 describe('evict', () => {
+  it.each([
+    ['by default', undefined, undefined, 2],
+    ['as long as the agent gives', 20, undefined, 20],
+    ['as long as is asked for', 20, 5, 5],
+    ['not longer than its own grace period', 7200, undefined, 3600],
+    ['not longer than its own grace period, if asked for', undefined, 7200, 3600],
+  ])(
+    'a pod with a grace period of an hour may end %s',
+    async (_, maxPodGracePeriodSeconds, gracePeriodSeconds, ends) => {
+      const agent = await cluster.startAgent({ eviction: { maxPodGracePeriodSeconds } });
+      cluster.runtime.script('app', { stopMs: 7_200_000 });
+      const uid = await cluster.create({ ...pod, spec: { ...pod.spec!, terminationGracePeriodSeconds: 3600 } });
+      await cluster.advance(3000);
+      void agent.evict(agent.getPods()[0]!, { message: 'x', gracePeriodSeconds }).catch(() => {});
+      await cluster.advance(500);
+      const [stop] = cluster.runtime.callsOf({ method: 'stopContainer', podUID: uid });
+      expect(stop).toMatchObject({ gracePeriodSeconds: ends });
+    },
+  );
+
+  it('a pod whose containers exit with 0 succeeds, and keeps the reason and the message', async () => {
+    const agent = await cluster.startAgent();
+    cluster.runtime.script('app', { stopMs: 1000, stopExitCode: 0 });
+    await cluster.create(pod);
+    await cluster.advance(3000);
+    void agent.evict(agent.getPods()[0]!, { message: 'no memory is left' });
+    await cluster.advance(60_000);
+    const target = { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet' };
+    expect(cluster.status('web')).toMatchObject({
+      phase: 'Succeeded',
+      reason: 'Evicted',
+      message: 'no memory is left',
+      conditions: expect.arrayContaining([expect.objectContaining(target)]),
+    });
+  });
+
   it('fails and kills the pod, and removes its exited containers', async () => {
     const agent = await cluster.startAgent();
     cluster.runtime.script('app', { stopMs: 3000 });
     const uid = await cluster.create(pod);
     await cluster.advance(3000);
-    const evicted = agent.evict(agent.getPods()[0]!, { message: 'The node was low on resource: memory.' });
+    const eviction = { message: 'The node was low on resource: memory.', gracePeriodSeconds: 30 };
+    const evicted = agent.evict(agent.getPods()[0]!, eviction);
     await cluster.advance(6000);
     expect(await evicted).toBe(true);
     // A container that was removed before its pod's worker saw how it ended once showed ContainerStatusUnknown.

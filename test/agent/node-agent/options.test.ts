@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type AllocationState, StatusManagerError } from 'kubelet-status-manager';
-import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
+import { StatusManagerError } from 'kubelet-status-manager';
 import { apiSource, createNodeAgent, fileSource } from 'kubelet-status-manager/agent';
-import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+import { FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
 
 const client = {
   clusters: [{ name: 'c', cluster: { server: 'http://127.0.0.1:1' } }],
@@ -86,23 +85,6 @@ describe('createNodeAgent names the option that is wrong', () => {
     const create = (): unknown => createNodeAgent({ ...valid, ...options });
     expect(create).toThrow(StatusManagerError);
     expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }) as Error);
-  });
-
-  it('warns of an allocationState that is saved without an actuatedState', () => {
-    const warningsOf = (options: object): string[] => {
-      const logger = recordingLogger();
-      createNodeAgent({ ...valid, logger, ...options });
-      return logger.warnings.map(({ message }) => message);
-    };
-    const { proxy: saved } = Proxy.revocable({} as AllocationState, { get: () => async () => {} });
-    expect(warningsOf({ allocationState: saved })).toEqual([
-      'allocationState is persistent but actuatedState is not: the next agent will not finish a resize in progress',
-    ]);
-    expect(warningsOf({ allocationState: saved, actuatedState: saved })).toEqual([]);
-    expect(warningsOf({ allocationState: new MemoryState() })).toEqual([]);
-    expect(warningsOf({})).toEqual([]);
-    const runtime = new FakeContainerRuntime({ resizes: false });
-    expect(warningsOf({ allocationState: saved, runtime })).toEqual([]);
   });
 
   it('a kubeconfig that cannot be used', () => {

@@ -119,6 +119,19 @@ describe('stop', () => {
     expect(cluster.clock.pendingTimers).toBe(0);
   });
 
+  it('terminatePods: a pod whose containers exit with 0 succeeds, and keeps the reason and the message', async () => {
+    await cluster.startAgent();
+    cluster.runtime.script('app', { stopMs: 1000, stopExitCode: 0 });
+    await cluster.create(podOf({ terminationGracePeriodSeconds: 60 }));
+    await cluster.advance(3000);
+    await cluster.stopAgent({ terminatePods: true, drain: true });
+    expect(cluster.status('web')).toMatchObject({
+      phase: 'Succeeded',
+      reason: 'Terminated',
+      message: 'Pod was terminated in response to imminent node shutdown.',
+    });
+  });
+
   it('a client that was passed in stays open', async () => {
     const client = createPodClient(cluster.server.kubeconfig('node-a'), { clock: cluster.clock });
     await cluster.startAgent({ client });
