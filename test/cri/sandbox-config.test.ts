@@ -26,6 +26,13 @@ describe('generatePodSandboxConfig', () => {
     });
   });
 
+  it('labels of a pod do not make its sandbox one of another pod', () => {
+    const stolen = { 'io.kubernetes.pod.uid': 'uid-2', 'io.kubernetes.pod.name': 'other', app: 'web' };
+    const pod = podWith();
+    const { labels } = generatePodSandboxConfig({ ...pod, metadata: { ...pod.metadata, labels: stolen } }, settings);
+    expect(labels).toMatchObject({ 'io.kubernetes.pod.uid': 'uid-1', 'io.kubernetes.pod.name': 'web', app: 'web' });
+  });
+
   it('maps host ports, and none of a pod in the network of the host', () => {
     const ports = [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }];
     const mapping = { host_ip: '', host_port: 8080, container_port: 80, protocol: 'TCP' };

@@ -1,11 +1,12 @@
 import isEqual from 'lodash/isEqual.js';
+import { configMirrorAnnotation } from '../../kube/static-pods.ts';
 import type { ValidPod } from '../../kube/types.ts';
 
 export const configSourceAnnotation = 'kubernetes.io/config.source';
 export const configSeenAnnotation = 'kubernetes.io/config.seen';
 
 /** Annotations that the agent adds to a pod. Source: kubelet `localAnnotations`. */
-const localAnnotations = new Set([configSourceAnnotation, 'kubernetes.io/config.mirror', configSeenAnnotation]);
+const localAnnotations = new Set([configSourceAnnotation, configMirrorAnnotation, configSeenAnnotation]);
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -23,14 +24,17 @@ export interface CheckedPod {
 
 /**
  * What changed from `existing` to `candidate`, which has the same UID. The annotations that the agent
- * added to `existing` are kept. Source: kubelet `checkAndUpdatePod`.
+ * added to `existing` are kept, and those of `candidate` with the same names dropped. Source: kubelet `checkAndUpdatePod`.
  *
  * Divergence: the kubelet copies only the compared fields into the existing pod, so the rest of the metadata, such as
  * the resourceVersion, keeps its first value. Here the candidate's metadata is used.
  */
 export function checkAndUpdatePod(existing: ValidPod, candidate: ValidPod): CheckedPod {
-  const kept = Object.entries(annotationsOf(existing)).filter(([key]) => localAnnotations.has(key));
-  const updated = (): ValidPod => withAnnotations(candidate, Object.fromEntries(kept));
+  const kept = Object.fromEntries(Object.entries(annotationsOf(existing)).filter(([key]) => localAnnotations.has(key)));
+  const updated = (): ValidPod => ({
+    ...candidate,
+    metadata: { ...candidate.metadata, annotations: { ...foreignAnnotations(candidate), ...kept } },
+  });
   if (!podsDifferSemantically(existing, candidate)) {
     if (isEqual(existing.status, candidate.status)) return { pod: existing, op: undefined };
     return { pod: updated(), op: 'RECONCILE' };
@@ -51,6 +55,6 @@ function podsDifferSemantically(existing: ValidPod, candidate: ValidPod): boolea
   );
 }
 
-function foreignAnnotations(pod: ValidPod): object {
+function foreignAnnotations(pod: ValidPod): Annotations {
   return Object.fromEntries(Object.entries(annotationsOf(pod)).filter(([key]) => !localAnnotations.has(key)));
 }

@@ -1,6 +1,7 @@
+import omit from 'lodash/omit.js';
 import type { Clock } from '../../shared/clock.ts';
 import { requirePods } from '../../kube/require-pod.ts';
-import { getPodFullName } from '../../kube/static-pods.ts';
+import { configMirrorAnnotation, getPodFullName } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -161,9 +162,12 @@ export class PodConfig {
   }
 }
 
-/** Without the resourceVersion of a manifest that was copied from an API server: it would make the pod one of its pods. */
+/**
+ * Without what a manifest has that was copied from an API server: the resourceVersion would make the pod one of its pods,
+ * and the annotation of a mirror pod one that never runs.
+ */
 function fromSource(pod: ValidPod, source: string): ValidPod {
-  if (source === apiSourceName || pod.metadata.resourceVersion === undefined) return pod;
-  const { resourceVersion: _, ...metadata } = pod.metadata;
-  return { ...pod, metadata };
+  if (source === apiSourceName) return pod;
+  const { resourceVersion: _, annotations, ...metadata } = pod.metadata;
+  return { ...pod, metadata: { ...metadata, annotations: omit(annotations, configMirrorAnnotation) } };
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Pod, ValidPod } from '../types.ts';
 import { requirePod, requirePods } from '../require-pod.ts';
 import { BasicPodManager } from '../basic-pod-manager.ts';
+import { podFieldsOf } from '../log-fields.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from '../static-pods.ts';
 
 /** Called for the pods of a node; by default only for those to run, so not for mirror pods. */
@@ -87,6 +88,9 @@ export class KnownPods {
       return;
     this.#apiPods.set(name, pod);
     this.#set(pod, known);
+    // Whoever creates a pod may set the annotation.
+    if (known === undefined && isMirrorPod(pod) && this.manager.getPodAndMirrorPod(pod).pod === undefined)
+      this.#logger.info(podFieldsOf(pod), 'Not running a mirror pod: its static pod is not known here');
   }
 
   removeAPIPod(pod: Pod): void {

@@ -4,7 +4,7 @@ import type { ObjectEvent, PodEvent } from 'kubelet-status-manager/agent';
 import { PodConfig, type PodConfigUpdate } from '../../../src/agent/config/pod-config.ts';
 import type { PodSink } from '../../../src/agent/config/pod-source.ts';
 import { FakeClock, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
-import { isStaticPod } from '../../../src/kube/static-pods.ts';
+import { isMirrorPod, isStaticPod } from '../../../src/kube/static-pods.ts';
 
 function podOf(name: string, namespace = 'new', rest: Partial<Pod> = {}): Pod {
   const { metadata, ...others } = rest;
@@ -118,8 +118,11 @@ it('TestInitialEmptySet', () => {
 
 it('a manifest that was copied from an API server is a static pod', () => {
   const { updates, sink } = newConfig();
-  sink([podOf('foo', 'new', { metadata: { ...podOf('foo').metadata, resourceVersion: '7' } })]);
+  const annotations = { 'kubernetes.io/config.mirror': 'x', other: 'y' };
+  sink([podOf('foo', 'new', { metadata: { ...podOf('foo').metadata, resourceVersion: '7', annotations } })]);
   expect(updates[0]!.pods[0]!.metadata).not.toHaveProperty('resourceVersion');
+  expect(updates[0]!.pods[0]!.metadata.annotations).toMatchObject({ other: 'y' });
+  expect(isMirrorPod(updates[0]!.pods[0]!)).toBe(false);
   expect(isStaticPod(updates[0]!.pods[0]!)).toBe(true);
 });
 
@@ -140,7 +143,7 @@ describe('TestPodUpdateAnnotations', () => {
     sink([annotated({})]);
     clock.advance(60_000);
     sink([annotated({ 'kubernetes.io/config.seen': 'x', 'kubernetes.io/config.source': 'api' })]);
-    sink([annotated({ other: 'y' })]);
+    sink([annotated({ other: 'y', 'kubernetes.io/config.mirror': 'x' })]);
     const own = { 'kubernetes.io/config.seen': '2000-01-01T00:00:00Z', 'kubernetes.io/config.source': 'file' };
     expect(updates.map(({ op, pods }) => [op, pods[0]?.metadata?.annotations])).toEqual([
       ['ADD', own],

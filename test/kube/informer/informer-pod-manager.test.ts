@@ -565,6 +565,12 @@ describe('static pods and their mirrors', () => {
     expect(names()).toEqual(['uid-static']);
   });
 
+  it('a pod that only claims to be a mirror pod is not run, and the log says so', async () => {
+    await sync(pod('claims', '11', 'uid-claims', mirror));
+    expect(listener.heard).toEqual([]);
+    expect(logger.infos).toContainEqual(expect.objectContaining({ podUID: 'uid-claims' }));
+  });
+
   it('listeners are called for mirror pods only with includeMirrorPods, so a static pod is not run twice', async () => {
     const all = recorder();
     const watch = await sync(pod('early', '9', 'uid-early-mirror', mirror));
