@@ -6,10 +6,20 @@
  *     npm run mutation -- src/status-manager/status/qos.ts test/status-manager/status/qos.test.ts
  *
  * Paths of `src` are mutated, with the tests at the paths of `test`. Without any, the tests are
- * those of the folders with the same names below `test`.
+ * those of the folders with the same names below `test`. The last line is the row for the table of
+ * docs/architecture.md, which is printed without arguments:
+ *
+ *     npm run mutation
  */
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Stryker } from '@stryker-mutator/core';
+
+if (process.argv.length === 2) {
+  const [, section = ''] = /\n#+ Mutation scores\n([^]*?)\n#/u.exec(readFileSync('docs/architecture.md', 'utf8')) ?? [];
+  console.log(section.trim());
+  process.exit();
+}
 
 const paths = process.argv.slice(2).map((path) => path.replace(/\/$/u, ''));
 const sources = paths.filter((path) => path.startsWith('src/'));
@@ -21,12 +31,14 @@ if (sources.length === 0 || sources.length + tests.length !== paths.length) {
 const isFile = (path: string): boolean => path.endsWith('.ts');
 const testsOf = (source: string): string => (isFile(source) ? dirname(source) : source).replace(/^src/u, 'test');
 
-// Stryker's workers inherit it: vitest.config.ts.
-process.env['MUTATION_TESTS'] = JSON.stringify(
-  (tests.length > 0 ? tests : sources.map(testsOf)).map((path) => (isFile(path) ? path : `${path}/**/*.test.ts`)),
-);
+const testPaths = tests.length > 0 ? tests : sources.map(testsOf);
+const missing = testPaths.filter((path) => !existsSync(path));
+if (missing.length > 0) throw new TypeError(`There is no ${missing.join(', ')}: name the tests, too`);
 
-await new Stryker({
+// Stryker's workers inherit it: vitest.config.ts.
+process.env['MUTATION_TESTS'] = JSON.stringify(testPaths.map((path) => (isFile(path) ? path : `${path}/**/*.test.ts`)));
+
+const results = await new Stryker({
   mutate: [
     ...sources.map((path) => (isFile(path) ? path : `${path}/**/*.ts`)),
     // Generated.
@@ -53,3 +65,13 @@ await new Stryker({
   htmlReporter: { fileName: '.stryker/report.html' },
   allowConsoleColors: false,
 }).runMutationTest();
+
+const countOf = (...statuses: readonly string[]): number =>
+  results.filter(({ status }) => statuses.includes(status)).length;
+const noticed = countOf('Killed', 'Timeout');
+const changes = noticed + countOf('Survived', 'NoCoverage');
+const list = (list: readonly string[]): string => list.map((path) => `\`${path}\``).join(', ');
+const share = ((noticed / changes) * 100).toFixed(1);
+console.log(
+  `| ${list(sources)} | ${tests.length > 0 ? list(tests) : 'those of the folder'} | ${changes} | ${share} % |`,
+);

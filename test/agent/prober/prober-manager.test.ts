@@ -6,9 +6,9 @@ import {
   type PodStatus,
   StatusManager,
 } from 'kubelet-status-manager';
-import { timeFromEpochMs } from '../../src/shared/time.ts';
+import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { ProbeResult } from 'kubelet-status-manager/agent';
-import { type ProberManagerOptions, ProberManager } from '../../src/agent/prober/prober-manager.ts';
+import { type ProberManagerOptions, ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 
 const start = Date.parse('2026-01-02T03:04:05Z');

@@ -7,12 +7,12 @@ import { createServer as createHTTPSServer } from 'node:https';
 import { type AddressInfo, createServer as createTCPServer, type Server as TCPServer } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { HTTPGetAction } from '../../src/kube/types.ts';
+import type { HTTPGetAction } from '../../../src/kube/types.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
-import { probeHTTP } from '../../src/agent/prober/http-probe.ts';
-import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';
-import { type ProbeOutcome, UnfinishedProbeError } from '../../src/agent/prober/prober.ts';
-import { createSelfSignedCertificate } from '../../src/shared/x509.ts';
+import { probeHTTP } from '../../../src/agent/prober/http-probe.ts';
+import { httpProbeRequest } from '../../../src/agent/prober/http-probe-request.ts';
+import { type ProbeOutcome, UnfinishedProbeError } from '../../../src/agent/prober/prober.ts';
+import { createSelfSignedCertificate } from '../../../src/shared/x509.ts';
 
 const maxBodyLength = 10 * 1024;
 const broken = 'net/http: HTTP/1.x transport connection broken: ';

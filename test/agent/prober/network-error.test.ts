@@ -1,6 +1,6 @@
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { connectionErrorMessage, dialErrorMessage } from '../../src/agent/prober/network-error.ts';
+import { connectionErrorMessage, dialErrorMessage } from '../../../src/agent/prober/network-error.ts';
 
 const systemError = (code: keyof typeof constants.errno, syscall: string): Error =>
   Object.assign(new Error(`${syscall} ${code} 10.0.0.7:80`), { code, errno: -constants.errno[code], syscall });
