@@ -62,7 +62,6 @@ function endedRun(
     id: terminated.containerID ?? status?.containerID ?? '',
     name: status?.name ?? '',
     state: 'exited',
-    attempt: status?.restartCount ?? 0,
     createdAtMs: 0,
     finishedAtMs,
     exitCode: terminated.exitCode ?? 0,
