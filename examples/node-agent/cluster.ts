@@ -18,7 +18,9 @@ export async function startOwnCluster(port: number): Promise<Cluster> {
     const server = await APIServer.start({ port });
     return { isOwn: true, server, kubeConfig: server.kubeconfig(), kubeConfigDir: '.', close: () => server.close() };
   } catch (error) {
-    throw AgentError.from(error, 'cannot start an API server');
+    const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+    const hint = isTaken ? ' (choose another --port, or leave it out for a free one)' : '';
+    throw AgentError.from(error, `cannot start an API server${hint}`);
   }
 }
 

@@ -109,7 +109,7 @@ describe('kubelet-status-manager-apiserver', () => {
     const other = await APIServer.start();
     const taken = run('--port', new URL(other.url).port);
     expect(await taken.ended).toBe(1);
-    expect(taken.errors.join('')).toContain('EADDRINUSE');
+    expect(taken.errors.join('')).toMatch(/EADDRINUSE.*; choose another --port, or leave it out for a free one/);
     await other.close();
     const unwritable = run('--kubeconfig', join(directory, 'none', 'config'));
     expect(await unwritable.ended).toBe(1);

@@ -94,7 +94,9 @@ export async function runAPIServerCommand(args: readonly string[], environment: 
     await ended;
     return exitCodes.ended;
   } catch (error) {
-    writeError(`${(error as Error).message}\n`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const hint = code === 'EADDRINUSE' ? '; choose another --port, or leave it out for a free one' : '';
+    writeError(`${message}${hint}\n`);
     return exitCodes.failed;
   } finally {
     await server?.close();
