@@ -44,6 +44,8 @@ async function run(options: RunOptions): Promise<number> {
 }
 
 async function main(args: readonly string[]): Promise<number> {
+  // The reader of `| head` may have gone.
+  process.stdout.on('error', () => {});
   let parsed: Options;
   try {
     parsed = parseOptions(args);

@@ -1,3 +1,4 @@
+import '../support/ignore-closed-output.ts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../../examples/node-agent/duration.ts';
 import { controlPlaneAvailable } from '../support/control-plane.ts';

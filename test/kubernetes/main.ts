@@ -1,3 +1,4 @@
+import '../support/ignore-closed-output.ts';
 import { styleText } from 'node:util';
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import { Progress } from '../support/progress.ts';
