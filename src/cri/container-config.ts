@@ -12,6 +12,7 @@ export interface ContainerSettings {
   /** Of the termination message, among others. */
   readonly moreMounts: readonly CRIRequest<'Mount'>[];
   readonly imageUser: ImageUser;
+  readonly userNamespace: CRIRequest<'UserNamespace'>;
   readonly targetID: string | undefined;
   readonly seccompProfileRoot: string;
   readonly seccompDefault: boolean;
@@ -37,6 +38,9 @@ export function generateContainerConfig(
     mounts: [...mounts.map(toCRIMount), ...settings.moreMounts].map((mount) => ({
       ...mount,
       selinux_relabel: mount.selinux_relabel === true && settings.machine.hasSELinux,
+      // What root of the machine owns belongs to root of the container.
+      uidMappings: settings.userNamespace.uids,
+      gidMappings: settings.userNamespace.gids,
     })),
     labels: newContainerLabels(pod, container),
     annotations: newContainerAnnotations(pod, container, { attempt, hash }),

@@ -58,6 +58,9 @@ export function toRuntimeContainerStatus(
           },
         }
       : undefined,
+    recursiveReadOnlyMounts: status.mounts
+      .filter((mount) => mount.recursive_read_only)
+      .map((mount) => mount.container_path),
     stopSignal:
       status.stop_signal === 'SIGNAL_RUNTIME_DEFAULT' ? undefined : status.stop_signal.slice('SIGNAL_'.length),
   };

@@ -11,6 +11,7 @@ import { CRIRuntime } from './cri-runtime.ts';
 import { readMachineResources } from './machine-resources.ts';
 import { PodCgroups } from './pod-cgroups.ts';
 import { runCommand } from './run-command.ts';
+import { readIDRange, UserNamespaces } from './user-namespaces.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 
 /** Options of `createCRIRuntime`. */
@@ -110,6 +111,7 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
       containerLogMaxFiles,
       podCgroups: manager && new PodCgroups({ files, manager, root, machine, podPidsLimit, logger }),
       helper,
+      userNamespaces: await UserNamespaces.load(rootDirectory, await readIDRange()),
       machine,
       clock: resolveClock(options.clock),
       logger,

@@ -16,6 +16,7 @@ import {
 } from '../agent/runtime/container-runtime.ts';
 import type { NodeStatus } from '../agent/node/node-types.ts';
 import type { ImageFsStats, PodStats } from '../agent/runtime/pod-stats.ts';
+import type { RunContainerOptions } from '../agent/container-options/run-container-options.ts';
 import type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
@@ -48,6 +49,7 @@ import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ResourceConfig } from './resource-config.ts';
 import { updatePodSandboxResources, updateSandboxResourcesRequest } from './sandbox-resources.ts';
 import { generatePodSandboxConfig } from './sandbox-config.ts';
+import type { UserNamespaces } from './user-namespaces.ts';
 import { readTerminationMessage } from './termination-message.ts';
 
 /** The dependencies that `createCRIRuntime` has resolved. */
@@ -63,6 +65,7 @@ export interface CRIRuntimeSettings {
   /** Undefined leaves the cgroups of pods to the runtime. */
   readonly podCgroups: PodCgroups | undefined;
   readonly helper: RuntimeHelper;
+  readonly userNamespaces: UserNamespaces;
   readonly machine: MachineResources;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -171,6 +174,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async releasePod(pod: ValidPod): Promise<void> {
     await this.#settings.podCgroups?.destroy(pod);
+    await this.#settings.userNamespaces.release(pod.metadata.uid);
   }
 
   async updatePodResources(
@@ -225,12 +229,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
     const { pod, sandboxID = '' } = config;
     const container = config.container as RunnableContainer;
-    const { helper, machine, rootDirectory, seccompDefault, podLogsDirectory } = this.#settings;
-    const [sandboxConfig, files, options, imageUser] = await Promise.all([
+    const { machine, rootDirectory, seccompDefault, podLogsDirectory } = this.#settings;
+    const [sandboxConfig, files, options, imageUser, userNamespace] = await Promise.all([
       this.#sandboxAttempt(sandboxID, signal).then((sandboxAttempt) => this.#sandboxConfig(pod, sandboxAttempt)),
       this.#containerFiles(pod, container),
-      helper.generateRunContainerOptions(pod, container, config.podIPs ?? []),
+      this.#runContainerOptions(config, signal),
       this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
+      this.#userNamespace(pod, signal),
     ]);
     // Never overwrites the log of a run that neither containerd nor the agent remembers.
     const attempt = Math.max(config.attempt, files.nextRun);
@@ -240,6 +245,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
         options,
         moreMounts: files.terminationMessageMounts,
         imageUser,
+        userNamespace,
         targetID: config.targetContainerID === undefined ? undefined : bareID(config.targetContainerID),
         seccompProfileRoot: join(rootDirectory, 'seccomp'),
         seccompDefault,
@@ -396,7 +402,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     shouldPodContentBeRemoved: (podUID: string) => boolean,
     { signal }: CallOptions = {},
   ): Promise<void> {
-    const { podLogsDirectory, podCgroups, logger } = this.#settings;
+    const { podLogsDirectory, podCgroups, userNamespaces, logger } = this.#settings;
     const listLiveContainers = async (): Promise<ReadonlySet<string>> => {
       const { containers } = await this.#client.call('ListContainers', {}, { signal });
       return new Set(containers.filter(({ state }) => state !== 'CONTAINER_EXITED').map(({ id }) => id));
@@ -406,6 +412,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       shouldPodContentBeRemoved,
     );
     await podCgroups?.removeOrphans(shouldPodContentBeRemoved);
+    await userNamespaces.releaseOrphans(shouldPodContentBeRemoved);
   }
 
   /** Ends calls, events and the rotation of logs. */
@@ -558,7 +565,42 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const dns = await helper.getPodDNS(pod);
     const hostname = pod.spec?.hostNetwork === true ? '' : helper.generatePodHostName(pod);
     const cgroupParent = podCgroups?.parentOf(pod) ?? '';
-    return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupParent });
+    const userNamespace = await this.#userNamespace(pod, undefined);
+    return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupParent, userNamespace });
+  }
+
+  async #runContainerOptions(
+    { pod, container, podIPs = [] }: ContainerConfig,
+    signal: AbortSignal | undefined,
+  ): Promise<RunContainerOptions> {
+    const isRequested = container.volumeMounts?.some(
+      ({ recursiveReadOnly: mode }) => mode !== undefined && mode !== 'Disabled',
+    );
+    const handler = isRequested ? (await this.#runtimeHandler(pod, signal)).handler : undefined;
+    return this.#settings.helper.generateRunContainerOptions(pod, container, podIPs, {
+      supportsRecursiveReadOnly: handler?.features?.recursive_read_only_mounts === true,
+    });
+  }
+
+  /** Source: kubelet `GetOrCreateUserNamespaceMappings`. */
+  async #userNamespace(pod: ValidPod, signal: AbortSignal | undefined): Promise<CRIRequest<'UserNamespace'>> {
+    if (runnableSpec(pod).hostUsers !== false) return { mode: 'NODE' };
+    const { name, handler, isUnknown } = await this.#runtimeHandler(pod, signal);
+    if (handler?.features?.user_namespaces === true) return this.#settings.userNamespaces.getOrCreate(pod);
+    const what = name === '' ? 'runtime' : `RuntimeClass handler ${JSON.stringify(name)}`;
+    const why = isUnknown ? `: the handler ${JSON.stringify(name)} is not known` : '';
+    throw new Error(`can't set \`spec.hostUsers: false\`, ${what} does not support user namespaces${why}`);
+  }
+
+  /** The handler of a pod's RuntimeClass; none if the runtime is old and does not list its handlers. */
+  async #runtimeHandler(pod: ValidPod, signal: AbortSignal | undefined) {
+    const { runtimeClassName } = runnableSpec(pod);
+    const [name, { runtime_handlers: handlers }] = await Promise.all([
+      runtimeClassName ? this.#settings.helper.lookupRuntimeHandler(runtimeClassName) : '',
+      this.#client.call('Status', {}, { signal }),
+    ]);
+    const handler = handlers.find((one) => one.name === name);
+    return { name, handler, isUnknown: handler === undefined && handlers.length > 0 };
   }
 
   #withScheme(id: string): string {

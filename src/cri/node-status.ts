@@ -23,8 +23,15 @@ export function nodeStatusOfRuntime(
     ...(handlers.length > 0 && {
       runtimeHandlers: handlers
         .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-        // Whatever the runtime supports: pods that need one of these features are refused.
-        .map(({ name }) => ({ name, features: { recursiveReadOnlyMounts: false, userNamespaces: false } })),
+        .map(({ name, features: supported }) => {
+          return {
+            name,
+            features: {
+              recursiveReadOnlyMounts: supported?.recursive_read_only_mounts ?? false,
+              userNamespaces: supported?.user_namespaces ?? false,
+            },
+          };
+        }),
     }),
     ...(features && { features: { supplementalGroupsPolicy: features.supplemental_groups_policy } }),
   };

@@ -13,6 +13,7 @@ export interface SandboxSettings {
   /** Empty for a pod in the node's network. */
   readonly hostname: string;
   readonly podLogsDirectory: string;
+  readonly userNamespace: CRIRequest<'UserNamespace'>;
   /** The cgroup of the pod; empty leaves it to the runtime. */
   readonly cgroupParent: string;
 }
@@ -34,7 +35,7 @@ export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSetting
       sysctls: Object.fromEntries(
         (spec.securityContext?.sysctls ?? []).map((sysctl) => [normalizeSysctl(sysctl.name), sysctl.value]),
       ),
-      security_context: sandboxSecurityContext(pod),
+      security_context: sandboxSecurityContext(pod, settings.userNamespace),
       ...(pod.spec?.overhead != null && { overhead: overheadLinuxResources(pod) }),
       resources: sandboxLinuxResources(pod),
     },

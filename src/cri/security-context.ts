@@ -37,29 +37,31 @@ const maskedPaths = [
 ];
 const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger'];
 
-/**
- * Source: kubelet `NamespacesForPod`.
- * @throws Error for `hostUsers: false`, which the kubelet refuses with the same text on a runtime without user namespaces
- */
-export function namespacesForPod(spec: RunnablePodSpec): CRIRequest<'NamespaceOption'> {
-  if (spec.hostUsers === false)
-    throw new Error("can't set `spec.hostUsers: false`, runtime does not support user namespaces");
+/** Source: kubelet `NamespacesForPod`. */
+export function namespacesForPod(
+  spec: RunnablePodSpec,
+  userNamespace: CRIRequest<'UserNamespace'>,
+): CRIRequest<'NamespaceOption'> {
   return {
     network: spec.hostNetwork === true ? 'NODE' : 'POD',
     pid: spec.hostPID === true ? 'NODE' : spec.shareProcessNamespace === true ? 'POD' : 'CONTAINER',
     ipc: spec.hostIPC === true ? 'NODE' : 'POD',
+    userns_options: userNamespace,
   };
 }
 
 /** Source: kubelet `generatePodSandboxLinuxConfig`. */
-export function sandboxSecurityContext(pod: Pod): CRIRequest<'LinuxSandboxSecurityContext'> {
+export function sandboxSecurityContext(
+  pod: Pod,
+  userNamespace: CRIRequest<'UserNamespace'>,
+): CRIRequest<'LinuxSandboxSecurityContext'> {
   const spec = runnableSpec(pod);
   const { securityContext: context = {} } = spec;
   return {
     privileged: runnableContainers(spec).some(({ securityContext }) => securityContext?.privileged === true),
     // Independent of the containers' profiles: the sandbox runs no user code.
     seccomp: { profile_type: 'RuntimeDefault' },
-    namespace_options: namespacesForPod(spec),
+    namespace_options: namespacesForPod(spec, userNamespace),
     run_as_user: int64(context.runAsUser),
     run_as_group: int64(context.runAsGroup),
     supplemental_groups: supplementalGroups(context),
@@ -79,6 +81,7 @@ export function containerSecurityContext(
     readonly seccompDefault: boolean;
     /** The container whose processes an ephemeral container sees. */
     readonly targetID: string | undefined;
+    readonly userNamespace: CRIRequest<'UserNamespace'>;
     readonly machine: Pick<MachineResources, 'thermalThrottlePaths'>;
   },
 ): CRIRequest<'LinuxContainerSecurityContext'> {
@@ -86,7 +89,7 @@ export function containerSecurityContext(
   const podContext = spec.securityContext ?? {};
   const context = effectiveSecurityContext(podContext, container.securityContext);
   const isUnmasked = context.procMount === 'Unmasked';
-  const namespaces = namespacesForPod(spec);
+  const namespaces = namespacesForPod(spec, options.userNamespace);
   const isTargeted = options.targetID !== undefined && namespaces.pid === 'CONTAINER';
   const { capabilities } = context;
   const profile = appArmorProfile(pod, container);

@@ -44,6 +44,19 @@ it('imageID is the reference of the image; of a runtime that has none, the ID', 
   expect(statusOf([run({ imageID: 'sha256:1' })]).imageID).toBe('sha256:1');
 });
 
+it('a mount is shown as recursively read-only if the runtime has made it so', () => {
+  const mount = { name: 'v', readOnly: true, recursiveReadOnly: 'Disabled' };
+  const volumeMounts = [
+    { ...mount, mountPath: '/a' },
+    { ...mount, mountPath: 'b' },
+    { name: 'w', mountPath: '/w' },
+  ];
+  const previous = [{ name: 'app', volumeMounts }];
+  expect(statusOf([run()], previous).volumeMounts).toEqual(volumeMounts);
+  const shown = statusOf([run({ recursiveReadOnlyMounts: ['/b', '/w'] })], previous).volumeMounts;
+  expect(shown?.map(({ recursiveReadOnly }) => recursiveReadOnly)).toEqual(['Disabled', 'Enabled', undefined]);
+});
+
 describe('resources of a container', () => {
   it('of a running one are those that the runtime reports, where they can be resized', () => {
     const reported = { limits: { cpu: '2' }, requests: { cpu: '250m', 'example.com/gpu': '9' } };

@@ -1,13 +1,14 @@
 import { expect, it } from 'vitest';
 import { generateContainerConfig } from '../../src/cri/container-config.ts';
-import { appOf, machine, podWith } from './pods.ts';
+import { appOf, hostUsers, machine, podWith } from './pods.ts';
 
 const pod = podWith();
-const configOf = (mounts: readonly object[], hasSELinux: boolean) =>
+const configOf = (mounts: readonly object[], hasSELinux: boolean, userNamespace: object = hostUsers) =>
   generateContainerConfig({ pod, container: appOf(pod), attempt: 0, hash: '' }, {
     options: { command: [], args: [], envs: [], mounts },
     moreMounts: [{ container_path: '/dev/termination-log', host_path: '/log', selinux_relabel: true }],
     imageUser: {},
+    userNamespace,
     targetID: undefined,
     seccompProfileRoot: '/seccomp',
     seccompDefault: false,
@@ -23,4 +24,15 @@ it('the runtime is asked to relabel the volumes of a pod and its termination mes
     configOf(mounts, hasSELinux).mounts!.map(({ selinux_relabel: relabel }) => relabel);
   expect(relabeled(true)).toEqual([true, false, true]);
   expect(relabeled(false)).toEqual([false, false, false]);
+});
+
+it('in a user namespace, root of the container owns what root of the machine owns, in each mount', () => {
+  const ids = [{ host_id: 65_536, container_id: 0, length: 65_536 }];
+  const userNamespace = { mode: 'POD', uids: ids, gids: ids };
+  const { mounts, linux } = configOf([{ containerPath: '/data', hostPath: '/pods/data' }], false, userNamespace);
+  expect(mounts!.map(({ uidMappings, gidMappings }) => [uidMappings, gidMappings])).toEqual([
+    [ids, ids],
+    [ids, ids],
+  ]);
+  expect(linux!.security_context!.namespace_options!.userns_options).toEqual(userNamespace);
 });

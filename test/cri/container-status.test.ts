@@ -21,6 +21,7 @@ const status = (fields: object) =>
       message: '',
       resources: null,
       user: null,
+      mounts: [],
       stop_signal: 'SIGNAL_RUNTIME_DEFAULT',
       ...fields,
     } as unknown as CRIMessage<'ContainerStatus'>,
@@ -28,6 +29,14 @@ const status = (fields: object) =>
   );
 
 describe('toRuntimeContainerStatus', () => {
+  it('has the mount points that are read-only with all that is mounted below them', () => {
+    const mounts = [
+      { container_path: '/a', recursive_read_only: true },
+      { container_path: '/b', recursive_read_only: false },
+    ];
+    expect(status({ mounts }).recursiveReadOnlyMounts).toEqual(['/a']);
+  });
+
   it('has the name, hash and restart count that the container was created with', () => {
     expect(status({})).toMatchObject({
       id: 'containerd://abc',

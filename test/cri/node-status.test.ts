@@ -22,7 +22,7 @@ it('handlers are sorted by name and images by size, because CRI-O and containerd
   });
 });
 
-it('the Node has no feature of a handler that no pod gets: recursive read-only mounts, user namespaces', () => {
+it('a feature that a handler does not report is false', () => {
   const features = { recursive_read_only_mounts: true, user_namespaces: true };
   expect(
     statusOf([
@@ -31,6 +31,6 @@ it('the Node has no feature of a handler that no pod gets: recursive read-only m
     ]).runtimeHandlers,
   ).toEqual([
     { name: '', features: { recursiveReadOnlyMounts: false, userNamespaces: false } },
-    { name: 'runc', features: { recursiveReadOnlyMounts: false, userNamespaces: false } },
+    { name: 'runc', features: { recursiveReadOnlyMounts: true, userNamespaces: true } },
   ]);
 });

@@ -8,6 +8,9 @@ export const machine: MachineResources = {
   ...{ hasCgroup2: false, hasSwapController: false, hasSELinux: false },
 };
 
+/** The user namespace of a pod that has none of its own. */
+export const hostUsers = { mode: 'NODE' } as const;
+
 /** A pod with these fields of its spec, and one container `app` with these fields. */
 export function podWith(spec: object = {}, container: object = {}): ValidPod {
   return {

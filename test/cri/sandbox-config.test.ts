@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { generatePodSandboxConfig, normalizeSysctl } from '../../src/cri/sandbox-config.ts';
-import { podWith } from './pods.ts';
+import { hostUsers, podWith } from './pods.ts';
 
 const settings = {
   attempt: 2,
   dns: { servers: ['10.0.0.10'], searches: [], options: [] },
   hostname: 'web',
   podLogsDirectory: '/logs',
+  userNamespace: hostUsers,
   cgroupParent: '/kubepods/besteffort/poduid-1',
 };
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CRIError } from '../../src/cri/cri-client.ts';
 import { generatePodSandboxConfig } from '../../src/cri/sandbox-config.ts';
 import { updatePodSandboxResources, updateSandboxResourcesRequest } from '../../src/cri/sandbox-resources.ts';
-import { podWith } from './pods.ts';
+import { hostUsers, podWith } from './pods.ts';
 
 const config = { cpuShares: 1024, cpuQuota: 50_000, memory: 64 * 2 ** 20 };
 
@@ -48,7 +48,14 @@ describe('updateSandboxResourcesRequest', () => {
     expect(request.resources).toEqual({
       ...{ cpu_shares: 768, cpu_period: 100_000, cpu_quota: 25_000, memory_limit_in_bytes: 48 * 2 ** 20 },
     });
-    const settings = { attempt: 0, dns: {}, hostname: '', podLogsDirectory: '/logs', cgroupParent: '' };
+    const settings = {
+      attempt: 0,
+      dns: {},
+      hostname: '',
+      podLogsDirectory: '/logs',
+      userNamespace: hostUsers,
+      cgroupParent: '',
+    };
     expect(generatePodSandboxConfig(pod, settings).linux?.overhead).toEqual(overhead);
   });
 });

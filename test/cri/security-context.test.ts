@@ -6,9 +6,12 @@ import {
   sandboxSecurityContext,
   verifyRunAsNonRoot,
 } from '../../src/cri/security-context.ts';
-import { appOf, machine, podWith } from './pods.ts';
+import { appOf, hostUsers, machine, podWith } from './pods.ts';
 
-const options = { seccompProfileRoot: '/seccomp', seccompDefault: false, targetID: undefined, machine };
+const options = {
+  ...{ seccompProfileRoot: '/seccomp', seccompDefault: false, targetID: undefined, machine },
+  userNamespace: hostUsers,
+};
 const contextOf = (spec: object, container: object = {}, more: object = {}) => {
   const pod = podWith(spec, container);
   return containerSecurityContext(pod, appOf(pod), { uid: 7 }, { ...options, ...more });
@@ -23,14 +26,7 @@ describe('namespacesForPod', () => {
     ],
     [{ shareProcessNamespace: true }, { network: 'POD', pid: 'POD', ipc: 'POD' }],
   ])('of %j', (spec, expected) => {
-    expect(namespacesForPod(spec)).toEqual(expected);
-  });
-
-  it('refuses hostUsers: false, so that its root is never root of the node', () => {
-    expect(() => namespacesForPod({ hostUsers: false })).toThrow(
-      "can't set `spec.hostUsers: false`, runtime does not support user namespaces",
-    );
-    expect(namespacesForPod({ hostUsers: true })).toEqual(namespacesForPod({}));
+    expect(namespacesForPod(spec, hostUsers)).toEqual({ ...expected, userns_options: hostUsers });
   });
 });
 
@@ -109,8 +105,9 @@ describe('containerSecurityContext', () => {
 
 describe('sandboxSecurityContext', () => {
   it('is privileged if one container is', () => {
-    expect(sandboxSecurityContext(podWith()).privileged).toBe(false);
-    expect(sandboxSecurityContext(podWith({}, { securityContext: { privileged: true } })).privileged).toBe(true);
+    expect(sandboxSecurityContext(podWith(), hostUsers).privileged).toBe(false);
+    const privileged = podWith({}, { securityContext: { privileged: true } });
+    expect(sandboxSecurityContext(privileged, hostUsers).privileged).toBe(true);
   });
 });
 

@@ -14,7 +14,7 @@ const pod = podWith({}, { terminationMessagePath: '/dev/termination-log' });
 const labels = { [podUIDLabel]: pod.metadata.uid };
 
 /** A runtime whose calls are recorded. `RunPodSandbox` and the lists respond when they are told to. */
-function setUp(generatePodHostName = () => 'web') {
+function setUp(generatePodHostName = () => 'web', handlers: readonly object[] = []) {
   const folder = directories.create();
   const calls: string[] = [];
   const waiting = new Map<string, () => void>();
@@ -22,6 +22,7 @@ function setUp(generatePodHostName = () => 'web') {
   const container = () => ({ id: 'c', pod_sandbox_id: 's', state, labels });
   const responses: Record<string, () => object> = {
     RunPodSandbox: () => ({ pod_sandbox_id: 's' }),
+    Status: () => ({ runtime_handlers: handlers }),
     PodSandboxStatus: () => ({ status: { id: 's', state: 'SANDBOX_READY', metadata: { attempt: 0 } } }),
     ImageStatus: () => ({ image: { id: 'sha256:1' } }),
     CreateContainer: () => ({ container_id: 'c' }),
@@ -42,8 +43,10 @@ function setUp(generatePodHostName = () => 'web') {
       },
     }),
   };
-  const call = async (method: string): Promise<object> => {
+  const requests: Record<string, unknown>[] = [];
+  const call = async (method: string, request: Record<string, unknown>): Promise<object> => {
     calls.push(method);
+    requests.push(request);
     if (['RunPodSandbox', 'ListContainers'].includes(method))
       await new Promise<void>((resolve) => waiting.set(method, resolve));
     return responses[method]!();
@@ -52,17 +55,21 @@ function setUp(generatePodHostName = () => 'web') {
     ...{ runtimeName: 'containerd', rootDirectory: folder, podLogsDirectory: join(folder, 'pods-logs') },
     ...{ containerLogMaxSizeBytes: Infinity, client: { call }, logger: silentLogger },
     machine,
+    userNamespaces: {
+      getOrCreate: async () => ({ mode: 'POD', uids: [], gids: [] }),
+    },
     helper: {
       generateRunContainerOptions: async () => ({ command: [], args: [], envs: [], mounts: [] }),
       getPodDNS: async () => ({ servers: [], searches: [], options: [] }),
       generatePodHostName,
+      lookupRuntimeHandler: async () => 'kata',
     },
   } as object as CRIRuntimeSettings);
   const respond = async (method: string): Promise<void> => {
     await expect.poll(() => waiting.has(method)).toBe(true);
     waiting.get(method)!();
   };
-  return { runtime, calls, respond, folder };
+  return { runtime, calls, requests, respond, folder };
 }
 
 it('while the sandbox is created, the image is looked up and the files of the container are made, once', async () => {
@@ -106,4 +113,47 @@ it('a pod in the network of the node has no hostname of its own that could be to
   const sandbox = runtime.runPodSandbox({ pod: podWith({ hostNetwork: true }), attempt: 0 });
   await respond('RunPodSandbox');
   expect(await sandbox).toBe('s');
+});
+
+it.each<[string, object, readonly object[], string]>([
+  ['an old runtime', {}, [], 'runtime does not support user namespaces'],
+  [
+    'a runtime without user namespaces',
+    {},
+    [{ name: '', features: { user_namespaces: false } }],
+    'runtime does not support user namespaces',
+  ],
+  [
+    'a handler without user namespaces',
+    { runtimeClassName: 'vm' },
+    [
+      { name: '', features: { user_namespaces: true } },
+      { name: 'kata', features: null },
+    ],
+    'RuntimeClass handler "kata" does not support user namespaces',
+  ],
+  [
+    'an unknown handler',
+    { runtimeClassName: 'vm' },
+    [{ name: '', features: { user_namespaces: true } }],
+    'RuntimeClass handler "kata" does not support user namespaces: the handler "kata" is not known',
+  ],
+])('hostUsers: false is refused on %s: its root is never root of the node', async (_name, spec, handlers, why) => {
+  const { runtime, calls } = setUp(undefined, handlers);
+  const isolated = podWith({ hostUsers: false, ...spec });
+  await expect(runtime.runPodSandbox({ pod: isolated, attempt: 0 })).rejects.toThrow(
+    new Error(`can't set \`spec.hostUsers: false\`, ${why}`),
+  );
+  expect(calls).toEqual(['Status']);
+});
+
+it('hostUsers: false is a user namespace of the sandbox, on a runtime that has them', async () => {
+  const { runtime, requests, respond } = setUp(undefined, [{ name: '', features: { user_namespaces: true } }]);
+  const sandbox = runtime.runPodSandbox({ pod: podWith({ hostUsers: false }), attempt: 0 });
+  await respond('RunPodSandbox');
+  await sandbox;
+  const config = requests.find((request) => 'config' in request)!['config'];
+  expect(config).toMatchObject({
+    linux: { security_context: { namespace_options: { userns_options: { mode: 'POD' } } } },
+  });
 });

@@ -122,7 +122,7 @@ export const podSpecFields = {
     topologySpreadConstraints: byScheduler,
     setHostnameAsFQDN: at('agent/container-options/pod-host-name'),
     os: at('agent/admission/predicate-admit-handler'),
-    hostUsers: at('cri/security-context', '`false` is refused with FailedCreatePodSandBox'),
+    hostUsers: at('cri/cri-runtime', '`false` is refused with FailedCreatePodSandBox where the runtime cannot'),
     schedulingGates: byScheduler,
     resourceClaims: { refused: 'FailedPrepareDynamicResources', because: 'there are no DRA drivers' },
     resources: at('cri/linux-resources'),
@@ -181,7 +181,7 @@ export const podSpecFields = {
     readOnly: mounts,
     recursiveReadOnly: at(
       'agent/volumes/container-mounts',
-      '`IfPossible` is a plain read-only mount, and `Enabled` is refused with CreateContainerConfigError',
+      'refused with CreateContainerConfigError where the runtime cannot',
     ),
     mountPath: mounts,
     subPath: mounts,

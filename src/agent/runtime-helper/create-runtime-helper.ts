@@ -138,7 +138,7 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
         await volumes.waitForUnmount(pod, callOptions);
       },
     },
-    async generateRunContainerOptions(pod, container, podIPs) {
+    async generateRunContainerOptions(pod, container, podIPs, { supportsRecursiveReadOnly = false } = {}) {
       try {
         const [refused] = refusedFields('EphemeralContainer', container, `container ${container.name}`);
         if (refused !== undefined)
@@ -154,7 +154,9 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
         return {
           ...expandContainerCommandAndArgs(container, envs),
           envs,
-          mounts: await makeMounts(pod, container, { rootDirectory, mounts, podIPs, hostName, envs }),
+          mounts: await makeMounts(pod, container, {
+            ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly },
+          }),
         };
       } catch (cause) {
         if (cause instanceof ContainerConfigError) throw cause;

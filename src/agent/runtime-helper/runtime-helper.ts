@@ -11,6 +11,10 @@ export interface RuntimeHelper {
     pod: ValidPod,
     container: Container | EphemeralContainer,
     podIPs: readonly string[],
+    features?: {
+      /** Of the runtime. Default: false; a mount with `recursiveReadOnly: Enabled` is then refused. */
+      readonly supportsRecursiveReadOnly?: boolean | undefined;
+    },
   ): Promise<RunContainerOptions>;
   /** The resolver configuration of the pod, by its dnsPolicy and dnsConfig. */
   getPodDNS(pod: ValidPod): Promise<PodDNS>;

@@ -180,7 +180,7 @@ function statusOfRun(
     image: run.image ?? '',
     imageID: run.imageRef ?? run.imageID ?? '',
     containerID: run.id,
-    ...(previous?.volumeMounts && { volumeMounts: previous.volumeMounts }),
+    ...(previous?.volumeMounts && { volumeMounts: volumeMountsOfRun(run, previous.volumeMounts) }),
   };
   switch (run.state) {
     case 'running':
@@ -259,10 +259,24 @@ function compareNames(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
+/** With the read-only mounts that the runtime has made recursive. */
+function volumeMountsOfRun(
+  { recursiveReadOnlyMounts = [] }: RuntimeContainerStatus,
+  previous: NonNullable<ContainerStatusInput['volumeMounts']>,
+): NonNullable<ContainerStatusInput['volumeMounts']> {
+  if (recursiveReadOnlyMounts.length === 0) return previous;
+  return previous.map((mount) =>
+    mount.readOnly && recursiveReadOnlyMounts.includes(`/${(mount.mountPath ?? '').replace(/^\//, '')}`)
+      ? { ...mount, recursiveReadOnly: 'Enabled' }
+      : mount,
+  );
+}
+
 /**
- * The volume mounts of a container that has not been created yet. Recursive read-only mounts are
- * reported as `Disabled`, because the runtime port does not support them.
- * Source: kubelet `convertToAPIContainerStatuses`, `resolveRecursiveReadOnly`.
+ * The volume mounts of a container that has not been created yet. Source: kubelet `convertToAPIContainerStatuses`.
+ *
+ * Divergence: a recursive read-only mount is shown as `Enabled` once the runtime has made it; in the kubelet from the
+ * beginning.
  */
 function volumeMountStatuses(volumeMounts: readonly VolumeMount[]): readonly VolumeMountStatus[] {
   return volumeMounts.map(({ name, mountPath, readOnly }) => ({

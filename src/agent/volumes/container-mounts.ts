@@ -22,6 +22,7 @@ export interface MountSources {
   readonly mounts: boolean;
   readonly podIPs: readonly string[];
   readonly hostName: PodHostName;
+  readonly supportsRecursiveReadOnly: boolean;
   /** For `subPathExpr`. */
   readonly envs: readonly EnvironmentVariable[];
 }
@@ -42,7 +43,7 @@ export async function makeMounts(
       throw new ContainerConfigError(
         `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,
       );
-    requirePlainReadOnly(mount);
+    const recursiveReadOnly = resolveRecursiveReadOnly(mount, sources.supportsRecursiveReadOnly);
     const path = volumePath(sources.rootDirectory, pod, volume);
     const subPath = mount.subPathExpr ? expandSubPath(mount.subPathExpr, sources.envs) : (mount.subPath ?? '');
     mounts.push({
@@ -50,6 +51,7 @@ export async function makeMounts(
       hostPath:
         subPath === '' ? path : await boundSubPath(pod, container.name, index, path, subPath, mount.name, sources),
       readOnly: mount.readOnly === true || isReadOnlySource(volume),
+      recursiveReadOnly,
       // The label of a hostPath is the administrator's.
       seLinuxRelabel: !volume.hostPath,
       propagation: translateMountPropagation(mount.mountPropagation),
@@ -69,9 +71,12 @@ function translateMountPropagation(mode = 'None'): NonNullable<ContainerMount['p
   throw new ContainerConfigError(`invalid MountPropagation mode: ${JSON.stringify(mode)}`);
 }
 
-/** Source: kubelet `resolveRecursiveReadOnly`, on a runtime without the feature. */
-function requirePlainReadOnly({ name, readOnly, mountPropagation = 'None', recursiveReadOnly }: VolumeMount): void {
-  if (recursiveReadOnly === undefined || recursiveReadOnly === 'Disabled') return;
+/** Source: kubelet `resolveRecursiveReadOnly`. */
+function resolveRecursiveReadOnly(
+  { name, readOnly, mountPropagation = 'None', recursiveReadOnly = 'Disabled' }: VolumeMount,
+  isSupported: boolean,
+): boolean {
+  if (recursiveReadOnly === 'Disabled') return false;
   const refuse = (why: string): never => {
     throw new ContainerConfigError(
       `failed to resolve recursive read-only mode: volume ${JSON.stringify(name)} requested recursive read-only mode, but it is ${why}`,
@@ -79,7 +84,8 @@ function requirePlainReadOnly({ name, readOnly, mountPropagation = 'None', recur
   };
   if (readOnly !== true) refuse('not read-only');
   if (mountPropagation !== 'None') refuse(`not compatible with propagation ${JSON.stringify(mountPropagation)}`);
-  if (recursiveReadOnly !== 'IfPossible') refuse('not supported by the runtime');
+  if (!isSupported && recursiveReadOnly !== 'IfPossible') refuse('not supported by the runtime');
+  return isSupported;
 }
 
 /** Source: kubelet `ExpandContainerVolumeMounts`. */

@@ -13,7 +13,11 @@ const volumes = [
   { name: 'claim', persistentVolumeClaim: { claimName: 'claim' } },
 ];
 
-async function mountsOf(volumeMounts: readonly object[], podIPs: readonly string[] = []) {
+async function mountsOf(
+  volumeMounts: readonly object[],
+  podIPs: readonly string[] = [],
+  supportsRecursiveReadOnly = false,
+) {
   const rootDirectory = mkdtempSync(join(tmpdir(), 'mounts-'));
   onTestFinished(() => rmSync(rootDirectory, { recursive: true }));
   mkdirSync(join(rootDirectory, 'pods/1'), { recursive: true });
@@ -23,7 +27,9 @@ async function mountsOf(volumeMounts: readonly object[], podIPs: readonly string
   const hostName = { hostname: 'pod', domain: '' };
   return {
     rootDirectory,
-    mounts: await makeMounts(pod, container, { rootDirectory, mounts: true, podIPs, hostName, envs }),
+    mounts: await makeMounts(pod, container, {
+      ...{ rootDirectory, mounts: true, podIPs, hostName, envs, supportsRecursiveReadOnly },
+    }),
   };
 }
 
@@ -36,7 +42,7 @@ describe('TestMakeMounts: makeMounts', () => {
       { name: 'empty', mountPath: '/empty' },
       { name: 'keys', mountPath: '/keys' },
     ]);
-    const disk = { hostPath: '/mnt/disk', readOnly: false, seLinuxRelabel: false };
+    const disk = { hostPath: '/mnt/disk', readOnly: false, recursiveReadOnly: false, seLinuxRelabel: false };
     const below = `${rootDirectory}/pods/1/volumes`;
     expect(mounts).toEqual([
       { ...disk, containerPath: '/etc/hosts', propagation: 'PROPAGATION_HOST_TO_CONTAINER' },
@@ -46,6 +52,7 @@ describe('TestMakeMounts: makeMounts', () => {
         containerPath: '/empty',
         hostPath: `${below}/kubernetes.io~empty-dir/empty`,
         readOnly: false,
+        recursiveReadOnly: false,
         seLinuxRelabel: true,
         propagation: 'PROPAGATION_PRIVATE',
       },
@@ -53,10 +60,22 @@ describe('TestMakeMounts: makeMounts', () => {
         containerPath: '/keys',
         hostPath: `${below}/kubernetes.io~secret/keys`,
         readOnly: true,
+        recursiveReadOnly: false,
         seLinuxRelabel: true,
         propagation: 'PROPAGATION_PRIVATE',
       },
     ]);
+  });
+
+  it('TestResolveRecursiveReadOnly: Enabled and IfPossible are recursive where the runtime can, Disabled is not', async () => {
+    const modes = ['Enabled', 'IfPossible', 'Disabled', undefined];
+    const volumeMounts = modes.map((recursiveReadOnly, i) => {
+      return { name: 'disk', mountPath: `/${i}`, readOnly: true, recursiveReadOnly };
+    });
+    const { mounts } = await mountsOf(volumeMounts, [], true);
+    expect(mounts.map(({ recursiveReadOnly }) => recursiveReadOnly)).toEqual([true, true, false, false]);
+    const plain = await mountsOf(volumeMounts.slice(1));
+    expect(plain.mounts.map(({ recursiveReadOnly }) => recursiveReadOnly)).toEqual([false, false, false]);
   });
 
   it('what is a volume of the pod gets the label of the container, a hostPath keeps its own', async () => {

@@ -1,0 +1,196 @@
+import { execFile } from 'node:child_process';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { pathInside } from '../agent/host-paths/names.ts';
+import type { ValidPod } from '../kube/types.ts';
+import { OneAtATime } from '../shared/one-at-a-time.ts';
+import type { CRIRequest } from './cri-messages.ts';
+
+/** How many IDs each pod has. kubelet: `userNamespaces.idsPerPod`. */
+const idsPerPod = 65_536;
+const idCount = 2 ** 32;
+const mappingsFile = 'userns';
+const run = promisify(execFile);
+
+/** IDs of the machine that no user and no other program has. */
+export interface IDRange {
+  readonly firstID: number;
+  readonly length: number;
+}
+
+/** As the kubelet writes it. Source: kubelet `userNamespace`. */
+interface UserNamespaceFile {
+  readonly uidMappings: readonly FileMapping[];
+  readonly gidMappings: readonly FileMapping[];
+}
+
+interface FileMapping {
+  readonly hostId: number;
+  readonly containerId: number;
+  readonly length: number;
+}
+
+/**
+ * The user namespaces of pods with `hostUsers: false`: 65,536 IDs of the machine for each pod, which no other pod has. They
+ * are kept in the pod's folder, where the kubelet keeps them, so a restarted agent knows them. Source: kubelet
+ * `UsernsManager`.
+ */
+export class UserNamespaces {
+  readonly #rootDirectory: string;
+  readonly #range: IDRange;
+  /** No two pods get the same IDs. */
+  readonly #lock = new OneAtATime();
+  /** The first ID of each pod. */
+  readonly #usedBy = new Map<string, number>();
+
+  private constructor(rootDirectory: string, range: IDRange) {
+    this.#rootDirectory = rootDirectory;
+    this.#range = range;
+  }
+
+  /**
+   * Reads what the pods of earlier agents have. Rejects for a range that is not one of whole pods, or contains the IDs of
+   * the machine's users, and for a pod whose file cannot be understood: its IDs could be given to another pod.
+   */
+  static async load(rootDirectory: string, range: IDRange): Promise<UserNamespaces> {
+    const { firstID, length } = range;
+    if (firstID % idsPerPod !== 0 || length % idsPerPod !== 0 || firstID < idsPerPod || firstID + length > idCount)
+      throw new Error(
+        `The subordinate IDs ${firstID}:${length} of the user kubelet must start at a multiple of ${idsPerPod} that is not 0, and have a multiple of ${idsPerPod} IDs`,
+      );
+    const namespaces = new UserNamespaces(rootDirectory, range);
+    const podUIDs = await readdir(join(rootDirectory, 'pods')).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    });
+    for (const podUID of podUIDs) await namespaces.#recorded(podUID);
+    return namespaces;
+  }
+
+  /** The namespace of a pod, which is the same until it is released. Source: kubelet `GetOrCreateUserNamespaceMappings`. */
+  async getOrCreate({ metadata }: ValidPod): Promise<CRIRequest<'UserNamespace'>> {
+    const hostId = await this.#lock.run(undefined, () => this.#idsOf(metadata.uid));
+    const ids = [{ host_id: hostId, container_id: 0, length: idsPerPod }];
+    return { mode: 'POD', uids: ids, gids: ids };
+  }
+
+  /** Another pod may have the IDs of this one, which has ended. */
+  release(podUID: string): Promise<void> {
+    return this.#lock.run(undefined, async () => {
+      if (!this.#usedBy.has(podUID)) return;
+      await rm(this.#fileOf(podUID), { force: true });
+      this.#usedBy.delete(podUID);
+    });
+  }
+
+  /** Source: kubelet `CleanupOrphanedPodUsernsAllocations`. */
+  async releaseOrphans(shouldPodContentBeRemoved: (podUID: string) => boolean): Promise<void> {
+    for (const podUID of this.#usedBy.keys()) if (shouldPodContentBeRemoved(podUID)) await this.release(podUID);
+  }
+
+  async #idsOf(podUID: string): Promise<number> {
+    const recorded = await this.#recorded(podUID);
+    if (recorded !== undefined) return recorded;
+    const hostId = this.#freeID();
+    await this.#write(podUID, hostId);
+    this.#usedBy.set(podUID, hostId);
+    return hostId;
+  }
+
+  #freeID(): number {
+    const used = new Set(this.#usedBy.values());
+    const { firstID, length } = this.#range;
+    for (let id = firstID; id < firstID + length; id += idsPerPod) if (!used.has(id)) return id;
+    throw new Error('create user namespace: could not find an empty slot to allocate a user namespace');
+  }
+
+  /** The first ID of a pod that has some. */
+  async #recorded(podUID: string): Promise<number | undefined> {
+    const known = this.#usedBy.get(podUID);
+    if (known !== undefined) return known;
+    const text = await readFile(this.#fileOf(podUID), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
+      throw error;
+    });
+    if (text === '') return undefined;
+    const hostId = parseMappings(text);
+    const { firstID, length } = this.#range;
+    const isInRange = hostId >= firstID && hostId < firstID + length && hostId % idsPerPod === 0;
+    if (!isInRange) throw new Error(`user namespace of pod ${podUID}: id ${hostId} is out of range`);
+    if ([...this.#usedBy.values()].includes(hostId))
+      throw new Error(`user namespace: range picked for pod ${JSON.stringify(podUID)} already taken`);
+    this.#usedBy.set(podUID, hostId);
+    return hostId;
+  }
+
+  /** Resolves when the file survives a crash of the machine. */
+  async #write(podUID: string, hostId: number): Promise<void> {
+    const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
+    const content: UserNamespaceFile = { uidMappings: mappings, gidMappings: mappings };
+    const path = this.#fileOf(podUID);
+    const folder = join(path, '..');
+    await mkdir(folder, { recursive: true, mode: 0o750 });
+    const temporary = `${path}.new`;
+    const file = await open(temporary, 'w', 0o600);
+    try {
+      await file.writeFile(JSON.stringify(content));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+    const directory = await open(folder);
+    try {
+      await directory.sync();
+    } finally {
+      await directory.close();
+    }
+  }
+
+  #fileOf(podUID: string): string {
+    return pathInside(this.#rootDirectory, 'pods', podUID, mappingsFile);
+  }
+}
+
+/** Source: kubelet `parseUserNsFileAndRecord`. */
+function parseMappings(text: string): number {
+  const { uidMappings: uids = [], gidMappings: gids = [] } = JSON.parse(text) as Partial<UserNamespaceFile>;
+  const [uid, gid] = [uids[0], gids[0]];
+  const isOurs =
+    uids.length === 1 &&
+    gids.length === 1 &&
+    uid!.containerId === 0 &&
+    uid!.length === idsPerPod &&
+    (['hostId', 'containerId', 'length'] as const).every((field) => uid![field] === gid![field]);
+  if (!isOurs) throw new Error(`invalid user namespace configuration: ${JSON.stringify(text.slice(0, 200))}`);
+  return uid!.hostId;
+}
+
+/**
+ * The subordinate IDs of the user `kubelet`, if it exists and `getsubids` is installed; otherwise all IDs above those of
+ * the machine's users. Source: kubelet `getKubeletMappings`.
+ */
+export async function readIDRange(): Promise<IDRange> {
+  const users = await readFile('/etc/passwd', 'utf8').catch(() => '');
+  const all = { firstID: idsPerPod, length: idCount - idsPerPod };
+  if (!users.split('\n').some((line) => line.startsWith('kubelet:'))) return all;
+  try {
+    const [uids, gids] = await Promise.all([run('getsubids', ['kubelet']), run('getsubids', ['-g', 'kubelet'])]);
+    if (uids.stdout !== gids.stdout) throw new Error('mismatched subuids and subgids for user "kubelet"');
+    return parseSubordinateIDs(uids.stdout);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return all;
+    throw error;
+  }
+}
+
+/** `0: kubelet 65536 2147483648`. Source: kubelet `parseGetSubIdsOutput`. */
+export function parseSubordinateIDs(output: string): IDRange {
+  const lines = output.trim().split('\n');
+  const [, , firstID, length, more] = (lines[0] ?? '').split(/\s+/);
+  const isValid =
+    lines.length === 1 && more === undefined && [firstID, length].every((id) => /^\d{1,10}$/.test(id ?? ''));
+  if (!isValid) throw new Error(`error parsing ${JSON.stringify(output)}: it must contain only one line`);
+  return { firstID: Number(firstID), length: Number(length) };
+}

@@ -1,0 +1,120 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { ValidPod } from '../../src/kube/types.ts';
+import { parseSubordinateIDs, UserNamespaces } from '../../src/cri/user-namespaces.ts';
+import { TestDirectories } from '../support/directories.ts';
+
+const directories = new TestDirectories();
+afterEach(() => directories.removeAll());
+
+const length = 65_536;
+const podOf = (uid: string): ValidPod => ({ metadata: { uid, name: uid, namespace: 'ns' } });
+const namespaceOf = (hostID: number) => {
+  const ids = [{ host_id: hostID, container_id: 0, length }];
+  return { mode: 'POD', uids: ids, gids: ids };
+};
+/** IDs for this many pods. */
+const load = (root: string, pods = 3) => UserNamespaces.load(root, { firstID: length, length: pods * length });
+const fileOf = (root: string, uid: string): string => join(root, 'pods', uid, 'userns');
+function writeMapping(root: string, uid: string, mapping: object, gidMapping = mapping): void {
+  mkdirSync(join(root, 'pods', uid), { recursive: true });
+  writeFileSync(fileOf(root, uid), JSON.stringify({ uidMappings: [mapping], gidMappings: [gidMapping] }));
+}
+
+describe('user namespaces', () => {
+  it('TestUserNsManagerAllocate: no two pods have the same IDs, and a pod has the same ones each time', async () => {
+    const namespaces = await load(directories.create());
+    const uids = ['a', 'b', 'a', 'c'];
+    const got = await Promise.all(uids.map((uid) => namespaces.getOrCreate(podOf(uid))));
+    expect(got).toEqual([1, 2, 1, 3].map((slot) => namespaceOf(slot * length)));
+    await expect(namespaces.getOrCreate(podOf('d'))).rejects.toThrow('could not find an empty slot');
+    await namespaces.release('b');
+    expect(await namespaces.getOrCreate(podOf('d'))).toEqual(namespaceOf(2 * length));
+  });
+
+  it('are kept over a restart, in the file of the kubelet', async () => {
+    const root = directories.create();
+    const first = await load(root);
+    for (const uid of ['a', 'b']) await first.getOrCreate(podOf(uid));
+    await first.release('a');
+    expect(existsSync(fileOf(root, 'a'))).toBe(false);
+    const mapping = { hostId: 2 * length, containerId: 0, length };
+    expect(JSON.parse(readFileSync(fileOf(root, 'b'), 'utf8'))).toEqual({
+      uidMappings: [mapping],
+      gidMappings: [mapping],
+    });
+    const second = await load(root);
+    expect(await second.getOrCreate(podOf('c'))).toEqual(namespaceOf(length));
+    expect(await second.getOrCreate(podOf('b'))).toEqual(namespaceOf(2 * length));
+  });
+
+  it('TestCleanupOrphanedPodUsernsAllocations: of pods that are gone are released', async () => {
+    const root = directories.create();
+    const namespaces = await load(root);
+    for (const uid of ['gone', 'kept']) await namespaces.getOrCreate(podOf(uid));
+    await namespaces.releaseOrphans((uid) => uid === 'gone');
+    expect(await namespaces.getOrCreate(podOf('new'))).toEqual(namespaceOf(length));
+    expect(await namespaces.getOrCreate(podOf('kept'))).toEqual(namespaceOf(2 * length));
+  });
+
+  it('IDs that cannot be written to disk are given to another pod', async () => {
+    const root = directories.create();
+    const namespaces = await load(root);
+    mkdirSync(join(root, 'pods'));
+    writeFileSync(join(root, 'pods', 'a'), 'a file in the place of the folder');
+    await expect(namespaces.getOrCreate(podOf('a'))).rejects.toThrow();
+    expect(await namespaces.getOrCreate(podOf('b'))).toEqual(namespaceOf(length));
+    rmSync(join(root, 'pods', 'a'));
+    expect(await namespaces.getOrCreate(podOf('a'))).toEqual(namespaceOf(2 * length));
+  });
+
+  it('a pod whose UID is a path gets none', async () => {
+    const namespaces = await load(directories.create());
+    await expect(namespaces.getOrCreate(podOf('../../etc'))).rejects.toThrow('is not the name of a file');
+  });
+});
+
+describe('TestUserNsManagerParseUserNsFile: an agent does not start with', () => {
+  const valid = { hostId: length, containerId: 0, length };
+  it.each<[string, object, object?]>([
+    ['root that is not mapped', { ...valid, containerId: 1 }],
+    ['another length', { ...valid, length: length + 1 }],
+    ['other GIDs than UIDs', valid, { ...valid, hostId: 2 * length }],
+    ['IDs out of range', { ...valid, hostId: 100 * length }],
+    ['IDs of users of the machine', { ...valid, hostId: 0 }],
+    ['IDs between two pods', { ...valid, hostId: length + 1 }],
+  ])('%s', async (_name, uids, gids = uids) => {
+    const root = directories.create();
+    writeMapping(root, 'a', uids, gids);
+    await expect(load(root)).rejects.toThrow(/invalid user namespace configuration|out of range/);
+  });
+
+  it('two pods of the same IDs, or text that is no mapping', async () => {
+    const root = directories.create();
+    for (const uid of ['a', 'b']) writeMapping(root, uid, valid);
+    await expect(load(root)).rejects.toThrow('already taken');
+    writeFileSync(fileOf(root, 'b'), 'x');
+    await expect(load(root)).rejects.toThrow();
+  });
+
+  it.each([
+    ['the IDs of users', { firstID: 0, length: 2 * length }],
+    ['a start between two pods', { firstID: length + 1, length }],
+    ['a part of a pod', { firstID: length, length: length + 1 }],
+    ['more than there are', { firstID: length, length: 2 ** 32 }],
+  ])('a range with %s', async (_name, range) => {
+    await expect(UserNamespaces.load(directories.create(), range)).rejects.toThrow('The subordinate IDs');
+  });
+});
+
+it.each([
+  ['0: kubelet 65536 2147483648\n', { firstID: 65_536, length: 2_147_483_648 }],
+  ['0: kubelet 65536 2147483648\n1: kubelet 5 6\n', undefined],
+  ['0: kubelet 65536', undefined],
+  ['0: kubelet 65536 -1', undefined],
+  ['', undefined],
+])('TestParseGetSubIdsOutput: %j', (output, expected) => {
+  if (expected === undefined) expect(() => parseSubordinateIDs(output)).toThrow('error parsing');
+  else expect(parseSubordinateIDs(output)).toEqual(expected);
+});
