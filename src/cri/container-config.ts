@@ -1,5 +1,6 @@
 import type { RunContainerOptions } from '../agent/container-options/run-container-options.ts';
 import type { ContainerConfig } from '../agent/runtime/container-runtime.ts';
+import type { Pod } from '../kube/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newContainerAnnotations, newContainerLabels } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
@@ -35,7 +36,7 @@ export function generateContainerConfig(
     args,
     working_dir: container.workingDir,
     envs: envs.map(({ name, value }) => ({ key: name, value: Buffer.from(value) })),
-    mounts: [...mounts.map(toCRIMount), ...settings.moreMounts].map((mount) => ({
+    mounts: [...mounts.map((mount) => toCRIMount(pod, mount)), ...settings.moreMounts].map((mount) => ({
       ...mount,
       selinux_relabel: mount.selinux_relabel === true && settings.machine.hasSELinux,
       // What root of the machine owns belongs to root of the container.
@@ -56,10 +57,19 @@ export function generateContainerConfig(
   };
 }
 
-function toCRIMount(mount: RunContainerOptions['mounts'][number]): CRIRequest<'Mount'> {
+function toCRIMount({ metadata }: Pod, mount: RunContainerOptions['mounts'][number]): CRIRequest<'Mount'> {
+  const { image } = mount;
   return {
     container_path: mount.containerPath,
     host_path: mount.hostPath,
+    ...(image && {
+      image: {
+        image: image.imageRef,
+        user_specified_image: image.userSpecifiedImage,
+        annotations: metadata?.annotations ?? {},
+      },
+      image_sub_path: image.subPath,
+    }),
     readonly: mount.readOnly,
     recursive_read_only: mount.recursiveReadOnly,
     propagation: mount.propagation,

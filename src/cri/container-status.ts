@@ -58,6 +58,7 @@ export function toRuntimeContainerStatus(
           },
         }
       : undefined,
+    mountedImageIDs: status.mounts.flatMap((mount) => (mount.image?.image ? [mount.image.image] : [])),
     recursiveReadOnlyMounts: status.mounts
       .filter((mount) => mount.recursive_read_only)
       .map((mount) => mount.container_path),

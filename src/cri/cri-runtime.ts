@@ -570,7 +570,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async #runContainerOptions(
-    { pod, container, podIPs = [] }: ContainerConfig,
+    { pod, container, podIPs = [], imageVolumes }: ContainerConfig,
     signal: AbortSignal | undefined,
   ): Promise<RunContainerOptions> {
     const isRequested = container.volumeMounts?.some(
@@ -579,6 +579,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const handler = isRequested ? (await this.#runtimeHandler(pod, signal)).handler : undefined;
     return this.#settings.helper.generateRunContainerOptions(pod, container, podIPs, {
       supportsRecursiveReadOnly: handler?.features?.recursive_read_only_mounts === true,
+      imageVolumes,
     });
   }
 

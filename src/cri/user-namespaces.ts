@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { pathInside } from '../agent/host-paths/names.ts';
+import { requireName } from '../agent/host-paths/names.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { CRIRequest } from './cri-messages.ts';
@@ -149,7 +149,7 @@ export class UserNamespaces {
   }
 
   #fileOf(podUID: string): string {
-    return pathInside(this.#rootDirectory, 'pods', podUID, mappingsFile);
+    return join(this.#rootDirectory, 'pods', requireName(podUID), mappingsFile);
   }
 }
 

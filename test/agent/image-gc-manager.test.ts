@@ -57,6 +57,14 @@ describe('ImageGCManager', () => {
     expect(left()).toEqual(['a']);
   });
 
+  it('keeps an image that a container mounts', async () => {
+    images = [image('mounted'), image('a', { sizeBytes: 400 })];
+    const [container] = podWith('b').containers;
+    pods = [{ ...podWith(), containers: [{ ...container!, mountedImageIDs: ['mounted'] }] }];
+    await managerWith({ minimumAgeMs: 0 }).garbageCollect();
+    expect(left()).toEqual(['mounted']);
+  });
+
   it('removes the least recently used images, until the low threshold is reached', async () => {
     const manager = managerWith({ minimumAgeMs: 0 });
     images = ['a', 'b', 'c', 'd', 'e'].map((id) => image(id));

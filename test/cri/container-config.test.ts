@@ -36,3 +36,15 @@ it('in a user namespace, root of the container owns what root of the machine own
   ]);
   expect(linux!.security_context!.namespace_options!.userns_options).toEqual(userNamespace);
 });
+
+it('an image volume is a mount of the image, below its subPath', () => {
+  const image = { imageRef: 'sha256:1', userSpecifiedImage: 'tools:1', subPath: 'bin' };
+  const { mounts } = configOf([{ containerPath: '/tools', hostPath: '', image, readOnly: true }], false);
+  expect(mounts![0]).toMatchObject({
+    container_path: '/tools',
+    host_path: '',
+    image: { image: 'sha256:1', user_specified_image: 'tools:1' },
+    image_sub_path: 'bin',
+    readonly: true,
+  });
+});

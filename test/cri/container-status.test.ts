@@ -29,6 +29,12 @@ const status = (fields: object) =>
   );
 
 describe('toRuntimeContainerStatus', () => {
+  it('has the images that it mounts', () => {
+    expect(status({ mounts: [{ image: null }, { image: { image: 'sha256:1' } }] }).mountedImageIDs).toEqual([
+      'sha256:1',
+    ]);
+  });
+
   it('has the mount points that are read-only with all that is mounted below them', () => {
     const mounts = [
       { container_path: '/a', recursive_read_only: true },

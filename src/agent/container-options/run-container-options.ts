@@ -3,7 +3,12 @@ import type { ImagePullSecret } from '../runtime/container-runtime.ts';
 /** A host path that is mounted into a container. Source: kubelet `kubecontainer.Mount`. */
 export interface ContainerMount {
   readonly containerPath: string;
+  /** Empty for an image. */
   readonly hostPath: string;
+  /** The image that is mounted: its reference, the name in the spec, and the path below its root. */
+  readonly image?:
+    | { readonly imageRef: string; readonly userSpecifiedImage: string; readonly subPath: string }
+    | undefined;
   readonly readOnly?: boolean | undefined;
   readonly recursiveReadOnly?: boolean | undefined;
   /** Where SELinux is enabled, what is at the host path gets the label of the container. */

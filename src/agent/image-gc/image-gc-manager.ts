@@ -187,7 +187,8 @@ export class ImageGCManager {
 
 /** IDs and names that containers show, including those of containers that have ended. */
 function imagesInUse(pods: readonly RuntimePod[]): ReadonlySet<string> {
-  return new Set(pods.flatMap(({ containers }) => containers.map(({ imageID = '' }) => imageID)));
+  const ofContainers = pods.flatMap(({ containers }) => containers);
+  return new Set(ofContainers.flatMap(({ imageID = '', mountedImageIDs = [] }) => [imageID, ...mountedImageIDs]));
 }
 
 /** Source: kubelet `formatSize`. */

@@ -328,7 +328,11 @@ export const podSpecFields = {
     storageos: plugin,
     csi: plugin,
     ephemeral: plugin,
-    image: plugin,
+    image: at('agent/volumes/container-mounts', 'with a runtime that pulls and mounts images'),
+  },
+  ImageVolumeSource: {
+    reference: at('agent/pod-workers/runtime-manager'),
+    pullPolicy: at('agent/pod-workers/runtime-manager'),
   },
   HostPathVolumeSource: { path: at('agent/volumes/volume-sources'), type: at('agent/host-paths/host-path-type') },
   EmptyDirVolumeSource: {

@@ -26,6 +26,9 @@ export interface ContainerStarterOptions {
   readonly logger: Logger;
 }
 
+/** The reference of the image of each image volume of a pod, or why it cannot be pulled. */
+export type ImageVolumes = ReadonlyMap<string, string | SyncActionError>;
+
 /** A container to start, with its pod and sandbox. */
 export interface StartRequest {
   readonly pod: ValidPod;
@@ -35,6 +38,7 @@ export interface StartRequest {
   readonly previous: PodStatusInput | undefined;
   /** Undefined in a runtime without sandboxes. */
   readonly sandboxID: string | undefined;
+  readonly imageVolumes: ImageVolumes;
   readonly signal: AbortSignal;
 }
 
@@ -53,6 +57,7 @@ export class ContainerStarter {
   async start(request: StartRequest): Promise<void> {
     const { pod, container } = request;
     this.#checkBackOff(request);
+    const imageVolumes = this.#imageVolumesOf(request);
     const imageRef = await this.#imageRef(request);
 
     this.#options.actuatedResources?.set(pod, container.name, containerResources(pod, container));
@@ -64,6 +69,7 @@ export class ContainerStarter {
         hash: hashContainer(container),
         sandboxID: request.sandboxID,
         imageRef,
+        ...(imageVolumes.size > 0 && { imageVolumes }),
         ...(request.runtimeStatus.ips?.length && { podIPs: request.runtimeStatus.ips }),
         ...targetOf(request),
       }),
@@ -87,6 +93,26 @@ export class ContainerStarter {
     this.#event({ pod, container }, 'Warning', 'BackOff', message);
     const cause = new BackOffError('CrashLoopBackOff', crashLoop.untilMs);
     throw new SyncActionError('CrashLoopBackOff', crashLoop.message, { cause });
+  }
+
+  /** Source: kuberuntime `toKubeContainerImageVolumes`. */
+  #imageVolumesOf(request: StartRequest): ReadonlyMap<string, string> {
+    const mounted = (request.container.volumeMounts ?? []).flatMap(({ name }) => {
+      const imageRef = request.imageVolumes.get(name);
+      return imageRef === undefined ? [] : [[name, imageRef] as const];
+    });
+    const refs = new Map<string, string>();
+    let failure: SyncActionError | undefined;
+    for (const [name, imageRef] of mounted) {
+      if (typeof imageRef === 'string') {
+        refs.set(name, imageRef);
+        continue;
+      }
+      this.#event(request, 'Warning', 'Failed', `Error: ${imageRef.reason}`);
+      failure = imageRef;
+    }
+    if (failure !== undefined) throw failure;
+    return refs;
   }
 
   async #imageRef(request: StartRequest): Promise<string | undefined> {

@@ -160,7 +160,8 @@ export class ImageManager {
   }
 
   #event(pod: Pod, container: Container, type: PodEvent['type'], reason: string, message: string): void {
-    this.#options.eventRecorder.event({ pod, container: container.name, type, reason, message });
+    // An image volume is of no container.
+    this.#options.eventRecorder.event({ pod, container: container.name || undefined, type, reason, message });
   }
 }
 

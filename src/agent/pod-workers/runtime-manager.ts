@@ -12,7 +12,8 @@ import type { ProbeResults } from '../prober/probe-results.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { podStatusFromRuntime, sandboxIPs } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { ContainerStarter, type StartRequest } from './container-starter.ts';
+import { volumesOf } from '../volumes/volume-sources.ts';
+import { ContainerStarter, type ImageVolumes, type StartRequest } from './container-starter.ts';
 import type { HandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
@@ -236,11 +237,13 @@ export class RuntimeManager {
   }
 
   async #startContainers(
-    request: Omit<StartRequest, 'container' | 'sandboxID'>,
+    sync: Omit<StartRequest, 'container' | 'sandboxID' | 'imageVolumes'>,
     actions: PodActions,
     sandbox: string,
   ): Promise<SyncActionResult[]> {
-    const { signal } = request;
+    const { pod, signal } = sync;
+    if (!startsContainers({ ...actions, createSandbox: false })) return [];
+    const request = { ...sync, imageVolumes: await this.#pullImageVolumes(pod, signal) };
     const results: SyncActionResult[] = [];
     const sandboxID = this.#options.runtime.runPodSandbox === undefined ? undefined : sandbox;
     const start = async (container: Container | EphemeralContainer): Promise<boolean> => {
@@ -258,6 +261,23 @@ export class RuntimeManager {
     }
     for (const container of actions.containersToStart) await start(container);
     return results;
+  }
+
+  /** Source: kuberuntime `getImageVolumes`. */
+  async #pullImageVolumes(pod: ValidPod, signal: AbortSignal): Promise<ImageVolumes> {
+    const pulled = new Map<string, string | SyncActionError>();
+    for (const { name, image } of volumesOf(pod)) {
+      if (image?.reference === undefined) continue;
+      const source = { name: '', image: image.reference, imagePullPolicy: image.pullPolicy };
+      try {
+        const imageRef = await this.#options.imageManager.ensureImageExists(pod, source, signal);
+        if (imageRef !== undefined) pulled.set(name, imageRef);
+      } catch (thrown) {
+        if (!(thrown instanceof SyncActionError)) throw thrown;
+        pulled.set(name, thrown);
+      }
+    }
+    return pulled;
   }
 
   async #attempt(

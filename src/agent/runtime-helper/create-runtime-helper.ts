@@ -138,7 +138,12 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
         await volumes.waitForUnmount(pod, callOptions);
       },
     },
-    async generateRunContainerOptions(pod, container, podIPs, { supportsRecursiveReadOnly = false } = {}) {
+    async generateRunContainerOptions(
+      pod,
+      container,
+      podIPs,
+      { supportsRecursiveReadOnly = false, imageVolumes } = {},
+    ) {
       try {
         const [refused] = refusedFields('EphemeralContainer', container, `container ${container.name}`);
         if (refused !== undefined)
@@ -155,7 +160,7 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
           ...expandContainerCommandAndArgs(container, envs),
           envs,
           mounts: await makeMounts(pod, container, {
-            ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly },
+            ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
           }),
         };
       } catch (cause) {

@@ -11,7 +11,9 @@ export interface RuntimeHelper {
     pod: ValidPod,
     container: Container | EphemeralContainer,
     podIPs: readonly string[],
-    features?: {
+    options?: {
+      /** That of the container's configuration. */
+      readonly imageVolumes?: ReadonlyMap<string, string> | undefined;
       /** Of the runtime. Default: false; a mount with `recursiveReadOnly: Enabled` is then refused. */
       readonly supportsRecursiveReadOnly?: boolean | undefined;
     },

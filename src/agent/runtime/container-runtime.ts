@@ -51,6 +51,11 @@ export interface ContainerConfig {
   readonly imageRef?: string | undefined;
   /** The pod's addresses, the primary one first; with hostNetwork those of the node. Default: none are known. */
   readonly podIPs?: readonly string[] | undefined;
+  /**
+   * The references of the images that the container mounts, by the name of the volume: results of `pullImage`. Default:
+   * it mounts none.
+   */
+  readonly imageVolumes?: ReadonlyMap<string, string> | undefined;
   /** The ID of the container whose process namespace an ephemeral container targets: its `targetContainerName`. */
   readonly targetContainerID?: string | undefined;
 }

@@ -50,6 +50,8 @@ export interface RuntimeContainerStatus {
    */
   readonly allocatedResourcesStatus?: readonly ResourceStatus[] | undefined;
   readonly user?: ContainerUser | undefined;
+  /** The images that it mounts, as in `imageID`: they are in use. Default: none. */
+  readonly mountedImageIDs?: readonly string[] | undefined;
   /** The mount points that are read-only with all that is mounted below them. Default: none. */
   readonly recursiveReadOnlyMounts?: readonly string[] | undefined;
   readonly stopSignal?: string | undefined;

@@ -10,7 +10,7 @@ import { readRegularFile } from '../../shared/regular-file.ts';
 import { HostDirectory } from '../host-paths/host-directory.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { bindSubPath, makeSubPath } from './sub-path.ts';
-import { isReadOnlySource, podDirectoryNames, volumePath, volumesOf } from './volume-sources.ts';
+import { isReadOnlySource, podDirectoryNames, type Volume, volumePath, volumesOf } from './volume-sources.ts';
 
 const etcHosts = '/etc/hosts';
 const maxHostsFileBytes = 1024 * 1024;
@@ -23,6 +23,8 @@ export interface MountSources {
   readonly podIPs: readonly string[];
   readonly hostName: PodHostName;
   readonly supportsRecursiveReadOnly: boolean;
+  /** The references of images, by the name of the volume. */
+  readonly imageVolumes?: ReadonlyMap<string, string> | undefined;
   /** For `subPathExpr`. */
   readonly envs: readonly EnvironmentVariable[];
 }
@@ -44,16 +46,18 @@ export async function makeMounts(
         `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,
       );
     const recursiveReadOnly = resolveRecursiveReadOnly(mount, sources.supportsRecursiveReadOnly);
-    const path = volumePath(sources.rootDirectory, pod, volume);
     const subPath = mount.subPathExpr ? expandSubPath(mount.subPathExpr, sources.envs) : (mount.subPath ?? '');
+    requireDescendingSubPath(subPath);
+    const source = volume.image
+      ? { hostPath: '', image: imageOf(volume, subPath, sources) }
+      : { hostPath: await hostPathOf(pod, container.name, index, volume, subPath, sources) };
     mounts.push({
       containerPath: mount.mountPath.startsWith('/') ? mount.mountPath : `/${mount.mountPath}`,
-      hostPath:
-        subPath === '' ? path : await boundSubPath(pod, container.name, index, path, subPath, mount.name, sources),
+      ...source,
       readOnly: mount.readOnly === true || isReadOnlySource(volume),
       recursiveReadOnly,
-      // The label of a hostPath is the administrator's.
-      seLinuxRelabel: !volume.hostPath,
+      // The label of a hostPath is the administrator's, that of an image the runtime's.
+      seLinuxRelabel: !volume.hostPath && !volume.image,
       propagation: translateMountPropagation(mount.mountPropagation),
     });
   }
@@ -101,27 +105,42 @@ function expandSubPath(expression: string, envs: readonly EnvironmentVariable[])
   return expanded;
 }
 
-async function boundSubPath(
-  pod: Pod,
-  containerName: string,
-  index: number,
-  path: string,
-  subPath: string,
-  volumeName: string,
-  { rootDirectory, mounts }: MountSources,
-): Promise<string> {
+function requireDescendingSubPath(subPath: string): void {
   if (subPath.startsWith('/'))
     throw new ContainerConfigError(`error SubPath \`${subPath}\` must not be an absolute path`);
   if (subPath.split('/').includes('..'))
     throw new ContainerConfigError(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
-  const folder = [...podDirectoryNames(pod), 'volume-subpaths', volumeName, containerName];
+}
+
+function imageOf(
+  { name, image }: Volume,
+  subPath: string,
+  { imageVolumes }: MountSources,
+): NonNullable<ContainerMount['image']> {
+  const imageRef = imageVolumes?.get(name);
+  if (imageRef === undefined)
+    throw new ContainerConfigError(`the runtime does not pull the image of volume ${JSON.stringify(name)}`);
+  return { imageRef, userSpecifiedImage: image?.reference ?? '', subPath };
+}
+
+async function hostPathOf(
+  pod: Pod,
+  containerName: string,
+  index: number,
+  volume: Volume,
+  subPath: string,
+  { rootDirectory, mounts }: MountSources,
+): Promise<string> {
+  const path = volumePath(rootDirectory, pod, volume);
+  if (subPath === '') return path;
+  const folder = [...podDirectoryNames(pod), 'volume-subpaths', volume.name, containerName];
   try {
     if (!mounts) return await makeSubPath(path, subPath);
     return await bindSubPath(path, subPath, { rootDirectory, folder, name: String(index) });
   } catch (cause) {
     // The error has no details, because they could reveal host paths to the pod.
     throw new ContainerConfigError(
-      `failed to prepare subPath for volumeMount ${JSON.stringify(volumeName)} of container ${JSON.stringify(containerName)}`,
+      `failed to prepare subPath for volumeMount ${JSON.stringify(volume.name)} of container ${JSON.stringify(containerName)}`,
       { cause },
     );
   }

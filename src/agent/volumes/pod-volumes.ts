@@ -136,6 +136,8 @@ export class PodVolumes implements VolumeManager {
   async #setUp(pod: Pod, volume: Volume): Promise<void> {
     const [refused] = refusedFields('Volume', volume, 'volume');
     if (refused !== undefined) throw new Error(`${refused.path} is not supported by this agent: ${refused.because}`);
+    // The runtime mounts it.
+    if (volume.image) return;
     if (volume.hostPath) return checkHostPathType(volume.hostPath.path, volume.hostPath.type);
     const names = volumeNames(pod, volume);
     if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, names);

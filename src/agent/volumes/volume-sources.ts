@@ -56,6 +56,7 @@ export interface Volume {
   readonly configMap?: (ConfigMapSource & WithDefaultMode) | undefined;
   readonly secret?: (SecretSource & WithDefaultMode) | undefined;
   readonly downwardAPI?: (DownwardAPISource & WithDefaultMode) | undefined;
+  readonly image?: { readonly reference?: string | undefined; readonly pullPolicy?: string | undefined } | undefined;
   readonly projected?: (WithDefaultMode & { readonly sources?: readonly VolumeProjection[] | undefined }) | undefined;
 }
 
@@ -69,9 +70,9 @@ export function fsGroupOf({ spec }: Pod): number | undefined {
   return securityContext?.fsGroup ?? undefined;
 }
 
-/** Whether the content comes from API objects; containers cannot write it. */
-export function isReadOnlySource({ configMap, secret, downwardAPI, projected }: Volume): boolean {
-  return (configMap ?? secret ?? downwardAPI ?? projected) !== undefined;
+/** Whether containers cannot write the volume: its content comes from API objects or an image. */
+export function isReadOnlySource({ configMap, secret, downwardAPI, projected, image }: Volume): boolean {
+  return (configMap ?? secret ?? downwardAPI ?? projected ?? image) !== undefined;
 }
 
 const pluginNames = [

@@ -96,6 +96,28 @@ const runs = () =>
     .toSorted();
 const exit = (name: string, exitCode = 0) => runtime.exit(runtime.container('12345678', name)!.id, { exitCode });
 
+describe('a pod with image volumes', () => {
+  const tools = { name: 'tools', image: { reference: 'tools:1', pullPolicy: 'IfNotPresent' } };
+  const mounting = { ...container('foo1'), volumeMounts: [{ name: 'tools', mountPath: '/tools' }] };
+  const pod = podOf({ containers: [mounting, container('foo2')], volumes: [tools] });
+
+  it('has them pulled once, for the containers that mount them', async () => {
+    expect(await sync(pod)).toBeUndefined();
+    expect(messages).toContain('Normal Pulling: Pulling image "tools:1"');
+    expect(messages.filter((message) => message.includes('Pulling image "tools:1"'))).toHaveLength(1);
+    const volumes = configs.map(({ imageVolumes }) => imageVolumes && [...imageVolumes]);
+    expect(volumes).toEqual([[['tools', expect.stringContaining('tools:1')]], undefined]);
+  });
+
+  it('does not start a container whose image volume cannot be pulled, and starts the others', async () => {
+    const never = { name: 'tools', image: { ...tools.image, pullPolicy: 'Never' } };
+    const failure = await sync(podOf({ ...pod.spec, volumes: [never] }));
+    expect(failure?.message).toContain('"StartContainer" for "foo1" with ErrImageNeverPull');
+    expect(messages).toContain('Warning Failed: Error: ErrImageNeverPull');
+    expect(runs()).toEqual(['foo2 0 running']);
+  });
+});
+
 describe('a pod with resource claims', () => {
   const message = (path: string) =>
     `Warning FailedPrepareDynamicResources: Failed to prepare dynamic resources: ${path} is not supported by this agent: there are no DRA drivers`;

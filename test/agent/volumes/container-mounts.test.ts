@@ -10,6 +10,7 @@ const volumes = [
   { name: 'disk', hostPath: { path: '/mnt/disk' } },
   { name: 'empty', emptyDir: {} },
   { name: 'keys', secret: { secretName: 'keys' } },
+  { name: 'tools', image: { reference: 'tools:1' } },
   { name: 'claim', persistentVolumeClaim: { claimName: 'claim' } },
 ];
 
@@ -17,6 +18,7 @@ async function mountsOf(
   volumeMounts: readonly object[],
   podIPs: readonly string[] = [],
   supportsRecursiveReadOnly = false,
+  imageVolumes?: ReadonlyMap<string, string>,
 ) {
   const rootDirectory = mkdtempSync(join(tmpdir(), 'mounts-'));
   onTestFinished(() => rmSync(rootDirectory, { recursive: true }));
@@ -28,7 +30,7 @@ async function mountsOf(
   return {
     rootDirectory,
     mounts: await makeMounts(pod, container, {
-      ...{ rootDirectory, mounts: true, podIPs, hostName, envs, supportsRecursiveReadOnly },
+      ...{ rootDirectory, mounts: true, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
     }),
   };
 }
@@ -76,6 +78,23 @@ describe('TestMakeMounts: makeMounts', () => {
     expect(mounts.map(({ recursiveReadOnly }) => recursiveReadOnly)).toEqual([true, true, false, false]);
     const plain = await mountsOf(volumeMounts.slice(1));
     expect(plain.mounts.map(({ recursiveReadOnly }) => recursiveReadOnly)).toEqual([false, false, false]);
+  });
+
+  it('TestMakeMounts: an image is mounted read-only by the runtime, with its subPath', async () => {
+    const mount = { name: 'tools', mountPath: '/tools', subPath: 'bin' };
+    const { mounts } = await mountsOf([mount], [], false, new Map([['tools', 'sha256:1']]));
+    expect(mounts).toMatchObject([
+      {
+        containerPath: '/tools',
+        hostPath: '',
+        image: { imageRef: 'sha256:1', userSpecifiedImage: 'tools:1', subPath: 'bin' },
+        readOnly: true,
+        seLinuxRelabel: false,
+      },
+    ]);
+    await expect(mountsOf([mount])).rejects.toThrow('the runtime does not pull the image of volume "tools"');
+    const outside = mountsOf([{ ...mount, subPath: '../etc' }], [], false, new Map([['tools', 'sha256:1']]));
+    await expect(outside).rejects.toThrow("must not contain '..'");
   });
 
   it('what is a volume of the pod gets the label of the container, a hostPath keeps its own', async () => {
