@@ -91,8 +91,8 @@ export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServe
   const { host = '0.0.0.0', port = 10_250, authentication = {}, authorization = {} } = options;
   requirePort('runtime', options.runtime, ['getPod', 'listPods', 'execSync']);
   if (options.register !== undefined) requirePort('register', options.register, ['metrics']);
-  if (options.metrics !== undefined) requirePort('metrics', options.metrics, []);
-  const { kubeletConfiguration } = options;
+  const { kubeletConfiguration, metrics } = options;
+  if (metrics !== undefined && (typeof metrics !== 'object' || metrics === null)) refuseOption('metrics', 'an object');
   if (kubeletConfiguration !== undefined && !isPlainObject(kubeletConfiguration))
     refuseOption('kubeletConfiguration', 'an object');
   if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');

@@ -13,7 +13,7 @@ import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-option
 import { cipherSuites } from '../../src/kubelet-api/tls-options.ts';
 import { serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
 import { TestDirectories } from '../support/directories.ts';
-import { testPod, TestServer } from './test-server.ts';
+import { certificateFile, testPod, TestServer } from './test-server.ts';
 
 type Runtime = KubeletAPIOptions['runtime'];
 
@@ -143,6 +143,92 @@ describe('TLS', () => {
 
   it('each name of a cipher suite is one that OpenSSL knows', () => {
     for (const openSSLName of Object.values(cipherSuites)) expect(getCiphers()).toContain(openSSLName.toLowerCase());
+  });
+});
+
+it('a method that a path does not have gets 405 with those that it has', async () => {
+  await using server = await serverWith({});
+  expect((await server.get('/pods', { method: 'DELETE' })).headers.allow).toBe('GET, HEAD');
+  expect((await server.get('/run/default/web/app')).headers.allow).toBe('POST');
+  expect(await server.get('/pods', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
+});
+
+it('a path that is not valid gets 400', async () => {
+  await using server = await serverWith({});
+  expect(await server.get('/pods/%zz')).toMatchObject({ status: 400, text: 'The path is not valid' });
+});
+
+it('/runningpods has the pods with a running container or a ready sandbox', async () => {
+  const container = (state: string): object => ({ id: 'c', name: 'app', image: 'app:1', state });
+  const pod = (name: string, more: object): RuntimePod => ({
+    ...{ uid: name, name, namespace: 'default', containers: [] },
+    ...more,
+  });
+  const listPods = async (): Promise<RuntimePod[]> => [
+    pod('runs', { containers: [container('exited'), container('running')] }),
+    pod('has-sandbox', { containers: [container('exited')], sandboxes: [{ ready: true }] }),
+    pod('ended', { containers: [container('exited')], sandboxes: [{ ready: false }] }),
+  ];
+  await using server = await serverWith({ listPods });
+  const { items } = JSON.parse((await server.get('/runningpods/')).text);
+  const spec = { containers: [{ name: 'app', image: 'app:1', resources: {} }] };
+  expect(items).toEqual([
+    { metadata: { name: 'runs', namespace: 'default', uid: 'runs' }, spec, status: {} },
+    {
+      metadata: { name: 'has-sandbox', namespace: 'default', uid: 'has-sandbox' },
+      spec: { containers: [] },
+      status: {},
+    },
+  ]);
+});
+
+it('/run passes the words of the command on, and a static pod has the UID of its mirror pod, too', async () => {
+  const commands: unknown[] = [];
+  const execSync: Runtime['execSync'] = async (id, command) => {
+    commands.push([id, command]);
+    return { exitCode: 0, stdout: '', stderr: '' };
+  };
+  await using server = await serverWith({ execSync });
+  await server.get('/run/default/web/app?cmd=ls+-l+/tmp', { method: 'POST' });
+  expect(commands).toEqual([['fake://1', ['ls', '-l', '/tmp']]]);
+  const { metadata, ...pod } = server.pods.pop()!;
+  server.pods.push({
+    ...pod,
+    metadata: { ...metadata, annotations: { 'kubernetes.io/config.source': 'file' } },
+  });
+  expect((await server.get('/run/default/web/uid-of-mirror/app?cmd=ls', { method: 'POST' })).status).toBe(200);
+});
+
+it.each([
+  ['NotFound', 404],
+  ['ResourceExhausted', 429],
+  ['Unavailable', 500],
+])('an error %s of the runtime, or of its cause, is %i', async (code, status) => {
+  const error = Object.assign(new Error('from the runtime'), { code });
+  const errors = [error, new Error('from the runtime', { cause: error })];
+  await using server = await serverWith({ execSync: async () => Promise.reject(errors.shift()!) });
+  for (const _ of [1, 2])
+    expect(await server.get('/run/default/web/app?cmd=ls', { method: 'POST' })).toMatchObject({
+      status,
+      text: 'from the runtime',
+    });
+});
+
+it('/configz has the times for which reviews are valid, and where clients may connect', async () => {
+  await using server = await TestServer.start({
+    authentication: { anonymous: true, webhookCacheTTLMs: 1500 },
+    authorization: { cacheAuthorizedTTLMs: 2000, cacheUnauthorizedTTLMs: 500 },
+    tlsMinVersion: 'VersionTLS13',
+  });
+  const { kubeletconfig } = JSON.parse((await server.get('/configz')).text);
+  expect(kubeletconfig).toMatchObject({
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    tlsCertFile: certificateFile('server'),
+    tlsPrivateKeyFile: certificateFile('server.key'),
+    tlsMinVersion: 'VersionTLS13',
+    authentication: { x509: {}, webhook: { enabled: true, cacheTTL: '1.5s' }, anonymous: { enabled: true } },
+    authorization: { webhook: { cacheAuthorizedTTL: '2s', cacheUnauthorizedTTL: '0.5s' } },
+    ...{ enableServer: true, enableDebuggingHandlers: true },
   });
 });
 
@@ -327,6 +413,36 @@ describe('exec, attach and portForward', () => {
     streaming.close();
   });
 
+  const webSocket = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+  it.each([
+    ['', 400, 'query parameter "port" is required'],
+    ['?port=0', 400, 'unable to parse "0" as a port'],
+    ['?port=65536', 400, 'unable to parse "65536" as a port'],
+    ['?port=80x', 400, 'unable to parse "80x" as a port'],
+    ['?port=80,', 400, 'unable to parse "" as a port'],
+  ])('portForward over WebSockets is refused with the ports %j', async (query, status, text) => {
+    await using server = await serverWith({ getPortForward: async () => 'http://127.0.0.1:1/' });
+    const path = `/portForward/default/web${query}`;
+    expect(await server.get(path, { headers: webSocket })).toMatchObject({ status, text });
+  });
+
+  it('portForward over WebSockets has the ports of the query; a longer path does not exist', async () => {
+    const ports: unknown[] = [];
+    const getPortForward: Runtime['getPortForward'] = async (_uid, list) => {
+      ports.push(list);
+      throw Object.assign(new Error('no such sandbox'), { code: 'NotFound' });
+    };
+    await using server = await serverWith({ getPortForward });
+    expect((await server.get('/portForward/default/web?port=80,443&port=65535', { headers: webSocket })).status).toBe(
+      404,
+    );
+    expect(ports).toEqual([[80, 443, 65_535]]);
+    const longer = await server.get('/portForward/default/web/uid-web/more?port=80', { headers: webSocket });
+    expect(longer).toMatchObject({ status: 404, text: '404: Page Not Found' });
+    const other = await server.get('/portForward/default/web/uid-of-another?port=80', { headers: webSocket });
+    expect(other).toMatchObject({ status: 404, text: 'pod not found' });
+  });
+
   it('close() ends the connections', async () => {
     const streaming = await startStreaming();
     const server = await serverWith({ getExec: async () => streaming.url });
@@ -415,6 +531,20 @@ describe('options', () => {
     ['tlsCipherSuites[1]', { tlsCipherSuites: ['TLS_AES_128_GCM_SHA256', 'TLS_RSA_WITH_RC4_128_SHA'] }],
     ['kubeletConfiguration', { kubeletConfiguration: [] as never }],
     ['options.ports', { ports: 1 } as never],
+    ['register', { register: {} as never }],
+    ['metrics', { metrics: 1 as never }],
+    ['port', { port: -1 }],
+    ['port', { port: 1.5 }],
+    ['tlsCertFile', { tlsCertFile: '', tlsPrivateKeyFile: '/key' }],
+    ['tlsPrivateKeyFile', { tlsCertFile: '/cert', tlsPrivateKeyFile: 7 as never }],
+    ['serverTLSBootstrap', { serverTLSBootstrap: 'yes' as never }],
+    ['serverTLSBootstrap', { serverTLSBootstrap: true, tlsCertFile: '/cert', tlsPrivateKeyFile: '/key' }],
+    // Nobody can sign the certificate.
+    ['serverTLSBootstrap', { serverTLSBootstrap: true }],
+    ['authentication.webhook', { authentication: { webhook: 'yes' as never } }],
+    ['authorization.cacheAuthorizedTTLMs', { authorization: { cacheAuthorizedTTLMs: -1 } }],
+    ['authorization.cacheUnauthorizedTTLMs', { authorization: { cacheUnauthorizedTTLMs: -1 } }],
+    ['authorization.rules', { authorization: { rules: [] } as never }],
     // Without an API server, nobody can say who may do what.
     ['authorization.mode', {}],
     ['authentication.webhook', { authorization: { mode: 'AlwaysAllow' } }],
