@@ -198,8 +198,9 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const [config, handler] = await Promise.all([
       this.#sandboxConfig(pod, attempt),
       runtimeClassName ? helper.lookupRuntimeHandler(runtimeClassName) : '',
-      makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod)),
     ]);
+    // A pod that is refused has no folder of logs.
+    await makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod));
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const preparation = new PodPreparation(pod, {
       imageRef: (image) => this.#images.imageRef(image, { signal }),

@@ -110,9 +110,12 @@ it('a pod in the network of the node has no hostname of its own that could be to
     throw new Error('failed to construct FQDN');
   });
   await expect(runtime.runPodSandbox({ pod, attempt: 0 })).rejects.toThrow('failed to construct FQDN');
-  const sandbox = runtime.runPodSandbox({ pod: podWith({ hostNetwork: true }), attempt: 0 });
+  const onHost = podWith({ hostNetwork: true });
+  const sandbox = runtime.runPodSandbox({ pod: onHost, attempt: 0 });
   await respond('RunPodSandbox');
-  expect(await sandbox).toBe('s');
+  const container = onHost.spec!.containers![0]!;
+  const config = { pod: onHost, container, attempt: 0, hash: '', sandboxID: await sandbox };
+  expect(await runtime.createContainer(config)).toBe('containerd://c');
 });
 
 it.each<[string, object, readonly object[], string]>([
@@ -149,9 +152,11 @@ it.each<[string, object, readonly object[], string]>([
 
 it('hostUsers: false is a user namespace of the sandbox, on a runtime that has them', async () => {
   const { runtime, requests, respond } = setUp(undefined, [{ name: '', features: { user_namespaces: true } }]);
-  const sandbox = runtime.runPodSandbox({ pod: podWith({ hostUsers: false }), attempt: 0 });
+  const isolated = podWith({ hostUsers: false });
+  const sandbox = runtime.runPodSandbox({ pod: isolated, attempt: 0 });
   await respond('RunPodSandbox');
-  await sandbox;
+  const container = isolated.spec!.containers![0]!;
+  await runtime.createContainer({ pod: isolated, container, attempt: 0, hash: '', sandboxID: await sandbox });
   const config = requests.find((request) => 'config' in request)!['config'];
   expect(config).toMatchObject({
     linux: { security_context: { namespace_options: { userns_options: { mode: 'POD' } } } },
