@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { programsFolder } from '../kubernetes/programs.ts';
 import { versions } from '../kubernetes/versions.ts';
 import { KubeHTTP } from './kube-http.ts';
+import { makePKI } from './pki.ts';
 import { ProcessGroup, type ServerProcess } from './process-group.ts';
 
 /*
@@ -40,6 +41,8 @@ export interface ControlPlaneOptions {
   readonly address?: string;
   /** Whether kube-controller-manager and kube-scheduler run, too; they are in `assets`. Default: false. */
   readonly controllers?: boolean;
+  /** Whether a CA signs all certificates, as in clusters. Default: the API server signs its own. */
+  readonly pki?: boolean;
   /** Ends the start, and what it has started. */
   readonly signal?: AbortSignal;
 }
@@ -63,7 +66,7 @@ export interface KubeConfigObject {
 export interface ControlPlane {
   /** `https://ADDRESS:PORT`. It does not change when the API server is restarted. */
   readonly url: string;
-  /** The serving certificate, base64 of PEM. */
+  /** The CA that has signed the serving certificate, base64 of PEM. */
   readonly caData: string;
   /** The token of a user in `system:masters`. */
   readonly adminToken: string;
@@ -157,6 +160,7 @@ async function startOnce({
   folder,
   address = '127.0.0.1',
   controllers = false,
+  pki: wantsPKI = false,
   signal,
 }: ControlPlaneOptions): Promise<ControlPlane> {
   signal?.throwIfAborted();
@@ -164,12 +168,14 @@ async function startOnce({
   const dir = folder ?? (await mkdtemp(path.join(parentDir, 'control-plane-')));
   const tokens = new Map(['admin', ...nodeNames].map((user) => [user, randomBytes(16).toString('hex')]));
   await writeCredentials(dir, tokens);
+  const pki = wantsPKI ? await makePKI(dir, address) : undefined;
 
   const [etcdPort, etcdPeerPort] = await freePorts(2);
   const [securePort] = await freePorts(1, address);
   const etcdUrl = `http://127.0.0.1:${etcdPort}`;
   const url = `https://${address}:${securePort}`;
   const processes = new ProcessGroup(dir, { keepsFolder: folder !== undefined });
+  const caFile = pki?.caFile ?? path.join(dir, 'certs', 'apiserver.crt');
   let caData = '';
   let apiServer: ServerProcess | undefined;
 
@@ -188,10 +194,10 @@ async function startOnce({
       '--enable-admission-plugins=NodeRestriction',
       ...(controllers ? [] : ['--disable-admission-plugins=ServiceAccount']),
       '--service-cluster-ip-range=10.0.0.0/24',
+      ...(pki?.apiServerFlags ?? []),
       ...apiServerFlags,
     ]);
-    const certFile = path.join(dir, 'certs', 'apiserver.crt');
-    caData = await waitUntilReady(url, certFile, token('admin'), [etcd, apiServer], signal);
+    caData = await waitUntilReady(url, caFile, token('admin'), [etcd, apiServer], signal);
   }
 
   async function startControllers(): Promise<void> {
@@ -207,7 +213,7 @@ async function startOnce({
     processes.start('kube-controller-manager', path.join(assets, 'kube-controller-manager'), [
       ...flags[0]!,
       `--service-account-private-key-file=${path.join(dir, 'sa.key')}`,
-      `--root-ca-file=${path.join(dir, 'certs', 'apiserver.crt')}`,
+      ...(pki?.controllerManagerFlags ?? [`--root-ca-file=${caFile}`]),
     ]);
     processes.start('kube-scheduler', path.join(assets, 'kube-scheduler'), flags[1]!);
   }
@@ -280,10 +286,10 @@ function kubeConfig(url: string, caData: string, user: string, token: string): K
   };
 }
 
-/** Resolves with the serving certificate as base64. */
+/** Resolves with the CA as base64. */
 async function waitUntilReady(
   url: string,
-  certFile: string,
+  caFile: string,
   token: string,
   servers: readonly ServerProcess[],
   signal?: AbortSignal,
@@ -291,7 +297,7 @@ async function waitUntilReady(
   let caData = '';
   await waitFor(
     async () => {
-      caData = (await readFile(certFile)).toString('base64');
+      caData = (await readFile(caFile)).toString('base64');
       const http = new KubeHTTP({ url, token, caData });
       try {
         const ready = await http.request('GET', '/readyz');

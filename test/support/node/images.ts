@@ -85,6 +85,17 @@ const images: readonly Image[] = [
  * @param folder for temporary files
  */
 export async function importImages(socket: string, folder: string, signal?: AbortSignal): Promise<void> {
+  const archive = await archiveImages(folder, signal);
+  await runCommand('ctr', ['-a', socket, '-n', 'k8s.io', 'images', 'import', archive], { signal });
+  await rm(folder, { recursive: true, force: true });
+}
+
+/**
+ * Resolves with the path of an archive of all images, as `ctr images import` takes it.
+ *
+ * @param folder is emptied
+ */
+export async function archiveImages(folder: string, signal?: AbortSignal): Promise<string> {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const digests = new Map<LayerName, string>();
@@ -104,8 +115,7 @@ export async function importImages(socket: string, folder: string, signal?: Abor
     ...[...digests.keys()].map((name) => `${name}.tar`),
   ];
   await runCommand('tar', ['-C', folder, '-cf', archive, ...new Set(files)], { signal });
-  await runCommand('ctr', ['-a', socket, '-n', 'k8s.io', 'images', 'import', archive], { signal });
-  await rm(folder, { recursive: true, force: true });
+  return archive;
 }
 
 /** Resolves with the digest of the layer's archive. */

@@ -1,0 +1,30 @@
+import type { TestNode } from '../test-node.ts';
+import { cgroups, systemdCgroups } from './cgroups.ts';
+import { fullDisk } from './full-disk.ts';
+import { appArmor, userNamespaces } from './isolation.ts';
+import { kills } from './kills.ts';
+import { reboot } from './reboot.ts';
+import { sideBySide } from './side-by-side.ts';
+
+/** What is checked on the node, in this order. */
+export const parts = {
+  cgroups,
+  apparmor: appArmor,
+  'user-namespaces': userNamespaces,
+  kills,
+  reboot,
+  'systemd-cgroups': systemdCgroups,
+  'full-disk': fullDisk,
+  'side-by-side': sideBySide,
+} as const satisfies Readonly<Record<string, (node: TestNode) => Promise<void>>>;
+
+export type PartName = keyof typeof parts;
+
+export const partNames = Object.keys(parts) as readonly PartName[];
+
+/** Those of CI. */
+export const quickParts: readonly PartName[] = ['cgroups', 'apparmor', 'reboot'];
+
+export function isPartName(name: string): name is PartName {
+  return Object.hasOwn(parts, name);
+}
