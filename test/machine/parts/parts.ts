@@ -23,7 +23,7 @@ export type PartName = keyof typeof parts;
 export const partNames = Object.keys(parts) as readonly PartName[];
 
 /** Those of CI. */
-export const quickParts: readonly PartName[] = ['cgroups', 'apparmor', 'reboot'];
+export const quickParts: readonly PartName[] = ['cgroups', 'reboot'];
 
 export function isPartName(name: string): name is PartName {
   return Object.hasOwn(parts, name);
