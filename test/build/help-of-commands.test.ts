@@ -14,8 +14,12 @@ describe.skipIf(!isBuilt)(`--help${isBuilt ? '' : ' (skipped: run `npm run build
     'src/api-server/command',
     'test/chaos',
     'test/conformance',
+    'test/generated',
     'test/kubernetes',
+    'test/machine',
+    'test/mutation',
     'test/side-by-side',
+    'test/stranger',
   ])('of %s ends without an error when nobody reads its output', async (command) => {
     const child = spawn(process.execPath, [join(dist, command, 'main.js'), '--help']);
     child.stdout.destroy();

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { podStatusFields } from '../../src/status-manager/status/status-fields.ts';
 import { generateCRIAPI } from './cri-api.ts';
 import { generatePodSpecDocument } from './pod-spec-document.ts';
@@ -17,7 +17,14 @@ import { generateObjectReaders, tablesOf } from './object-readers.ts';
 
 // From dist/test/generated.
 const root = fileURLToPath(new URL('../../../', import.meta.url));
-const { write } = parseArgs({ options: { write: { type: 'boolean', default: false } } }).values;
+const { write } = new Command('npm run generated --')
+  .description(
+    'Says which generated files are not what their sources give. Files whose sources are Go modules need go.',
+  )
+  .option('--write', 'write them anew', false)
+  .addHelpText('after', '\nExit code: 0 all are up to date or written, 1 some are not.')
+  .parse()
+  .opts<{ readonly write: boolean }>();
 
 const go = (...args: readonly string[]): string =>
   execFileSync('go', args, { cwd: join(root, 'test/generated/go'), encoding: 'utf8', maxBuffer: 1 << 24 });

@@ -13,15 +13,23 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { Command } from 'commander';
 import { Stryker } from '@stryker-mutator/core';
 
-if (process.argv.length === 2) {
+const { args } = new Command('npm run mutation --')
+  .description(
+    'Changes the code in one place at a time and reports the changes that no test notices. Without paths, prints the scores that docs/architecture.md has.',
+  )
+  .argument('[paths...]', 'src/… to mutate; test/… to run, by default the folders with the same names below test')
+  .parse();
+
+if (args.length === 0) {
   const [, section = ''] = /\n#+ Mutation scores\n([^]*?)\n#/u.exec(readFileSync('docs/architecture.md', 'utf8')) ?? [];
   console.log(section.trim());
   process.exit();
 }
 
-const paths = process.argv.slice(2).map((path) => path.replace(/\/$/u, ''));
+const paths = args.map((path) => path.replace(/\/$/u, ''));
 const sources = paths.filter((path) => path.startsWith('src/'));
 const tests = paths.filter((path) => path.startsWith('test/'));
 if (sources.length === 0 || sources.length + tests.length !== paths.length) {

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
 import { brokenLinks } from './broken-links.ts';
 import { emptyProjects, tryEmptyProject } from './empty-projects.ts';
 import { Reader } from './reader.ts';
@@ -13,6 +14,13 @@ import { Reader } from './reader.ts';
  * in a copy of the sources as a clone has them. Prints the time that each takes, and fails when one fails or takes
  * longer than two minutes. Without kubectl, the documents are not pasted.
  */
+
+new Command('npm run stranger')
+  .description(
+    'Packs the package, installs it in empty projects, runs its commands, checks the links in its documents, and pastes every block of README.md and of the guides into a shell.',
+  )
+  .addHelpText('after', '\nExit code: 0 all of it works, each part within two minutes; otherwise 1.')
+  .parse();
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const limitSeconds = 120;
