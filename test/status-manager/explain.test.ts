@@ -338,6 +338,17 @@ const rows = {
         'default/a is Running; version 1 has been unsent for 0 s: PATCH is refused with 422 (phase); next try in 5 s.',
     },
     {
+      state: 'less than a second before the next try',
+      make: () =>
+        after(
+          4.5,
+          running((h) => h.client.fail({ verb: 'patch' }, httpError(422, '422 Invalid: phase'), always)),
+        ),
+      explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'Invalid', tries: 1 }) },
+      sentence:
+        'default/a is Running; version 1 has been unsent for 5 s: PATCH is refused with 422 (phase); the next try is due.',
+    },
+    {
       state: '404',
       make: () =>
         after(

@@ -62,7 +62,10 @@ function nextClauses(explanation: Explanation, nowMs: number): string[] {
   const { cause, version, nextTryAt, isShownByPodManager, outage, rejected } = explanation;
   const clauses: string[] = [];
   if (cause.kind === 'back-off' && cause.tries > 1) clauses.push(`it has failed ${cause.tries} times in a row`);
-  if (nextTryAt !== undefined) clauses.push(`next try in ${formatDuration(epochMsOf(nextTryAt) - nowMs)}`);
+  if (nextTryAt !== undefined) {
+    const remainingMs = epochMsOf(nextTryAt) - nowMs;
+    clauses.push(remainingMs < 1_000 ? 'the next try is due' : `next try in ${formatDuration(remainingMs)}`);
+  }
   if (version === undefined) return clauses;
   if (outage !== undefined && cause.kind !== 'up-to-date') {
     const reason = 'message' in cause && cause.message === outage.message ? '' : ` (${formatText(outage.message)})`;

@@ -92,7 +92,9 @@ export function waitText({ waitingFor, nextTryAt }, nowMs) {
   }
   const text = parts.join(' ');
   const isPaused = kind === 'back-off' || kind === 'retry-after';
-  return isPaused && nextTryAt !== undefined ? `${text}, next try in ${duration(Date.parse(nextTryAt) - nowMs)}` : text;
+  if (!isPaused || nextTryAt === undefined) return text;
+  const remainingMs = Date.parse(nextTryAt) - nowMs;
+  return remainingMs < second ? `${text}, next try due` : `${text}, next try in ${duration(remainingMs)}`;
 }
 
 /**
