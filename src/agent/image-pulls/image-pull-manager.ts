@@ -33,7 +33,7 @@ export interface ImagePullManagerOptions {
 
 /**
  * Records which images the agent has pulled, and with which Secrets, to decide whether a pod may use an image that is present.
- * Each call of `recordPullIntent` is followed by one of `recordImagePulled` or `recordImagePullFailed`.
+ * Each call of `recordPullIntent` is followed by one of `recordImagePulled`, `recordImagePullFailed` or `recordImagePullAborted`.
  *
  * Changes of the records are synchronous code, without `await`; the files are written in the same order. Source: kubelet
  * `pullmanager.PullManager`.
@@ -90,6 +90,11 @@ export class ImagePullManager {
     await this.#decrementPullIntent(image);
   }
 
+  /** Call after a pull that was aborted. The runtime may have finished it nevertheless, so the intent stays until the next pull. */
+  recordImagePullAborted(image: string): void {
+    this.#endPull(image);
+  }
+
   /**
    * Whether a pod must pull an image that is present, so that the registry verifies its credentials. `getPullSecrets` is only
    * called if the decision depends on it. If something cannot be read, the pod must.
@@ -127,15 +132,18 @@ export class ImagePullManager {
 
   /** Source: kubelet `decrementImagePullIntent`. */
   async #decrementPullIntent(image: string): Promise<void> {
-    const pulls = (this.#pulls.get(image) ?? 0) - 1;
-    if (pulls > 0) {
-      this.#pulls.set(image, pulls);
-      return;
-    }
-    this.#pulls.delete(image);
+    if (this.#endPull(image) > 0) return;
     await this.#intents.delete(image).catch((error: unknown) => {
       this.#options.logger.error({ image, reason: reasonOf(error) }, 'Failed to remove the record of a pull');
     });
+  }
+
+  /** Returns how many pulls of the image are still in progress. */
+  #endPull(image: string): number {
+    const pulls = Math.max((this.#pulls.get(image) ?? 0) - 1, 0);
+    if (pulls > 0) this.#pulls.set(image, pulls);
+    else this.#pulls.delete(image);
+    return pulls;
   }
 
   #credentialsOf(image: string, imageRef: string): ImagePullCredentials | undefined {

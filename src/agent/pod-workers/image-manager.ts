@@ -91,7 +91,8 @@ export class ImageManager {
       throw new SyncActionError('ErrImagePull', message, { cause });
     }
     const pulling = this.#pull(pod, container, image, signal).catch(async (thrown: unknown) => {
-      await pullManager.recordImagePullFailed(image);
+      if (signal.aborted) pullManager.recordImagePullAborted(image);
+      else await pullManager.recordImagePullFailed(image);
       throw thrown;
     });
     const { imageRef, pullSecret } = await pulling;

@@ -226,6 +226,16 @@ describe('the records', () => {
     expect(await files('pulling')).toEqual([]);
   });
 
+  it('of an aborted pull stays until the image is pulled, because the runtime may have finished it', async () => {
+    const manager = newManager();
+    await manager.recordPullIntent(image);
+    manager.recordImagePullAborted(image);
+    expect(await mustPull(manager, [secretOf()])).toBe(true);
+    expect(await files('pulling')).toHaveLength(1);
+    await pull(manager, secretOf());
+    expect(await files('pulling')).toEqual([]);
+  });
+
   it('of images that are gone are removed, unless they have changed since the images were listed', async () => {
     const manager = newManager();
     await pull(manager, secretOf());

@@ -223,6 +223,18 @@ describe('an image that was pulled with a Secret', () => {
   });
 });
 
+it('an image whose pull was aborted when its pod ended is not free for pods without its Secret', async () => {
+  runtime.delay({ method: 'pullImage' }, 60_000);
+  const controller = new AbortController();
+  const pulling = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, controller.signal);
+  await clock.advanceAsync(1000);
+  controller.abort(new Error('the pod ends'));
+  await expect(pulling).rejects.toThrow('the pod ends');
+  // The runtime has finished it nevertheless.
+  runtime.images.add('x:1');
+  expect(await ensure('x:1', 'Never')).toEqual(['ErrImageNeverPull', ['imageRef'], ['ErrImageNeverPull']]);
+});
+
 it('an image is not pulled if that cannot be recorded', async () => {
   const pullManager = { recordPullIntent: () => Promise.reject(new Error('disk full')) } as object as ImagePullManager;
   manager = new ImageManager({
