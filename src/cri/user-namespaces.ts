@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireName } from '../agent/host-paths/names.ts';
 import type { ValidPod } from '../kube/types.ts';
+import { makeDirectories } from '../shared/make-directories.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { CRIRequest } from './cri-messages.ts';
 
@@ -130,7 +131,7 @@ export class UserNamespaces {
     const content: UserNamespaceFile = { uidMappings: mappings, gidMappings: mappings };
     const path = this.#fileOf(podUID);
     const folder = join(path, '..');
-    await mkdir(folder, { recursive: true, mode: 0o750 });
+    await makeDirectories(folder, 0o750);
     const temporary = `${path}.new`;
     const file = await open(temporary, 'w', 0o600);
     try {

@@ -40,7 +40,7 @@ describe('makeDirectories', () => {
       .filter((file) => file.endsWith('.ts'))
       .filter((file) => /\bmkdir(Sync)?\([^;]*recursive: true/.test(readFileSync(join(src, file), 'utf8')))
       .toSorted();
-    // The folders of cgroups, whose mount point is known, and a write that must not wait.
+    // The folder of certificates, which is written synchronously, and cgroups, whose mount point is known.
     expect(recursive).toEqual(['agent/certificate/certificate-store.ts', 'cri/cgroup-files.ts']);
   });
 });
