@@ -68,7 +68,7 @@ describe.each([
     expect(stateOf('job')).toMatchObject({ terminated: { exitCode: 0 } });
     lose(uid, 'job');
     await restart();
-    await cluster.advance(120_000);
+    await cluster.advance(70_000);
     expect(cluster.starts(uid, 'job')).toBe(1);
     expect(stateOf('job')).toMatchObject({ terminated: { exitCode: 0 } });
     expect(stateOf('main')).toMatchObject({ running: {} });
@@ -96,7 +96,7 @@ describe.each([
     expect(stateOf('job')).toMatchObject({ terminated: { exitCode: 0 } });
     lose(uid, 'job');
     await restart();
-    await cluster.advance(120_000);
+    await cluster.advance(70_000);
     expect(cluster.starts(uid, 'job')).toBe(1);
   });
 
@@ -123,7 +123,7 @@ it('a container that may restart runs again when the runtime has lost its record
   const uid = await cluster.create(podOf({ containers: [main, job], restartPolicy: 'OnFailure' }));
   await cluster.advance(2900);
   lose(uid, 'job');
-  await cluster.advance(120_000);
+  await cluster.advance(70_000);
   expect(cluster.starts(uid, 'job')).toBeGreaterThan(1);
   expect(stateOf('job')).toMatchObject({ running: {} });
 });
