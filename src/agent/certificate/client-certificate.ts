@@ -50,7 +50,10 @@ export function startClientCertificateManager(options: {
   readonly verify?: ((certificate: { readonly cert: string; readonly key: string }) => Promise<void>) | undefined;
   readonly logger?: Partial<Logger> | undefined;
   readonly clock?: ClockLike | undefined;
-}): { stop(): Promise<void> } {
+}): {
+  /** Resolves when no request and no timer is left. */
+  stop(): Promise<void>;
+} {
   requireFields('options', options, optionNames);
   const { nodeName, certDirectory, requests, bootstrapRequests = requests, verify } = options;
   if (typeof nodeName !== 'string' || nodeName === '') refuseOption('nodeName', 'the name of a Node');
