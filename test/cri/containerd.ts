@@ -24,7 +24,7 @@ export async function startContainerd(index = 7): Promise<{ endpoint: string; fo
   const folder = await mkdtemp(join(tmpdir(), 'containerd-'));
   if (otherRuntime !== undefined)
     return { endpoint: otherRuntime, folder, stop: () => rm(folder, { recursive: true, force: true, maxRetries: 10 }) };
-  const containerd = new Containerd(folder, { index });
+  const containerd = new Containerd(folder, index);
   await containerd.startWithImages();
   return {
     endpoint: containerd.endpoint,

@@ -128,7 +128,7 @@ async function withNode(
   let machine: VirtualMachine | undefined;
   try {
     progress.begin('image of the machine');
-    const packages = [...packagesOfReadme(), 'apparmor', 'busybox-static', 'iproute2'];
+    const packages = [...packagesOfReadme(), 'apparmor'];
     const image = await makeDiskImage(
       { release: 'trixie', packages, address: `${address}/24`, gateway, hostname: nodeName },
       signal,
@@ -164,7 +164,9 @@ async function importImages({ machine, folder, signal }: TestNode): Promise<void
   await machine.run(
     `ctr -n k8s.io images import /root/images.tar && rm /root/images.tar
      sandbox=$(containerd config dump | sed -n 's/.*sandbox_image = "\\(.*\\)"/\\1/p')
-     ctr -n k8s.io images tag --force registry.k8s.io/pause:3.10.2 "$sandbox"`,
+     ctr -n k8s.io images tag --force registry.k8s.io/pause:3.10.2 "$sandbox"
+     # As if it had been pulled: it is not garbage.
+     ctr -n k8s.io images label "$sandbox" io.cri-containerd.pinned=pinned`,
   );
 }
 

@@ -1,7 +1,6 @@
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
-import type { CgroupDriver } from '../support/node/containerd.ts';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Shape } from './shape.ts';
 import { allShapes } from './shapes/all-shapes.ts';
 
@@ -16,7 +15,6 @@ export interface Options {
   readonly record: boolean;
   readonly handOver: boolean;
   readonly index: number;
-  readonly cgroupDriver: CgroupDriver;
   readonly folder: string;
 }
 
@@ -45,11 +43,6 @@ export function parseOptions(args: readonly string[]): Options {
       false,
     )
     .option('--index <n>', 'of the bridges and ports, so that several runs can share a machine', readInteger(0, 100), 0)
-    .addOption(
-      new Option('--cgroup-driver <driver>', 'of containerd and the kubelet')
-        .choices(['cgroupfs', 'systemd'] satisfies CgroupDriver[])
-        .default('cgroupfs'),
-    )
     .option('--folder <folder>', 'for logs and files', join(tmpdir(), `side-by-side-${process.pid}`))
     .addHelpText(
       'after',

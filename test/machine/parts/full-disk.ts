@@ -6,6 +6,10 @@ export async function fullDisk(node: TestNode): Promise<void> {
   const fill = 'dd if=/dev/zero of=/cache/file bs=1M; sleep 100000';
   const volumes = [{ name: 'cache', emptyDir: {} }];
   const volumeMounts = [{ name: 'cache', mountPath: '/cache' }];
+  await node.machine.run(
+    `echo 'AGENT_ARGS=--eviction-pressure-transition-period 10s' >/etc/default/containerd-agent
+     systemctl restart containerd-agent`,
+  );
   await node.createPods({
     filler: { volumes, containers: [app(fill, { volumeMounts })] },
     bystander: { containers: [app(forever, { resources: { limits: { cpu: '100m', memory: '32Mi' } } })] },
@@ -14,7 +18,6 @@ export async function fullDisk(node: TestNode): Promise<void> {
   const filler = await node.untilPod('filler', 'evicted', ({ status }) => status.phase === 'Failed');
   if (filler.status.reason !== 'Evicted') throw new Error(`filler: ${JSON.stringify(filler.status)}`);
   await node.deletePods('filler');
-  // The transition period of eviction.
   await node.until(
     'the pressure ends',
     async () => conditionOf(await node.get(`node ${node.name}`), 'DiskPressure')?.status === 'False',

@@ -4,7 +4,6 @@ import { fullDisk } from './full-disk.ts';
 import { appArmor, userNamespaces } from './isolation.ts';
 import { kills } from './kills.ts';
 import { reboot } from './reboot.ts';
-import { sideBySide } from './side-by-side.ts';
 
 /** What is checked on the node, in this order. */
 export const parts = {
@@ -15,7 +14,6 @@ export const parts = {
   reboot,
   'systemd-cgroups': systemdCgroups,
   'full-disk': fullDisk,
-  'side-by-side': sideBySide,
 } as const satisfies Readonly<Record<string, (node: TestNode) => Promise<void>>>;
 
 export type PartName = keyof typeof parts;

@@ -95,7 +95,7 @@ class Kubelet implements NodeAgentProcess {
       // What a container or a small machine as a node needs.
       failCgroupV1: false,
       failSwapOn: false,
-      cgroupDriver: this.#machine.cgroupDriver,
+      cgroupDriver: 'cgroupfs',
       cgroupRoot: '/',
       enforceNodeAllocatable: [],
       oomScoreAdj: 0,

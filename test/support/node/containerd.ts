@@ -9,25 +9,17 @@ import { endProcess, isRunning, signal, startProcess } from './processes.ts';
 const startDeadlineMs = 30_000;
 const pollMs = 100;
 
-/** Who makes the cgroups of containers: runc itself, or systemd, which makes scopes in slices. */
-export type CgroupDriver = 'cgroupfs' | 'systemd';
-
 /** A containerd of one's own, with its files in one folder, and a network for pods. */
 export class Containerd {
   readonly endpoint: string;
   readonly #folder: string;
   readonly #index: number;
-  readonly #cgroupDriver: CgroupDriver;
   #pid: number | undefined;
 
   /** @param index keeps several on one machine apart: their bridges and the addresses of pods */
-  constructor(
-    folder: string,
-    { index, cgroupDriver = 'cgroupfs' }: { readonly index: number; readonly cgroupDriver?: CgroupDriver },
-  ) {
+  constructor(folder: string, index: number) {
     this.#folder = folder;
     this.#index = index;
-    this.#cgroupDriver = cgroupDriver;
     this.endpoint = `unix://${this.socket}`;
   }
 
@@ -101,10 +93,6 @@ address = "${this.socket}"
 sandbox_image = "registry.k8s.io/pause:3.10.2"
 disable_apparmor = true
 restrict_oom_score_adj = true
-
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-runtime_type = "io.containerd.runc.v2"
-options = { SystemdCgroup = ${this.#cgroupDriver === 'systemd'} }
 
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { CRIClient, ignoreNotFound } from '../../../src/cri/cri-client.ts';
 import { programsFolder } from '../../kubernetes/programs.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
-import { type CgroupDriver, Containerd } from './containerd.ts';
+import { Containerd } from './containerd.ts';
 import { descendantsOf, endProcess, listProcesses } from './processes.ts';
 
 export const nodeName = 'node-a';
@@ -12,19 +12,10 @@ export const nodeName = 'node-a';
 const cgroups = '/sys/fs/cgroup';
 const networkNamespaces = '/run/netns';
 
-export interface MachineOptions {
-  readonly folder: string;
-  /** Keeps several apart: addresses, bridges, ports, cgroups. */
-  readonly index: number;
-  /** Of containerd and the kubelet. Default: cgroupfs. */
-  readonly cgroupDriver?: CgroupDriver;
-}
-
 /** A control plane and a containerd of their own, in one folder. */
 export class Machine {
   readonly index: number;
   readonly folder: string;
-  readonly cgroupDriver: CgroupDriver;
   readonly endpoint: string;
   /** Once it is aborted, nothing is started any more. */
   readonly signal: AbortSignal;
@@ -35,8 +26,8 @@ export class Machine {
   /** Those that this machine makes: if there are some already, another run uses the same index. */
   readonly #bridges: readonly string[];
 
-  static async start(options: MachineOptions, signal: AbortSignal): Promise<Machine> {
-    const machine = new Machine(options, signal);
+  static async start(folder: string, index: number, signal: AbortSignal): Promise<Machine> {
+    const machine = new Machine(folder, index, signal);
     try {
       machine.#addBridge();
       await machine.#startControlPlane();
@@ -48,12 +39,11 @@ export class Machine {
     return machine;
   }
 
-  private constructor({ folder, index, cgroupDriver = 'cgroupfs' }: MachineOptions, signal: AbortSignal) {
+  private constructor(folder: string, index: number, signal: AbortSignal) {
     this.signal = signal;
     this.folder = folder;
     this.index = index;
-    this.cgroupDriver = cgroupDriver;
-    this.#containerd = new Containerd(join(folder, 'containerd'), { index, cgroupDriver });
+    this.#containerd = new Containerd(join(folder, 'containerd'), index);
     this.endpoint = this.#containerd.endpoint;
     this.#bridges = [this.#containerd.bridge, this.#bridge].filter((name) => !existsSync(join('/sys/class/net', name)));
   }

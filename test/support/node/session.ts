@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { untilAborted } from '../../../src/shared/abort.ts';
 import { type AgentName, type AgentOptions, createAgent } from './agents.ts';
 import { Cluster } from './cluster.ts';
-import { Machine, type MachineOptions } from './machine.ts';
+import { Machine } from './machine.ts';
 import { NodeUnderTest } from './node-under-test.ts';
 
 /** A machine whose node is run by one agent after the other. */
@@ -14,9 +14,9 @@ export class Session {
   #stopped: Promise<void> | undefined;
 
   /** @param signal ends the start; once it is aborted, the session starts nothing any more */
-  static async start(options: MachineOptions, signal: AbortSignal): Promise<Session> {
-    mkdirSync(options.folder, { recursive: true });
-    const machine = await Machine.start(options, signal);
+  static async start(folder: string, index: number, signal: AbortSignal): Promise<Session> {
+    mkdirSync(folder, { recursive: true });
+    const machine = await Machine.start(folder, index, signal);
     const session = new Session(machine, new Cluster(machine.kubeConfig('admin')));
     try {
       await untilAborted(session.#cluster.createNamespace(), signal);
@@ -72,7 +72,7 @@ export class Session {
  * everything has ended. The function may still wait for what is gone: `endEarly` ends the process.
  */
 export async function withSession<T>(
-  options: MachineOptions,
+  { folder, index }: { readonly folder: string; readonly index: number },
   use: (session: Session, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const end = new AbortController();
@@ -80,7 +80,7 @@ export async function withSession<T>(
   const onError = (error: unknown): void => end.abort(error);
   // A signal may come twice: npm sends the one that this process has received from the terminal, too.
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal).on('unhandledRejection', onError);
-  const session = await Session.start(options, end.signal);
+  const session = await Session.start(folder, index, end.signal);
   try {
     return await untilAborted(use(session, end.signal), end.signal);
   } finally {
