@@ -6,10 +6,12 @@ interface GrownRuntime extends ContainerRuntime {
   pausePod?(podUID: string, options?: CallOptions): Promise<void>;
 }
 
+const operation = 'pause_pod';
+
 // @ts-expect-error: `pausePod` has no row.
 export const forgotten: RuntimeCalls<GrownRuntime> = { ...runtimeCalls };
-export const complete: RuntimeCalls<GrownRuntime> = { ...runtimeCalls, pausePod: { parameters: 2 } };
+export const complete: RuntimeCalls<GrownRuntime> = { ...runtimeCalls, pausePod: { operation, parameters: 2 } };
 // @ts-expect-error: its options would be taken for its first argument.
-export const miscounted: RuntimeCalls<GrownRuntime> = { ...runtimeCalls, pausePod: { parameters: 1 } };
+export const miscounted: RuntimeCalls<GrownRuntime> = { ...runtimeCalls, pausePod: { operation, parameters: 1 } };
 // @ts-expect-error: a method that returns a promise needs a time-out.
 export const unbounded: RuntimeCalls<GrownRuntime> = { ...runtimeCalls, pausePod: 'unbounded' };

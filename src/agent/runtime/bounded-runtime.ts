@@ -1,4 +1,3 @@
-import snakeCase from 'lodash/snakeCase.js';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { boundedCall } from '../deadline.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -30,8 +29,10 @@ export interface BoundedRuntimeOptions {
 
 type AsyncMethod = (...args: never[]) => Promise<unknown>;
 
-/** The bounds of the calls of one method. */
-interface CallBounds<Method extends AsyncMethod> {
+/** The calls of one method. */
+interface CallRow<Method extends AsyncMethod> {
+  /** `operation_type` in the metrics: that of the kubelet's call with the same task. Source: kubelet `instrumentedRuntimeService`. */
+  readonly operation: string;
   /** How many parameters the method has; the last one is its `CallOptions`. */
   readonly parameters: Required<Parameters<Method>>['length'];
   /** Default: `requestTimeoutMs`. */
@@ -45,39 +46,58 @@ interface CallBounds<Method extends AsyncMethod> {
 /** A row for each method of a runtime, also for those that it may omit. `subscribe` returns immediately. */
 export type RuntimeCalls<Runtime> = {
   readonly [Name in keyof Runtime]-?: NonNullable<Runtime[Name]> extends infer Method extends AsyncMethod
-    ? CallBounds<Method>
+    ? CallRow<Method>
     : 'unbounded';
 };
 
 /** The methods of a runtime. One without a row does not compile. */
 export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
-  status: { parameters: 1, check: requireStatus },
-  listPods: { parameters: 1, check: requirePods },
-  getPod: { parameters: 2, check: requirePodOrNothing },
-  updateQOSCgroups: { parameters: 2 },
-  preparePod: { parameters: 2 },
-  releasePod: { parameters: 2 },
-  updatePodResources: { parameters: 3 },
-  podResources: { parameters: 2, check: requireResources },
+  status: { operation: 'status', parameters: 1, check: requireStatus },
+  listPods: { operation: 'list_podsandbox', parameters: 1, check: requirePods },
+  getPod: { operation: 'get_pod', parameters: 2, check: requirePodOrNothing },
+  updateQOSCgroups: { operation: 'update_qos_cgroups', parameters: 2 },
+  preparePod: { operation: 'prepare_pod', parameters: 2 },
+  releasePod: { operation: 'release_pod', parameters: 2 },
+  updatePodResources: { operation: 'update_podsandbox_resources', parameters: 3 },
+  podResources: { operation: 'pod_resources', parameters: 2, check: requireResources },
   // Twice as long, as in the kubelet.
-  runPodSandbox: { parameters: 2, timeoutMs: (ms) => 2 * ms, check: requireID('runPodSandbox') },
-  podSandboxStatus: { parameters: 2, check: requireSandboxStatus },
-  stopPodSandbox: { parameters: 2 },
-  removePodSandbox: { parameters: 2, isShared: true },
-  createContainer: { parameters: 2, check: requireID('createContainer') },
-  startContainer: { parameters: 2 },
-  stopContainer: { parameters: 3, timeoutMs: (ms, _id, gracePeriodSeconds) => ms + gracePeriodSeconds * 1000 },
-  updateContainerResources: { parameters: 3 },
-  removeContainer: { parameters: 2, isShared: true },
-  execSync: { parameters: 4, timeoutMs: (ms, _id, _command, timeoutMs) => ms + timeoutMs, check: requireExecResult },
-  pullImage: { parameters: 3, timeoutMs: () => Number.POSITIVE_INFINITY, check: requirePulledImage },
-  imageRef: { parameters: 2, check: requireImageRef },
-  imagePullSecrets: { parameters: 3, check: requireImagePullSecrets },
-  listImages: { parameters: 1, check: requireImages },
-  removeImage: { parameters: 2 },
-  imageFsStats: { parameters: 1 },
-  listPodStats: { parameters: 1, check: requirePodStats },
-  removePodContent: { parameters: 2 },
+  runPodSandbox: {
+    operation: 'run_podsandbox',
+    parameters: 2,
+    timeoutMs: (ms) => 2 * ms,
+    check: requireID('runPodSandbox'),
+  },
+  podSandboxStatus: { operation: 'podsandbox_status', parameters: 2, check: requireSandboxStatus },
+  stopPodSandbox: { operation: 'stop_podsandbox', parameters: 2 },
+  removePodSandbox: { operation: 'remove_podsandbox', parameters: 2, isShared: true },
+  createContainer: { operation: 'create_container', parameters: 2, check: requireID('createContainer') },
+  startContainer: { operation: 'start_container', parameters: 2 },
+  stopContainer: {
+    operation: 'stop_container',
+    parameters: 3,
+    timeoutMs: (ms, _id, gracePeriodSeconds) => ms + gracePeriodSeconds * 1000,
+  },
+  updateContainerResources: { operation: 'update_container', parameters: 3 },
+  removeContainer: { operation: 'remove_container', parameters: 2, isShared: true },
+  execSync: {
+    operation: 'exec_sync',
+    parameters: 4,
+    timeoutMs: (ms, _id, _command, timeoutMs) => ms + timeoutMs,
+    check: requireExecResult,
+  },
+  pullImage: {
+    operation: 'pull_image',
+    parameters: 3,
+    timeoutMs: () => Number.POSITIVE_INFINITY,
+    check: requirePulledImage,
+  },
+  imageRef: { operation: 'image_status', parameters: 2, check: requireImageRef },
+  imagePullSecrets: { operation: 'image_pull_secrets', parameters: 3, check: requireImagePullSecrets },
+  listImages: { operation: 'list_images', parameters: 1, check: requireImages },
+  removeImage: { operation: 'remove_image', parameters: 2 },
+  imageFsStats: { operation: 'image_fs_info', parameters: 1 },
+  listPodStats: { operation: 'list_podsandbox_stats', parameters: 1, check: requirePodStats },
+  removePodContent: { operation: 'remove_pod_content', parameters: 2 },
   subscribe: 'unbounded',
 };
 
@@ -101,9 +121,9 @@ function boundedMethod(
   { clock, requestTimeoutMs, signal: stopSignal, recordMetric }: BoundedRuntimeOptions,
 ): unknown {
   const call = (args: readonly unknown[]): unknown => Reflect.apply(runtime[name]!, runtime, args);
-  const bounds = runtimeCalls[name] as CallBounds<(...args: unknown[]) => Promise<unknown>> | 'unbounded';
-  if (bounds === 'unbounded') return (...args: unknown[]) => call(args);
-  const { parameters, timeoutMs, check, isShared = false } = bounds;
+  const row = runtimeCalls[name] as CallRow<(...args: unknown[]) => Promise<unknown>> | 'unbounded';
+  if (row === 'unbounded') return (...args: unknown[]) => call(args);
+  const { operation, parameters, timeoutMs, check, isShared = false } = row;
 
   const bounded = (args: readonly unknown[]): Promise<unknown> => {
     const options = args[parameters - 1] as CallOptions | undefined;
@@ -121,17 +141,16 @@ function boundedMethod(
       },
     );
   };
-  const operationType = snakeCase(name.replace('PodSandbox', 'Podsandbox').replace('podSandbox', 'podsandbox'));
   const measured = async (args: readonly unknown[]): Promise<unknown> => {
     const startedMs = clock.monotonicMs();
     try {
       return await bounded(args);
     } catch (error) {
-      recordMetric?.('runtime_operations_errors_total', 1, operationType);
+      recordMetric?.('runtime_operations_errors_total', 1, operation);
       throw error;
     } finally {
-      recordMetric?.('runtime_operations_total', 1, operationType);
-      recordMetric?.('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operationType);
+      recordMetric?.('runtime_operations_total', 1, operation);
+      recordMetric?.('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operation);
     }
   };
   if (!isShared) return (...args: unknown[]) => measured(args);

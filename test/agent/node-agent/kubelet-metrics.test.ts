@@ -29,6 +29,8 @@ it('an agent measures its runtime, relists, pod workers and rejections, and coun
       'kubelet_runtime_operations_total{operation_type="start_container"} 2',
       'kubelet_runtime_operations_errors_total{operation_type="start_container"} 1',
       'kubelet_runtime_operations_duration_seconds_count{operation_type="start_container"} 2',
+      expect.stringMatching(/^kubelet_runtime_operations_total\{operation_type="list_podsandbox"\} [1-9]/),
+      expect.stringMatching(/^kubelet_runtime_operations_total\{operation_type="image_status"\} [1-9]/),
       'kubelet_admission_rejections_total{reason="OutOfcpu"} 1',
       'kubelet_running_pods 1',
       'kubelet_running_containers{container_state="running"} 1',
