@@ -5,6 +5,7 @@ import type { ContainerRuntime } from '../agent/runtime/container-runtime.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
+import { requireListenAddress } from '../shared/listen.ts';
 import type { Logger } from '../shared/logger.ts';
 import { requirePort } from '../shared/ports.ts';
 import { requireBooleanOption, requireDurationOption, requireFields } from '../shared/validate.ts';
@@ -95,8 +96,7 @@ export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServe
   if (metrics !== undefined && (typeof metrics !== 'object' || metrics === null)) refuseOption('metrics', 'an object');
   if (kubeletConfiguration !== undefined && !isPlainObject(kubeletConfiguration))
     refuseOption('kubeletConfiguration', 'an object');
-  if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
+  requireListenAddress({ host, port });
   requireFields('authentication', authentication, Object.keys(authenticationNames));
   requireFields('authorization', authorization, Object.keys(authorizationNames));
   const { tlsCertFile, tlsPrivateKeyFile, certDirectory } = options;

@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:https';
-import { type AddressInfo, isIPv6, type Socket } from 'node:net';
+import { createServer } from 'node:https';
+import type { Socket } from 'node:net';
 import { CertificateManager, servingKind } from '../agent/certificate/certificate-manager.ts';
 import type { KeyPair } from '../agent/certificate/certificate-store.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
-import { StatusManagerError } from '../shared/errors.ts';
+import { listen } from '../shared/listen.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { ConnectionLimit } from '../shared/connection-limit.ts';
 import { PeriodicWarning } from '../shared/periodic-warning.ts';
@@ -110,7 +110,7 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
   // Log files of containers that write nothing are followed for hours.
   server.requestTimeout = requestTimeoutMs;
   server.keepAliveTimeout = idleTimeoutMs;
-  await listen(server, host, port);
+  const listening = await listen(server, { host, port });
   certificates?.start();
   const files =
     certificate !== undefined && tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined
@@ -120,12 +120,11 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
         })
       : undefined;
   files?.start();
-  const address = server.address() as AddressInfo;
   // Streaming servers of runtimes have SPDY; the API server translates WebSockets for them.
   const has = (method: keyof StreamingRuntime): boolean => runtime[method] !== undefined;
   const hasWebSockets = (has('exec') || has('attach')) && !has('getExec');
-  agent.setKubeletEndpoint(address.port, hasWebSockets ? ['ExtendWebSocketsToKubelet'] : []);
-  const url = `https://${isIPv6(address.address) ? `[${address.address}]` : address.address}:${address.port}`;
+  agent.setKubeletEndpoint(listening.port, hasWebSockets ? ['ExtendWebSocketsToKubelet'] : []);
+  const url = `https://${listening.address}`;
   logger.info({ url }, 'Serving the kubelet API');
   const close = async (): Promise<void> => {
     closed.abort();
@@ -135,7 +134,7 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
     for (const socket of sockets) socket.destroy();
     await ended;
   };
-  return { url, port: address.port, close, [Symbol.asyncDispose]: close };
+  return { url, port: listening.port, close, [Symbol.asyncDispose]: close };
 }
 
 const defaultCertDirectory = '/var/lib/kubelet/pki';
@@ -159,16 +158,4 @@ async function servingCertificate(
   return tlsCertFile !== undefined && tlsPrivateKeyFile !== undefined
     ? readCertificate(tlsCertFile, tlsPrivateKeyFile)
     : selfSignedCertificate(certDirectory, [nodeName], nowMs);
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const refuse = (cause: Error): void =>
-      reject(new StatusManagerError('INVALID_STATE', `Cannot listen on ${host}:${port}: ${cause.message}`, { cause }));
-    server.once('error', refuse);
-    server.listen(port, host, () => {
-      server.off('error', refuse);
-      resolve();
-    });
-  });
 }

@@ -553,11 +553,11 @@ describe('options', () => {
     await expect(serving).rejects.toMatchObject({ code: 'INVALID_OPTION', path });
   });
 
-  it('a port that is in use is reported', async () => {
+  it('a port that is taken is reported, with what to do', async () => {
     await using server = await serverWith({});
     await expect(TestServer.start({ port: server.port })).rejects.toMatchObject({
       code: 'INVALID_STATE',
-      message: expect.stringContaining('EADDRINUSE') as string,
+      message: expect.stringMatching(/EADDRINUSE.*; choose another port, or stop what uses it/) as string,
     });
   });
 });

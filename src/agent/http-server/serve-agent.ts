@@ -1,12 +1,12 @@
 import { requireFields } from '../../shared/validate.ts';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, isIPv6, type Socket } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { ClockLike } from '../../shared/clock.ts';
 import { ConnectionLimit } from '../../shared/connection-limit.ts';
+import { listen, requireListenAddress } from '../../shared/listen.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { PeriodicWarning } from '../../shared/periodic-warning.ts';
 import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
@@ -89,8 +89,7 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
   requirePort('agent', agent, ['inspect']);
   requireFields('options', options, Object.keys(optionNames));
   const { host = '127.0.0.1', port = 10248, register, statusPage = {} } = options;
-  if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) refuseOption('port', 'an integer between 0 and 65535');
+  requireListenAddress({ host, port });
   if (register !== undefined) requirePort('register', register, ['metrics']);
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
@@ -138,15 +137,11 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
   });
   server.on('connection', (socket: Socket) => connections.add(socket));
   server.timeout = idleTimeoutMs;
-  try {
-    await listen(server, host, port);
-  } catch (error) {
+  const { address } = await listen(server, { host, port }).catch((error: unknown) => {
     page?.close();
-    throw new StatusManagerError('INVALID_STATE', `Cannot listen on ${host}:${port}: ${reasonOf(error)}`, {
-      cause: error,
-    });
-  }
-  const url = urlOf(server);
+    throw error;
+  });
+  const url = `http://${address}`;
   logger.info({ url, paths }, 'Serving health, metrics and the status page');
   const close = async (): Promise<void> => {
     page?.close();
@@ -166,19 +161,4 @@ function send(response: ServerResponse, status: number, text: string, contentTyp
       'x-content-type-options': 'nosniff',
     })
     .end(text);
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
-}
-
-function urlOf(server: Server): string {
-  const { address, port } = server.address() as AddressInfo;
-  return `http://${isIPv6(address) ? `[${address}]` : address}:${port}`;
 }

@@ -243,14 +243,16 @@ describe('idle connections', () => {
 });
 
 describe('listening', () => {
-  it('rejects with the address if it cannot listen, and leaves no subscription behind', async () => {
+  it('rejects with the address and what to do if the port is taken, and leaves no subscription behind', async () => {
     cluster.createAgent();
     await serve();
     const port = Number(new URL(server!.url).port);
     await expect(serveAgent(cluster.agent, { port })).rejects.toThrow(
       expect.objectContaining({
         code: 'INVALID_STATE',
-        message: expect.stringContaining(`Cannot listen on 127.0.0.1:${port}: listen EADDRINUSE`),
+        message: expect.stringMatching(
+          `^Cannot listen on 127.0.0.1:${port}: listen EADDRINUSE.*; choose another port, or stop what uses it`,
+        ),
       }),
     );
   });
