@@ -45,17 +45,25 @@ export function secretsOf(authorization: unknown): string[] {
 function redactFragments(text: string, secret: string): string {
   let redacted = text;
   // Each fragment of the minimum length contains one of these windows.
-  for (let i = 0; i + windowLength <= secret.length; i += minFragmentLength - windowLength + 1) {
-    const window = secret.slice(i, i + windowLength);
-    for (let at = redacted.indexOf(window); at !== -1; at = redacted.indexOf(window)) {
-      let start = at;
-      for (let s = i; s > 0 && start > 0 && redacted[start - 1] === secret[s - 1]; s--) start--;
-      let end = at + windowLength;
-      for (let s = i + windowLength; s < secret.length && redacted[end] === secret[s]; s++) end++;
-      redacted = redacted.slice(0, start) + replacement + redacted.slice(end);
-    }
-  }
+  for (let i = 0; i + windowLength <= secret.length; i += minFragmentLength - windowLength + 1)
+    redacted = redactWindow(redacted, secret, i);
   return redacted;
+}
+
+/** Removes each fragment that contains the window of the secret that begins at `from`. */
+function redactWindow(text: string, secret: string, from: number): string {
+  const window = secret.slice(from, from + windowLength);
+  const redacted: string[] = [];
+  let position = 0;
+  for (let at = text.indexOf(window); at !== -1; at = text.indexOf(window, position)) {
+    let start = at;
+    for (let s = from; s > 0 && start > position && text[start - 1] === secret[s - 1]; s--) start--;
+    let end = at + windowLength;
+    for (let s = from + windowLength; s < secret.length && text[end] === secret[s]; s++) end++;
+    redacted.push(text.slice(position, start), replacement);
+    position = end;
+  }
+  return [...redacted, text.slice(position)].join('');
 }
 
 /** Like `redact`, and also removes text that looks like a secret. */
