@@ -1,5 +1,6 @@
 import '../support/ignore-closed-output.ts';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { parseDuration } from '../../examples/node-agent/duration.ts';
 import { controlPlaneAvailable } from '../support/control-plane.ts';
 import { runKit } from './kit/kit-run.ts';
@@ -57,15 +58,10 @@ const program = new Command('npm run chaos --')
     '\nWith `node` as its first argument, it runs pods on a node with containerd: see `node --help`.',
   )
   .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage or a run that failed.')
-  .exitOverride();
+  .exitOverride(exitAfterUsage);
 
 async function main(): Promise<number> {
-  let options: Options;
-  try {
-    options = program.parse().opts<Options>();
-  } catch (error) {
-    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
-  }
+  const options = program.parse().opts<Options>();
   const { available, reason } = controlPlaneAvailable();
   const server = options.server ?? (available ? 'both' : 'memory');
   if (server !== 'memory' && !available) {

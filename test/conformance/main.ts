@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import escapeRegExp from 'lodash/escapeRegExp.js';
 import { alignColumns } from '../../bench/report.ts';
 import { programsFolder } from '../kubernetes/programs.ts';
@@ -55,15 +56,10 @@ const program = new Command('npm run conformance --')
     'after',
     '\nExit code: 0 passed, 1 a spec failed that the kubelet passes, 2 wrong usage, something is missing, or the run failed, 130 interrupted.',
   )
-  .exitOverride();
+  .exitOverride(exitAfterUsage);
 
 async function main(): Promise<number> {
-  let options: Options;
-  try {
-    options = program.parse().opts<Options>();
-  } catch (error) {
-    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
-  }
+  const options = program.parse().opts<Options>();
   if (options.list === true) {
     process.stdout.write(describeSpecList(await readSpecList(), { ...options, notRun: recordedSkip }));
     return 0;

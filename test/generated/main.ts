@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { podStatusFields } from '../../src/status-manager/status/status-fields.ts';
 import { generateCRIAPI } from './cri-api.ts';
 import { generatePodSpecDocument } from './pod-spec-document.ts';
@@ -22,7 +23,8 @@ const { write } = new Command('npm run generated --')
     'Says which generated files are not what their sources give. Files whose sources are Go modules need go.',
   )
   .option('--write', 'write them anew', false)
-  .addHelpText('after', '\nExit code: 0 all are up to date or written, 1 some are not.')
+  .addHelpText('after', '\nExit code: 0 all are up to date or written, 1 some are not, 2 wrong usage.')
+  .exitOverride(exitAfterUsage)
   .parse()
   .opts<{ readonly write: boolean }>();
 

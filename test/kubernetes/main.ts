@@ -19,6 +19,7 @@ import {
 } from './programs.ts';
 import { missingTools } from './required-tools.ts';
 import { CommandError } from '../support/run-command.ts';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { takeProgram } from './take-program.ts';
 import { versions, versionsFile, writeVersions } from './versions.ts';
 
@@ -42,15 +43,10 @@ const program = new Command('npm run kubernetes --')
     'after',
     '\nExit code: 0 all programs are there, 1 one could not be built, 2 wrong usage or a missing tool.',
   )
-  .exitOverride();
+  .exitOverride(exitAfterUsage);
 
 async function main(): Promise<number> {
-  let options: Options;
-  try {
-    options = program.parse().opts<Options>();
-  } catch (error) {
-    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
-  }
+  const options = program.parse().opts<Options>();
   const wanted = programsOf(program.processedArgs[0] as SetName[], options.apiServer);
   if (options.list) {
     process.stdout.write(describePrograms(wanted));

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { cacheFolder } from '../support/cache-folder.ts';
 import { type Checksum, checksumOf, kubeletVersion, versions } from './versions.ts';
 
 /** How a program comes from the modules. */
@@ -68,19 +68,13 @@ export function sourceOf({ name }: Program): Source {
   return sources[name];
 }
 
-/** The folder with a folder for each version. */
-function cacheFolder(): string {
-  const caches = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  return join(caches, 'kubelet-status-manager', 'kubernetes');
-}
-
 export function programsFolder(version = kubeletVersion): string {
-  return join(cacheFolder(), version);
+  return join(cacheFolder('kubernetes'), version);
 }
 
 /** The folder of the Go module from which the programs of a version are built. */
 export function moduleFolder(version: string): string {
-  return join(cacheFolder(), 'modules', version);
+  return join(cacheFolder('kubernetes'), 'modules', version);
 }
 
 export function pathOf({ name, version }: Program): string {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { cacheFolder } from '../support/cache-folder.ts';
 import { runCommand } from '../support/run-command.ts';
 
 export interface DiskImageOptions {
@@ -34,8 +34,7 @@ export async function makeDiskImage(options: DiskImageOptions, signal: AbortSign
   const digest = createHash('sha256')
     .update(JSON.stringify([options, basePackages, diskSize]))
     .digest('hex');
-  const caches = process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
-  const cache = join(caches, 'kubelet-status-manager', 'machine');
+  const cache = cacheFolder('machine');
   const folder = join(cache, digest.slice(0, 16));
   if (!existsSync(folder)) {
     await mkdir(cache, { recursive: true });

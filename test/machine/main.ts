@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Argument, Command, InvalidArgumentError } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { programsFolder } from '../kubernetes/programs.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { archiveImages } from '../support/node/images.ts';
@@ -40,15 +41,10 @@ const program = new Command('npm run machine --')
     'after',
     '\nExit code: 0 passed, 1 a part failed, 2 wrong usage or something is missing, 130 interrupted.',
   )
-  .exitOverride();
+  .exitOverride(exitAfterUsage);
 
 async function main(): Promise<number> {
-  let options: Options;
-  try {
-    options = program.parse().opts<Options>();
-  } catch (error) {
-    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
-  }
+  const options = program.parse().opts<Options>();
   const missing = missingRequirements();
   if (missing.length > 0) {
     process.stderr.write(`npm run machine cannot run here:\n${missing.map((line) => `- ${line}\n`).join('')}`);
@@ -83,34 +79,27 @@ async function record(node: TestNode, progress: Progress): Promise<number> {
 
 /** The node is made first; without it there is nothing to check. Resolves with how many parts have failed. */
 async function runParts(node: TestNode, names: readonly PartName[], progress: Progress): Promise<number> {
-  progress.begin('README');
-  const startedAtMs = Date.now();
-  await fromReadme(node);
-  report('readme', startedAtMs);
+  const report = (name: string, startedAtMs: number, failure = ''): void => {
+    progress.end();
+    const seconds = Math.round((Date.now() - startedAtMs) / 1000);
+    process.stdout.write(`${failure === '' ? 'passed' : 'FAILED'}  ${name}, ${seconds} s${failure}\n`);
+  };
   let failed = 0;
-  for (const name of names) {
+  for (const [name, run] of [['readme', fromReadme] as const, ...names.map((name) => [name, parts[name]] as const)]) {
     progress.begin(name);
-    const partStartedAtMs = Date.now();
+    const startedAtMs = Date.now();
     try {
-      await parts[name](node);
-      progress.end();
-      report(name, partStartedAtMs);
+      await run(node);
+      report(name, startedAtMs);
     } catch (error) {
       node.signal.throwIfAborted();
-      progress.end();
-      report(name, partStartedAtMs, error as Error);
+      report(name, startedAtMs, `: ${(error as Error).message}`);
       failed += 1;
+      if (run === fromReadme) break;
       await node.administer('kubectl delete pods --all --force --grace-period=0');
     }
   }
   return failed;
-}
-
-function report(name: string, startedAtMs: number, error?: Error): void {
-  const seconds = Math.round((Date.now() - startedAtMs) / 1000);
-  process.stdout.write(
-    `${error === undefined ? 'passed' : 'FAILED'}  ${name}, ${seconds} s${error ? `: ${error.message}` : ''}\n`,
-  );
 }
 
 /** Starts a control plane and an empty machine, and ends them afterwards. */

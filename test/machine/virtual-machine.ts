@@ -29,7 +29,7 @@ export class VirtualMachine {
 
   static async start(options: VirtualMachineOptions): Promise<VirtualMachine> {
     const machine = new VirtualMachine(options);
-    // The copy is sparse where the file system can share blocks; otherwise it is as large as the image.
+    // Sparse, and without copying where the file system can share blocks.
     await runCommand('cp', ['--sparse=always', '--reflink=auto', options.image.disk, machine.#disk]);
     try {
       await machine.powerOn();

@@ -14,6 +14,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Command } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { Stryker } from '@stryker-mutator/core';
 
 const { args } = new Command('npm run mutation --')
@@ -21,6 +22,7 @@ const { args } = new Command('npm run mutation --')
     'Changes the code in one place at a time and reports the changes that no test notices. Without paths, prints the scores that docs/architecture.md has.',
   )
   .argument('[paths...]', 'src/… to mutate; test/… to run, by default the folders with the same names below test')
+  .exitOverride(exitAfterUsage)
   .parse();
 
 if (args.length === 0) {

@@ -16,12 +16,7 @@ import { tooManyByChance } from './shape-result.ts';
 import { allShapes, quickShapes } from './shapes/all-shapes.ts';
 
 async function main(): Promise<number> {
-  let options: Options;
-  try {
-    options = parseOptions(process.argv.slice(2));
-  } catch (error) {
-    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
-  }
+  const options = parseOptions(process.argv.slice(2));
   const shapes = options.shapes ?? (options.quick ? quickShapes : allShapes);
   if (options.list) {
     process.stdout.write(shapes.map(({ name }) => `${name}\n`).join(''));

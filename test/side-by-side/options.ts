@@ -1,6 +1,7 @@
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import type { Shape } from './shape.ts';
 import { allShapes } from './shapes/all-shapes.ts';
 
@@ -18,7 +19,7 @@ export interface Options {
   readonly folder: string;
 }
 
-/** Throws a CommanderError for wrong usage. */
+/** Ends the process for --help and wrong usage. */
 export function parseOptions(args: readonly string[]): Options {
   return new Command('npm run side-by-side --')
     .description(
@@ -48,7 +49,7 @@ export function parseOptions(args: readonly string[]): Options {
       'after',
       '\nExit status: 0 no undeclared differences, 1 some, 2 wrong usage, something is missing, or the run failed, 130 interrupted.',
     )
-    .exitOverride()
+    .exitOverride(exitAfterUsage)
     .parse(args, { from: 'user' })
     .opts<Options>();
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { brokenLinks } from './broken-links.ts';
 import { emptyProjects, tryEmptyProject } from './empty-projects.ts';
 import { Reader } from './reader.ts';
@@ -19,7 +20,8 @@ new Command('npm run stranger')
   .description(
     'Packs the package, installs it in empty projects, runs its commands, checks the links in its documents, and pastes every block of README.md and of the guides into a shell.',
   )
-  .addHelpText('after', '\nExit code: 0 all of it works, each part within two minutes; otherwise 1.')
+  .addHelpText('after', '\nExit code: 0 all of it works, each part within two minutes; otherwise 1; 2 wrong usage.')
+  .exitOverride(exitAfterUsage)
   .parse();
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));

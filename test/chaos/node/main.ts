@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError } from 'commander';
+import { exitAfterUsage } from '../../support/exit-after-usage.ts';
 import { missingRequirements } from '../../support/node/requirements.ts';
 import { endEarly } from '../../support/node/session.ts';
 import { Progress } from '../../support/progress.ts';
@@ -25,12 +26,7 @@ const quickPods = 10;
 
 /** `npm run chaos -- node`. Resolves with the exit code. */
 export async function nodeChaos(args: readonly string[]): Promise<number> {
-  let options: Options;
-  try {
-    options = parseOptions(args);
-  } catch (error) {
-    return (error as { exitCode?: number }).exitCode === 0 ? 0 : 2;
-  }
+  const options = parseOptions(args);
   const missing = missingRequirements();
   if (missing.length > 0) {
     process.stderr.write(`npm run chaos -- node cannot run here:\n${missing.map((line) => `- ${line}\n`).join('')}`);
@@ -73,7 +69,7 @@ function parseOptions(args: readonly string[]): Options {
       'after',
       '\nExit code: 0 no violations, 1 some violations, 2 wrong usage, something is missing, or a run that failed, 130 interrupted.',
     )
-    .exitOverride()
+    .exitOverride(exitAfterUsage)
     .parse(args, { from: 'user' })
     .opts<Omit<Options, 'pods' | 'faults'> & Partial<Options>>();
   const { quick, pods = quick ? quickPods : 30, faults = quick ? quickFaults : nodeFaultNames } = options;

@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { repository } from '../../support/repository.ts';
+import { runCommand } from '../../support/run-command.ts';
 import { blocksOfStep, filledIn } from '../readme-steps.ts';
 import { expectEqual, type TestNode } from '../test-node.ts';
 
@@ -28,9 +27,9 @@ export async function addNetwork({ machine }: TestNode): Promise<void> {
 
 async function installAgent({ machine, folder, signal }: TestNode): Promise<void> {
   const [, install] = blocksOfStep(3, 3);
-  const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
-  const { stdout } = await promisify(execFile)('npm', args, { cwd: repository, signal });
-  await machine.copy([join(folder, stdout.trim())], '/root/');
+  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
+  const tarball = await runCommand('npm', pack, { cwd: repository, signal });
+  await machine.copy([join(folder, tarball.trim())], '/root/');
   await machine.run(install);
 }
 

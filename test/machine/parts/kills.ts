@@ -5,7 +5,7 @@ import { expectEqual, type TestNode } from '../test-node.ts';
 /** systemd starts an agent again that was killed, and a containerd: the containers are the same, and run on. */
 export async function kills(node: TestNode): Promise<void> {
   await node.createPods({ survivor: { containers: [app(forever)] } });
-  const before = containerOf(await node.untilReady('survivor'));
+  const before = await node.untilReady('survivor');
   for (const unit of ['containerd-agent', 'containerd']) {
     const oldPid = await mainPid(node, unit);
     await node.machine.run(`systemctl kill --signal=SIGKILL --kill-whom=main ${unit}`);
@@ -19,8 +19,8 @@ export async function kills(node: TestNode): Promise<void> {
   await node.deletePods('survivor', 'after-containerd-agent', 'after-containerd');
 }
 
-function identityOf(podOrContainer: Json): object {
-  const { containerID, restartCount, ready } = containerOf(podOrContainer) ?? podOrContainer;
+function identityOf(pod: Json): object {
+  const { containerID, restartCount, ready } = containerOf(pod);
   return { containerID, restartCount, ready };
 }
 
