@@ -21,6 +21,9 @@ export const slow = [
   'test/support/node/*.test.ts',
 ];
 
+/** They replace modules of Node.js, and so have modules of their own; all other files of a worker share theirs. */
+const isolated = ['test/status-manager/journal/{fsync-policy,full-disk,killed}.test.ts'];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -33,7 +36,16 @@ export default defineConfig({
   },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: ['{test,examples}/**/*.test.ts'], exclude: slow } },
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['{test,examples}/**/*.test.ts'],
+          exclude: [...slow, ...isolated],
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'unit-isolated', include: isolated } },
       { extends: true, test: { name: 'slow', include: slow, testTimeout: 180_000 } },
     ],
     pool: 'forks',
