@@ -19,7 +19,7 @@ export interface CredentialProviderOptions {
 /** @throws StatusManagerError INVALID_OPTION, also if a program is missing */
 export function createCredentialProviders(
   options: CredentialProviderOptions | undefined,
-  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  { clock, logger, signal }: { readonly clock: Clock; readonly logger: Logger; readonly signal: AbortSignal },
 ): Pick<CredentialProviders, 'credentialsFor'> {
   if (options === undefined) return { credentialsFor: async () => [] };
   requireFields('credentialProviders', options, ['configs', 'binDirectory']);
@@ -31,7 +31,7 @@ export function createCredentialProviders(
   for (const { name } of providers) requireProgram(binDirectory, name);
   return new CredentialProviders({
     ...{ providers, clock, logger },
-    execPlugin: (provider, image) => execPlugin(provider, image, { binDirectory, clock }),
+    execPlugin: (provider, image) => execPlugin(provider, image, { binDirectory, clock, signal }),
   });
 }
 

@@ -21,6 +21,13 @@ export interface CredentialProviderResponse {
   readonly auth: readonly (readonly [address: string, credentials: { username: string; password: string }])[];
 }
 
+interface ExecPluginOptions {
+  readonly binDirectory: string;
+  readonly clock: Pick<Clock, 'afterFunc'>;
+  /** Kills the plugin. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * Runs the plugin, with the request on its standard input and the response on its output. It is killed after a minute, or
  * after 1 MiB of output. The errors contain the end of what it has printed to standard error, never its output.
@@ -28,11 +35,11 @@ export interface CredentialProviderResponse {
 export async function execPlugin(
   { name, apiVersion, args, env }: CredentialProvider,
   image: string,
-  { binDirectory, clock }: { readonly binDirectory: string; readonly clock: Pick<Clock, 'afterFunc'> },
+  { binDirectory, clock, signal: stopSignal }: ExecPluginOptions,
 ): Promise<CredentialProviderResponse> {
   const request = JSON.stringify({ kind: 'CredentialProviderRequest', apiVersion, image });
   const options = { env: { ...process.env, ...env }, maxBuffer: maxOutputBytes, killSignal: 'SIGKILL' } as const;
-  const bounds = { clock, timeoutMs, signals: [] };
+  const bounds = { clock, timeoutMs, signals: [stopSignal] };
   const output = await boundedCall(`the credential provider ${name}`, bounds, ({ signal }) =>
     run(join(binDirectory, name), args, { ...options, signal }, `${request}\n`),
   );

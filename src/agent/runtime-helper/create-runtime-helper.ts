@@ -1,4 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os';
+import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { APIObjects } from '../container-options/api-objects.ts';
 import { makeEnvironmentVariables } from '../container-options/environment.ts';
@@ -74,7 +75,7 @@ export interface RuntimeHelperOptions {
  * `createNodeAgent`. Volumes need root, unless `mounts` is false.
  *
  * With the first pod, it begins to watch the Services of the cluster. Call `close()` after the agent has stopped: the
- * watch keeps the process alive.
+ * watch, and a credential provider that runs, keep the process alive.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example
@@ -98,7 +99,10 @@ export interface RuntimeHelperOptions {
  */
 export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelper & {
   readonly volumeManager: VolumeManager;
-  /** Ends the watch of Services; resolves when no request and no timer of it is left. Idempotent. */
+  /**
+   * Ends the watch of Services, and kills credential providers that run; resolves when no request and no timer of the
+   * watch is left. Idempotent.
+   */
   close(): Promise<void>;
 } {
   const {
@@ -122,7 +126,11 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
   const objects = transport && new APIObjects(transport, clock);
   const services =
     transport && new ServiceLister({ transport, clock, random: resolveRandom(undefined, logger), logger });
-  const credentialProviders = createCredentialProviders(options.credentialProviders, { clock, logger });
+  const closed = new AbortController();
+  setMaxListeners(0, closed.signal);
+  const credentialProviders = createCredentialProviders(options.credentialProviders, {
+    ...{ clock, logger, signal: closed.signal },
+  });
   const volumes = new PodVolumes({ rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger });
   return {
     volumeManager: {
@@ -185,6 +193,7 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
       return { credentials: [...credentials, ...(await credentialProviders.credentialsFor(image))], missingSecrets };
     },
     async close() {
+      closed.abort(new Error('the runtime helper was closed'));
       await services?.close();
       await api?.close();
     },

@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createRuntimeHelper } from 'kubelet-status-manager/agent';
-import { silentLogger } from 'kubelet-status-manager/testing';
+import { recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { execPlugin } from '../../../src/agent/credential-providers/exec-plugin.ts';
 import type { CredentialProvider } from '../../../src/agent/credential-providers/provider-config.ts';
 import { systemClock } from '../../../src/shared/clock.ts';
@@ -30,7 +31,10 @@ async function writePlugin(script: string): Promise<void> {
 }
 const answer = (value: unknown) => `cat >request\ncat <<'END'\n${JSON.stringify(value)}\nEND`;
 const run = (clock: Parameters<typeof execPlugin>[2]['clock'] = systemClock) =>
-  execPlugin(provider, 'reg.io/app', { binDirectory, clock });
+  execPlugin(provider, 'reg.io/app', { binDirectory, clock, signal: new AbortController().signal });
+/** What keeps this process alive because of a child process. */
+const openHandles = () => process.getActiveResourcesInfo().filter((name) => /^(Process|Pipe)Wrap$/.test(name)).length;
+const before = openHandles();
 
 describe('a plugin', () => {
   it('gets the request, its arguments and its environment, and its response is read', async () => {
@@ -110,6 +114,23 @@ describe('createRuntimeHelper', () => {
     const { credentials } = await helper.pullCredentials(pod, 'reg.io/app:1');
     expect(credentials).toEqual([{ username: 'me', password: 'secret' }]);
     await helper.close();
+  });
+
+  it('kills a plugin that runs when it is closed, and does not wait for what the plugin has started', async () => {
+    await writePlugin('sleep 1000 &\necho $! >started.tmp\nmv started.tmp started\nwait');
+    const logger = recordingLogger();
+    const helper = createRuntimeHelper({ credentialProviders: { configs, binDirectory }, logger });
+    const pulling = helper.pullCredentials({ metadata: { uid: 'u', name: 'web', namespace: 'ns' } }, 'reg.io/app:1');
+    const started = join(binDirectory, 'started');
+    await expect.poll(() => existsSync(started)).toBe(true);
+    try {
+      await helper.close();
+      expect((await pulling).credentials).toEqual([]);
+      await expect.poll(openHandles).toBe(before);
+    } finally {
+      process.kill(Number(await readFile(started, 'utf8')));
+    }
+    expect(logger.errors.map(({ fields }) => fields['reason'])).toEqual(['the runtime helper was closed']);
   });
 
   it.each([
