@@ -7,6 +7,16 @@ export function requireName(name: string): string {
   return name;
 }
 
+/** kubelet: `maxPathLength`. */
+const maxPathBytes = 4096;
+
+/** The path itself, unless it has more names than the kernel accepts at once. @throws Error */
+export function requirePathLength(path: string): string {
+  if (Buffer.byteLength(path) > maxPathBytes)
+    throw new Error(`invalid path: must be less than or equal to ${maxPathBytes} characters`);
+  return path;
+}
+
 /**
  * A path of a container as the kernel reads it, without `.`, `..` and superfluous slashes; `..` stays only at the start of
  * a relative path. Source: Go `filepath.Clean`.

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { codeOf, undefinedIfMissing } from './error-code.ts';
+import { requirePathLength } from './names.ts';
 
 /** A path of the agent as the kernel lists mount points: without links. What does not exist yet is kept as it is. */
 export function withoutLinks(path: string): string {
@@ -21,12 +22,12 @@ export interface PathInside {
 
 /**
  * Resolves the links in a path of a container below a volume; the end of the path need not exist. Rejects for a path that
- * leads out of the volume. Others may change it at once, so what it led to is reached through `HostDirectory` only.
+ * leads out of the volume or is too long. Others may change it at once, so what it led to is reached through `HostDirectory` only.
  */
 export async function resolveInside(volume: string, path: string): Promise<PathInside> {
   const root = await realpath(volume);
   const missing: string[] = [];
-  for (let existing = join(root, path); ; existing = dirname(existing)) {
+  for (let existing = requirePathLength(join(root, path)); ; existing = dirname(existing)) {
     const real = await realpath(existing).catch(undefinedIfMissing);
     if (real !== undefined) {
       if (real !== root && !real.startsWith(`${root}/`)) throw new Error('the path is outside of the volume');

@@ -1,6 +1,6 @@
 import type { Container, Pod } from '../../kube/types.ts';
 import type { HostDirectory } from '../host-paths/host-directory.ts';
-import { cleanPath } from '../host-paths/names.ts';
+import { cleanPath, requirePathLength } from '../host-paths/names.ts';
 
 /**
  * Creates the directories that a runtime needs to mount other volumes inside a read-only one. Throws for a relative mount
@@ -16,17 +16,24 @@ function nestedMountPoints({ spec }: Pod, volumeName: string): string[] {
   const { initContainers = [], containers = [], ephemeralContainers = [] } = spec ?? {};
   return [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])].flatMap(
     ({ volumeMounts = [] }) => {
-      const mounts = volumeMounts.map(({ name, mountPath }) => ({ name, path: cleanPath(mountPath) }));
-      const paths = mounts.map(({ path }) => path).toSorted();
-      return mounts.filter(({ name }) => name === volumeName).flatMap(({ path }) => outermostBelow(path, paths));
+      if (!volumeMounts.some(({ name }) => name === volumeName)) return [];
+      const mounts = volumeMounts.map(({ name, mountPath }) => ({ name, path: requirePathLength(cleanPath(mountPath)) }));
+      const paths = new Set(mounts.map(({ path }) => path));
+      const own = new Set(mounts.filter(({ name }) => name === volumeName).map(({ path }) => path));
+      for (const path of own) if (path.startsWith('../')) throw new Error(`invalid container mount point ${path}`);
+      return [...paths].flatMap((path) => {
+        const outer = innermostAbove(path, paths) ?? '';
+        return own.has(outer) ? [path.slice(outer.length + 1)] : [];
+      });
     },
   );
 }
 
-function outermostBelow(parent: string, paths: readonly string[]): string[] {
-  if (parent.startsWith('../')) throw new Error(`invalid container mount point ${parent}`);
-  const nested: string[] = [];
-  for (const path of paths)
-    if (path.startsWith(`${parent}/`) && !nested.some((outer) => path.startsWith(`${outer}/`))) nested.push(path);
-  return nested.map((path) => path.slice(parent.length + 1));
+/** The innermost of these paths that a path is below. */
+function innermostAbove(path: string, paths: ReadonlySet<string>): string | undefined {
+  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
+    const above = path.slice(0, end);
+    if (paths.has(above)) return above;
+  }
+  return undefined;
 }

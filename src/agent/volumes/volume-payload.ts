@@ -3,6 +3,7 @@ import type { Pod } from '../../kube/types.ts';
 import { fieldPathAsString } from '../container-options/field-value.ts';
 import type { ObjectReader } from '../container-options/object-reader.ts';
 import { type Allocatable, resourceFieldValue } from '../container-options/resource-field-value.ts';
+import { requirePathLength } from '../host-paths/names.ts';
 import {
   type ConfigMapSource,
   type DownwardAPISource,
@@ -139,7 +140,7 @@ function commonUser({ spec }: Pod): number | undefined {
 
 /** Source: kubelet `validatePath`. */
 function pathInside(path: string): string {
-  const clean = normalize(path);
+  const clean = normalize(requirePathLength(path));
   if (path === '' || clean.startsWith('/') || clean.split('/').includes('..') || clean.startsWith('..'))
     throw new Error(`invalid path: must be relative and not contain '..': ${path}`);
   return clean;

@@ -37,6 +37,11 @@ describe('resolveInside', () => {
     symlinkSync('/', join(folder, 'volume', 'out'));
     await expect(resolveInside(join(folder, 'volume'), 'out/etc')).rejects.toThrow('the path is outside of the volume');
   });
+
+  it('rejects for a path that the kernel cannot open at once', async () => {
+    const resolved = resolveInside(join(folder, 'volume'), 'a/'.repeat(300_000));
+    await expect(resolved).rejects.toThrow('invalid path: must be less than or equal to 4096 characters');
+  });
 });
 
 it.runIf(process.getuid?.() === 0 && process.platform === 'linux')(

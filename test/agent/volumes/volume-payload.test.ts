@@ -61,6 +61,11 @@ describe('TestMakePayload: collectPayload', () => {
       'invalid path',
     ],
     [
+      'a path that is too long',
+      { configMap: { name: 'map', items: [{ key: 'foo', path: 'a/'.repeat(2049) }] } },
+      'invalid path: must be less than or equal to 4096 characters',
+    ],
+    [
       'a source of another kind',
       { projected: { sources: [{ podCertificate: {} }] } },
       'podCertificate is not supported',
