@@ -13,35 +13,36 @@ export interface SubPathTarget {
 }
 
 /**
- * Mounts a path below a volume at the target, whose path it returns, and creates missing directories. Each path component is opened relative to
- * its open parent, and the open file is mounted, so a container cannot redirect the mount to a host file with a
- * symbolic link. Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
+ * Mounts a path below a volume at the target, whose path it returns, and creates missing directories. Each path component
+ * is opened relative to its open parent, and the open file is mounted, so a container cannot redirect the mount to a host
+ * file with a symbolic link. Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
  */
-export async function bindSubPath(
-  volume: string,
-  subPath: string,
-  { rootDirectory, folder, name }: SubPathTarget,
-): Promise<string> {
+export async function bindSubPath(volume: string, subPath: string, target: SubPathTarget): Promise<string> {
   const { root, names } = await resolveInside(volume, subPath);
   const file = await HostDirectory.use(root, [], (directory) => openOrMake(directory, names));
-  const parent = await HostDirectory.make(rootDirectory, folder, 0o750);
   try {
-    const opened = await file.stat({ bigint: true });
-    if (opened.isSymbolicLink()) throw new Error('the path is a link');
-    const target = join(rootDirectory, ...folder, name);
-    if (await isMountPoint(target)) {
+    return await mountOpenFile(file, target);
+  } finally {
+    await file.close();
+  }
+}
+
+async function mountOpenFile(file: FileHandle, { rootDirectory, folder, name }: SubPathTarget): Promise<string> {
+  const opened = await file.stat({ bigint: true });
+  if (opened.isSymbolicLink()) throw new Error('the path is a link');
+  const path = join(rootDirectory, ...folder, name);
+  const parent = await HostDirectory.make(rootDirectory, folder, 0o750);
+  return parent.closedAfter(async () => {
+    if (await isMountPoint(path)) {
       const mounted = await parent.stats(name);
-      if (mounted.dev === opened.dev && mounted.ino === opened.ino) return target;
-      await unmountAll(target);
+      if (mounted.dev === opened.dev && mounted.ino === opened.ino) return path;
+      await unmountAll(path);
     }
     if (opened.isDirectory()) await (await parent.makeChild(name, 0o750)).close();
     else await parent.writeFile(name, '', 0o640);
-    await bindMountOpenFile(file.fd, target);
-    return target;
-  } finally {
-    await parent.close();
-    await file.close();
-  }
+    await bindMountOpenFile(file.fd, path);
+    return path;
+  });
 }
 
 /**

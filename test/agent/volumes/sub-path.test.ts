@@ -76,6 +76,16 @@ describe('makeSubPath', () => {
   });
 });
 
+it.runIf(process.platform === 'linux')(
+  'bindSubPath leaves nothing open when the target cannot be created',
+  async () => {
+    const target = { rootDirectory: join(volume, 'a', 'file'), folder: ['pods'], name: '0' };
+    const open = readdirSync('/proc/self/fd').length;
+    await expect(bindSubPath(volume, 'a', target)).rejects.toThrow('EEXIST');
+    expect(readdirSync('/proc/self/fd')).toHaveLength(open);
+  },
+);
+
 describe.runIf(isRoot)('as root, bindSubPath', () => {
   const bind = (subPath: string): Promise<string> =>
     bindSubPath(volume, subPath, { rootDirectory: folder, folder: ['pods', 'u1', 'volume-subpaths'], name: '0' });
