@@ -25,6 +25,7 @@ interface Level {
 export async function walk(
   root: HostDirectory,
   visit: (directory: HostDirectory, name: EntryName, stats: BigIntStats) => Promise<void> | void,
+  maxPending = maxPendingDirectories,
 ): Promise<boolean> {
   const levels: Level[] = [];
   let pendingCount = 0;
@@ -33,12 +34,12 @@ export async function walk(
   async function enter(directory: HostDirectory): Promise<void> {
     const level: Level = { directory, stats: await directory.ownStats(), pending: [] };
     levels.push(level);
-    for await (const { name } of directory.entries()) {
+    for await (const { name } of readableEntries(directory)) {
       const stats = await directory.stats(name).catch(undefinedIfUnreachable);
       if (stats === undefined || stats.dev !== level.stats.dev) continue;
       await visit(directory, name, stats);
       if (!stats.isDirectory()) continue;
-      if (pendingCount === maxPendingDirectories) {
+      if (pendingCount === maxPending) {
         isComplete = false;
         continue;
       }
@@ -87,6 +88,15 @@ async function sameDirectory(directory: HostDirectory, { dev, ino }: BigIntStats
   if (stats.dev === dev && stats.ino === ino) return directory;
   await directory.close();
   return undefined;
+}
+
+/** None of a directory that this process may not read. */
+async function* readableEntries(directory: HostDirectory): ReturnType<HostDirectory['entries']> {
+  try {
+    yield* directory.entries();
+  } catch (error) {
+    undefinedIfUnreachable(error);
+  }
 }
 
 /** For what has been removed or replaced, and what this process may not read. */

@@ -17,7 +17,10 @@ function nestedMountPoints({ spec }: Pod, volumeName: string): string[] {
   return [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])].flatMap(
     ({ volumeMounts = [] }) => {
       if (!volumeMounts.some(({ name }) => name === volumeName)) return [];
-      const mounts = volumeMounts.map(({ name, mountPath }) => ({ name, path: requirePathLength(cleanPath(mountPath)) }));
+      const mounts = volumeMounts.map(({ name, mountPath }) => ({
+        name,
+        path: requirePathLength(cleanPath(mountPath)),
+      }));
       const paths = new Set(mounts.map(({ path }) => path));
       const own = new Set(mounts.filter(({ name }) => name === volumeName).map(({ path }) => path));
       for (const path of own) if (path.startsWith('../')) throw new Error(`invalid container mount point ${path}`);
