@@ -7,6 +7,9 @@ import type { kubeTypes } from '../../kube/kube-types.ts';
  *
  * Fields that no release knew when this was built are ignored, as in the kubelet, which drops them when it decodes a pod;
  * a volume without a source that is known does not mount.
+ *
+ * Divergence: alpha fields that set the owner or the mode of files in a volume are refused; the kubelet ignores them
+ * while their feature gates are off. Only static pods can have them: such an API server drops them.
  */
 
 /** When a pod with the field is refused: the reason of its Event or status. No container of it starts. */
