@@ -23,19 +23,18 @@ export function lostRuns(
   // A restart of all containers removes the runs on purpose.
   if (reported === undefined || hasRestartAllContainersRule(pod.spec ?? {})) return [];
   const [sandbox] = runtimeStatus.sandboxes;
+  const known = new Set(runtimeStatus.containers.map(({ name }) => name));
   const lost = (
     specs: readonly (Container | EphemeralContainer)[],
     statuses: readonly ContainerStatusInput[] | null | undefined,
     isOver: (container: Container, run: RuntimeContainerStatus) => boolean,
-  ): RuntimeContainerStatus[] =>
-    specs.flatMap((container) => {
-      if (runtimeStatus.containers.some(({ name }) => name === container.name)) return [];
-      const run = endedRun(
-        statuses?.find(({ name }) => name === container.name),
-        sandbox?.id,
-      );
+  ): RuntimeContainerStatus[] => {
+    const statusOf = new Map(statuses?.map((status) => [status.name, status]));
+    return specs.flatMap((container) => {
+      const run = known.has(container.name) ? undefined : endedRun(statusOf.get(container.name), sandbox?.id);
       return run !== undefined && isOver(container, run) ? [run] : [];
     });
+  };
   const restarts = (container: Container, { exitCode = 0 }: RuntimeContainerStatus): boolean =>
     containerShouldRestart(container, pod.spec ?? {}, exitCode);
   return [

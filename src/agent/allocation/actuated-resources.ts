@@ -11,7 +11,7 @@ import { isRestartableInitContainer } from '../../status-manager/status/containe
 import { FailureLog, type FailureLogOptions } from '../../shared/failure-log.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { areAmountsEqual, containerResources } from './container-resources.ts';
-import { actuatedFromStatus } from './reported-resources.ts';
+import { actuatedContainerFromStatus, actuatedPodFromStatus } from './reported-resources.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 /** The resources that a pod and its containers were last given; undefined where none are recorded. */
@@ -56,8 +56,8 @@ export class ActuatedResources {
     if (containers.some(({ name }) => this.get(uid, name) !== undefined)) return;
     this.#record(
       pod,
-      actuatedFromStatus(pod, status) ?? pod.spec?.resources,
-      (container) => actuatedFromStatus(pod, status, container.name) ?? containerResources(pod, container),
+      actuatedPodFromStatus(pod, status) ?? pod.spec?.resources,
+      (container) => actuatedContainerFromStatus(container, status) ?? containerResources(pod, container),
     );
   }
 

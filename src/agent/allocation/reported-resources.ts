@@ -43,28 +43,31 @@ export function allocatedFromStatus(pod: ValidPod, status: PodStatusInput | unde
 }
 
 /**
- * The resources that a running pod, or with `name` its running container, still has according to its status, if they
- * differ from the allocated ones in its spec; otherwise undefined. For an agent without a record of them.
+ * The resources that a running pod still has according to its status, if they differ from the allocated ones in its spec;
+ * otherwise undefined. For an agent without a record of them.
  */
-export function actuatedFromStatus(
+export function actuatedPodFromStatus(
   { spec }: Pod,
   status: PodStatusInput | undefined,
-  name?: string,
 ): ResourceRequirementsInput | undefined {
-  if (status === undefined || spec === undefined) return undefined;
-  const isResizing = hasCondition(status, 'PodResizeInProgress');
-  if (name === undefined) {
-    if (status.phase !== 'Running' || spec.resources == null || !(isResizing || isPodResized(spec, status)))
-      return undefined;
-    return reportedPodResources(spec.resources, status);
-  }
-  const resources = containersOf(spec).find((container) => container.name === name)?.resources;
+  if (status?.phase !== 'Running' || spec?.resources == null) return undefined;
+  const isResizing = hasCondition(status, 'PodResizeInProgress') || isPodResized(spec, status);
+  return isResizing ? reportedPodResources(spec.resources, status) : undefined;
+}
+
+/** The same of a running container. */
+export function actuatedContainerFromStatus(
+  { name, resources }: Container,
+  status: PodStatusInput | undefined,
+): ResourceRequirementsInput | undefined {
+  if (status === undefined) return undefined;
   const reported = statusOf(status, name);
   if (reported?.state?.running == null || reported.resources == null) return undefined;
-  const isResized =
+  const isResizing =
+    hasCondition(status, 'PodResizeInProgress') ||
     !hasAmounts(reported.allocatedResources, resources?.requests) ||
     !hasAmounts(reported.resources.limits, resources?.limits);
-  return isResizing || isResized ? reportedResources(resources, reported, reported.resources.requests) : undefined;
+  return isResizing ? reportedResources(resources, reported, reported.resources.requests) : undefined;
 }
 
 /** True if the spec asks for something else than was allocated. */
@@ -127,9 +130,10 @@ function statusOf(
   { containerStatuses, initContainerStatuses }: PodStatusInput,
   name: string,
 ): ContainerStatusInput | undefined {
-  return [...(containerStatuses ?? []), ...(initContainerStatuses ?? [])].find((status) => status.name === name);
+  const isNamed = (status: ContainerStatusInput): boolean => status.name === name;
+  return containerStatuses?.find(isNamed) ?? initContainerStatuses?.find(isNamed);
 }
 
-function hasCondition(status: PodStatusInput | null | undefined, wanted: string): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === wanted && value === 'True') === true;
+function hasCondition({ conditions }: PodStatusInput, wanted: string): boolean {
+  return conditions?.some(({ type, status: value }) => type === wanted && value === 'True') === true;
 }
