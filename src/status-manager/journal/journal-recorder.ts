@@ -47,6 +47,8 @@ export class JournalRecorder implements Journal {
   #journalFile: JournalFile | undefined;
   #nextSequence: number;
   readonly #oldLines: OldLines;
+  /** The last status could not be recorded: also when it has been sent since, the disk may still be full. */
+  #isFailing = false;
   /** The file is damaged or shared. */
   #mustReplace = false;
   #compactAfterMs = Number.NEGATIVE_INFINITY;
@@ -155,12 +157,14 @@ export class JournalRecorder implements Journal {
   #record(entry: JournalEntry): void {
     const record = { sequence: this.#nextSequence++, entry };
     const line = encodeLine(record);
+    this.#isFailing = false;
     if (this.#compactIfDue(line.length) && !this.#live.isUnrecorded(entry.podUID)) return;
     try {
       this.#setLive(entry, this.#append(line));
     } catch (error) {
       this.#oldLines.markAllOf(entry.podUID);
       if (this.#overwriteFree(record, line.length)) return;
+      this.#isFailing = true;
       this.#arm();
       this.#log.cannotRecord(error, this.#live.unrecordedCount, this.#live.unrecorded());
     }
@@ -222,7 +226,8 @@ export class JournalRecorder implements Journal {
   }
 
   #onRecovery(): void {
-    if (this.#live.unrecordedCount === 0 && this.#oldLines.areAllMarked) this.#log.recordsAll();
+    const recordsAll = this.#live.unrecordedCount === 0 && this.#oldLines.areAllMarked;
+    if (recordsAll && !this.#isFailing) this.#log.recordsAll();
   }
 
   /** Arms the timer for the next sync (policy `interval`) and the next retry. */

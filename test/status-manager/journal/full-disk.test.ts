@@ -143,6 +143,24 @@ describe('a journal on a full disk', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('is reported until a status has been recorded, also when every status was sent at once', async () => {
+    const { journal, logger, clock } = await openJournal(disk.dir);
+    disk.capacity = 0;
+    for (const uid of ['a', 'b']) {
+      journal.accepted(entry(uid));
+      journal.settled(uid);
+      clock.advance(2_000);
+    }
+    expect(journal.failure?.()).toMatchObject({ reason: 'no space left on device' });
+    expect([logger.errors.length, logger.warnings]).toEqual([1, []]);
+    disk.capacity = Number.POSITIVE_INFINITY;
+    journal.accepted(entry('c'));
+    expect(journal.failure?.()).toBeUndefined();
+    expect(logger.warnings).toMatchObject([
+      { message: 'The journal can be written again; all unsent statuses are recorded', fields: { outageMs: 4_000 } },
+    ]);
+  });
+
   it('is logged once, and every 10 minutes while it lasts, not for each status', async () => {
     const { journal, logger, clock } = await openJournal(disk.dir);
     disk.capacity = 0;
