@@ -4,7 +4,12 @@ import { generateAPIPodStatus, StatusManager } from 'kubelet-status-manager';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 
 const kubeConfig = new KubeConfig();
-kubeConfig.loadFromDefault();
+try {
+  kubeConfig.loadFromDefault();
+} catch (error) {
+  console.error(`Set KUBECONFIG to the kubeconfig of a cluster: ${error.message}`);
+  process.exit(1);
+}
 const running = new Map(); // stands for your runtime: the UID of each pod that runs → when it started
 const podManager = createInformerPodManager({ client: kubeConfig, nodeName: 'node-a' });
 const manager = new StatusManager({
@@ -70,6 +75,10 @@ process.once('SIGINT', () => void stop());
 
 manager.subscribe({ onOutcome: ({ podUID }) => console.log(String(manager.explain(podUID))) });
 podManager.start();
-await podManager.whenSynced();
-manager.start();
-console.log('Watching the pods of node-a');
+podManager.whenSynced().then(
+  () => {
+    manager.start();
+    console.log('Watching the pods of node-a');
+  },
+  () => {}, // it was stopped before
+);

@@ -13,6 +13,14 @@ import { agentIsBuilt } from './node-agent/run-agent.ts';
 const program = fileURLToPath(new URL('../../examples/provider/provider.mjs', import.meta.url));
 const spec = { nodeName: 'node-a', containers: [{ name: 'app', image: 'app:1' }] };
 
+function run(kubeconfig: string) {
+  const child = spawn(process.execPath, [program], { env: { ...process.env, KUBECONFIG: kubeconfig }, stdio: 'pipe' });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => void (output += String(data)));
+  const exitCode = once(child, 'close').then(([code]) => code as number | null);
+  return { child, exitCode, output: () => output };
+}
+
 /** The program, and the API server that it talks to. */
 async function startProvider(folder: string, prepare = (_server: APIServer): void => {}) {
   const server = await APIServer.start({ nodeUsers: ['node-a'] });
@@ -22,17 +30,15 @@ async function startProvider(folder: string, prepare = (_server: APIServer): voi
   server.pods.subscribe(({ pod }) => void seen.push(pod));
   const file = join(folder, 'kubeconfig');
   writeFileSync(file, server.kubeconfigYaml('node-a'));
-  const child = spawn(process.execPath, [program], { env: { ...process.env, KUBECONFIG: file }, stdio: 'pipe' });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => void (output += String(data)));
+  const { child, exitCode, output } = run(file);
   return {
     server,
     seen,
-    output: () => output,
+    output,
     statusOf: (name: string) => server.pods.get('default', name)?.status,
     async stop() {
       child.kill('SIGTERM');
-      const [code] = (await once(child, 'exit')) as [number | null];
+      const code = await exitCode;
       await server.close();
       return code;
     },
@@ -73,5 +79,28 @@ describe.skipIf(!agentIsBuilt)('examples/provider (skipped before `npm run build
     await expect.poll(() => provider.server.pods.get('default', 'deleted')).toBeUndefined();
     expect(provider.statusOf('ended')?.phase).toBe('Failed');
     expect(await provider.stop()).toBe(0);
+  });
+
+  it('says that KUBECONFIG is to be set, in place of a stack', async () => {
+    const { exitCode, output } = run(join(folder, 'none'));
+    expect(await exitCode).toBe(1);
+    expect(output()).toMatch(/^Set KUBECONFIG to the kubeconfig of a cluster: ENOENT: .*\n$/);
+  });
+
+  it('ends with 0 when it is stopped before the API server has responded', async () => {
+    const kubeconfig = join(folder, 'refused');
+    const cluster = { server: 'http://127.0.0.1:1' };
+    const context = { cluster: 'a', user: 'a' };
+    writeFileSync(
+      kubeconfig,
+      JSON.stringify({
+        ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'a' },
+        ...{ clusters: [{ name: 'a', cluster }], users: [{ name: 'a', user: {} }], contexts: [{ name: 'a', context }] },
+      }),
+    );
+    const { child, exitCode, output } = run(kubeconfig);
+    await expect.poll(output).toContain('ECONNREFUSED');
+    child.kill('SIGTERM');
+    expect(await exitCode).toBe(0);
   });
 });
