@@ -15,6 +15,7 @@ import type { SyncPodType } from '../pod-workers/pod-update.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import { probeTypes } from '../prober/probe-types.ts';
+import { admissionRejectionReason } from './admission-rejection-reason.ts';
 import type { PodDispatcher } from './pod-dispatcher.ts';
 
 export interface SyncHandlerOptions {
@@ -195,7 +196,7 @@ export class SyncHandler {
   #rejectPod(pod: ValidPod, reason: string, message: string): void {
     const { dispatcher, statusManager, eventRecorder, logger } = this.#options;
     dispatcher.reject(pod);
-    this.#options.recordMetric?.('admission_rejections_total', 1, reason);
+    this.#options.recordMetric?.('admission_rejections_total', 1, admissionRejectionReason(reason));
     logger.info({ ...podFieldsOf(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
     eventRecorder.event({ pod, type: 'Warning', reason, message });
     const qosClass = computePodQOS(pod);

@@ -29,6 +29,7 @@ let areSourcesReady: boolean;
 let synced: Set<string>;
 let admit: (pod: ValidPod, otherPods: readonly ValidPod[]) => PodAdmitResult;
 let died: string[];
+let measured: (readonly unknown[])[];
 let handler: SyncHandler;
 let getActivePods: () => ValidPod[];
 beforeEach(() => {
@@ -41,6 +42,7 @@ beforeEach(() => {
   synced = new Set();
   admit = () => ({ admit: true });
   died = [];
+  measured = [];
   const eventRecorder = { event: (event: PodEvent) => void events.push(event) };
   getActivePods = () =>
     filterOutInactivePods(podManager.getPods(), { podWorkers: t.workers, podStatusProvider: statusManager });
@@ -60,6 +62,7 @@ beforeEach(() => {
     shouldSync: ({ metadata }) => synced.has(metadata?.uid ?? ''),
     areSourcesReady: () => areSourcesReady,
     onContainerDied: (podUID, containerID) => void died.push(`${podUID} ${containerID}`),
+    recordMetric: (...measurement) => void measured.push(measurement),
     eventRecorder,
   });
 });
@@ -151,6 +154,17 @@ it('TestGetPodsToSync', async () => {
   await sync('4', 60_000);
   t.clock.advance(59_999);
   expect(handler.getPodsToSync().map(({ metadata }) => metadata?.uid)).toEqual(['0', '2', '3']);
+});
+
+it.each([
+  ['SysctlForbidden', 'SysctlForbidden'],
+  ['OutOfephemeral-storage', 'OutOfephemeral-storage'],
+  ['OutOfexample.com/gpu', 'OutOfExtendedResources'],
+  ['NodeAffinity', 'Other'],
+])('a pod that is rejected with %s is counted as %s: an author cannot add labels', (reason, label) => {
+  admit = () => ({ admit: false, reason, message: 'no' });
+  handler.handlePodAdditions([podOf('1')]);
+  expect(measured).toEqual([['admission_rejections_total', 1, label]]);
 });
 
 it('TestGetPodsToSyncInvokesPodSyncLoopHandlers', () => {
