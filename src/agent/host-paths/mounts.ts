@@ -35,9 +35,7 @@ export async function hasMounts(path: string): Promise<boolean> {
 }
 
 async function mountsBelow(path: string): Promise<string[]> {
-  const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
-  const mounts = mountInfo.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
-  return mounts.filter((mount) => mount === path || mount.startsWith(`${path}/`));
+  return (await mountPoints()).filter((mount) => mount === path || mount.startsWith(`${path}/`));
 }
 
 /** Whether the path, a directory or a file, is a mount point. */
@@ -45,8 +43,13 @@ export async function isMountPoint(path: string): Promise<boolean> {
   const stats = await lstat(path).catch(() => undefined);
   if (stats === undefined) return false;
   if (stats.dev !== (await lstat(dirname(path))).dev) return true;
+  return (await mountPoints()).includes(path);
+}
+
+/** Of this process, in the order in which they were mounted. */
+async function mountPoints(): Promise<string[]> {
   const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
-  return mountInfo.split('\n').some((line) => unescaped(line.split(' ')[4] ?? '') === path);
+  return mountInfo.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
 }
 
 /** Decodes the octal escapes of white space and backslashes in mountinfo. */
