@@ -14,7 +14,7 @@ import { type Logger, reasonOf } from '../shared/logger.ts';
 export async function calcRestartCountByLogDir(directory: string): Promise<number> {
   const names = await namesIn(directory);
   const runs = names.map((name) => /^(\d{1,9})\.log(?:\..*)?$/.exec(name)?.[1]).filter((run) => run !== undefined);
-  return Math.max(0, ...runs.map((run) => Number(run) + 1));
+  return runs.reduce((next, run) => Math.max(next, Number(run) + 1), 0);
 }
 
 /** Removes the log of one run and its rotated files. Source: kubelet `removeContainerLog`. */

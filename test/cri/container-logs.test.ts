@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
+import { type Dirent, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
+import { HostDirectory } from '../../src/agent/host-paths/host-directory.ts';
 import {
   calcRestartCountByLogDir,
   evictPodLogsDirectories,
@@ -12,7 +13,10 @@ import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
-afterEach(() => directories.removeAll());
+afterEach(() => {
+  vi.restoreAllMocks();
+  directories.removeAll();
+});
 
 it.each([
   ['no folder', undefined, 0],
@@ -25,6 +29,13 @@ it.each([
   if (files !== undefined) mkdirSync(folder);
   for (const name of files ?? []) writeFileSync(join(folder, name), '');
   expect(await calcRestartCountByLogDir(folder)).toBe(expected);
+});
+
+it('calcRestartCountByLogDir: more logs than a function has arguments', async () => {
+  vi.spyOn(HostDirectory.prototype, 'entries').mockImplementation(async function* () {
+    for (let run = 0; run < 200_000; run += 1) yield { name: Buffer.from(`${run}.log`) } as Dirent<Buffer>;
+  });
+  expect(await calcRestartCountByLogDir(directories.create())).toBe(200_000);
 });
 
 it('logLinkName: at most 255 characters', () => {
