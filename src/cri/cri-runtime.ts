@@ -112,7 +112,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     this.#images = new CRIImages({
       client: settings.client,
       helper: settings.helper,
-      sandboxConfig: (pod) => this.#sandboxConfig(pod, 0),
+      sandboxConfig: async (pod) => this.#sandboxConfig(pod, 0, await this.#userNamespace(pod, undefined)),
     });
     const { containerLogMaxSizeBytes: maxSizeBytes, containerLogMaxFiles: maxFiles, clock, logger } = settings;
     this.#logManager = new ContainerLogManager({
@@ -195,10 +195,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
     const { helper, podLogsDirectory } = this.#settings;
     const { runtimeClassName } = runnableSpec(pod);
-    const [config, handler] = await Promise.all([
-      this.#sandboxConfig(pod, attempt),
+    const [userNamespace, handler] = await Promise.all([
+      this.#userNamespace(pod, signal),
       runtimeClassName ? helper.lookupRuntimeHandler(runtimeClassName) : '',
     ]);
+    const config = await this.#sandboxConfig(pod, attempt, userNamespace);
     // A pod that is refused has no folder of logs.
     await makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod));
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
@@ -231,13 +232,14 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const { pod, sandboxID = '' } = config;
     const container = config.container as RunnableContainer;
     const { machine, rootDirectory, seccompDefault, podLogsDirectory } = this.#settings;
-    const [sandboxConfig, files, options, imageUser, userNamespace] = await Promise.all([
-      this.#sandboxAttempt(sandboxID, signal).then((sandboxAttempt) => this.#sandboxConfig(pod, sandboxAttempt)),
+    const [sandboxAttempt, files, options, imageUser, userNamespace] = await Promise.all([
+      this.#sandboxAttempt(sandboxID, signal),
       this.#containerFiles(pod, container),
       this.#runContainerOptions(config, signal),
       this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
       this.#userNamespace(pod, signal),
     ]);
+    const sandboxConfig = await this.#sandboxConfig(pod, sandboxAttempt, userNamespace);
     // Never overwrites the log of a run that neither containerd nor the agent remembers.
     const attempt = Math.max(config.attempt, files.nextRun);
     const containerConfig = generateContainerConfig(
@@ -561,12 +563,15 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return status?.state !== 'CONTAINER_RUNNING';
   }
 
-  async #sandboxConfig(pod: ValidPod, attempt: number): Promise<CRIRequest<'PodSandboxConfig'>> {
+  async #sandboxConfig(
+    pod: ValidPod,
+    attempt: number,
+    userNamespace: CRIRequest<'UserNamespace'>,
+  ): Promise<CRIRequest<'PodSandboxConfig'>> {
     const { helper, podLogsDirectory, podCgroups } = this.#settings;
     const dns = await helper.getPodDNS(pod);
     const hostname = pod.spec?.hostNetwork === true ? '' : helper.generatePodHostName(pod);
     const cgroupParent = podCgroups?.parentOf(pod) ?? '';
-    const userNamespace = await this.#userNamespace(pod, undefined);
     return generatePodSandboxConfig(pod, { attempt, dns, hostname, podLogsDirectory, cgroupParent, userNamespace });
   }
 

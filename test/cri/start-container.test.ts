@@ -150,8 +150,8 @@ it.each<[string, object, readonly object[], string]>([
   expect(calls).toEqual(['Status']);
 });
 
-it('hostUsers: false is a user namespace of the sandbox, on a runtime that has them', async () => {
-  const { runtime, requests, respond } = setUp(undefined, [{ name: '', features: { user_namespaces: true } }]);
+it('hostUsers: false is a user namespace of the sandbox, on a runtime that has them, and is asked for once a container', async () => {
+  const { runtime, requests, calls, respond } = setUp(undefined, [{ name: '', features: { user_namespaces: true } }]);
   const isolated = podWith({ hostUsers: false });
   const sandbox = runtime.runPodSandbox({ pod: isolated, attempt: 0 });
   await respond('RunPodSandbox');
@@ -161,4 +161,6 @@ it('hostUsers: false is a user namespace of the sandbox, on a runtime that has t
   expect(config).toMatchObject({
     linux: { security_context: { namespace_options: { userns_options: { mode: 'POD' } } } },
   });
+  // One for the sandbox, one for the container.
+  expect(calls.filter((method) => method === 'Status')).toHaveLength(2);
 });
