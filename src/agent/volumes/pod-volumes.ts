@@ -143,13 +143,14 @@ export class PodVolumes implements VolumeManager {
     if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, names);
     const collected = await collectPayload(pod, volume, this.#options);
     const payload = this.#options.mounts ? collected : withoutOwners(collected);
-    await this.#makeFolder(names);
-    // Only ConfigMap volumes are on disk, because the others may contain secrets.
-    if (!volume.configMap) await this.#inMemory(pod, join(this.#options.rootDirectory, ...names), undefined);
-    await HostDirectory.use(this.#options.rootDirectory, names, async (folder) => {
-      await makeNestedMountPoints(pod, volume.name, folder);
-      const setOwnership = (): Promise<void> => this.#setOwnership(pod, names, true);
-      await writeAtomically(folder, payload, { nowMs: this.#options.clock.now(), setOwnership });
+    await this.#makeFolder(names, async (parent) => {
+      // Only ConfigMap volumes are on disk, because the others may contain secrets.
+      if (!volume.configMap) await this.#inMemory(pod, join(this.#options.rootDirectory, ...names), undefined);
+      await parent.within([volume.name], async (folder) => {
+        await makeNestedMountPoints(pod, volume.name, folder);
+        const setOwnership = (): Promise<void> => this.#setOwnership(pod, parent, volume.name, true);
+        await writeAtomically(folder, payload, { nowMs: this.#options.clock.now(), setOwnership });
+      });
     });
   }
 
@@ -165,27 +166,27 @@ export class PodVolumes implements VolumeManager {
       undefinedIfMissing,
     );
     if (readyFile !== undefined && (!isMounted || !mounts || (await isMountPoint(path)))) return;
-    await this.#makeFolder(names);
-    if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes);
-    else if (isMounted) await this.#inMemory(pod, path, emptyDir?.sizeLimit);
-    await this.#setOwnership(pod, names, false);
+    await this.#makeFolder(names, async (parent) => {
+      if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes);
+      else if (isMounted) await this.#inMemory(pod, path, emptyDir?.sizeLimit);
+      await this.#setOwnership(pod, parent, name, false);
+    });
     const folder = await HostDirectory.make(rootDirectory, plugin, 0o750);
     await folder.closedAfter(() => folder.writeFile('ready', '', 0o640));
   }
 
-  /** An existing folder keeps its mode. */
-  async #makeFolder(names: readonly string[]): Promise<void> {
+  /** Makes the folder of a volume for `work`, which gets the open folder that it is in. An existing folder keeps its mode. */
+  async #makeFolder(names: readonly string[], work: (parent: HostDirectory) => Promise<void>): Promise<void> {
     const parent = await HostDirectory.make(this.#options.rootDirectory, names.slice(0, -1), 0o755);
-    await parent.closedAfter(async () => (await parent.makeChild(names.at(-1)!, 0o777)).close());
+    await parent.closedAfter(async () => {
+      await (await parent.makeChild(names.at(-1)!, 0o777)).close();
+      await work(parent);
+    });
   }
 
-  async #setOwnership(pod: Pod, names: readonly string[], isReadOnly: boolean): Promise<void> {
-    const { rootDirectory, mounts } = this.#options;
-    const gid = mounts ? fsGroupOf(pod) : undefined;
-    if (gid === undefined) return;
-    await HostDirectory.use(rootDirectory, names.slice(0, -1), (parent) =>
-      setVolumeOwnership(parent, names.at(-1)!, gid, isReadOnly),
-    );
+  async #setOwnership(pod: Pod, parent: HostDirectory, name: string, isReadOnly: boolean): Promise<void> {
+    const gid = this.#options.mounts ? fsGroupOf(pod) : undefined;
+    if (gid !== undefined) await setVolumeOwnership(parent, name, gid, isReadOnly);
   }
 
   async #onHugePages(path: string, pageSizeBytes: number): Promise<void> {
