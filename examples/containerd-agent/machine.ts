@@ -42,13 +42,19 @@ export function allocatable(
   };
 }
 
-/** The mapping of user IDs outside of user namespaces, and what a system without them has. */
-const allIDs = /^\s*(0\s+0\s+4294967295\s*)?$/;
+/** Bytes of swap, from `/proc/meminfo`. Source: cAdvisor `GetMachineSwapCapacity`. */
+export function swapCapacity(meminfo: string): number {
+  return Number(/^SwapTotal: +(\d+) kB$/m.exec(meminfo)?.[1] ?? 0) * 1024;
+}
+
+/** @param uidMap of `/proc/self/uid_map`; empty where there are no user namespaces. Source: moby `userns.RunningInUserNS`. */
+export function isInUserNamespace(uidMap: string): boolean {
+  return !/^\s*(0\s+0\s+4294967295\s*)?$/.test(uidMap);
+}
 
 /** What identifies the machine and its software. */
 export async function machineInfo(): Promise<NonNullable<NodeStatus['nodeInfo']>> {
-  const swapKi = /^SwapTotal: +(\d+) kB$/m.exec(await firstFile('/proc/meminfo'))?.[1];
-  const swapBytes = Number(swapKi ?? 0) * 1024;
+  const swapBytes = swapCapacity(await firstFile('/proc/meminfo'));
   const machineID = (await firstFile('/etc/machine-id', '/var/lib/dbus/machine-id')).trim();
   return {
     machineID,
@@ -61,7 +67,7 @@ export async function machineInfo(): Promise<NonNullable<NodeStatus['nodeInfo']>
     operatingSystem: 'linux',
     architecture: process.arch === 'x64' ? 'amd64' : process.arch,
     ...(swapBytes > 0 && { swap: { capacity: swapBytes } }),
-    runningInUserNamespace: !allIDs.test(await firstFile('/proc/self/uid_map')),
+    runningInUserNamespace: isInUserNamespace(await firstFile('/proc/self/uid_map')),
   };
 }
 
