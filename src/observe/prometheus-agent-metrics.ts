@@ -12,26 +12,31 @@ import {
 
 const ages = [
   [
-    'relist_age_seconds',
+    'kubelet_node_agent_relist_age_seconds',
     'Seconds since the pods of the container runtime were last listed.',
     ({ relistAgeSeconds }) => relistAgeSeconds,
   ],
   [
-    'lease_age_seconds',
+    'kubelet_node_agent_lease_age_seconds',
     'Seconds since the Lease of the Node was last renewed.',
     ({ leaseAgeSeconds }) => leaseAgeSeconds,
   ],
   [
-    'lease_duration_seconds',
+    'kubelet_node_agent_lease_duration_seconds',
     'The Node becomes NotReady when its Lease is older.',
     ({ leaseDurationSeconds }) => leaseDurationSeconds,
   ],
 ] as const satisfies readonly AgentGauge[];
 
 const counts = [
-  ['node_registered', '1 when the Node is registered.', ({ isNodeRegistered }) => isNodeRegistered],
-  ['failing_pods', 'Pods whose last sync failed.', ({ failingPods }) => failingPods],
-  ['refused_manifests', 'Manifests of static pods that are invalid.', ({ refusedManifests }) => refusedManifests],
+  ['kubelet_node_agent_node_registered', '1 when the Node is registered.', ({ isNodeRegistered }) => isNodeRegistered],
+  ['kubelet_node_agent_failing_pods', 'Pods whose last sync failed.', ({ failingPods }) => failingPods],
+  [
+    'kubelet_node_agent_refused_manifests',
+    'Manifests of static pods that are invalid.',
+    ({ refusedManifests }) => refusedManifests,
+  ],
+  ['kubelet_running_pods', 'Pods with a running sandbox.', ({ runningPods }) => runningPods],
 ] as const satisfies readonly AgentGauge[];
 
 type AgentGauge = readonly [name: string, help: string, read: (gauges: AgentGauges) => number | boolean | undefined];
@@ -39,9 +44,7 @@ type AgentGauge = readonly [name: string, help: string, read: (gauges: AgentGaug
 /** The metrics of an agent in a registry. */
 export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
   const gaugesOf = (Kind: typeof SourcedGauge, all: readonly AgentGauge[]) =>
-    all.map(
-      ([name, help, read]) => [metricIn(register, Kind, { name: `kubelet_node_agent_${name}`, help }), read] as const,
-    );
+    all.map(([name, help, read]) => [metricIn(register, Kind, { name, help }), read] as const);
   const metrics = [...gaugesOf(GreatestGauge, ages), ...gaugesOf(SourcedGauge, counts)];
   const evictions = metricIn(register, Counter<'eviction_signal'>, {
     name: 'kubelet_evictions',
@@ -51,10 +54,6 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
   const kubelet = Object.fromEntries(
     Object.entries(kubeletMetrics).map(([name, row]) => [name, recorderIn(register, name, row)]),
   ) as Record<KubeletMetric, (value: number, label: string | undefined) => void>;
-  const runningPods = metricIn(register, SourcedGauge, {
-    name: 'kubelet_running_pods',
-    help: 'Pods with a running sandbox.',
-  });
   const containers = metricIn(register, SourcedGauge, {
     name: 'kubelet_running_containers',
     help: 'Containers in the runtime, by state.',
@@ -73,7 +72,6 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
       const gauges = oncePerTurn(readGauges);
       const removals = metrics.map(([metric, read]) => metric.addSource(() => valueIfDefined(read(gauges()))));
       removals.push(
-        runningPods.addSource(() => valueIfDefined(gauges().runningPods)),
         containers.addSource(() =>
           Object.entries(gauges().containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
         ),
