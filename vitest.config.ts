@@ -10,6 +10,8 @@ process.env['TZ'] = 'America/New_York';
 
 /** Tests that start processes, browsers or real API servers, or wait for them: `npm run test:slow`. */
 export const slow = [
+  'test/**/*servers.test.ts',
+  'test/api-server/kubectl.test.ts',
   'test/build/**/*.test.ts',
   'test/contract/**/*.test.ts',
   'test/cri/{check-cri-runtime,create-runtime-helper,cri-runtime}.test.ts',
