@@ -60,7 +60,13 @@ export async function writeNodeKubeconfig(options: ClientCertificateOptions): Pr
   }
 }
 
-/** Requests the certificate of the kubeconfig, if there is none, and renews it. @throws AgentError */
+/**
+ * Requests the certificate of the kubeconfig, if there is none, and renews it.
+ *
+ * Divergence: also without `--rotate-certificates` if there is a bootstrap kubeconfig, and a new certificate is used once
+ * the API server has accepted it.
+ * @throws AgentError
+ */
 export async function rotateClientCertificate(
   { nodeName, kubeconfig, bootstrapKubeconfig, certDirectory }: ClientCertificateOptions,
   client: HTTPPodClient,

@@ -6,7 +6,7 @@ export interface AgentGauges {
   readonly relistAgeSeconds: number | undefined;
   /** Undefined before the first renewal, and without a Node. */
   readonly leaseAgeSeconds: number | undefined;
-  /** The control plane considers the node dead when its Lease is older than this. */
+  /** Of the Lease, which is renewed after a quarter of it. */
   readonly leaseDurationSeconds: number | undefined;
   /** Undefined if the agent does not register the Node. */
   readonly isNodeRegistered: boolean | undefined;

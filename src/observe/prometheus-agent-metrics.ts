@@ -23,7 +23,7 @@ const ages = [
   ],
   [
     'kubelet_node_agent_lease_duration_seconds',
-    'The Node becomes NotReady when its Lease is older.',
+    'Duration of the Lease of the Node, which is renewed after a quarter of it.',
     ({ leaseDurationSeconds }) => leaseDurationSeconds,
   ],
 ] as const satisfies readonly AgentGauge[];

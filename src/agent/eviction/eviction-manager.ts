@@ -113,8 +113,8 @@ interface EvictionOfPod {
  * resource; reports such pressure as conditions of the Node, and refuses new pods in the meantime. Source: kubelet
  * `eviction.Manager`.
  *
- * Divergence: no notification of the kernel, so that pressure is seen within 10 s, and no threshold for the memory that is
- * allocatable.
+ * Divergence: no threshold for the memory that is allocatable, and no notification of the kernel, which is off by default:
+ * pressure is seen within 10 s.
  */
 export class EvictionManager implements PodAdmitHandler {
   readonly #options: EvictionManagerOptions;

@@ -23,7 +23,7 @@ export function leaseProblem({ state, node }: NodeAgentInspection, nowMs: number
   const { leaseRenewedAt, leaseDurationSeconds, leaseFailureReason } = node;
   if (nowMs - epochMsOf(leaseRenewedAt) < leaseDurationSeconds * 500) return undefined;
   const why = leaseFailureReason === undefined ? '' : ` (${formatText(leaseFailureReason)})`;
-  return `the Lease is not renewed since ${formatTime(leaseRenewedAt, nowMs)}${why}; the node becomes NotReady after ${leaseDurationSeconds} s`;
+  return `the Lease is not renewed since ${formatTime(leaseRenewedAt, nowMs)}${why}; the node becomes NotReady if this lasts`;
 }
 
 /** Why the Node cannot be registered, or its status not be written. */

@@ -62,7 +62,7 @@ export interface NodeReporterInspection {
   /** Since when the Lease cannot be renewed; absent if the last renewal succeeded. */
   readonly leaseFailingSince?: string | undefined;
   readonly leaseFailureReason?: string | undefined;
-  /** If the Lease is not renewed for this long, the control plane considers the node unreachable. */
+  /** Of the Lease. When the node becomes NotReady without a renewal is up to kube-controller-manager: by default after 50 s. */
   readonly leaseDurationSeconds: number;
 }
 

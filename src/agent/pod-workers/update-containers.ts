@@ -51,7 +51,7 @@ export async function updateContainers(
  * Rejects if a memory limit would be lowered below the usage, where the runtime measures it. Source: kubelet
  * `validateMemoryResizeAction`.
  *
- * Divergence: the kubelet compares the limit of the pod's cgroup, too.
+ * Divergence: the kubelet also compares the limit of the pod's cgroup; here `updatePodResources` of the runtime does.
  */
 async function requireLimitsAboveUsage(
   pod: ValidPod,
