@@ -1,7 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Pod, ValidPod } from 'kubelet-status-manager';
+import type { Pod, PodStatusInput, ValidPod } from 'kubelet-status-manager';
 import type { Eviction } from 'kubelet-status-manager/agent';
-import { evictPod, type EvictPodOptions, isCriticalPod } from '../../src/agent/eviction/evict-pod.ts';
+import {
+  evictionGracePeriod,
+  evictPod,
+  type EvictPodOptions,
+  isCriticalPod,
+  withDisruptionTarget,
+} from '../../src/agent/eviction/evict-pod.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './pod-workers/test-agent.ts';
 
@@ -18,7 +24,7 @@ beforeEach(async () => {
   agent.runtime.script('app', { stopMs: 3000 });
   await agent.create(pod);
 });
-const evict = (eviction: Eviction & Pick<EvictPodOptions, 'annotations'>): Promise<boolean> =>
+const evict = (eviction: Eviction & Pick<EvictPodOptions, 'annotations' | 'isDisruption'>): Promise<boolean> =>
   evictPod(agent.pod('ns', 'web'), {
     ...{ podWorkers: agent.workers, clock: agent.clock, logger },
     eventRecorder: { event: (event) => void agent.events.push(event) },
@@ -74,6 +80,16 @@ describe('evictPod', () => {
     });
   });
 
+  it('a pod that is itself to blame gets no DisruptionTarget condition', async () => {
+    void evict({ message: 'Usage of EmptyDir volume "data" exceeds the limit', isDisruption: false });
+    await agent.settle();
+    await agent.advance(3000);
+    expect(agent.status('web')).toMatchObject({ phase: 'Failed', reason: 'Evicted' });
+    expect(agent.status('web')?.conditions?.map(({ type }) => type)).not.toContain('DisruptionTarget');
+    expect(agent.status('web')?.conditions?.map(({ type }) => type)).toContain('PodScheduled');
+    expect(logger.lines).toMatchObject([{ level: 'info', message: 'Pod evicted', fields: { pod: 'ns/web' } }]);
+  });
+
   it('uses the reason and the shorter grace period of the caller', async () => {
     void evict({ reason: 'NodeShutdown', message: 'Pod was terminated', gracePeriodSeconds: 4 });
     await agent.settle();
@@ -99,6 +115,10 @@ it('refuses an invalid message or grace period, and does nothing', async () => {
   const refusal = (path: string) => expect.objectContaining({ code: 'INVALID_ARGUMENT', path });
   await expect(evict({} as Eviction)).rejects.toThrow(refusal('message'));
   await expect(evict({ message: 'm', gracePeriodSeconds: -1 })).rejects.toThrow(refusal('gracePeriodSeconds'));
+  await expect(evict({ message: 'm', gracePeriodSeconds: NaN })).rejects.toThrow(
+    'Expected `gracePeriodSeconds` to be seconds >= 0',
+  );
+  await expect(evict({} as Eviction)).rejects.toThrow('Expected `message` to be a string');
   expect(agent.workers.isPodTerminationRequested('uid-1')).toBe(false);
 });
 
@@ -126,4 +146,37 @@ describe('TestStaticCriticalPodsAreNotEvicted', () => {
     expect(agent.eventReasons()).toEqual([]);
     expect(logger.errors).toMatchObject([{ message: 'Not evicting a critical pod', fields: { pod: 'ns/web' } }]);
   });
+});
+
+describe('the DisruptionTarget condition', () => {
+  const of = (status: PodStatusInput) => withDisruptionTarget(status, pod, 'low').conditions;
+
+  it('is added to the conditions that the pod has', () => {
+    const ready = { type: 'Ready', status: 'True' };
+    expect(of({ conditions: [ready] })).toMatchObject([
+      ready,
+      { type: 'DisruptionTarget', status: 'True', reason: 'TerminationByKubelet', message: 'low' },
+    ]);
+    expect(of({})).toMatchObject([{ type: 'DisruptionTarget' }]);
+  });
+
+  it('replaces an earlier one, and leaves the status that it was made from as it is', () => {
+    const earlier = { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' };
+    const status = { phase: 'Running', conditions: [earlier] };
+    expect(withDisruptionTarget(status, pod, 'low')).toMatchObject({
+      phase: 'Running',
+      conditions: [{ type: 'DisruptionTarget', reason: 'TerminationByKubelet' }],
+    });
+    expect(status.conditions).toEqual([earlier]);
+  });
+});
+
+it.each([
+  [30, 5, 5],
+  [3, 5, 3],
+  [undefined, 5, 5],
+  [30, 0, 0],
+])('a pod with a grace period of %s s gets %d s at most: %d', (own, atMost, expected) => {
+  expect(evictionGracePeriod({ spec: { terminationGracePeriodSeconds: own } }, atMost)).toBe(expected);
+  expect(evictionGracePeriod({}, atMost)).toBe(atMost);
 });

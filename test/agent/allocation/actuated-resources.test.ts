@@ -109,6 +109,40 @@ describe('what is recorded', () => {
     expect(actuated.get('a', 'app')).toBeUndefined();
   });
 
+  it('without a record of an earlier agent, a container that is being resized has what the status shows', () => {
+    const spec = {
+      resources: { requests: { cpu: '4' } },
+      initContainers: [{ name: 'sidecar', restartPolicy: 'Always', resources: { requests: { cpu: '3' } } }],
+      containers: [{ name: 'app', resources: { requests: { cpu: '2' } } }, { name: 'other' }],
+    };
+    const showing = (name: string, cpu: string) => ({
+      ...{ name, state: { running: {} }, resources: { requests: { cpu } } },
+    });
+    const status = {
+      phase: 'Running',
+      conditions: [{ type: 'PodResizeInProgress', status: 'True' }],
+      resources: { requests: { cpu: '3' } },
+      initContainerStatuses: [showing('sidecar', '2')],
+      containerStatuses: [showing('app', '1')],
+    };
+    const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
+    actuated.initialize({ ...pod, spec }, status);
+    expect(actuated.pod('a').resources).toEqual({ requests: { cpu: '3' } });
+    expect(actuated.pod('a').ofContainer('sidecar')).toEqual({ requests: { cpu: '2' } });
+    expect(actuated.get('a', 'app')).toEqual({ requests: { cpu: '1' } });
+    expect(actuated.get('a', 'other')).toEqual({});
+    actuated.remove('a');
+    expect(actuated.pod('a').resources).toBeUndefined();
+  });
+
+  it('nothing is written when the pod itself is given what it has', () => {
+    const state = new MemoryState();
+    const actuated = new ActuatedResources(state, { clock: new FakeClock(), logger: silentLogger });
+    actuated.initialize(pod, undefined);
+    state.setPodAllocation = async () => expect.unreachable();
+    actuated.setPod({ ...pod, spec: { ...pod.spec, resources: { limits: { memory: '1024Mi' } } } });
+  });
+
   it('a resize of pod-level resources is in progress until they are recorded; what containers were given stays', () => {
     const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
     const runtimeStatus = { sandboxes: [], containers: [] };

@@ -141,6 +141,21 @@ describe('TestAllocationManagerAddPod', () => {
     expect(asked).toMatchObject([{ operation: 'add', otherPods: [] }]);
   });
 
+  it('without a record of an earlier agent, a pod is admitted with the resources of its status', () => {
+    const showing = (cpu: string) => ({
+      containerStatuses: [
+        { name: 'app', allocatedResources: { cpu }, resources: { requests: { cpu } }, state: { running: {} } },
+      ],
+    });
+    add({ ...podOf('a', { cpu: '2' }), status: showing('1') });
+    expect(allocatedCpu('a')).toBe('1');
+    // What the status manager knows is newer than the pod's own.
+    const pod = podOf('b', { cpu: '3' });
+    statusManager.setPodStatus(pod, { phase: 'Running', ...showing('2') });
+    add({ ...pod, status: showing('1') });
+    expect(allocatedCpu('b')).toBe('2');
+  });
+
   it('a pod that is refused is allocated nothing', () => {
     answer = () => ({ admit: false, reason: 'OutOfcpu', message: 'no cpu' });
     expect(add(podOf('a', { cpu: '1' }))).toEqual({ admit: false, reason: 'OutOfcpu', message: 'no cpu' });
@@ -167,6 +182,26 @@ describe('TestAllocationManagerAddPod', () => {
     });
     expect(add(podOf('a', {}))).toEqual({ admit: false, reason: 'UnexpectedAdmissionError', message: 'broken' });
   });
+});
+
+it('the first handler that refuses decides, and the refusal is logged', () => {
+  const logger = recordingLogger();
+  const refusing = (reason: string) => ({ admit: () => ({ admit: false, reason, message: `no ${reason}` }) as const });
+  const admitHandlers = [{ admit: () => admitted }, refusing('first'), refusing('second')];
+  manager = managerWith({ logger, admitHandlers });
+  expect(add(podOf('a', {}))).toEqual({ admit: false, reason: 'first', message: 'no first' });
+  expect(logger.lines).toMatchObject([
+    {
+      level: 'info',
+      message: 'Pod admission denied',
+      fields: { pod: 'ns/a', operation: 'add', reason: 'first', message: 'no first' },
+    },
+  ]);
+});
+
+it('a handler that refuses without saying why has the reason UnexpectedAdmissionError', () => {
+  manager = managerWith({ admitHandlers: [{ admit: () => ({ admit: false }) as never }] });
+  expect(add(podOf('a', {}))).toEqual({ admit: false, reason: 'UnexpectedAdmissionError', message: '' });
 });
 
 it('a handler that returns an invalid result refuses the pod', () => {
@@ -231,6 +266,18 @@ describe('TestRetryPendingResizes', () => {
     manager.retryPendingResizes();
     expect(conditions('a')).toEqual([{ type: 'PodResizeInProgress', observedGeneration: 2 }]);
     expect(allocatedCpu('a')).toBe('2');
+  });
+
+  it('a message that has changed is a sync, but no further event, and the pod is queued once', () => {
+    answer = () => deferred;
+    update(resized(pod, { cpu: '2' }));
+    manager.pushPendingResize('a');
+    manager.pushPendingResize('unknown');
+    expect(manager.pendingResizes).toEqual(['a']);
+    answer = () => ({ ...deferred, message: 'still no room' });
+    manager.retryPendingResizes();
+    expect(synced).toEqual(['a', 'a']);
+    expect(eventReasons()).toEqual(['Warning ResizeDeferred']);
   });
 
   it('an infeasible resize is not retried until the spec changes', () => {
@@ -337,6 +384,23 @@ describe('TestRetryPendingResizes', () => {
   });
 });
 
+it('a pod that is gone before its checkpoint fails is not pending', async () => {
+  const pod = podOf('a', { cpu: '1' });
+  await state.setPodAllocation(pod);
+  let fail = (): void => {};
+  const write = state.setPodAllocation.bind(state);
+  state.setPodAllocation = async (allocated) => {
+    await write(allocated);
+    await new Promise((_, reject) => (fail = () => reject(new Error('disk full'))));
+  };
+  put(pod);
+  update(resized(pod, { cpu: '2' }));
+  pods.clear();
+  fail();
+  await settle(clock);
+  expect(manager.pendingResizes).toEqual([]);
+});
+
 describe('when pending resizes are tried again', () => {
   const pod = podOf('a', { cpu: '1' });
   const other = podOf('b', { cpu: '1' });
@@ -360,6 +424,22 @@ describe('when pending resizes are tried again', () => {
     manager.stop();
     clock.advance(1_000_000);
     expect(tries()).toBe(3);
+  });
+
+  it('they are first retried 30 s after the start, and not before', () => {
+    manager.stop();
+    manager = managerWith();
+    manager.pushPendingResize('a');
+    expect(clock.pendingTimers).toBe(0);
+    manager.retryPendingResizes();
+    expect([tries(), clock.pendingTimers]).toEqual([2, 0]);
+    manager.start();
+    clock.advance(29_999);
+    expect(tries()).toBe(2);
+    clock.advance(1);
+    expect(tries()).toBe(3);
+    clock.advance(180_000);
+    expect(tries()).toBe(4);
   });
 
   it('they are not retried before all sources are ready, but 30 s later', () => {
@@ -396,6 +476,15 @@ describe('when pending resizes are tried again', () => {
 
   it('they are not retried after an update that changes no resources', () => {
     update({ ...pods.get('a')!, metadata: { ...pod.metadata, labels: { a: 'b' } } });
+    expect(tries()).toBe(1);
+  });
+
+  it('they are not retried for pods that were not known before, that had ended before, or that start as they are', () => {
+    manager.podUpdated(undefined, resized(pod, { cpu: '3' }));
+    manager.podReconciled(undefined, { ...other, status: { phase: 'Succeeded' } });
+    const ended: ValidPod = { ...other, status: { phase: 'Failed' } };
+    manager.podReconciled(ended, { ...other, status: { phase: 'Failed' } });
+    manager.podsAdded([other]);
     expect(tries()).toBe(1);
   });
 });

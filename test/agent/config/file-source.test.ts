@@ -47,6 +47,17 @@ function nextList(names: string): Promise<void> {
   return new Promise((resolve) => waiting.push({ fits: (listed) => listed === names, resolve }));
 }
 
+/** Resolves when the next error has been logged. */
+function nextError(): Promise<void> {
+  const { error } = logger;
+  return new Promise((resolve) => {
+    logger.error = (...args) => {
+      error.call(logger, ...args);
+      resolve();
+    };
+  });
+}
+
 const yaml = (name: string, image = 'app'): string =>
   `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: app, image: ${image}}]}\n`;
 
@@ -251,4 +262,142 @@ it('two manifests with one pod name: the log says once which one is ignored', as
       fields: { path: join(directory, 'a.yaml'), usedPath: join(directory, 'b.yaml') },
     },
   ]);
+});
+
+describe('the path', () => {
+  it('may be a single manifest', async () => {
+    await write('web.yaml', yaml('web'));
+    await write('other.yaml', yaml('other'));
+    const listed = nextList('web-node-a');
+    start({ path: join(directory, 'web.yaml') });
+    await listed;
+    await clock.advanceAsync(0);
+    const changed = nextList('db-node-a');
+    await write('web.yaml', yaml('db'));
+    clock.advance(20_000);
+    await changed;
+    expect(namesOf(lists.at(-1)!)).toBe('db-node-a');
+  });
+
+  it('of an invalid manifest is logged and shown, and its last pod stays', async () => {
+    await write('web.yaml', yaml('web'));
+    const path = join(directory, 'web.yaml');
+    const listed = nextList('web-node-a');
+    start({ path });
+    await listed;
+    const since = timeFromEpochMs(clock.now());
+    const refused = nextError();
+    await write('.web', 'kind: Pod');
+    await rename(join(directory, '.web'), path);
+    await refused;
+    const reason = 'Expected `apiVersion` to be v1';
+    expect(source!.refusedManifests!()).toEqual([{ source: path, reason, since }]);
+    expect(logger.lines).toEqual([{ level: 'error', message: 'Unable to read manifests', fields: { path, reason } }]);
+    expect(namesOf(lists.at(-1)!)).toBe('web-node-a');
+  });
+
+  it('that is gone is the end of its pods, and it is watched again when it is back', async () => {
+    const path = join(directory, 'manifests');
+    await mkdir(path);
+    await writeFile(join(path, 'web.yaml'), yaml('web'));
+    let listed = nextList('web-node-a');
+    start({ path });
+    await listed;
+    const refused = nextError();
+    await rm(path, { recursive: true });
+    await refused;
+    expect(source!.refusedManifests!()).toMatchObject([{ source: path, reason: 'does not exist' }]);
+    await clock.advanceAsync(0);
+    expect(namesOf(lists.at(-1)!)).toBe('');
+    await mkdir(path);
+    await writeFile(join(path, 'web.yaml'), yaml('back'));
+    let isBack = false;
+    void nextList('back-node-a').then(() => (isBack = true));
+    while (!isBack) await clock.advanceAsync(1000);
+    expect(source!.refusedManifests!()).toEqual([]);
+    // Without a tick of the clock.
+    listed = nextList('more-node-a back-node-a');
+    await writeFile(join(path, '.more'), yaml('more'));
+    await rename(join(path, '.more'), join(path, 'more.yaml'));
+    await listed;
+  });
+
+  it('that cannot be read keeps its pods', async () => {
+    const path = join(directory, 'link');
+    await mkdir(join(directory, 'manifests'));
+    await writeFile(join(directory, 'manifests', 'web.yaml'), yaml('web'));
+    await symlink('manifests', path);
+    const listed = nextList('web-node-a');
+    start({ path });
+    await listed;
+    await clock.advanceAsync(0);
+    const refused = nextError();
+    // A link to itself, which root cannot read either.
+    await rm(path);
+    await symlink('link', path);
+    await clock.advanceAsync(20_000);
+    await refused;
+    expect(lists.map(namesOf)).toEqual(['web-node-a']);
+    expect(source!.refusedManifests!()).toMatchObject([{ source: path, reason: expect.stringContaining('ELOOP') }]);
+  });
+});
+
+it('all files are read again at the interval `fileCheckFrequencyMs`', async () => {
+  let listed = nextList('');
+  start({ fileCheckFrequencyMs: 3000 });
+  await listed;
+  await clock.advanceAsync(2999);
+  expect(lists).toHaveLength(1);
+  listed = nextList('');
+  await clock.advanceAsync(1);
+  await listed;
+});
+
+it('a manifest that was refused and is gone is no longer shown', async () => {
+  await write('bad.yaml', 'kind: {');
+  let listed = nextList('');
+  start();
+  await listed;
+  expect(source!.refusedManifests!()).toHaveLength(1);
+  listed = nextList('');
+  await rm(join(directory, 'bad.yaml'));
+  await listed;
+  expect(source!.refusedManifests!()).toEqual([]);
+});
+
+it('a manifest that is larger than 10 MiB is refused', async () => {
+  await write('large.yaml', '#'.repeat(10 * 2 ** 20 + 1));
+  await write('web.yaml', yaml('web'));
+  const listed = nextList('web-node-a');
+  start();
+  await listed;
+  expect(source!.refusedManifests!()).toMatchObject([
+    { reason: `${join(directory, 'large.yaml')} is larger than 10485760 bytes` },
+  ]);
+});
+
+it('of three manifests with one pod name, the last one is used, and the log names it for each of the others', async () => {
+  await write('a.yaml', yaml('web', 'a'));
+  await write('b.yaml', yaml('web', 'b'));
+  await write('c.yaml', yaml('web', 'c'));
+  const listed = nextList('web-node-a');
+  start();
+  await listed;
+  expect(lists[0]?.[0]?.spec?.containers?.[0]?.image).toBe('c');
+  expect(logger.lines.map(({ fields }) => fields)).toEqual([
+    { path: join(directory, 'a.yaml'), usedPath: join(directory, 'b.yaml') },
+    { path: join(directory, 'b.yaml'), usedPath: join(directory, 'c.yaml') },
+  ]);
+});
+
+it.each<[string, string, object]>([
+  ['path', 'the path of a folder or file', { path: '' }],
+  ['path', 'the path of a folder or file', { path: undefined }],
+  ['parse', 'a function', { path: '/a', parse: 'yaml' }],
+  ['fileCheckFrequencyMs', 'milliseconds > 0', { path: '/a', fileCheckFrequencyMs: 0 }],
+  ['options.paths', 'absent', { path: '/a', paths: [] }],
+])('a bad %s is refused: expected is %s', (path, expected, options) => {
+  const create = (): PodSource => fileSource(options as FileSourceOptions);
+  expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
+  expect(create).toThrow(`Expected \`${path}\` to be ${expected}`);
 });

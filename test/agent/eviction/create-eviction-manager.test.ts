@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
-import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
-import { createEvictionManager, type EvictionSources } from '../../../src/agent/eviction/create-eviction-manager.ts';
+import { FakeClock, settle, silentLogger } from 'kubelet-status-manager/testing';
+import {
+  createEvictionManager,
+  type EvictionOptions,
+  type EvictionSources,
+} from '../../../src/agent/eviction/create-eviction-manager.ts';
+import type { EvictionManager } from '../../../src/agent/eviction/eviction-manager.ts';
 import { fileSystemInfo } from '../../../src/agent/runtime/runtime-storage.ts';
 import { TestDirectories } from '../../support/directories.ts';
 
@@ -9,7 +14,7 @@ const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
 let rootDirectory: string;
 let reclaimed: string[];
-let updates: { readonly uid: string }[];
+let updates: { readonly uid: string; readonly gracePeriodSeconds: number | undefined }[];
 let sources: EvictionSources;
 let pods: ValidPod[];
 const pod: ValidPod = {
@@ -28,7 +33,8 @@ beforeEach(() => {
       isPodKnownTerminated: () => true,
       shouldPodContentBeRemoved: () => false,
       updatePod: (update) => {
-        updates.push({ uid: update.pod?.metadata?.uid ?? '' });
+        const gracePeriodSeconds = update.killPodOptions?.podTerminationGracePeriodSecondsOverride;
+        updates.push({ uid: update.pod?.metadata?.uid ?? '', gracePeriodSeconds });
         update.killPodOptions?.onCompleted?.();
       },
     },
@@ -76,10 +82,98 @@ it('a pod is evicted for what the runtime and the volumes say together', async (
     getPodVolumeStats: async () => ({ time: '', volumes }),
   } as unknown as EvictionSources['volumeManager'];
   expect(await createEvictionManager({ ...sources, runtime, volumeManager })!.synchronize()).toEqual([pod]);
-  expect(updates).toEqual([{ uid: 'u1' }]);
+  expect(updates).toEqual([{ uid: 'u1', gracePeriodSeconds: 1 }]);
 });
 
 describe.runIf(process.platform === 'linux')('the node', () => {
+  /** A file system that has less than every threshold, so that pods are evicted. */
+  const full = { 'nodefs.available': '99999Pi' };
+  const managerWith = (eviction: EvictionOptions, runtime: EvictionSources['runtime'] = {}): EvictionManager =>
+    createEvictionManager({ ...sources, runtime, eviction: { rootDirectory, ...eviction } })!;
+
+  it('evicts a pod of which neither the runtime nor the volumes say anything before one that uses little', async () => {
+    const { name, namespace, uid } = pod.metadata;
+    const app = { name: 'app', startTime: '', rootfs: { time: '', usedBytes: 9 } };
+    const runtime = {
+      listPodStats: async () => [{ podRef: { name, namespace, uid }, startTime: '', containers: [app] }],
+    };
+    const unknown: ValidPod = { metadata: { name: 'unknown', namespace, uid: 'u2' }, spec: { containers: [] } };
+    pods = [pod, unknown];
+    expect(await managerWith({ hard: full }, runtime).synchronize()).toEqual([unknown]);
+  });
+
+  it('gives a pod 1 s for a hard threshold, and for a soft one what `maxPodGracePeriodSeconds` says, by default 0', async () => {
+    const soft = { soft: full, softGracePeriodMs: { 'nodefs.available': 1 } };
+    const signals: string[] = [];
+    const clock = new FakeClock();
+    sources = { ...sources, clock, podEvicted: (signal) => void signals.push(signal) };
+    for (const eviction of [{ hard: full }, soft, { ...soft, maxPodGracePeriodSeconds: 7 }]) {
+      const manager = managerWith(eviction);
+      if ((await manager.synchronize()).length > 0) continue;
+      clock.advance(1);
+      await manager.synchronize();
+    }
+    expect(updates.map(({ gracePeriodSeconds }) => gracePeriodSeconds)).toEqual([1, 0, 7]);
+    expect(signals).toEqual(Array.from({ length: 3 }, () => 'nodefs.available'));
+  });
+
+  it('reports pressure for 5 min after a threshold was met, or as long as `pressureTransitionPeriodMs` says', async () => {
+    for (const pressureTransitionPeriodMs of [undefined, 1000]) {
+      const clock = new FakeClock();
+      sources = { ...sources, clock };
+      const manager = managerWith({ hard: full, pressureTransitionPeriodMs });
+      await manager.synchronize();
+      clock.advance((pressureTransitionPeriodMs ?? 300_000) - 1);
+      expect(manager.conditions()).toHaveLength(1);
+      clock.advance(1);
+      expect(manager.conditions()).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['imagefs.available', '501', '501', '500'],
+    ['imagefs.available', '60%', '600', '500'],
+    ['imagefs.inodesFree', '60%', '6', '5'],
+    ['imagefs.available', '50%', undefined, undefined],
+    ['imagefs.inodesFree', '5', undefined, undefined],
+  ] as const)('compares %s with %s of what the runtime reports', async (signal, value, threshold, available) => {
+    const imageFs = { time: '', capacityBytes: 1000, availableBytes: 500, inodes: 10, inodesFree: 5 };
+    pods = [];
+    const manager = managerWith({ hard: { [signal]: value } }, { imageFsStats: async () => ({ imageFs }) });
+    await manager.synchronize();
+    expect(manager.inspect().metThresholds).toMatchObject(threshold === undefined ? [] : [{ threshold, available }]);
+  });
+
+  it('is not under pressure of a file system of images that the runtime does not report', async () => {
+    for (const runtime of [{}, { imageFsStats: async () => ({}) }]) {
+      const manager = managerWith({ hard: { 'imagefs.available': '99999Pi' } }, runtime);
+      await manager.synchronize();
+      expect(manager.conditions()).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['not while an evicted pod runs', false, false, false],
+    ['when it has ended', true, false, true],
+    ['when it has only content that can be removed', false, true, true],
+  ])('looks again after an eviction: %s', async (_, isKnownTerminated, isRemovable, looksAgain) => {
+    const clock = new FakeClock();
+    const evicted = new Promise((resolve) => {
+      sources = { ...sources, clock, podEvicted: resolve };
+    });
+    const states = { isPodKnownTerminated: () => isKnownTerminated, shouldPodContentBeRemoved: () => isRemovable };
+    sources = { ...sources, podWorkers: { ...sources.podWorkers, ...states } };
+    const manager = managerWith({ hard: full });
+    manager.start();
+    clock.advance(10_000);
+    await evicted;
+    await settle();
+    const { observedAt } = manager.inspect();
+    clock.advance(10_000);
+    await manager.stop();
+    expect(manager.inspect().observedAt !== observedAt).toBe(looksAgain);
+  });
+
   it.each([
     ['memory.available', 'MemoryPressure'],
     ['nodefs.available', 'DiskPressure'],

@@ -5,10 +5,13 @@ import { EvictionManager, type EvictionManagerOptions } from '../../../src/agent
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { PodUsage } from '../../../src/agent/eviction/pod-usage.ts';
 import {
+  amountOf,
   type EvictionSignal,
   type Observation,
   parseThresholds,
+  pressureConditions,
   type ThresholdOptions,
+  thresholdsMet,
 } from '../../../src/agent/eviction/thresholds.ts';
 import type { ObjectEvent, PodEvent } from '../../../src/agent/events/event-recorder.ts';
 
@@ -185,6 +188,38 @@ describe('EvictionManager', () => {
     expect(isReclaimed).toBe(true);
   });
 
+  it('evicts a pod although no space on the disk can be freed, and logs why', async () => {
+    addPod('a', { usedMi: 500 });
+    observe('nodefs.available', 99);
+    const reclaimDisk = () => Promise.reject(new Error('images are in use'));
+    expect(namesOf(await new EvictionManager({ ...options, reclaimDisk }).synchronize())).toEqual(['a']);
+    const { warnings } = options.logger as ReturnType<typeof recordingLogger>;
+    expect(warnings.at(-1)).toMatchObject({
+      message: 'Failed to free space on the disk',
+      fields: { reason: 'images are in use' },
+    });
+  });
+
+  it('frees no space on the disk when memory is low', async () => {
+    addPod('a', { usedMi: 500 });
+    observe('memory.available', 50);
+    const manager = new EvictionManager({ ...options, reclaimDisk: async () => expect.unreachable() });
+    expect(namesOf(await manager.synchronize())).toEqual(['a']);
+  });
+
+  it('ranks by what is on the file system that is full if containers write to another one', async () => {
+    addPod('layers', { usedMi: 500 });
+    addPod('logs', { usedMi: 1 });
+    const [app] = usage.get('logs')!.stats!.containers;
+    const logs = { ...app!, logs: { time: '', usedBytes: 10 * mebi } };
+    usage.set('logs', { volumeStats: undefined, stats: { ...usage.get('logs')!.stats!, containers: [logs] } });
+    observe('nodefs.available', 99);
+    const evictedWith = async (isDedicated: boolean): Promise<string[]> =>
+      namesOf(await new EvictionManager({ ...options, hasDedicatedImageFs: async () => isDedicated }).synchronize());
+    expect(await evictedWith(true)).toEqual(['logs']);
+    expect(await evictedWith(false)).toEqual(['layers']);
+  });
+
   it('frees no containers and images for the main file system if they are on another one', async () => {
     options = { ...options, hasDedicatedImageFs: async () => true };
     options = {
@@ -234,6 +269,74 @@ describe('EvictionManager', () => {
     expect(about.map(({ fields }) => fields['reason'])).toEqual([
       ...['the node has no pods', 'all pods are critical', 'all pods are critical'],
     ]);
+  });
+
+  it('that no pod can be evicted is logged again when it happens under new pressure', async () => {
+    const manager = new EvictionManager(options);
+    for (const availableMi of [50, 500, 50]) {
+      observe('memory.available', availableMi);
+      await manager.synchronize();
+    }
+    const { warnings } = options.logger as ReturnType<typeof recordingLogger>;
+    const about = warnings.filter(({ message }) => message === 'No pod can be evicted');
+    expect(about).toMatchObject(
+      Array.from({ length: 2 }, () => ({ fields: { node: 'node-a', signal: 'memory.available', resource: 'memory' } })),
+    );
+  });
+
+  it('evicts for limits first, and for pressure only if no pod exceeds a limit', async () => {
+    addPod('above', { usedMi: 11, resources: { limits: { 'ephemeral-storage': '10Mi' } } });
+    addPod('large', { usedMi: 500 });
+    observe('memory.available', 50);
+    const manager = new EvictionManager(options);
+    expect(namesOf(await manager.synchronize())).toEqual(['above']);
+    expect([counted, events]).toEqual([['ephemeralpodfs.limit'], []]);
+    pods = pods.slice(1);
+    expect(namesOf(await manager.synchronize())).toEqual(['large']);
+  });
+
+  it('a critical pod that exceeds a limit is not evicted', async () => {
+    addPod('critical', { usedMi: 11, resources: { limits: { 'ephemeral-storage': '10Mi' } } });
+    const manager = new EvictionManager({ ...options, thresholds: [] });
+    expect(await manager.synchronize()).toEqual([]);
+    expect(counted).toEqual([]);
+    expect(manager.inspect().lastEviction).toBeUndefined();
+  });
+
+  it('the writable layers of containers on another file system do not count towards their limits', async () => {
+    const resources = { limits: { 'ephemeral-storage': '10Mi' } };
+    const pod = addPod('a', { usedMi: 11, resources });
+    const other = { name: 'other', resources: { limits: { 'ephemeral-storage': '90Mi' } } };
+    pods = [{ ...pod, spec: { ...pod.spec, containers: [...pod.spec!.containers!, other] } }];
+    const evictedWith = async (isDedicated: boolean): Promise<readonly ValidPod[]> =>
+      new EvictionManager({ ...options, hasDedicatedImageFs: async () => isDedicated }).synchronize();
+    expect(await evictedWith(true)).toEqual([]);
+    expect(await evictedWith(false)).toEqual(pods);
+    expect(counted).toEqual(['ephemeralcontainerfs.limit']);
+  });
+
+  it('measures nothing while no threshold is met and no pod has a limit, and observes nothing without thresholds', async () => {
+    addPod('a', { usedMi: 11 });
+    observe('memory.available', 500);
+    const podUsage = async () => expect.unreachable();
+    expect(await new EvictionManager({ ...options, podUsage }).synchronize()).toEqual([]);
+    const observing = { ...options, podUsage, thresholds: [], observe: async () => expect.unreachable() };
+    const manager = new EvictionManager(observing);
+    expect(await manager.synchronize()).toEqual([]);
+    expect(manager.inspect().observedAt).toBeUndefined();
+  });
+
+  it('memory is the most urgent, even by a soft threshold', async () => {
+    addPod('a', { usedMi: 500 });
+    observe('nodefs.available', 50);
+    observe('memory.available', 50);
+    const thresholds = parseThresholds({
+      hard: { 'nodefs.available': '10%' },
+      soft: { 'memory.available': '100Mi' },
+      softGracePeriodMs: { 'memory.available': 0 },
+    });
+    await new EvictionManager({ ...options, thresholds }).synchronize();
+    expect(counted).toEqual(['memory.available']);
   });
 
   it('evicts all pods that exceed a limit of local storage, without a DisruptionTarget condition', async () => {
@@ -396,6 +499,28 @@ describe('EvictionManager', () => {
     await manager.stop();
   });
 
+  it('a check that has failed is made again after 10 s, and its recovery is logged', async () => {
+    let isBroken = true;
+    const manager = new EvictionManager({
+      ...options,
+      observe: async () => {
+        if (isBroken) throw new Error('no /proc');
+        return observations;
+      },
+    });
+    manager.start();
+    clock.advance(10_000);
+    await settle();
+    isBroken = false;
+    clock.advance(10_000);
+    await settle();
+    expect(manager.inspect()).toMatchObject({ failure: undefined, observedAt: timeFromEpochMs(clock.now()) });
+    const { warnings, lines } = options.logger as ReturnType<typeof recordingLogger>;
+    expect(warnings[0]!.message).toBe('Checking whether pods must be evicted failed');
+    expect(lines.at(-1)!.message).toBe('Checking whether pods must be evicted succeeded again');
+    await manager.stop();
+  });
+
   it('reports pressure, and refuses pods, until the transition period after the last threshold', async () => {
     const manager = new EvictionManager(options);
     const admit = (pod: ValidPod) => manager.admit({ pod, otherPods: [], operation: 'add' });
@@ -422,6 +547,8 @@ describe('EvictionManager', () => {
     expect(admit(burstable)).toMatchObject({ message: 'The node had condition: [MemoryPressure DiskPressure]. ' });
     clock.advance(1);
     expect(manager.conditions()).toMatchObject([{ type: 'DiskPressure' }]);
+    for (const pod of [burstable, tolerating])
+      expect(admit(pod)).toMatchObject({ message: 'The node had condition: [DiskPressure]. ' });
     expect(admit({ ...burstable, spec: { ...burstable.spec, priority: 2_000_000_000 } })).toEqual({ admit: true });
   });
 
@@ -448,6 +575,86 @@ describe('EvictionManager', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it('looks again after 30 s although an evicted pod has not ended', async () => {
+    addPod('first', { usedMi: 20 });
+    observe('memory.available', 50);
+    const manager = new EvictionManager(options);
+    manager.start();
+    const evictionsAfter = async (ms: number): Promise<number> => {
+      for (let passed = 0; passed < ms; passed += 10_000) {
+        clock.advance(10_000);
+        await settle();
+      }
+      return evicted.length;
+    };
+    expect(await evictionsAfter(30_000)).toBe(1);
+    expect(await evictionsAfter(10_000)).toBe(2);
+    await manager.stop();
+  });
+
+  it('waits for the end of all pods that it has evicted for their limits', async () => {
+    const resources = { limits: { 'ephemeral-storage': '10Mi' } };
+    for (const name of ['a', 'b']) addPod(name, { usedMi: 11, resources });
+    const manager = new EvictionManager({ ...options, thresholds: [] });
+    manager.start();
+    const evictionsAfter10s = async (): Promise<number> => {
+      clock.advance(10_000);
+      await settle();
+      return evicted.length;
+    };
+    expect(await evictionsAfter10s()).toBe(2);
+    terminated.add('a');
+    expect(await evictionsAfter10s()).toBe(2);
+    terminated.add('b');
+    expect(await evictionsAfter10s()).toBe(4);
+    await manager.stop();
+  });
+
+  it('counts a pod that ends too slowly as evicted, and logs why', async () => {
+    addPod('slow', { usedMi: 20 });
+    observe('memory.available', 50);
+    const evict = () => Promise.reject(new Error('timeout waiting to kill pod'));
+    const manager = new EvictionManager({ ...options, evict });
+    expect(namesOf(await manager.synchronize())).toEqual(['slow']);
+    expect(counted).toEqual(['memory.available']);
+    expect(manager.inspect().lastEviction).toMatchObject({ pod: 'default/slow' });
+    const { warnings } = options.logger as ReturnType<typeof recordingLogger>;
+    expect(warnings).toContainEqual(
+      expect.objectContaining({
+        message: 'An evicted pod ends too slowly',
+        fields: expect.objectContaining({ pod: 'default/slow', reason: 'timeout waiting to kill pod' }),
+      }),
+    );
+  });
+
+  it('evicts no pod after stop()', async () => {
+    addPod('a', { usedMi: 20 });
+    observe('memory.available', 50);
+    const manager: EvictionManager = new EvictionManager({
+      ...options,
+      podUsage: async () => {
+        await manager.stop();
+        return usage;
+      },
+    });
+    await expect(manager.synchronize()).rejects.toThrow('aborted');
+    expect(evicted).toEqual([]);
+  });
+
+  it('stop() aborts the observation in progress, which is not logged as a failure', async () => {
+    const manager = new EvictionManager({
+      ...options,
+      observe: (signal) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cancelled')))),
+    });
+    manager.start();
+    clock.advance(10_000);
+    await settle();
+    await manager.stop();
+    expect(manager.inspect().failure).toBeUndefined();
+    expect((options.logger as ReturnType<typeof recordingLogger>).warnings).toEqual([]);
+  });
+
   it('ends while a pod is being evicted', async () => {
     addPod('a', { usedMi: 20 });
     observe('memory.available', 50);
@@ -460,6 +667,40 @@ describe('EvictionManager', () => {
   });
 });
 
+it('the conditions of a node have the reasons and messages of the kubelet', () => {
+  expect(pressureConditions(new Set(['PIDPressure', 'DiskPressure', 'MemoryPressure']))).toEqual([
+    {
+      ...{ type: 'MemoryPressure', status: 'True', reason: 'KubeletHasInsufficientMemory' },
+      message: 'kubelet has insufficient memory available',
+    },
+    {
+      ...{ type: 'DiskPressure', status: 'True', reason: 'KubeletHasDiskPressure' },
+      message: 'kubelet has disk pressure',
+    },
+    {
+      ...{ type: 'PIDPressure', status: 'True', reason: 'KubeletHasInsufficientPID' },
+      message: 'kubelet has insufficient PID available',
+    },
+  ]);
+});
+
+it.each([
+  ['100', 5, 100],
+  ['1Ki', 5, 1024],
+  ['33%', 10, 3],
+  ['5.5%', 1000, 55],
+  ['100%', 7, 7],
+])('a threshold of %s of a capacity of %d is %d', (value, capacity, amount) => {
+  expect(amountOf(value, capacity)).toBe(amount);
+});
+
+it('a threshold is met below it, and not without an observation', () => {
+  const thresholds = parseThresholds({ hard: { 'memory.available': '10', 'pid.available': '10' } });
+  const metAt = (available: number): string[] =>
+    thresholdsMet(thresholds, new Map([['pid.available', { available, capacity: 100 }]])).map(({ signal }) => signal);
+  expect([metAt(9), metAt(10)]).toEqual([['pid.available'], []]);
+});
+
 it.each([
   ['memory.available', '10'],
   ['nodefs.available', '100Mi'],
@@ -469,22 +710,48 @@ it.each([
 });
 
 it.each([
-  ['memory.available', '-1'],
-  ['memory.available', 'much'],
-  ['nodefs.available', '101%'],
-  ['cpu.available', '1'],
-])('parseThresholds refuses %s of %s', (signal, value) => {
-  expect(() => parseThresholds({ hard: { [signal]: value } })).toThrow(`eviction.hard.${signal}`);
+  ['memory.available', '-1', 'a quantity or a percentage: 100Mi, 10%'],
+  ['memory.available', 'much', 'a quantity or a percentage: 100Mi, 10%'],
+  ['memory.available', 100, 'a quantity or a percentage: 100Mi, 10%'],
+  ['nodefs.available', '101%', 'a quantity or a percentage: 100Mi, 10%'],
+  ['nodefs.available', 'x10%', 'a quantity or a percentage: 100Mi, 10%'],
+  ['nodefs.available', '10%x', 'a quantity or a percentage: 100Mi, 10%'],
+  ['nodefs.available', '1.%', 'a quantity or a percentage: 100Mi, 10%'],
+  [
+    ...(['cpu.available', '1'] as const),
+    'one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available',
+  ],
+])('parseThresholds refuses %s of %s', (signal, value, expected) => {
+  const parse = (): unknown => parseThresholds({ hard: { [signal]: value } });
+  const path = `eviction.hard.${signal}`;
+  expect(parse).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
+  expect(parse).toThrow(`to be ${expected}`);
 });
 
 it.each<[string, ThresholdOptions]>([
   ['softGracePeriodMs.memory.available', { soft: { 'memory.available': '1Mi' } }],
   ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': -1 } }],
+  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': Number.NaN } }],
+  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': Infinity } }],
   ['softGracePeriodMs.cpu', { softGracePeriodMs: { cpu: 1 } as object }],
   ['soft.memory.available', { soft: { 'memory.available': 'much' }, softGracePeriodMs: { 'memory.available': 1 } }],
   ['minimumReclaim.pid.available', { minimumReclaim: { 'pid.available': '-1' } }],
 ])('parseThresholds names eviction.%s if it is invalid or missing', (path, thresholds) => {
   expect(() => parseThresholds(thresholds)).toThrow(`eviction.${path}`);
+});
+
+it('parseThresholds puts hard thresholds first, each with its grace period and minimum reclaim', () => {
+  const thresholds = parseThresholds({
+    hard: { 'nodefs.available': '10%' },
+    soft: { 'nodefs.available': '20%', 'memory.available': '1Gi' },
+    softGracePeriodMs: { 'nodefs.available': 60_000, 'memory.available': 0, 'pid.available': 1 },
+    minimumReclaim: { 'nodefs.available': '5%' },
+  });
+  expect(thresholds).toEqual([
+    { signal: 'nodefs.available', value: '10%', gracePeriodMs: 0, minimumReclaim: '5%' },
+    { signal: 'memory.available', value: '1Gi', gracePeriodMs: 0, minimumReclaim: '0' },
+    { signal: 'nodefs.available', value: '20%', gracePeriodMs: 60_000, minimumReclaim: '5%' },
+  ]);
 });
 
 it('parseThresholds ignores 0% and 100%, and puts memory first', () => {

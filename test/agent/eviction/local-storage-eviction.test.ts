@@ -35,13 +35,14 @@ describe('TestLocalStorageEviction', () => {
   const volumes = (emptyDir: object): object => ({ volumes: [{ name: 'data', emptyDir }] });
   const data = (bytes: number): PodVolumeStats => ({ time: '', volumes: new Map([['data', { bytes, inodes: 1 }]]) });
 
-  it.each<[string, Pod, PodStats | undefined, PodVolumeStats | undefined, string | undefined]>([
+  it.each<[string, Pod, PodStats | undefined, PodVolumeStats | undefined, string | undefined, string?]>([
     [
       'a volume above its limit',
       podWith(volumes({ sizeLimit: '1Mi' })),
       undefined,
       data(Mi + 1),
       'Usage of EmptyDir volume "data" exceeds the limit "1Mi". ',
+      'emptydirfs.limit',
     ],
     ['a volume at its limit', podWith(volumes({ sizeLimit: '1Mi' })), undefined, data(Mi), undefined],
     ['a limit of zero', podWith(volumes({ sizeLimit: '0' })), undefined, data(Mi), undefined],
@@ -58,6 +59,14 @@ describe('TestLocalStorageEviction', () => {
       statsWith({ a: { rootfs: Mi }, b: { logs: Mi / 2 } }),
       data(Mi),
       'Pod ephemeral local storage usage exceeds the total limit of containers 2Mi. ',
+      'ephemeralpodfs.limit',
+    ],
+    [
+      'the containers and volumes together at the sum of the limits',
+      podWith({ containers: [limited('a', '1Mi'), limited('b', '1Mi')], ...volumes({}) }),
+      statsWith({ a: { rootfs: Mi / 2 }, b: { logs: Mi / 2 } }),
+      data(Mi),
+      undefined,
     ],
     [
       'one container above its limit, with its log and its writable layer',
@@ -65,6 +74,7 @@ describe('TestLocalStorageEviction', () => {
       statsWith({ a: { logs: Mi / 2, rootfs: Mi } }),
       undefined,
       'Container a exceeded its local ephemeral storage limit "1Mi". ',
+      'ephemeralcontainerfs.limit',
     ],
     [
       'a sidecar above its limit',
@@ -76,9 +86,18 @@ describe('TestLocalStorageEviction', () => {
       undefined,
       'Container s exceeded its local ephemeral storage limit "1Mi". ',
     ],
+    [
+      'a container at its limit',
+      podWith({ containers: [limited('a', '1Mi'), limited('b', '9Mi')] }),
+      statsWith({ a: { logs: Mi / 2, rootfs: Mi / 2 } }),
+      undefined,
+      undefined,
+    ],
     ['a container without statistics', podWith({ containers: [limited('a', '1Mi')] }), undefined, undefined, undefined],
-  ])('%s', (_, pod, stats, volumeStats, message) => {
-    expect(localStorageExcess(pod, { stats, volumeStats }, false)?.message).toBe(message);
+  ])('%s', (_, pod, stats, volumeStats, message, signal) => {
+    const excess = localStorageExcess(pod, { stats, volumeStats }, false);
+    expect(excess?.message).toBe(message);
+    if (signal !== undefined) expect(excess?.signal).toBe(signal);
   });
 });
 
@@ -89,8 +108,24 @@ it('the writable layer of a container on another file system does not count', ()
   expect(localStorageExcess(pod, usage, false)?.message).toMatch(/^Container a/);
 });
 
-it('only pods that can exceed a limit are measured', () => {
-  expect(hasLocalStorageLimit(podWith({ containers: [{ name: 'a' }] }))).toBe(false);
-  expect(hasLocalStorageLimit(podWith({ containers: [limited('a', '1Mi')] }))).toBe(true);
-  expect(hasLocalStorageLimit(podWith({ volumes: [{ name: 'data', emptyDir: { sizeLimit: '1Mi' } }] }))).toBe(true);
+describe('only pods that can exceed a limit are measured', () => {
+  const withVolume = (emptyDir: object) => podWith({ volumes: [{ name: 'data', emptyDir }] });
+  it.each<[string, Pod, boolean]>([
+    ['no limit', podWith({ containers: [{ name: 'a' }] }), false],
+    ['no containers', { spec: {} }, false],
+    [
+      'a limit of another resource',
+      podWith({ containers: [{ name: 'a', resources: { limits: { cpu: '1' } } }] }),
+      false,
+    ],
+    ['a limit of a container', podWith({ containers: [{ name: 'a' }, limited('b', '1Mi')] }), true],
+    ['a limit of zero', podWith({ containers: [limited('a', '0')] }), false],
+    ['a limit of a sidecar', podWith({ initContainers: [{ ...limited('s', '1Mi'), restartPolicy: 'Always' }] }), true],
+    ['a limit of an init container, which ends', podWith({ initContainers: [limited('i', '1Mi')] }), false],
+    ['a limit of a volume', withVolume({ sizeLimit: '1Mi' }), true],
+    ['a volume without limit', withVolume({}), false],
+    ['a volume with a limit of zero', withVolume({ sizeLimit: '0' }), false],
+    ['a volume with a limit in memory', withVolume({ medium: 'Memory', sizeLimit: '1Mi' }), false],
+    ['a volume that is no emptyDir', podWith({ volumes: [{ name: 'data', hostPath: { path: '/data' } }] }), false],
+  ])('%s', (_, pod, isMeasured) => expect(hasLocalStorageLimit(pod)).toBe(isMeasured));
 });
