@@ -1,0 +1,135 @@
+import type { ValidPod } from '../kube/types.ts';
+import type { PodMaterials } from './materials/pod-materials.ts';
+
+/** What identifies a pod of a virtual node. */
+export interface PodReference {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** The node that the pod is bound to. */
+  readonly nodeName: string;
+}
+
+/** Given to each call of a provider. */
+export interface ProviderCallOptions {
+  /** Aborted when the caller no longer waits: the time-out of a call, a newer request for the pod, or the end of the process. */
+  readonly signal: AbortSignal;
+  /**
+   * Grows each time that another process takes over the node. A cloud may refuse a call whose epoch is lower than one that
+   * it has seen for the same node. 0 without `replicas`.
+   */
+  readonly epoch: number;
+}
+
+/** Given to each call of a provider for a pod that has an object on the API server. */
+export interface ProviderPodOptions extends ProviderCallOptions {
+  /**
+   * Resolves the environment, the files of volumes and the pull secrets of the pod: contents, not folders. Each call reads
+   * them again. Rejects while something that the pod requires does not exist; let the call reject with this error.
+   */
+  readonly materials: () => Promise<PodMaterials>;
+}
+
+/**
+ * The end of a container.
+ */
+export interface ProviderContainerExit {
+  readonly exitCode: number;
+  /** Default: `Completed` with exit code 0, otherwise `Error`. */
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  /** Default: unknown. */
+  readonly finishedAt?: Date | undefined;
+}
+
+/** What the cloud knows of a container of a pod. */
+export interface ProviderContainer {
+  /** The name in the pod's spec. */
+  readonly name: string;
+  /** Default: true if the container runs. */
+  readonly ready?: boolean | undefined;
+  /** Whether it has started; a start-up probe of the cloud may be pending. Default: true if the container runs. */
+  readonly started?: boolean | undefined;
+  /** Default: 0. */
+  readonly restartCount?: number | undefined;
+  /** Default: the start of the pod. */
+  readonly startedAt?: Date | undefined;
+  /** Set once the container has ended, and will not be restarted by the cloud. */
+  readonly exit?: ProviderContainerExit | undefined;
+  /** Why the container waits, for example `ImagePullBackOff`; absent if it runs or has ended. */
+  readonly waiting?: { readonly reason: string; readonly message?: string | undefined } | undefined;
+  /** Default: empty. */
+  readonly imageID?: string | undefined;
+}
+
+/** What the cloud knows of a pod. The phase, the conditions and the container statuses are derived from it. */
+export interface ProviderPod extends PodReference {
+  /** `stopped`: nothing of it runs, and nothing will start again. */
+  readonly state: 'creating' | 'running' | 'stopped';
+  /** The primary address first. Default: none are known. */
+  readonly ips?: readonly string[] | undefined;
+  /** Shown in the status of the pod, for example why it was stopped. Default: none. */
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  /** When the pod began to run. Default: when it was first seen running. */
+  readonly startedAt?: Date | undefined;
+  /**
+   * Default for containers that are not listed: they wait while the pod is created, run while it runs, and have ended with
+   * exit code 0 once it is stopped; with `reason` set, with 137.
+   */
+  readonly containers?: readonly ProviderContainer[] | undefined;
+}
+
+/** Why a call of a provider has failed. Any other error counts as passing. */
+export interface ProviderErrorOptions extends ErrorOptions {
+  /** True if trying again is useless: the pod then fails with `reason` and the message. Default: false. */
+  readonly permanent?: boolean | undefined;
+  /** The next try is not earlier than after this many milliseconds. Default: the back-off of the pod. */
+  readonly retryAfterMs?: number | undefined;
+  /** In CamelCase, for the status and the Events of the pod. Default: `ProviderFailed`. */
+  readonly reason?: string | undefined;
+}
+
+/** Thrown by a provider. The message is shown in the status of the pod, so it must not contain secrets. */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+  readonly permanent: boolean;
+  readonly retryAfterMs: number | undefined;
+  readonly reason: string;
+
+  constructor(message: string, { permanent = false, retryAfterMs, reason, ...options }: ProviderErrorOptions = {}) {
+    super(message, options);
+    this.permanent = permanent;
+    this.retryAfterMs = retryAfterMs;
+    this.reason = reason ?? 'ProviderFailed';
+  }
+}
+
+/**
+ * The port to the cloud, fleet or cluster that runs the pods of virtual nodes. Calls for one pod (by UID) are made one
+ * after the other, bounded in time, and repeated with back-off when they reject. `createPod`, `deletePod` and `listPods`
+ * suffice. Source: virtual-kubelet `PodLifecycleHandler`, `PodNotifier`.
+ */
+export interface PodProvider {
+  /**
+   * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and after a restart if the pod is not
+   * listed. Resolves when the cloud has accepted it; whether the pod runs is read from `listPods`.
+   */
+  createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
+  /** Labels, annotations, images or resources have changed. Default: changes are not passed on. */
+  updatePod?(pod: ValidPod, previous: ValidPod, options: ProviderPodOptions): Promise<void>;
+  /**
+   * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent. The pod has ended when it is
+   * reported `stopped`, or is gone. Also called for pods of the node that the API server does not have.
+   */
+  deletePod(pod: PodReference, options: ProviderCallOptions & { readonly gracePeriodSeconds: number }): Promise<void>;
+  /** One pod; undefined if the cloud does not have it. Default: everything is listed. */
+  getPod?(pod: PodReference, options: ProviderCallOptions): Promise<ProviderPod | undefined>;
+  /** All pods of all nodes of the process, in one call. Pods of other nodes are ignored. */
+  listPods(options: { readonly signal: AbortSignal }): Promise<readonly ProviderPod[]>;
+  /**
+   * Calls `listener` with each pod that has changed, and `onGap` when changes may have been missed: everything is then
+   * listed. Returns a function that ends it. Default: changes are found by `listPods`.
+   */
+  notifyPods?(listener: (pod: ProviderPod) => void, onGap: () => void): () => void;
+}
