@@ -12,6 +12,7 @@ const areas = {
   agent: ['observe', 'status-manager', 'kube', 'shared'],
   cri: ['agent', 'status-manager', 'kube', 'shared'],
   'kubelet-api': ['agent', 'status-manager', 'kube', 'shared'],
+  provider: ['agent', 'observe', 'status-manager', 'kube', 'shared'],
   testing: ['api-server', 'agent', 'status-manager', 'kube', 'shared'],
 };
 

@@ -30,7 +30,10 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^kubelet-status-manager$/, replacement: source('status-manager/index.ts') },
-      { find: /^kubelet-status-manager\/(agent|cri|kubelet-api|testing)$/, replacement: source('$1/index.ts') },
+      {
+        find: /^kubelet-status-manager\/(agent|cri|kubelet-api|provider|testing)$/,
+        replacement: source('$1/index.ts'),
+      },
       { find: /^kubelet-status-manager\/(http|informer)$/, replacement: source('kube/$1/index.ts') },
       { find: /^kubelet-status-manager\/prometheus$/, replacement: source('observe/prometheus.ts') },
       { find: /^kubelet-status-manager\/statusz$/, replacement: source('observe/statusz/index.ts') },

@@ -38,7 +38,7 @@ export interface ProviderContainerExit {
   /** Default: `Completed` with exit code 0, otherwise `Error`. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
-  /** Default: unknown. */
+  /** Default: when it was first seen ended. */
   readonly finishedAt?: Date | undefined;
 }
 
@@ -66,7 +66,7 @@ export interface ProviderContainer {
 export interface ProviderPod extends PodReference {
   /** `stopped`: nothing of it runs, and nothing will start again. */
   readonly state: 'creating' | 'running' | 'stopped';
-  /** The primary address first. Default: none are known. */
+  /** The primary address first. Default: those that were last reported. */
   readonly ips?: readonly string[] | undefined;
   /** Shown in the status of the pod, for example why it was stopped. Default: none. */
   readonly reason?: string | undefined;
@@ -75,7 +75,8 @@ export interface ProviderPod extends PodReference {
   readonly startedAt?: Date | undefined;
   /**
    * Default for containers that are not listed: they wait while the pod is created, run while it runs, and have ended with
-   * exit code 0 once it is stopped; with `reason` set, with 137.
+   * exit code 0 once it is stopped; with `reason` set, with 137. Init containers that are no sidecars have completed as soon
+   * as the pod runs, and ephemeral containers wait.
    */
   readonly containers?: readonly ProviderContainer[] | undefined;
 }
@@ -90,7 +91,19 @@ export interface ProviderErrorOptions extends ErrorOptions {
   readonly reason?: string | undefined;
 }
 
-/** Thrown by a provider. The message is shown in the status of the pod, so it must not contain secrets. */
+/**
+ * Thrown by a provider. The message is shown in the status of the pod, so it must not contain secrets.
+ *
+ * @example
+ * ```ts
+ * import { ProviderError } from 'kubelet-status-manager/provider';
+ *
+ * async function createInCloud(response: Response): Promise<void> {
+ *   if (response.status === 400) throw new ProviderError('The cloud has no such size', { permanent: true, reason: 'NoSuchSize' });
+ *   if (response.status === 429) throw new ProviderError('The cloud has too many requests', { retryAfterMs: 30_000 });
+ * }
+ * ```
+ */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   readonly permanent: boolean;

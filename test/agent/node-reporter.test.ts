@@ -449,6 +449,31 @@ describe('TestUpdateUsingLatestLease', () => {
   });
 });
 
+describe('a deleted Node', () => {
+  it('is registered again within 15 s, with the conditions of the kubelet and a Lease that it owns', async () => {
+    await started({ labels: { zone: 'z' } });
+    const { uid } = (await readNode()).metadata;
+    await admin.request('DELETE', '/api/v1/nodes/node-a');
+    await admin.request('DELETE', leasePath);
+    await requestsDuring(15_000);
+    const node = await readNode();
+    expect(node.metadata).toMatchObject({ labels: { zone: 'z' } });
+    expect(node.metadata.uid).not.toBe(uid);
+    expect(await condition('Ready')).toMatchObject({ status: 'True' });
+    expect(reporter.inspect()).toMatchObject({ registered: true, nodeUID: node.metadata.uid });
+    await requestsDuring(11_000);
+    expect(await read(leasePath)).toMatchObject({ metadata: { ownerReferences: [{ uid: node.metadata.uid }] } });
+    expect(reporter.inspect().statusFailingSince).toBeUndefined();
+  });
+
+  it('is not registered again by stop()', async () => {
+    await started();
+    await admin.request('DELETE', '/api/v1/nodes/node-a');
+    await reporter.stop({ reportNotReady: true });
+    expect(logger.warnings.map(({ message }) => message)).toEqual(['Reporting the Node status failed']);
+  });
+});
+
 describe('stop', () => {
   it('stop ends the heartbeats, and with reportNotReady reports the Node as not ready', async () => {
     await started();

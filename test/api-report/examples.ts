@@ -7,6 +7,7 @@ import { type EntryPoint, valuesOf } from './surface.ts';
 const globals = `import type { BasicPodManager, Logger, Pod, StatusManager } from 'kubelet-status-manager';
 import type { ContainerRuntime, NodeAgent } from 'kubelet-status-manager/agent';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
+import type { PodProvider } from 'kubelet-status-manager/provider';
 
 declare global {
   const agent: NodeAgent;
@@ -20,6 +21,7 @@ declare global {
   const pod: Pod;
   const podManager: BasicPodManager;
   const podUID: string;
+  const provider: PodProvider;
   /** UIDs of pods with running containers. */
   const running: Set<string | undefined>;
   const runtime: ContainerRuntime;

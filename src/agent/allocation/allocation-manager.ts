@@ -6,7 +6,6 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod, PodCondition, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';
 import { allocatedFromStatus } from './reported-resources.ts';
 import { resizeMessage } from './resize-message.ts';
@@ -21,7 +20,7 @@ export interface AllocationManagerOptions {
    * Without its method `updateContainerResources`, every resize is Infeasible; without `updatePodResources`, every
    * resize of pod-level resources.
    */
-  readonly runtime: Pick<ContainerRuntime, 'updateContainerResources' | 'updatePodResources'>;
+  readonly runtime: { readonly [Method in 'updateContainerResources' | 'updatePodResources']?: unknown };
   readonly statusManager: Pick<
     StatusManagerLike,
     | 'getPodStatus'

@@ -25,11 +25,16 @@ export function createContext({ nodeName, metrics, ...options }: NodeAgentOption
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
-  const recordMetric: RecordKubeletMetric = (...measured) =>
+  const recordMetric = guardedRecordMetric(metrics, logger);
+  return { nodeName, clock, logger, random, metrics, recordMetric, agentStartedMs: clock.monotonicMs() };
+}
+
+/** Logs errors that the caller's metrics throw. */
+export function guardedRecordMetric(metrics: Partial<AgentMetrics> | undefined, logger: Logger): RecordKubeletMetric {
+  return (...measured) =>
     tryCall(
       () => metrics?.recordKubeletMetric?.(...measured),
       (thrown) =>
         logger.error({ reason: reasonOf(thrown), method: 'metrics.recordKubeletMetric' }, 'User callback threw'),
     );
-  return { nodeName, clock, logger, random, metrics, recordMetric, agentStartedMs: clock.monotonicMs() };
 }

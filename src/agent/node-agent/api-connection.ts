@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { refuseOption } from '../../shared/errors.ts';
 import { createPodClient, type HTTPPodClient } from '../../kube/http/http-pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -27,6 +28,7 @@ export function openAPIConnection(
   const podClient = isOwn ? createPodClient(client, { clock, logger }) : client;
   const { transport } = podClient;
   const aborted = new AbortController();
+  setMaxListeners(0, aborted.signal);
   return {
     podClient,
     requests: {

@@ -54,7 +54,7 @@ function createMirrorPods({ requests }: APIConnection, { nodeName, clock, logger
 }
 
 /** Logs errors that the caller's recorder throws. */
-function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): EventRecorder {
+export function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): EventRecorder {
   return {
     event(event) {
       try {

@@ -13,7 +13,8 @@ import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
 import type { AgentInputs } from './create-inputs.ts';
 import type { AgentWorkers } from './create-workers.ts';
-import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
+import type { NodeAgentOptions } from './node-agent-options.ts';
+import { nodeStatusOf } from './node-status-of.ts';
 
 /** The machine: what takes space on it, and how the API server sees it. */
 export type AgentNode = ReturnType<typeof createNode>;
@@ -60,7 +61,12 @@ export function createNode(
   });
 
   const endpoints: NodeEndpoints = {};
-  const nodeStatus = (): Promise<NodeStatus> => nodeStatusOf(nodeName, node || {}, { ...endpoints, runtime });
+  const canResizePods = runtime.updateContainerResources !== undefined && runtime.updatePodResources !== undefined;
+  const nodeStatus = (): Promise<NodeStatus> => {
+    const { kubeletPort, features = [] } = endpoints;
+    const declared = [...features, ...(canResizePods ? ['InPlacePodLevelResourcesVerticalScaling'] : [])];
+    return nodeStatusOf(nodeName, node || {}, { kubeletPort, features: declared });
+  };
   const nodeReporter =
     api && node !== false
       ? new NodeReporter({
@@ -108,25 +114,4 @@ function createImageGC(
 
 function hasImages(runtime: ContainerRuntime): runtime is ContainerRuntime & ImageGCManagerOptions['runtime'] {
   return (['listImages', 'removeImage', 'imageFsStats'] as const).every((method) => runtime[method] !== undefined);
-}
-
-async function nodeStatusOf(
-  nodeName: string,
-  { addresses, nodeStatus }: NodeAgentNode,
-  { kubeletPort, features: apiFeatures = [], runtime }: NodeEndpoints & { readonly runtime: ContainerRuntime },
-): Promise<NodeStatus> {
-  const canResizePods = runtime.updateContainerResources !== undefined && runtime.updatePodResources !== undefined;
-  const features = [...apiFeatures, ...(canResizePods ? ['InPlacePodLevelResourcesVerticalScaling'] : [])];
-  const own = addresses && [
-    ...addresses.map((address) => ({ type: 'InternalIP', address })),
-    { type: 'Hostname', address: nodeName },
-  ];
-  const daemonEndpoints = kubeletPort !== undefined && { kubeletEndpoint: { Port: kubeletPort } };
-  const status = await nodeStatus?.();
-  return {
-    ...(own && { addresses: own }),
-    ...(daemonEndpoints && { daemonEndpoints }),
-    ...status,
-    ...(features.length > 0 && { declaredFeatures: [...(status?.declaredFeatures ?? []), ...features] }),
-  };
 }

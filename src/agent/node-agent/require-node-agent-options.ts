@@ -38,7 +38,7 @@ const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   statusManager: true,
   volumeManager: true,
 };
-const nodeFields: Readonly<Record<keyof NodeAgentNode, true>> = {
+export const nodeFields: Readonly<Record<keyof NodeAgentNode, true>> = {
   addresses: true,
   adoptNode: true,
   annotations: true,
@@ -49,7 +49,7 @@ const nodeFields: Readonly<Record<keyof NodeAgentNode, true>> = {
   readyErrors: true,
   taints: true,
 };
-const statusManagerFields: Readonly<Record<keyof NonNullable<NodeAgentOptions['statusManager']>, true>> = {
+export const statusManagerFields: Readonly<Record<keyof NonNullable<NodeAgentOptions['statusManager']>, true>> = {
   burst: true,
   concurrency: true,
   limiter: true,
@@ -77,8 +77,7 @@ const sandboxMethods = ['runPodSandbox', 'stopPodSandbox', 'removePodSandbox'] a
 export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   requireFields('options', options, Object.keys(optionNames));
   const { nodeName, client, runtime, sources = [], node = {} } = options;
-  if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
-    refuseOption('nodeName', "a node's name, in lower case");
+  requireNodeName(nodeName);
   requirePort('runtime', runtime, requiredRuntimeMethods, Object.keys(runtimeCalls) as (keyof ContainerRuntime)[]);
   if (runtime.runPodSandbox !== undefined) requirePort('runtime', runtime, sandboxMethods);
   requireDurationOption('runtimeRequestTimeoutMs', options.runtimeRequestTimeoutMs);
@@ -102,7 +101,16 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (options.imageGC) requireImageGC(options.imageGC);
   if (options.eviction !== undefined) requireEviction(options.eviction);
   requireSources(sources, client !== undefined);
-  if (node !== false) requireNode(node);
+  if (node !== false) {
+    requireFields('node', node, Object.keys(nodeFields));
+    requireNode(node, 'node.');
+  }
+}
+
+/** @throws StatusManagerError INVALID_OPTION */
+export function requireNodeName(nodeName: unknown): void {
+  if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
+    refuseOption('nodeName', "a node's name, in lower case");
 }
 
 function requireImageGC(policy: ImageGCPolicy): void {
@@ -151,14 +159,17 @@ function requireSources(sources: readonly PodSource[], hasClient: boolean): void
   }
 }
 
-function requireNode(node: NodeAgentNode): void {
-  requireFields('node', node, Object.keys(nodeFields));
+/**
+ * Checks the options that `NodeReporter` does not check.
+ * @param prefix of the options' names in errors: `node.`
+ * @throws StatusManagerError INVALID_OPTION
+ */
+export function requireNode(node: NodeAgentNode, prefix = ''): void {
   const { addresses } = node;
   if (addresses !== undefined && !(Array.isArray(addresses) && addresses.every((address) => isIP(address) !== 0)))
-    refuseOption('node.addresses', 'a list of IP addresses');
+    refuseOption(`${prefix}addresses`, 'a list of IP addresses');
   const families = (addresses ?? []).map((address) => isIP(address));
-  if (new Set(families).size < families.length) refuseOption('node.addresses', 'at most one of each IP family');
-  requireFunctionOption('node.nodeStatus', node.nodeStatus);
-  requireFunctionOption('node.readyErrors', node.readyErrors);
-  requireFunctionOption('node.adoptNode', node.adoptNode);
+  if (new Set(families).size < families.length) refuseOption(`${prefix}addresses`, 'at most one of each IP family');
+  for (const hook of ['nodeStatus', 'readyErrors', 'adoptNode'] as const)
+    requireFunctionOption(`${prefix}${hook}`, node[hook]);
 }

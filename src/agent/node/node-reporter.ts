@@ -5,7 +5,7 @@ import { boundedCall } from '../deadline.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { jitterUntil } from './jitter-until.ts';
-import { NodeClient } from './node-client.ts';
+import { isResponse, NodeClient } from './node-client.ts';
 import { defaultNodeStatus, withDefaultFeatures } from './node-defaults.ts';
 import { NodeEvents } from './node-events.ts';
 import { NodeLease } from './node-lease.ts';
@@ -78,10 +78,7 @@ export class NodeReporter {
   /** Registers the Node unless it is already registered. Makes one attempt, and rejects if it fails. */
   async register(): Promise<void> {
     if (this.#node !== undefined) return;
-    const status = await this.#nextStatus({}, []);
-    this.#node = await registerNode(this.#client, this.#options, status);
-    // Like the kubelet, which derives the first status from an empty Node, whether or not one exists.
-    this.#events.statusWritten(this.#node.metadata.uid, {}, status);
+    await this.#register();
     this.#settleRegistered();
   }
 
@@ -143,6 +140,15 @@ export class NodeReporter {
     };
   }
 
+  async #register(): Promise<Node> {
+    const status = await this.#nextStatus({}, []);
+    const node = await registerNode(this.#client, this.#options, status);
+    this.#node = node;
+    // Like the kubelet, which derives the first status from an empty Node, whether or not one exists.
+    this.#events.statusWritten(node.metadata.uid, {}, status);
+    return node;
+  }
+
   async #run(): Promise<void> {
     await this.#registerUntilDone();
     const { leaseDurationSeconds = 40 } = this.#options;
@@ -183,7 +189,7 @@ export class NodeReporter {
 
   /** Source: kubelet `tryUpdateNodeStatus`. */
   async #tryUpdate(client: NodeClient, fromCache: boolean, readyErrors: readonly string[]): Promise<void> {
-    const node = await client.getNode({ fromCache });
+    const node = await this.#getNode(client, fromCache);
     this.#see(node);
     const before = node.status ?? {};
     const next = await this.#nextStatus(before, readyErrors);
@@ -200,6 +206,23 @@ export class NodeReporter {
     this.#lastReportMs = this.#clock.monotonicMs();
     this.#lastReportTime = timeFromEpochMs(this.#clock.now());
     this.#events.statusWritten(this.#node.metadata.uid, before, next);
+  }
+
+  /**
+   * The Node, which is registered again if somebody has deleted it. The cache of the API server may not have a new Node
+   * yet; registration then adopts the existing one.
+   *
+   * Divergence: the kubelet registers its Node only when it starts, and fails to report the status of a deleted one.
+   */
+  async #getNode(client: NodeClient, fromCache: boolean): Promise<Node> {
+    try {
+      return await client.getNode({ fromCache });
+    } catch (error) {
+      if (!isResponse(error, 404) || this.#stop.signal.aborted) throw error;
+      const { logger, nodeName } = this.#options;
+      logger.warn({ node: nodeName }, 'The Node does not exist any more; registering it again');
+      return this.#register();
+    }
   }
 
   /** A response from the API server's cache may be older than what was seen before. Source: kubelet `isNewer`. */

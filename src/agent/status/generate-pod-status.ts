@@ -23,7 +23,7 @@ import { updatePodStatus } from './probed-statuses.ts';
 /** The input for a pod's status, in addition to the pod. */
 export interface PodObservation extends Pick<
   ObservedPod,
-  'hostIPs' | 'podIsTerminal' | 'previous' | 'resources' | 'resizeConditions' | 'eviction'
+  'eviction' | 'hostIPs' | 'message' | 'podIsTerminal' | 'previous' | 'reason' | 'resizeConditions' | 'resources'
 > {
   readonly runtimeStatus: RuntimePodStatus;
   /** Default: none. */

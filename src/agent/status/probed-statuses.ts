@@ -75,10 +75,10 @@ function isReady(
   { results, agentStartedAtMs }: ProbeState,
 ): boolean {
   const result = results.readiness.get(status.containerID ?? '');
+  if (result !== undefined) return result === 'success';
+  if (container?.readinessProbe == null) return true;
   const startedAt = status.state?.running?.startedAt;
-  if (result === 'success' || container?.readinessProbe == null) return true;
   return (
-    result === undefined &&
     agentStartedAtMs !== undefined &&
     typeof startedAt === 'string' &&
     isOlderThanAgent(epochMsOf(startedAt), agentStartedAtMs) &&

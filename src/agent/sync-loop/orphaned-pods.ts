@@ -21,7 +21,8 @@ export interface RemainingPods {
 
 /** The parts that keep something of a pod which its worker's record does not have: each says there why. */
 export interface OrphanedPodsParticipants {
-  readonly probeManager: Pick<ProberManager, 'cleanupPods'>;
+  /** Default: nothing is probed. */
+  readonly probeManager?: Pick<ProberManager, 'cleanupPods'> | undefined;
   readonly statusManager: Pick<StatusManagerLike, 'removeOrphanedStatuses'>;
   readonly allocationManager: Pick<AllocationManager, 'removeOrphanedPods'>;
   readonly podSyncer: Pick<AgentPodSyncer, 'removeOrphanedPods'>;
@@ -42,7 +43,7 @@ export async function removeOrphanedPods(
   const { probeManager, statusManager, allocationManager, podSyncer } = participants;
   const { volumeManager, mirrorPods, podWorkers, logger } = participants;
   const removals: readonly (() => void | Promise<void>)[] = [
-    () => probeManager.cleanupPods(possiblyRunning),
+    () => probeManager?.cleanupPods(possiblyRunning),
     // Divergence: the kubelet also drops the statuses of removed pods that are still being ended.
     () => statusManager.removeOrphanedStatuses(existing),
     () => allocationManager.removeOrphanedPods(desired),

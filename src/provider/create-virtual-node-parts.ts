@@ -1,0 +1,181 @@
+import { CriticalPodAdmission } from '../agent/admission/critical-pod-admission.ts';
+import { OwnNode } from '../agent/admission/own-node.ts';
+import { PredicateAdmitHandler } from '../agent/admission/predicate-admit-handler.ts';
+import { AllocationManager } from '../agent/allocation/allocation-manager.ts';
+import { apiSource } from '../agent/config/api-source.ts';
+import { podSourceContext } from '../agent/config/decode-manifest.ts';
+import { PodConfig } from '../agent/config/pod-config.ts';
+import { SourcesReady } from '../agent/config/sources-ready.ts';
+import { APIEventRecorder } from '../agent/events/api-event-recorder.ts';
+import type { EventClient } from '../agent/events/event-client.ts';
+import type { EventRecorder } from '../agent/events/event-recorder.ts';
+import { NodeReporter } from '../agent/node/node-reporter.ts';
+import type { AgentContext } from '../agent/node-agent/agent-context.ts';
+import { userAdmitHandler } from '../agent/node-agent/admit-handlers.ts';
+import type { APIConnection } from '../agent/node-agent/api-connection.ts';
+import { nodeStatusOf } from '../agent/node-agent/node-status-of.ts';
+import { PodWorkers } from '../agent/pod-workers/pod-workers.ts';
+import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
+import { filterOutInactivePods } from '../agent/sync-loop/active-pods.ts';
+import { handlePodCleanups } from '../agent/sync-loop/pod-cleanups.ts';
+import { PodDispatcher } from '../agent/sync-loop/pod-dispatcher.ts';
+import { SyncHandler } from '../agent/sync-loop/sync-handler.ts';
+import { SyncLoopChannels } from '../agent/sync-loop/sync-loop-channels.ts';
+import { AgentSyncLoop } from '../agent/sync-loop/sync-loop.ts';
+import { BasicPodManager } from '../kube/basic-pod-manager.ts';
+import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
+import type { ValidPod } from '../kube/types.ts';
+import { reasonOf } from '../shared/logger.ts';
+import { MemoryState } from '../status-manager/allocation/memory-state.ts';
+import { StatusManager } from '../status-manager/status-manager.ts';
+import type { PodProvider, PodReference } from './pod-provider.ts';
+import type { ProviderCalls } from './provider-calls.ts';
+import { ProviderPodCache } from './provider-pod-cache.ts';
+import type { ProviderPodLister } from './provider-pod-lister.ts';
+import { ProviderPodSyncer, type ProviderPodSyncerOptions } from './provider-pod-syncer.ts';
+import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
+
+/** What the nodes of a process share. */
+export interface SharedParts extends ResolvedProviderOptions, Pick<ProviderPodSyncerOptions, 'materials'> {
+  readonly options: VirtualNodesOptions;
+  readonly context: Pick<AgentContext, 'clock' | 'logger' | 'random' | 'recordMetric'>;
+  readonly api: APIConnection;
+  readonly eventClient: EventClient;
+  /** The recorder of the options. Default: each node writes its own Events to the API server. */
+  readonly eventRecorder: EventRecorder | undefined;
+  readonly provider: PodProvider;
+  readonly calls: ProviderCalls;
+  readonly lister: ProviderPodLister;
+}
+
+/** The parts of a virtual node. */
+export type VirtualNodeParts = ReturnType<typeof createVirtualNodeParts>;
+
+/** Sends nothing before it is started. @throws StatusManagerError INVALID_OPTION; `path` names the option */
+export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedParts) {
+  const { nodeName, addresses: hostIPs, epoch = 0, canAdmitPod } = node;
+  const { options, api, provider, calls, lister, materials, lostMisses, lostPods } = shared;
+  const { clock, logger, random, recordMetric } = shared.context;
+
+  // What the node learns of the pods that it should run, and of those that run.
+  const channels = new SyncLoopChannels();
+  const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
+  const ownEventRecorder =
+    shared.eventRecorder === undefined
+      ? new APIEventRecorder({ client: shared.eventClient, nodeName, logger, clock, random })
+      : undefined;
+  const eventRecorder: EventRecorder = ownEventRecorder ?? shared.eventRecorder!;
+  const source = apiSource();
+  const sourcesReady = new SourcesReady([source.name]);
+  const podConfig = new PodConfig({
+    ...{ clock, logger, eventRecorder },
+    onUpdate: (update) => channels.configUpdated(update),
+  });
+  const podManager = Object.assign(new BasicPodManager(), { informerState: () => informer.informerState() });
+  const podCache = new ProviderPodCache({
+    ...{ nodeName, lister, lostMisses, clock },
+    getPodByUID: (podUID) => podManager.getPodByUID(podUID),
+    onEvent: (event) => channels.lifecycleEvent(event),
+  });
+
+  // What runs the pods.
+  const allocationState = new MemoryState();
+  const podWorkers = new PodWorkers({
+    ...{ podCache, allocationState, clock, logger, eventRecorder, random, recordMetric },
+    requestRelist: () => lister.listSoon(),
+  });
+  const dispatcher = new PodDispatcher({ podManager, podWorkers });
+  const statusManager = new StatusManager({
+    ...options.statusManager,
+    ...{ podManager, podDeletionSafety: podWorkers, allocationState, clock, logger, random, eventRecorder },
+    client: api.podClient,
+    metrics: options.metrics,
+    journal: node.journal,
+  });
+  const podSyncer = new ProviderPodSyncer({
+    ...{
+      nodeName,
+      provider,
+      calls,
+      podCache,
+      materials,
+      epoch,
+      lostPods,
+      statusManager,
+      eventRecorder,
+      hostIPs,
+      clock,
+    },
+  });
+  podWorkers.connect(podSyncer);
+  const getActivePods = (): ValidPod[] =>
+    filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
+
+  // The Node.
+  const canResizePods = provider.updatePod !== undefined;
+  const features = canResizePods ? ['InPlacePodLevelResourcesVerticalScaling'] : [];
+  const nodeStatus = () => nodeStatusOf(nodeName, node, { features });
+  const nodeReporter = new NodeReporter({
+    ...node,
+    ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },
+  });
+  const ownNode = new OwnNode({ nodeName, node, nodeStatus, nodeReporter, clock, logger });
+
+  // What admits pods, and brings the inputs to the workers.
+  const allocationManager = new AllocationManager({
+    ...{ statusManager, allocationState, getActivePods, clock, logger, eventRecorder },
+    runtime: canResizePods ? { updateContainerResources: true, updatePodResources: true } : {},
+    admitHandlers: [
+      new PredicateAdmitHandler({
+        nodeName,
+        getNode: () => ownNode.get(),
+        criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder, recordMetric }),
+      }),
+      ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),
+    ],
+    getPodByUID: (podUID) => podManager.getPodByUID(podUID),
+    allSourcesReady: () => sourcesReady.allReady(),
+    triggerPodSync: (pod) => dispatcher.syncPods([pod]),
+  });
+  const handler = new SyncHandler({
+    ...{ podManager, podWorkers, dispatcher, getActivePods, statusManager, allocationManager },
+    ...{ eventRecorder, logger, recordMetric },
+    shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
+    areSourcesReady: () => sourcesReady.allReady(),
+  });
+  const podCleanups = {
+    ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
+    runtime: { listPods: async () => podCache.listed().map(toRuntimePod) },
+  };
+  let settleFirstUpdate = (): void => {};
+  const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
+  const syncLoop = new AgentSyncLoop({
+    ...{ handler, channels, sourcesReady, clock, logger },
+    // A provider that fails does not keep the statuses of other pods from being reported.
+    runtimeErrors: () => [],
+    onFirstUpdate: ({ pods }) => {
+      settleFirstUpdate();
+      try {
+        for (const pod of pods) podManager.addPod(pod);
+        statusManager.resume({ pods });
+      } catch (thrown) {
+        logger.error({ reason: reasonOf(thrown) }, 'Failed to adopt the statuses of an earlier run');
+        statusManager.start();
+      }
+    },
+    prepareAdditions: (pods, signal) => ownNode.prepareAdmission(pods, signal),
+    handlePodCleanups: async (signal) => {
+      if (podCache.isListed) await handlePodCleanups(podCleanups, signal);
+    },
+  });
+  return {
+    ...{ nodeName, clock, logger, source, podConfig, firstUpdate, informer, podCache, podManager, podWorkers },
+    ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder },
+    podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
+  };
+}
+
+/** A pod of the provider occupies resources as long as it is listed. */
+function toRuntimePod({ uid, namespace, name }: PodReference): RuntimePod {
+  return { uid, namespace, name, containers: [], sandboxes: [{ id: uid, ready: true }] };
+}

@@ -1,0 +1,52 @@
+import { createEventClient } from '../agent/events/event-client.ts';
+import { guardedRecordMetric } from '../agent/node-agent/agent-context.ts';
+import { openAPIConnection } from '../agent/node-agent/api-connection.ts';
+import { guardedEventRecorder } from '../agent/node-agent/create-connection.ts';
+import { StatusManagerError } from '../shared/errors.ts';
+import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
+import { ProviderCalls } from './provider-calls.ts';
+import { ProviderPodLister } from './provider-pod-lister.ts';
+import { VirtualNodes } from './virtual-nodes.ts';
+import { resolveProviderOptions, type VirtualNodesOptions } from './virtual-nodes-options.ts';
+
+/**
+ * Creates the virtual nodes of a process: whole pods run in a cloud, a fleet or another cluster, through a `PodProvider`.
+ * Each node registers its Node, admits pods as the kubelet does, has the provider create, update and delete them, and keeps
+ * their statuses on the API server up to date. All nodes share one connection, one provider and one list of its pods. Call
+ * `add()` for each node, `start()`, and finally `stop()`.
+ *
+ * Sets no timer and sends nothing before `start()`. Source: virtual-kubelet `PodController`, `NodeController`.
+ *
+ * @throws StatusManagerError INVALID_OPTION; `path` names the option. INVALID_ARGUMENT for an invalid kubeconfig.
+ *
+ * @example
+ * ```ts
+ * import { createVirtualNodes } from 'kubelet-status-manager/provider';
+ * import { inClusterConfig } from 'kubelet-status-manager/http';
+ *
+ * const nodes = createVirtualNodes({ client: inClusterConfig(), provider });
+ * nodes.add({ nodeName: 'cloud-a', nodeStatus: () => ({ capacity: { cpu: '1000', memory: '4Ti', pods: '500' } }) });
+ * nodes.start();
+ * await nodes.whenReady();
+ * process.once('SIGTERM', () => void nodes.stop({ drain: true }));
+ * ```
+ */
+export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
+  const resolved = resolveProviderOptions(options);
+  const { provider } = options;
+  const logger = resolveLogger(options.logger);
+  const clock = resolveClock(options.clock);
+  const random = resolveRandom(options.random, logger);
+  const recordMetric = guardedRecordMetric(options.metrics, logger);
+  const api = openAPIConnection(options.client, { clock, logger });
+  const calls = new ProviderCalls({ ...resolved, clock, recordMetric });
+  return new VirtualNodes({
+    ...{ ...resolved, options, provider, api, calls },
+    context: { clock, logger, random, recordMetric },
+    eventClient: createEventClient(api.requests),
+    eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
+    lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),
+    materials: () =>
+      Promise.reject(new StatusManagerError('INVALID_STATE', 'The materials of pods are not served yet')),
+  });
+}

@@ -1,0 +1,18 @@
+/* Virtual nodes whose pods run in a cloud, a fleet or another cluster. */
+
+export { createVirtualNodes } from './create-virtual-nodes.ts';
+export type { VirtualNodes, VirtualNodesInspection } from './virtual-nodes.ts';
+export type { VirtualNode, VirtualNodeInspection, VirtualNodeStopOptions } from './virtual-node.ts';
+export type { LostPods, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
+export {
+  type PodProvider,
+  type PodReference,
+  type ProviderCallOptions,
+  type ProviderContainer,
+  type ProviderContainerExit,
+  ProviderError,
+  type ProviderErrorOptions,
+  type ProviderPod,
+  type ProviderPodOptions,
+} from './pod-provider.ts';
+export type { PodMaterials, RegistryCredentials, VolumeFile } from './materials/pod-materials.ts';

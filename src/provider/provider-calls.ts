@@ -1,0 +1,95 @@
+import { untilAborted } from '../shared/abort.ts';
+import type { Clock } from '../shared/clock.ts';
+import { Semaphore } from '../shared/semaphore.ts';
+import { boundedCall } from '../agent/deadline.ts';
+import type { RecordKubeletMetric } from '../observe/kubelet-metrics.ts';
+
+export interface ProviderCallsOptions {
+  readonly clock: Clock;
+  /** Maximum duration of a call. */
+  readonly callTimeoutMs: number;
+  /** Maximum number of calls for pods at the same time. */
+  readonly concurrency: number;
+  readonly recordMetric: RecordKubeletMetric;
+}
+
+/** Calls of the provider, by the names that metrics have. */
+export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'get_pod' | 'list_pods';
+
+type Call<T> = (options: { readonly signal: AbortSignal }) => Promise<T>;
+
+/**
+ * Makes the calls of a provider: each with a time-out, those for one pod one after the other, and at most `concurrency`
+ * at the same time. A call that is aborted rejects immediately, but the next one for the pod waits until the provider has
+ * settled it, or its time-out has passed.
+ */
+export class ProviderCalls {
+  readonly #options: ProviderCallsOptions;
+  readonly #slots: Semaphore;
+  /** By pod UID, the end of the last call that was requested. */
+  readonly #lastCalls = new Map<string, Promise<void>>();
+  #inProgress = 0;
+
+  constructor(options: ProviderCallsOptions) {
+    this.#options = options;
+    this.#slots = new Semaphore({ size: options.concurrency, clock: options.clock });
+  }
+
+  /** The number of calls for pods that the provider has not settled yet. */
+  get inProgress(): number {
+    return this.#inProgress;
+  }
+
+  /** Makes a call for a pod when it is its turn. */
+  async forPod<T>(podUID: string, operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
+    const previous = this.#lastCalls.get(podUID) ?? Promise.resolve();
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const last = previous.then(() => ended);
+    this.#lastCalls.set(podUID, last);
+    void last.then(() => {
+      if (this.#lastCalls.get(podUID) === last) this.#lastCalls.delete(podUID);
+    });
+    try {
+      await untilAborted(previous, signal);
+      await this.#slots.acquire(signal);
+    } catch (thrown) {
+      end();
+      throw thrown;
+    }
+    const { clock, callTimeoutMs } = this.#options;
+    this.#inProgress++;
+    const timer = clock.afterFunc(callTimeoutMs, end);
+    void ended.then(() => {
+      timer.stop();
+      this.#inProgress--;
+      this.#slots.release();
+    });
+    return this.bounded(operation, signal, async (options) => {
+      try {
+        return await call(options);
+      } finally {
+        end();
+      }
+    });
+  }
+
+  /** Makes a call that has a time-out only. */
+  async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
+    const { clock, callTimeoutMs, recordMetric } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      return await boundedCall(
+        `${operation} of the provider`,
+        { clock, timeoutMs: callTimeoutMs, signals: [signal] },
+        call,
+      );
+    } catch (error) {
+      recordMetric('runtime_operations_errors_total', 1, operation);
+      throw error;
+    } finally {
+      recordMetric('runtime_operations_total', 1, operation);
+      recordMetric('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operation);
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import isEqual from 'lodash/isEqual.js';
+import type { ValidPod } from '../kube/types.ts';
+import type { Clock } from '../shared/clock.ts';
+import { untilAborted } from '../shared/abort.ts';
+import type { PodLifecycleEvent } from '../agent/pleg/pod-lifecycle-event.ts';
+import type { PodCache, PodCacheOptions } from '../agent/pod-workers/pod-syncer.ts';
+import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
+import type { PodReference, ProviderPod } from './pod-provider.ts';
+import type { ProviderPodLister, ProviderPodSink } from './provider-pod-lister.ts';
+import { runtimePodStatus } from './provider-pod-status.ts';
+
+export interface ProviderPodCacheOptions {
+  readonly nodeName: string;
+  readonly lister: Pick<ProviderPodLister, 'beginObservation' | 'lastObservation' | 'listSoon' | 'subscribe'>;
+  /** The pod with this UID on the API server. */
+  readonly getPodByUID: (podUID: string) => ValidPod | undefined;
+  /** Called when a pod has changed, or has been missing for long enough. */
+  readonly onEvent: (event: PodLifecycleEvent) => void;
+  /** So many lists in a row without a pod mean that it is lost. */
+  readonly lostMisses: number;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+}
+
+/** What is known of a pod in the cloud. */
+export interface KnownPod {
+  /**
+   * - `requested`: the provider was asked to create it, and has not accepted it.
+   * - `created`: the provider has accepted it, and has not reported it.
+   * - `reported`: the provider has reported it: `pod`.
+   * - `expected`: its status shows that it ran before a restart, and the provider has not reported it since.
+   */
+  readonly state: 'requested' | 'created' | 'reported' | 'expected';
+  /** As last reported. */
+  readonly pod?: ProviderPod | undefined;
+  /** The observation, or the change, that this is from. */
+  readonly observation: number;
+  /** How many lists in a row that began later did not have it. */
+  readonly misses: number;
+  /** When it was last reported, in milliseconds since the epoch. */
+  readonly reportedAtMs?: number | undefined;
+  /** When its deletion was last accepted, on the monotonic clock. */
+  readonly deletedAtMs?: number | undefined;
+}
+
+/** A pod whose deletion was requested is not an orphan for this long. */
+const deletionMs = 60_000;
+
+/**
+ * What the provider has of the pods of a node, as the runtime status of each. Observations and changes are numbered: what
+ * began before a later one is ignored. A pod that is missing in a list stays as it was last seen, until it is lost.
+ *
+ * The statuses of pods need no new observation after each sync, as with the agent's PLEG: each change that a sync makes is
+ * recorded here.
+ */
+export class ProviderPodCache implements PodCache, ProviderPodSink {
+  readonly #options: ProviderPodCacheOptions;
+  /** Lists that began earlier may not include the pods of this node. */
+  readonly #since: number;
+  readonly #pods = new Map<string, KnownPod>();
+  /** By pod UID, what waits for the end of the pod. */
+  readonly #waiters = new Map<string, () => void>();
+  readonly #listed: Promise<void>;
+  readonly #unsubscribe: () => void;
+  #settleListed: (() => void) | undefined;
+
+  constructor(options: ProviderPodCacheOptions) {
+    this.#options = options;
+    const { lister, nodeName } = options;
+    this.#listed = new Promise((resolve) => (this.#settleListed = resolve));
+    this.#since = lister.lastObservation();
+    this.#unsubscribe = lister.subscribe(nodeName, this);
+  }
+
+  stop(): void {
+    this.#unsubscribe();
+  }
+
+  /** True once the provider has listed the pods of the node. */
+  get isListed(): boolean {
+    return this.#settleListed === undefined;
+  }
+
+  /** Resolves when the provider has listed the pods of the node. */
+  whenListed(): Promise<void> {
+    return this.#listed;
+  }
+
+  /** Undefined if the provider does not have the pod, as far as is known. */
+  known(podUID: string): KnownPod | undefined {
+    return this.#pods.get(podUID);
+  }
+
+  /** True when so many lists in a row did not have the pod that it counts as lost. */
+  isLost(podUID: string): boolean {
+    return (this.#pods.get(podUID)?.misses ?? 0) >= this.#options.lostMisses;
+  }
+
+  /** The pods that the provider has, except those whose deletion was requested a short time ago. */
+  listed(): PodReference[] {
+    const nowMs = this.#options.clock.monotonicMs();
+    return [...this.#pods.values()].flatMap(({ pod, misses, deletedAtMs = -Infinity }) =>
+      pod !== undefined && misses === 0 && nowMs - deletedAtMs >= deletionMs ? [pod] : [],
+    );
+  }
+
+  replace(pods: readonly ProviderPod[], observation: number): void {
+    if (observation <= this.#since) return;
+    const listed = new Set(pods.map(({ uid }) => uid));
+    for (const pod of pods) this.set(pod, observation);
+    for (const podUID of this.#pods.keys()) if (!listed.has(podUID)) this.missed(podUID, observation);
+    this.#settleListed?.();
+    this.#settleListed = undefined;
+  }
+
+  set(pod: ProviderPod, observation: number): void {
+    const known = this.#pods.get(pod.uid);
+    if (known !== undefined && observation <= known.observation) return;
+    const { deletedAtMs } = known ?? {};
+    const reportedAtMs = this.#options.clock.now();
+    this.#pods.set(pod.uid, { state: 'reported', pod, observation, misses: 0, reportedAtMs, deletedAtMs });
+    if (known?.misses !== 0 || !isEqual(known.pod, pod)) this.#changed(pod.uid);
+  }
+
+  /** The provider did not have the pod in an observation that began as this one. */
+  missed(podUID: string, observation: number): void {
+    const known = this.#pods.get(podUID);
+    if (known === undefined || observation <= known.observation) return;
+    const misses = known.misses + 1;
+    this.#pods.set(podUID, { ...known, misses });
+    if (misses === this.#options.lostMisses || this.hasEnded(podUID)) this.#changed(podUID);
+  }
+
+  /** The number of a new observation of one pod: call it right before the provider is asked. */
+  beginObservation(): number {
+    return this.#options.lister.beginObservation();
+  }
+
+  /** The provider is asked to create the pod. */
+  requested(podUID: string): void {
+    this.#pods.set(podUID, { state: 'requested', observation: this.beginObservation(), misses: 0 });
+  }
+
+  /** The provider has accepted the pod. It may have reported it even before that. */
+  created(podUID: string): void {
+    const { state } = this.#pods.get(podUID) ?? {};
+    if (state !== 'reported')
+      this.#pods.set(podUID, { state: 'created', observation: this.beginObservation(), misses: 0 });
+    this.#options.lister.listSoon();
+  }
+
+  /** The provider has accepted the deletion of the pod. */
+  deleted(podUID: string): void {
+    const known = this.#pods.get(podUID);
+    if (known === undefined) return;
+    const deletedAtMs = this.#options.clock.monotonicMs();
+    this.#pods.set(podUID, { ...known, observation: this.beginObservation(), misses: 0, deletedAtMs });
+    this.#options.lister.listSoon();
+  }
+
+  /** The pod ran before a restart. That the first list does not have it is the first miss. */
+  expect(podUID: string): void {
+    this.#pods.set(podUID, { state: 'expected', observation: 0, misses: 1 });
+    this.#options.lister.listSoon();
+    if (this.isLost(podUID)) this.#changed(podUID);
+  }
+
+  /** Forgets the pods that are neither in the cloud nor among these. */
+  retain(podUIDs: ReadonlySet<string>): void {
+    for (const [podUID, { misses }] of this.#pods) if (misses > 0 && !podUIDs.has(podUID)) this.#pods.delete(podUID);
+  }
+
+  /** True when the pod is reported as stopped, or was not listed after its deletion was requested. */
+  hasEnded(podUID: string): boolean {
+    const known = this.#pods.get(podUID);
+    return (
+      known === undefined || known.pod?.state === 'stopped' || (known.deletedAtMs !== undefined && known.misses > 0)
+    );
+  }
+
+  /** Resolves when `hasEnded`; rejects when `signal` is aborted. At most one call for a pod at a time. */
+  async untilEnded(podUID: string, signal: AbortSignal): Promise<void> {
+    if (this.hasEnded(podUID)) return;
+    let wake = (): void => {};
+    const ended = new Promise<void>((resolve) => (wake = resolve));
+    this.#waiters.set(podUID, wake);
+    try {
+      await untilAborted(ended, signal);
+    } finally {
+      if (this.#waiters.get(podUID) === wake) this.#waiters.delete(podUID);
+    }
+  }
+
+  /** The pod as its status shows it: as last seen, but undefined once it is lost, or gone after its deletion. */
+  reported(podUID: string): ProviderPod | undefined {
+    const pod = this.#pods.get(podUID)?.pod;
+    const isGone = this.isLost(podUID) || this.hasEnded(podUID);
+    return pod?.state !== 'stopped' && isGone ? undefined : pod;
+  }
+
+  get(podUID: string): RuntimePodStatus | undefined {
+    if (!this.isListed) return undefined;
+    const { getPodByUID } = this.#options;
+    return this.#statusOf(getPodByUID(podUID) ?? { metadata: { uid: podUID, name: '', namespace: '' } });
+  }
+
+  lastObservation(): number {
+    return this.#options.lister.lastObservation();
+  }
+
+  /** Resolves immediately once the provider has listed the pods of the node. Rejects only when `signal` is aborted. */
+  async getNewerThan(pod: ValidPod, _observation: number, { signal }: PodCacheOptions = {}): Promise<RuntimePodStatus> {
+    await untilAborted(this.#listed, signal);
+    return this.#statusOf(pod);
+  }
+
+  #statusOf(pod: ValidPod): RuntimePodStatus {
+    const nowMs = this.#options.clock.now();
+    return runtimePodStatus(pod, this.reported(pod.metadata.uid), { previous: pod.status, nowMs });
+  }
+
+  #changed(podUID: string): void {
+    this.#options.onEvent({ podUID, type: 'PodSync' });
+    if (this.hasEnded(podUID)) this.#waiters.get(podUID)?.();
+  }
+}

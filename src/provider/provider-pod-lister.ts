@@ -1,0 +1,178 @@
+import { type Clock, sleep } from '../shared/clock.ts';
+import { type Failure, FailureLog } from '../shared/failure-log.ts';
+import { type Logger, reasonOf } from '../shared/logger.ts';
+import { timeFromEpochMs } from '../shared/time.ts';
+import type { ProviderCalls } from './provider-calls.ts';
+import { type PodProvider, ProviderError, type ProviderPod } from './pod-provider.ts';
+import { requireProviderPod, requireProviderPods } from './require-provider-pods.ts';
+
+export interface ProviderPodListerOptions {
+  readonly provider: Pick<PodProvider, 'listPods' | 'notifyPods'>;
+  readonly calls: Pick<ProviderCalls, 'bounded'>;
+  /** From the end of one list to the beginning of the next. */
+  readonly listPeriodMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Receives what was observed of the pods of a node. */
+export interface ProviderPodSink {
+  /** All pods of the node, by an observation that began as the one with this number. */
+  replace(pods: readonly ProviderPod[], observation: number): void;
+  /** One pod. */
+  set(pod: ProviderPod, observation: number): void;
+}
+
+/** State of a `ProviderPodLister`, for debugging. */
+export interface ProviderListInspection {
+  /** When the provider last listed its pods; absent before the first list. */
+  readonly listedAt?: string | undefined;
+  /** The number of pods in the last list, those of other nodes included. */
+  readonly pods: number;
+  /** Why the pods cannot be listed, and since when; absent if the last list succeeded. */
+  readonly failure?: Failure | undefined;
+}
+
+/** `listSoon` causes at most one list in this time. */
+const minPeriodMs = 1000;
+
+/**
+ * Lists the pods of all nodes, periodically and on request, and passes them to the nodes. Observations are numbered in
+ * the order in which they begin, so that a list that began before a change does not undo it.
+ */
+export class ProviderPodLister {
+  readonly #options: ProviderPodListerOptions;
+  readonly #sinks = new Map<string, ProviderPodSink>();
+  readonly #failures: FailureLog;
+  readonly #stop = new AbortController();
+  #lastObservation = 0;
+  #pods = 0;
+  #listedAtMs: number | undefined;
+  #isListRequested = false;
+  #wakeUp = new AbortController();
+  #unsubscribe: (() => void) | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: ProviderPodListerOptions) {
+    this.#options = options;
+    const { logger, clock } = options;
+    this.#failures = new FailureLog({ logger, clock, what: 'Listing the pods of the provider' });
+  }
+
+  /** The number of the last observation that has begun; 0 if none has. */
+  lastObservation(): number {
+    return this.#lastObservation;
+  }
+
+  /** The number of a new observation, or of a change: call it right before the provider is asked. */
+  beginObservation(): number {
+    return ++this.#lastObservation;
+  }
+
+  /** Passes the pods of a node to `sink` from now on. Returns a function that ends it. */
+  subscribe(nodeName: string, sink: ProviderPodSink): () => void {
+    this.#sinks.set(nodeName, sink);
+    this.listSoon();
+    return () => void this.#sinks.delete(nodeName);
+  }
+
+  /** Begins to list. Calling it again does nothing. */
+  start(): void {
+    if (this.#running !== undefined) return;
+    this.#unsubscribe = this.#subscribeToProvider();
+    this.#running = this.#run();
+  }
+
+  /** Lists as soon as possible, at most once a second. */
+  listSoon(): void {
+    this.#isListRequested = true;
+    this.#wakeUp.abort();
+  }
+
+  /** Resolves when no list is in progress, and nothing is passed to the nodes any more. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#wakeUp.abort();
+    this.#sinks.clear();
+    try {
+      this.#unsubscribe?.();
+    } catch (thrown) {
+      this.#logThrown(thrown);
+    }
+    await this.#running;
+  }
+
+  inspect(): ProviderListInspection {
+    const { failure } = this.#failures;
+    return {
+      pods: this.#pods,
+      ...(this.#listedAtMs !== undefined && { listedAt: timeFromEpochMs(this.#listedAtMs) }),
+      ...(failure !== undefined && { failure }),
+    };
+  }
+
+  async #run(): Promise<void> {
+    const { clock, listPeriodMs } = this.#options;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      this.#isListRequested = false;
+      this.#wakeUp = new AbortController();
+      const retryAfterMs = await this.#list();
+      const shortestMs = Math.min(Math.max(minPeriodMs, retryAfterMs), Math.max(listPeriodMs, retryAfterMs));
+      await sleep(clock, shortestMs, signal);
+      if (this.#isListRequested || signal.aborted) continue;
+      await sleep(clock, Math.max(0, listPeriodMs - shortestMs), this.#wakeUp.signal);
+    }
+  }
+
+  /** Resolves with how long the provider does not want to be asked again. */
+  async #list(): Promise<number> {
+    const { provider, calls, clock } = this.#options;
+    const { signal } = this.#stop;
+    const observation = this.beginObservation();
+    try {
+      const pods: unknown = await calls.bounded('list_pods', signal, (options) => provider.listPods(options));
+      requireProviderPods(pods);
+      this.#pods = pods.length;
+      this.#listedAtMs = clock.now();
+      this.#failures.succeeded();
+      this.#deliver(pods, observation);
+      return 0;
+    } catch (thrown) {
+      if (!signal.aborted) this.#failures.failed(thrown);
+      return thrown instanceof ProviderError ? (thrown.retryAfterMs ?? 0) : 0;
+    }
+  }
+
+  #deliver(pods: readonly ProviderPod[], observation: number): void {
+    const byNode = new Map([...this.#sinks.keys()].map((nodeName) => [nodeName, [] as ProviderPod[]]));
+    for (const pod of pods) byNode.get(pod.nodeName)?.push(pod);
+    for (const [nodeName, ofNode] of byNode) this.#sinks.get(nodeName)?.replace(ofNode, observation);
+  }
+
+  #subscribeToProvider(): (() => void) | undefined {
+    const { provider } = this.#options;
+    try {
+      return provider.notifyPods?.(
+        (pod) => this.#notified(pod),
+        () => this.listSoon(),
+      );
+    } catch (thrown) {
+      this.#logThrown(thrown);
+      return undefined;
+    }
+  }
+
+  #notified(pod: ProviderPod): void {
+    try {
+      requireProviderPod(pod);
+    } catch (thrown) {
+      return this.#logThrown(thrown);
+    }
+    this.#sinks.get(pod.nodeName)?.set(pod, this.beginObservation());
+  }
+
+  #logThrown(thrown: unknown): void {
+    this.#options.logger.error({ reason: reasonOf(thrown), method: 'provider.notifyPods' }, 'User callback threw');
+  }
+}

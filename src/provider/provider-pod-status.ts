@@ -1,0 +1,133 @@
+import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
+import type { Container, ContainerStatusInput, EphemeralContainer, PodStatusInput, ValidPod } from '../kube/types.ts';
+import { epochMsOf } from '../shared/time.ts';
+import type { ProbeResult, ProbeResults } from '../agent/prober/probe-results.ts';
+import type { RuntimeContainerStatus, RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
+import type { StartFailure } from '../agent/status/container-statuses.ts';
+import type { ProviderContainer, ProviderContainerExit, ProviderPod } from './pod-provider.ts';
+
+/** What is known of a pod beside what the provider has reported. */
+export interface KnownStatus {
+  /** The last status of the pod, which has the times that the provider does not report. */
+  readonly previous: PodStatusInput | null | undefined;
+  readonly nowMs: number;
+}
+
+type AnyContainer = Container | EphemeralContainer;
+
+/** The exit code of a container that was killed by SIGKILL. */
+const killedExitCode = 137;
+
+/**
+ * What a runtime would show of a pod that is as the provider reports it, so that phase, conditions and container statuses
+ * follow as for containers of the agent. A pod that the provider does not have has neither sandbox nor containers.
+ */
+export function runtimePodStatus(
+  pod: ValidPod,
+  reported: ProviderPod | undefined,
+  { previous, nowMs }: KnownStatus,
+): RuntimePodStatus {
+  const reportedIPs = (previous?.podIPs ?? []).flatMap(({ ip }) => ip || []);
+  if (reported === undefined) return { sandboxes: [], containers: [], ips: reportedIPs };
+  const { uid, state, ips = reportedIPs } = reported;
+  const containers = containersOf(pod).flatMap((container) => {
+    const own = find(reported, container.name);
+    const state = stateOf(pod, reported, container, own);
+    return state === 'waiting' ? [] : [runOf(reported, container, own, { state, previous, nowMs })];
+  });
+  // A pod that is being created has its network, and so its sandbox, once it has addresses.
+  const hasSandbox = state !== 'creating' || ips.length > 0;
+  const sandbox = { id: uid, ready: state !== 'stopped', hostNetwork: pod.spec?.hostNetwork ?? false };
+  return { sandboxes: hasSandbox ? [sandbox] : [], containers, activeSandboxID: uid, ips };
+}
+
+/** Readiness and start of the containers as the results of probes, which the cloud makes itself. */
+export function reportedProbeResults(status: RuntimePodStatus, reported: ProviderPod | undefined): ProbeResults {
+  const byID = (field: 'ready' | 'started'): Map<string, ProbeResult> =>
+    new Map(
+      status.containers.map(({ id, name }) => {
+        const value = reported && find(reported, name)?.[field];
+        return [id, (value ?? true) ? 'success' : 'failure'];
+      }),
+    );
+  return { readiness: byID('ready'), startup: byID('started'), liveness: new Map() };
+}
+
+/** Why a container waits; undefined if the provider does not say. */
+export function waitingReason(reported: ProviderPod | undefined, containerName: string): StartFailure | undefined {
+  return reported && find(reported, containerName)?.waiting;
+}
+
+function containersOf({ spec }: ValidPod): AnyContainer[] {
+  const { initContainers = [], containers = [], ephemeralContainers = [] } = spec ?? {};
+  return [...initContainers, ...containers, ...ephemeralContainers];
+}
+
+function find({ containers = [] }: ProviderPod, name: string): ProviderContainer | undefined {
+  return containers.find((container) => container.name === name);
+}
+
+/** True for an init container that runs to its end before the next one starts. */
+function isPlainInitContainer({ spec }: ValidPod, container: AnyContainer): boolean {
+  return spec?.initContainers?.includes(container) === true && !isRestartableInitContainer(container);
+}
+
+function isEphemeral({ spec }: ValidPod, container: AnyContainer): boolean {
+  return spec?.ephemeralContainers?.includes(container) === true;
+}
+
+function stateOf(
+  pod: ValidPod,
+  { state }: ProviderPod,
+  container: AnyContainer,
+  own: ProviderContainer | undefined,
+): 'waiting' | 'running' | 'exited' {
+  if (own?.exit !== undefined) return 'exited';
+  if (own === undefined && isEphemeral(pod, container)) return 'waiting';
+  if (state === 'stopped') return 'exited';
+  if (own?.waiting !== undefined) return 'waiting';
+  if (state === 'creating') return own?.startedAt === undefined ? 'waiting' : 'running';
+  return own === undefined && isPlainInitContainer(pod, container) ? 'exited' : 'running';
+}
+
+function runOf(
+  reported: ProviderPod,
+  container: AnyContainer,
+  own: ProviderContainer | undefined,
+  { state, previous, nowMs }: KnownStatus & { readonly state: 'running' | 'exited' },
+): RuntimeContainerStatus {
+  const { name, image } = container;
+  const attempt = own?.restartCount ?? 0;
+  const id = `provider://${reported.uid}/${name}/${attempt}`;
+  const known = statusesOf(previous).find(({ containerID }) => containerID === id)?.state;
+  const startedAtMs =
+    (own?.startedAt ?? reported.startedAt)?.getTime() ??
+    epochMs(known?.running?.startedAt ?? known?.terminated?.startedAt) ??
+    nowMs;
+  const run = { id, name, image, attempt, createdAtMs: startedAtMs, startedAtMs, imageID: own?.imageID };
+  if (state === 'running') return { ...run, state };
+  const { exitCode, reason, message, finishedAt } = own?.exit ?? defaultExit(reported, own);
+  return {
+    ...run,
+    state,
+    exitCode,
+    reason: reason ?? (exitCode === 0 ? 'Completed' : 'Error'),
+    message,
+    finishedAtMs: finishedAt?.getTime() ?? epochMs(known?.terminated?.finishedAt) ?? nowMs,
+  };
+}
+
+/** The end of a container that the provider says nothing of. */
+function defaultExit({ state, reason }: ProviderPod, own: ProviderContainer | undefined): ProviderContainerExit {
+  const isKilled = state === 'stopped' && (reason !== undefined || own?.waiting !== undefined);
+  return isKilled ? { exitCode: killedExitCode, reason: reason ?? own?.waiting?.reason } : { exitCode: 0 };
+}
+
+function statusesOf(status: PodStatusInput | null | undefined): ContainerStatusInput[] {
+  const { initContainerStatuses, containerStatuses, ephemeralContainerStatuses } = status ?? {};
+  return [...(initContainerStatuses ?? []), ...(containerStatuses ?? []), ...(ephemeralContainerStatuses ?? [])];
+}
+
+function epochMs(time: unknown): number | undefined {
+  return typeof time === 'string' ? epochMsOf(time) : undefined;
+}

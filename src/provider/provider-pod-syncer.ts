@@ -1,0 +1,379 @@
+import isEqual from 'lodash/isEqual.js';
+import { isPodPhaseTerminal } from '../status-manager/status/phase.ts';
+import type { StatusManagerLike } from '../status-manager/status-manager-like.ts';
+import type { PodStatusInput, ValidPod } from '../kube/types.ts';
+import { withDeadline } from '../agent/deadline.ts';
+import { resizeMessage } from '../agent/allocation/resize-message.ts';
+import { ActiveDeadlineHandler } from '../agent/pod-workers/active-deadline.ts';
+import { BackOffError } from '../agent/pod-workers/next-sync-delay.ts';
+import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from '../agent/pod-workers/pod-syncer.ts';
+import type { PodStatusFn, SyncPodType } from '../agent/pod-workers/pod-update.ts';
+import type { PodEventRecorder } from '../agent/events/event-recorder.ts';
+import type { CallOptions, RuntimePod } from '../agent/runtime/container-runtime.ts';
+import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
+import { generatePodStatus, type PodObservation } from '../agent/status/generate-pod-status.ts';
+import { keepReportedEnds } from '../agent/status/reported-ends.ts';
+import type { Clock } from '../shared/clock.ts';
+import { reasonOf } from '../shared/logger.ts';
+import { timeFromEpochMs } from '../shared/time.ts';
+import type { PodMaterials } from './materials/pod-materials.ts';
+import {
+  type PodProvider,
+  type PodReference,
+  type ProviderCallOptions,
+  ProviderError,
+  type ProviderPodOptions,
+} from './pod-provider.ts';
+import type { ProviderCalls } from './provider-calls.ts';
+import type { KnownPod, ProviderPodCache } from './provider-pod-cache.ts';
+import { reportedProbeResults, runtimePodStatus, waitingReason } from './provider-pod-status.ts';
+import { requireProviderPod } from './require-provider-pods.ts';
+
+/** What happens to a pod that the provider does not list any more: it fails, or it is created again. */
+export type LostPodAction = 'fail' | 'recreate';
+
+export interface ProviderPodSyncerOptions {
+  readonly nodeName: string;
+  readonly provider: PodProvider;
+  readonly calls: ProviderCalls;
+  readonly podCache: ProviderPodCache;
+  readonly materials: (pod: ValidPod, signal: AbortSignal) => Promise<PodMaterials>;
+  /** See `ProviderCallOptions`. */
+  readonly epoch: number;
+  readonly lostPods: LostPodAction;
+  readonly statusManager: Pick<
+    StatusManagerLike,
+    'clearPodResizeInProgressCondition' | 'determinePodResizeStatus' | 'getPodStatus' | 'setPodStatus' | 'terminatePod'
+  >;
+  readonly eventRecorder: PodEventRecorder;
+  /** The addresses of the Node, primary first. Default: none are reported. */
+  readonly hostIPs?: readonly string[] | undefined;
+  readonly clock: Clock;
+}
+
+/** The state of a pod's calls, which outlives a sync. */
+interface PodCalls {
+  /** What the provider was last told of the pod. After a restart, what it was told before is not known. */
+  accepted?: ValidPod | undefined;
+  /** The pod whose update was refused permanently. */
+  refused?: ValidPod | undefined;
+  /** Why the pod could not be created. */
+  createFailure?: PodFailure | undefined;
+  /** Until then the provider does not want this call again, on the monotonic clock. */
+  notBefore?: { readonly operation: PodOperation; readonly ms: number } | undefined;
+}
+
+type PodOperation = 'create_pod' | 'update_pod' | 'delete_pod';
+
+/** Reason and message of a pod that fails. */
+type PodFailure = NonNullable<PodObservation['eviction']>;
+
+interface StatusUpdate {
+  readonly podIsTerminal?: boolean | undefined;
+  readonly podStatusFn?: PodStatusFn | undefined;
+  readonly failure?: PodFailure | undefined;
+}
+
+/** After the grace period of a pod has passed, its deletion is requested again if it has not ended for this long. */
+const endTimeoutMs = 60_000;
+/** An orphan has no spec, so its grace period is unknown. */
+const orphanGracePeriodSeconds = 1;
+const orphanRetryMs = 10_000;
+const defaultGracePeriodSeconds = 30;
+
+/** The reasons of Events. Source: virtual-kubelet `podEventCreateFailed`, `podEventUpdateFailed`, `podEventDeleteFailed`. */
+const eventReasons: Readonly<Record<PodOperation, string>> = {
+  create_pod: 'ProviderCreateFailed',
+  update_pod: 'ProviderUpdateFailed',
+  delete_pod: 'ProviderDeleteFailed',
+};
+
+/**
+ * The work of pod workers with a provider: creates, updates and deletes whole pods, and passes each status to the status
+ * manager. The provider is asked for the deletion of a pod as soon as the pod is terminating; the worker then waits until
+ * the pod is reported as stopped, or is not listed any more. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
+ * `SyncTerminatingRuntimePod`, `SyncTerminatedPod`; virtual-kubelet `createOrUpdatePod`, `deletePod`.
+ */
+export class ProviderPodSyncer implements PodLifecycleSyncer {
+  /** For the sync loop, which syncs pods past their deadline. */
+  readonly activeDeadlineHandler: ActiveDeadlineHandler;
+  readonly #options: ProviderPodSyncerOptions;
+  /** By pod UID. */
+  readonly #podCalls = new Map<string, PodCalls>();
+
+  constructor(options: ProviderPodSyncerOptions) {
+    this.#options = options;
+    const { clock, eventRecorder, statusManager } = options;
+    this.activeDeadlineHandler = new ActiveDeadlineHandler({ clock, eventRecorder, podStatusProvider: statusManager });
+  }
+
+  async syncPod(
+    _updateType: SyncPodType,
+    pod: ValidPod,
+    _mirrorPod: ValidPod | undefined,
+    _runtimeStatus: RuntimePodStatus,
+    options: SyncPodOptions,
+  ): Promise<SyncPodResult> {
+    const { podCache, eventRecorder } = this.#options;
+    const action = this.#nextAction(pod);
+    if (action === 'wait') return { isTerminal: false, hasChanged: false };
+    const failure = action === 'fail' ? lostFailure(podCache.known(pod.metadata.uid)) : undefined;
+    if (failure !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
+    const { phase } = this.#updateStatus(pod, { failure });
+    if (isPodPhaseTerminal(phase)) return { isTerminal: true, hasChanged: false };
+    if (action === 'create') return this.#create(pod, options);
+    if (action === 'update') await this.#update(pod, options);
+    return { isTerminal: false, hasChanged: false };
+  }
+
+  async syncTerminatingPod(
+    pod: ValidPod,
+    _runtimeStatus: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    podStatusFn: PodStatusFn | undefined,
+    options: SyncPodOptions,
+  ): Promise<void> {
+    const { spec } = pod;
+    this.#updateStatus(pod, { podStatusFn });
+    const seconds = gracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? defaultGracePeriodSeconds;
+    await this.#end(this.#referenceOf(pod), seconds, options.signal, pod);
+    this.#updateStatus(pod, { podIsTerminal: true });
+  }
+
+  async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
+    const { uid, namespace, name } = runningPod;
+    const reference = { uid, namespace, name, nodeName: this.#options.nodeName };
+    await this.#end(reference, orphanGracePeriodSeconds, signal ?? new AbortController().signal);
+  }
+
+  async syncTerminatedPod(pod: ValidPod, _runtimeStatus: RuntimePodStatus): Promise<void> {
+    this.#updateStatus(pod, { podIsTerminal: true });
+    this.#options.statusManager.terminatePod(pod);
+    this.#podCalls.delete(pod.metadata.uid);
+  }
+
+  /** Removes what is known of all pods except these. Call it only when the pods of the API server are known. */
+  removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
+    this.activeDeadlineHandler.removeOrphanedPods(remainingPodUIDs);
+    this.#options.podCache.retain(remainingPodUIDs);
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const [podUID, { notBefore }] of this.#podCalls)
+      if (!remainingPodUIDs.has(podUID) && (notBefore?.ms ?? 0) <= nowMs) this.#podCalls.delete(podUID);
+  }
+
+  /**
+   * What to do with a pod. `wait`: it ran before a restart, and is not listed yet, so that its status must stay; `none`: the
+   * provider has accepted it, and is about to report it.
+   */
+  #nextAction(pod: ValidPod): 'create' | 'fail' | 'none' | 'update' | 'wait' {
+    const { podCache, statusManager, lostPods } = this.#options;
+    const { uid } = pod.metadata;
+    if (podCache.known(uid) === undefined) {
+      if (!hasRun(statusManager.getPodStatus(uid) ?? pod.status)) return 'create';
+      podCache.expect(uid);
+    }
+    const { state, pod: reported } = podCache.known(uid)!;
+    const isLost = podCache.isLost(uid);
+    if (state === 'requested') return 'create';
+    if (state === 'created') return isLost ? 'create' : 'none';
+    if (isLost) return lostPods === 'fail' ? 'fail' : 'create';
+    return reported === undefined ? 'wait' : 'update';
+  }
+
+  async #create(pod: ValidPod, { signal }: SyncPodOptions): Promise<SyncPodResult> {
+    const { provider, podCache } = this.#options;
+    const { uid } = pod.metadata;
+    const podCalls = this.#podCallsOf(uid);
+    podCache.requested(uid);
+    try {
+      await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
+        provider.createPod(pod, this.#withMaterials(pod, options)),
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      const isFinal = error instanceof ProviderError && error.permanent;
+      this.#updateStatus(pod, { failure: isFinal ? failureOf(error, 'create_pod') : undefined });
+      if (!isFinal) throw error;
+      return { isTerminal: true, hasChanged: false };
+    }
+    podCalls.accepted = pod;
+    podCache.created(uid);
+    return { isTerminal: false, hasChanged: true };
+  }
+
+  /** Tells the provider what has changed. A change that it refuses permanently is not passed on again. */
+  async #update(pod: ValidPod, { signal }: SyncPodOptions): Promise<void> {
+    const { provider } = this.#options;
+    const podCalls = this.#podCallsOf(pod.metadata.uid);
+    const previous = (podCalls.accepted ??= pod);
+    const isRefused = podCalls.refused !== undefined && isSamePod(podCalls.refused, pod);
+    if (provider.updatePod === undefined || isRefused) return;
+    if (!isSamePod(previous, pod)) {
+      try {
+        await this.#call('update_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
+          provider.updatePod!(pod, previous, this.#withMaterials(pod, options)),
+        );
+      } catch (error) {
+        if (!(error instanceof ProviderError) || !error.permanent) throw error;
+        podCalls.refused = pod;
+        return;
+      }
+    }
+    podCalls.accepted = pod;
+    podCalls.refused = undefined;
+    this.#resizeCompleted(pod);
+  }
+
+  #resizeCompleted(pod: ValidPod): void {
+    const { statusManager, eventRecorder } = this.#options;
+    const { changed, observedGeneration } = statusManager.clearPodResizeInProgressCondition(pod.metadata.uid);
+    if (!changed) return;
+    const message = resizeMessage('Pod resize completed', pod, observedGeneration);
+    eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeCompleted', message });
+  }
+
+  /**
+   * Resolves when the provider has nothing of the pod that runs.
+   * @param pod absent for a pod that the API server does not have: it is deleted even if it is stopped
+   */
+  async #end(reference: PodReference, gracePeriodSeconds: number, signal: AbortSignal, pod?: ValidPod): Promise<void> {
+    const { provider, podCache, clock } = this.#options;
+    const { uid } = reference;
+    const known = podCache.known(uid);
+    if (known === undefined || (pod !== undefined && known.pod?.state === 'stopped')) return;
+    await this.#call('delete_pod', reference, { pod, signal }, (options) =>
+      provider.deletePod(reference, { ...options, gracePeriodSeconds }),
+    );
+    podCache.deleted(uid);
+    await this.#observe(reference, signal);
+    const timeoutMs = gracePeriodSeconds * 1000 + endTimeoutMs;
+    await withDeadline(clock, timeoutMs, signal, async (deadline) => {
+      try {
+        await podCache.untilEnded(uid, deadline.signal);
+      } catch (thrown) {
+        if (!deadline.isExceeded) throw thrown;
+        const message = `the pod has not ended ${timeoutMs / 1000} s after its deletion was requested`;
+        throw new Error(message, { cause: thrown });
+      }
+    });
+  }
+
+  /** Asks for one pod, so that its end is seen before the next list. An error has no effect. */
+  async #observe(reference: PodReference, signal: AbortSignal): Promise<void> {
+    const { provider, calls, podCache, epoch } = this.#options;
+    if (provider.getPod === undefined) return;
+    const observation = podCache.beginObservation();
+    try {
+      const pod: unknown = await calls.forPod(reference.uid, 'get_pod', signal, (options) =>
+        provider.getPod!(reference, { ...options, epoch }),
+      );
+      if (pod === undefined) return podCache.missed(reference.uid, observation);
+      requireProviderPod(pod);
+      if (pod.uid === reference.uid) podCache.set(pod, observation);
+    } catch {
+      signal.throwIfAborted();
+    }
+  }
+
+  /** Makes a call, and records why it fails. */
+  async #call(
+    operation: PodOperation,
+    { uid }: PodReference,
+    { pod, signal }: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
+    call: (options: ProviderCallOptions) => Promise<void>,
+  ): Promise<void> {
+    const { calls, clock, epoch, eventRecorder } = this.#options;
+    const podCalls = this.#podCallsOf(uid);
+    const { notBefore } = podCalls;
+    if (notBefore?.operation === operation && clock.monotonicMs() < notBefore.ms)
+      throw new BackOffError('the provider does not want to be asked again yet', notBefore.ms);
+    try {
+      await calls.forPod(uid, operation, signal, (options) => call({ ...options, epoch }));
+      podCalls.notBefore = undefined;
+      if (operation === 'create_pod') podCalls.createFailure = undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      const failure = failureOf(error, operation);
+      if (operation === 'create_pod') podCalls.createFailure = failure;
+      if (pod !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
+      // Housekeeping requests the deletion of an orphan every 2 s.
+      const defaultMs = pod === undefined ? orphanRetryMs : undefined;
+      const { permanent = false, retryAfterMs = defaultMs } = error instanceof ProviderError ? error : {};
+      if (permanent || retryAfterMs === undefined) throw error;
+      podCalls.notBefore = { operation, ms: clock.monotonicMs() + retryAfterMs };
+      throw new BackOffError(failure.message, podCalls.notBefore.ms);
+    }
+  }
+
+  /** Generates the status of the pod, and passes it to the status manager. */
+  #updateStatus(pod: ValidPod, { podIsTerminal = false, podStatusFn, failure }: StatusUpdate = {}): PodStatusInput {
+    const { podCache, statusManager, hostIPs, clock } = this.#options;
+    const { uid } = pod.metadata;
+    const previous = statusManager.getPodStatus(uid) ?? pod.status;
+    const reported = podCache.reported(uid);
+    const observed = runtimePodStatus(pod, reported, { previous, nowMs: clock.now() });
+    const runtimeStatus = keepReportedEnds(observed, previous);
+    const isTerminal = podIsTerminal || reported?.state === 'stopped';
+    const generated = generatePodStatus(pod, {
+      ...{ runtimeStatus, previous, hostIPs, podIsTerminal: isTerminal },
+      startFailures: { get: (name) => waitingReason(reported, name) ?? this.#podCalls.get(uid)?.createFailure },
+      probeResults: reportedProbeResults(runtimeStatus, reported),
+      resizeConditions: statusManager.determinePodResizeStatus(uid, isTerminal),
+      eviction: failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod)),
+      // Why a pod has ended stays.
+      ...(reported !== undefined &&
+        !isPodPhaseTerminal(previous?.phase) && { reason: reported.reason ?? '', message: reported.message ?? '' }),
+    });
+    const status = podStatusFn === undefined ? generated : podStatusFn(generated);
+    statusManager.setPodStatus(pod, status, { keepTerminated: true });
+    return status;
+  }
+
+  #podCallsOf(podUID: string): PodCalls {
+    const podCalls = this.#podCalls.get(podUID) ?? {};
+    this.#podCalls.set(podUID, podCalls);
+    return podCalls;
+  }
+
+  #withMaterials(pod: ValidPod, options: ProviderCallOptions): ProviderPodOptions {
+    return { ...options, materials: () => this.#options.materials(pod, options.signal) };
+  }
+
+  #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): PodReference {
+    return { uid, namespace, name, nodeName: this.#options.nodeName };
+  }
+}
+
+function failureOf(error: unknown, operation: PodOperation): PodFailure {
+  const reason = error instanceof ProviderError ? error.reason : eventReasons[operation];
+  return { reason, message: reasonOf(error) };
+}
+
+function lostFailure({ reportedAtMs }: Pick<KnownPod, 'reportedAtMs'> = {}): PodFailure {
+  const since =
+    reportedAtMs === undefined ? 'since this process was started' : `since ${timeFromEpochMs(reportedAtMs)}`;
+  return { reason: 'LostByProvider', message: `The provider has not listed the pod ${since}` };
+}
+
+/** True when a container of the pod has been started, by its status. */
+function hasRun(status: PodStatusInput | null | undefined): boolean {
+  const { initContainerStatuses, containerStatuses } = status ?? {};
+  return [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].some(
+    ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
+  );
+}
+
+/** True when nothing has changed that is passed on: labels, annotations, images and resources. */
+function isSamePod(a: ValidPod, b: ValidPod): boolean {
+  return isEqual(passedOn(a), passedOn(b));
+}
+
+function passedOn({ metadata: { labels = {}, annotations = {} }, spec }: ValidPod): unknown {
+  const { initContainers = [], containers = [], ephemeralContainers = [], resources } = spec ?? {};
+  const fields = [...initContainers, ...containers, ...ephemeralContainers].map(({ name, image, ...container }) => [
+    name,
+    image,
+    'resources' in container ? container.resources : undefined,
+  ]);
+  return { labels, annotations, resources, fields };
+}

@@ -1,0 +1,79 @@
+import { isDate } from 'node:util/types';
+import { refuseArgument, requireObject } from '../shared/errors.ts';
+import { requireOneOf, requireString, requireText } from '../shared/validate.ts';
+import type { ProviderPod } from './pod-provider.ts';
+
+const states: readonly ProviderPod['state'][] = ['creating', 'running', 'stopped'];
+
+/**
+ * Checks what a provider has listed.
+ * @throws StatusManagerError INVALID_ARGUMENT; `path` names the field
+ */
+export function requireProviderPods(pods: unknown): asserts pods is readonly ProviderPod[] {
+  if (!Array.isArray(pods)) refuseArgument('pods', 'a list', pods);
+  for (const [i, pod] of (pods as readonly unknown[]).entries()) requireProviderPod(pod, `pods[${i}]`);
+}
+
+/** @throws StatusManagerError INVALID_ARGUMENT; `path` names the field */
+export function requireProviderPod(pod: unknown, path = 'pod'): asserts pod is ProviderPod {
+  requireObject(path, pod);
+  const { uid, namespace, name, nodeName, state, ips, reason, message, startedAt, containers } =
+    pod as Partial<ProviderPod>;
+  for (const [field, value] of Object.entries({ uid, namespace, name, nodeName }))
+    requireText(`${path}.${field}`, value);
+  requireOneOf(`${path}.state`, state, states);
+  requireTexts(`${path}.ips`, ips);
+  requireOptionalStrings(path, { reason, message });
+  requireDate(`${path}.startedAt`, startedAt);
+  if (containers === undefined) return;
+  if (!Array.isArray(containers)) refuseArgument(`${path}.containers`, 'a list', containers);
+  for (const [i, container] of (containers as readonly unknown[]).entries())
+    requireContainer(container, `${path}.containers[${i}]`);
+}
+
+function requireContainer(container: unknown, path: string): void {
+  requireObject(path, container);
+  const { name, ready, started, restartCount, startedAt, exit, waiting, imageID } = container as Record<
+    string,
+    unknown
+  >;
+  requireText(`${path}.name`, name);
+  for (const [field, value] of Object.entries({ ready, started }))
+    if (value !== undefined && typeof value !== 'boolean') refuseArgument(`${path}.${field}`, 'a boolean', value);
+  if (restartCount !== undefined) requireCount(`${path}.restartCount`, restartCount);
+  requireDate(`${path}.startedAt`, startedAt);
+  requireOptionalStrings(path, { imageID });
+  if (exit !== undefined) {
+    requireObject(`${path}.exit`, exit);
+    const { exitCode, reason, message, finishedAt } = exit as Record<string, unknown>;
+    if (!Number.isInteger(exitCode)) refuseArgument(`${path}.exit.exitCode`, 'an integer', exitCode);
+    requireOptionalStrings(`${path}.exit`, { reason, message });
+    requireDate(`${path}.exit.finishedAt`, finishedAt);
+  }
+  if (waiting !== undefined) {
+    requireObject(`${path}.waiting`, waiting);
+    const { reason, message } = waiting as Record<string, unknown>;
+    requireText(`${path}.waiting.reason`, reason);
+    requireOptionalStrings(`${path}.waiting`, { message });
+  }
+}
+
+function requireCount(path: string, value: unknown): void {
+  if (!Number.isSafeInteger(value) || (value as number) < 0) refuseArgument(path, 'an integer ≥ 0', value);
+}
+
+function requireTexts(path: string, value: unknown): void {
+  if (value === undefined) return;
+  if (!Array.isArray(value)) refuseArgument(path, 'a list', value);
+  for (const [i, text] of (value as readonly unknown[]).entries()) requireText(`${path}[${i}]`, text);
+}
+
+function requireOptionalStrings(path: string, strings: Readonly<Record<string, unknown>>): void {
+  for (const [field, value] of Object.entries(strings))
+    if (value !== undefined) requireString(`${path}.${field}`, value);
+}
+
+function requireDate(path: string, value: unknown): void {
+  if (value !== undefined && !(isDate(value) && !Number.isNaN(value.getTime())))
+    refuseArgument(path, 'a valid Date', value);
+}

@@ -1,0 +1,159 @@
+import { undefinedIfAborted } from '../shared/abort.ts';
+import { StatusManagerError } from '../shared/errors.ts';
+import { reasonOf } from '../shared/logger.ts';
+import type { ValidPod } from '../kube/types.ts';
+import type { ManagerInspection } from '../status-manager/inspection.ts';
+import { withDeadline } from '../agent/deadline.ts';
+import type { EventRecorderInspection } from '../agent/events/api-event-recorder.ts';
+import type { NodeReporterInspection } from '../agent/node/node-reporter-options.ts';
+import type { Node } from '../agent/node/node-types.ts';
+import type { NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
+import type { AgentStatusManager, NodeAgentStopOptions } from '../agent/node-agent/node-agent-options.ts';
+import type { PodWorkerInspection } from '../agent/pod-workers/pod-workers-options.ts';
+import type { SyncLoopInspection } from '../agent/sync-loop/sync-loop.ts';
+import type { VirtualNodeParts } from './create-virtual-node-parts.ts';
+
+/** How a virtual node ends. Its pods keep running in the cloud, and the next process finds them there. */
+export type VirtualNodeStopOptions = Pick<NodeAgentStopOptions, 'deadlineMs' | 'drain'>;
+
+/** A snapshot of a virtual node; it does not change afterwards. */
+export interface VirtualNodeInspection {
+  readonly nodeName: string;
+  readonly state: NodeAgentState;
+  /** The queues of the sync loop. */
+  readonly syncLoop: SyncLoopInspection;
+  /** One entry for each pod that has a worker; `failureReason` is why a call of the provider for it fails. */
+  readonly podWorkers: readonly PodWorkerInspection[];
+  /** The cached statuses, and which of them are unsent. */
+  readonly statusManager: ManagerInspection;
+  readonly node: NodeReporterInspection;
+  /** Undefined if the events go to `eventRecorder` of the options. */
+  readonly events: EventRecorderInspection | undefined;
+}
+
+const defaultDrainMs = 10_000;
+/** How long stop() without a drain waits for recorded events to be written. */
+const eventsMs = 1000;
+
+/** A virtual node; `VirtualNodes.add` creates it. Failures are logged, retried, and shown by `inspect()`. */
+export class VirtualNode {
+  /** The status manager, for reading, waiting and subscribing. */
+  readonly statusManager: AgentStatusManager;
+  readonly #parts: VirtualNodeParts;
+  #state: NodeAgentState = 'created';
+  readonly #ready: Promise<void>;
+  #settleReady: (error?: StatusManagerError) => void = () => {};
+  #starting: Promise<void> = Promise.resolve();
+  #stopped: Promise<void> | undefined;
+
+  /** For `VirtualNodes`. */
+  constructor(parts: VirtualNodeParts) {
+    this.#parts = parts;
+    this.statusManager = parts.statusManager;
+    this.#ready = new Promise((resolve, reject) => {
+      this.#settleReady = (error) => (error === undefined ? resolve() : reject(error));
+    });
+    // stop() rejects the promise; without a handler that would be an unhandled rejection.
+    this.#ready.catch(() => {});
+  }
+
+  get nodeName(): string {
+    return this.#parts.nodeName;
+  }
+
+  /** The pods of the node on the API server, as last seen. */
+  getPods(): readonly ValidPod[] {
+    return this.#parts.podManager.getPods();
+  }
+
+  /** The Node as last seen; undefined until it is registered or the first pods arrive. */
+  getNode(): Node | undefined {
+    return this.#parts.ownNode.get();
+  }
+
+  /**
+   * Resolves when the Node is registered, its pods on the API server are known, and the provider has listed its pods.
+   * Rejects with StatusManagerError INVALID_STATE when the node is stopped first.
+   */
+  whenReady(): Promise<void> {
+    return this.#ready;
+  }
+
+  /** A snapshot for tests, tables and status pages: a copy that does not change. */
+  inspect(): VirtualNodeInspection {
+    const { nodeName, syncLoop, podWorkers, nodeReporter, ownEventRecorder } = this.#parts;
+    return {
+      nodeName,
+      state: this.#state,
+      syncLoop: syncLoop.inspect(),
+      podWorkers: podWorkers.inspect(),
+      statusManager: this.statusManager.inspect(),
+      node: nodeReporter.inspect(),
+      events: ownEventRecorder?.inspect(),
+    };
+  }
+
+  /** For `VirtualNodes`. */
+  start(): void {
+    if (this.#state !== 'created') return;
+    this.#state = 'running';
+    const { nodeName, logger, allocationManager, syncLoop } = this.#parts;
+    logger.info({ node: nodeName }, 'Starting virtual node');
+    allocationManager.start();
+    syncLoop.start();
+    this.#starting = this.#startSource();
+  }
+
+  /** For `VirtualNodes`. Resolves when nothing of the node is left but an Event that could not be written yet. */
+  stop(options: VirtualNodeStopOptions = {}): Promise<void> {
+    this.#stopped ??= this.#stop(options);
+    return this.#stopped;
+  }
+
+  /** For `VirtualNodes`, after `stop()`. Resolves when no Event is being written. */
+  async whenEventsStopped(): Promise<void> {
+    await this.#parts.ownEventRecorder?.stop();
+  }
+
+  async #startSource(): Promise<void> {
+    const { nodeReporter, informer, source, podConfig, podSourceContext, firstUpdate, podCache, logger } = this.#parts;
+    nodeReporter.start();
+    try {
+      await nodeReporter.whenRegistered();
+      informer.start();
+      await informer.whenSynced();
+    } catch {
+      // stop() came first.
+      return;
+    }
+    try {
+      source.start(podConfig.channel(source.name), podSourceContext);
+    } catch (thrown) {
+      logger.error({ source: source.name, reason: reasonOf(thrown) }, 'Failed to start a pod source');
+    }
+    void Promise.all([firstUpdate, podCache.whenListed()]).then(() => this.#settleReady());
+  }
+
+  async #stop({ drain = false, deadlineMs = defaultDrainMs }: VirtualNodeStopOptions): Promise<void> {
+    const { nodeName, clock, logger, source, syncLoop, allocationManager, podWorkers, podCache } = this.#parts;
+    const { informer, nodeReporter, ownEventRecorder } = this.#parts;
+    this.#state = 'stopping';
+    logger.info({ node: nodeName, drain }, 'Stopping virtual node');
+    this.#settleReady(new StatusManagerError('INVALID_STATE', 'The node has been stopped'));
+    await source.stop();
+    await syncLoop.stop();
+    allocationManager.stop();
+    await podWorkers.stop();
+    podCache.stop();
+    await this.statusManager.stop({ drain, deadlineMs });
+    await informer.stop();
+    await nodeReporter.stop();
+    await this.#starting;
+    const eventsWritten = ownEventRecorder?.stop() ?? Promise.resolve();
+    await withDeadline(clock, drain ? deadlineMs : eventsMs, new AbortController().signal, ({ signal }) =>
+      undefinedIfAborted(eventsWritten, signal),
+    );
+    this.#state = 'stopped';
+    logger.info({ node: nodeName }, 'Virtual node has stopped');
+  }
+}

@@ -1,0 +1,141 @@
+import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
+import type { HTTPPodClient } from '../kube/http/http-pod-client.ts';
+import type { ClockLike } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { refuseOption } from '../shared/errors.ts';
+import { requirePort } from '../shared/ports.ts';
+import {
+  integerOption,
+  maxDurationMs,
+  positiveIntegerOption,
+  requireFields,
+  requireFunctionOption,
+} from '../shared/validate.ts';
+import type { Journal } from '../status-manager/journal/journal.ts';
+import type { Metrics } from '../status-manager/metrics.ts';
+import type { AgentMetrics } from '../observe/agent-metrics.ts';
+import type { NodeAgentNode, NodeAgentOptions } from '../agent/node-agent/node-agent-options.ts';
+import {
+  nodeFields,
+  requireNode,
+  requireNodeName,
+  statusManagerFields,
+} from '../agent/node-agent/require-node-agent-options.ts';
+import type { EventRecorder } from '../agent/events/event-recorder.ts';
+import type { PodProvider } from './pod-provider.ts';
+
+/** What happens to a pod that the cloud had, and does not list any more. */
+export interface LostPods {
+  /** After so many lists in a row without the pod. Failed lists do not count. Default: 3. */
+  readonly misses?: number | undefined;
+  /**
+   * `fail`: the pod fails with the reason `LostByProvider`, and a controller replaces it. `recreate`: `createPod` is called
+   * again for the same pod. Default: `fail`.
+   */
+  readonly then?: 'fail' | 'recreate' | undefined;
+}
+
+/** Options of `createVirtualNodes`. */
+export interface VirtualNodesOptions {
+  /** The API server, as for `createNodeAgent`. All nodes share its connections. */
+  readonly client: HTTPPodClient | KubeConfigSource;
+  /** Runs the pods of all nodes. */
+  readonly provider: PodProvider;
+  /**
+   * From the end of one `listPods` to the next, in milliseconds. After pods were created or deleted, the next list comes
+   * earlier, at most one a second. Default: 5,000, as virtual-kubelet polls; with `notifyPods` 60,000, because it then only
+   * finds what a notification has missed.
+   */
+  readonly listPeriodMs?: number | undefined;
+  /** Time-out of each call of the provider in milliseconds. Default: 60,000. */
+  readonly callTimeoutMs?: number | undefined;
+  /** Maximum number of calls for pods at the same time, of all nodes. Default: 10, as the workers of virtual-kubelet. */
+  readonly concurrency?: number | undefined;
+  /** Default: after 3 lists without it, a pod fails. */
+  readonly lost?: LostPods | undefined;
+  /** Further options of the `StatusManager` of each node. */
+  readonly statusManager?: NodeAgentOptions['statusManager'];
+  /** Receives the events about pods and Nodes. Default: they are written to the API server. */
+  readonly eventRecorder?: EventRecorder | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+  /** For example `createPrometheusMetrics`: the values of all nodes are added up. Default: nothing is measured. */
+  readonly metrics?: Partial<Metrics & AgentMetrics> | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+  /** The source of jitter, a number in [0, 1). Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** A virtual node: the options of its Node, as of `createNodeAgent`, and of its pods. */
+export interface VirtualNodeOptions extends NodeAgentNode {
+  /** Name of the Node, in lower case. */
+  readonly nodeName: string;
+  /** As of `createNodeAgent`: called after the kubelet's own checks of resources, node affinity, ports and taints. */
+  readonly canAdmitPod?: NodeAgentOptions['canAdmitPod'];
+  /** Passed to each call of the provider for a pod of the node. Default: 0. */
+  readonly epoch?: number | undefined;
+  /** `await fileJournal(directory)`, with a directory of its own for each node. Default: none. */
+  readonly journal?: Journal | undefined;
+}
+
+/** Every option; a missing one is a compile error. */
+const optionNames: Readonly<Record<keyof VirtualNodesOptions, true>> = {
+  callTimeoutMs: true,
+  client: true,
+  clock: true,
+  concurrency: true,
+  eventRecorder: true,
+  listPeriodMs: true,
+  logger: true,
+  lost: true,
+  metrics: true,
+  provider: true,
+  random: true,
+  statusManager: true,
+};
+const nodeOptionNames: Readonly<Record<keyof VirtualNodeOptions, true>> = {
+  ...nodeFields,
+  canAdmitPod: true,
+  epoch: true,
+  journal: true,
+  nodeName: true,
+};
+
+/** Options with their defaults. */
+export interface ResolvedProviderOptions {
+  readonly listPeriodMs: number;
+  readonly callTimeoutMs: number;
+  readonly concurrency: number;
+  readonly lostMisses: number;
+  readonly lostPods: 'fail' | 'recreate';
+}
+
+/** @throws StatusManagerError INVALID_OPTION; `path` names the option */
+export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedProviderOptions {
+  requireFields('options', options, Object.keys(optionNames));
+  const { provider, lost = {}, statusManager, eventRecorder } = options;
+  requirePort('provider', provider, ['createPod', 'deletePod', 'listPods'], ['getPod', 'notifyPods', 'updatePod']);
+  requireFields('lost', lost, ['misses', 'then']);
+  const { misses = 3, then = 'fail' } = lost;
+  if (then !== 'fail' && then !== 'recreate') refuseOption('lost.then', "'fail' or 'recreate'", then);
+  if (statusManager !== undefined) requireFields('statusManager', statusManager, Object.keys(statusManagerFields));
+  if (eventRecorder !== undefined) requirePort('eventRecorder', eventRecorder, ['event']);
+  const { listPeriodMs = provider.notifyPods === undefined ? 5000 : 60_000 } = options;
+  return {
+    listPeriodMs: positiveIntegerOption('listPeriodMs', listPeriodMs),
+    callTimeoutMs: positiveIntegerOption('callTimeoutMs', options.callTimeoutMs ?? 60_000),
+    concurrency: positiveIntegerOption('concurrency', options.concurrency ?? 10),
+    lostMisses: positiveIntegerOption('lost.misses', misses),
+    lostPods: then,
+  };
+}
+
+/** Checks what no part of the node checks itself. @throws StatusManagerError INVALID_OPTION; `path` names the option */
+export function requireVirtualNodeOptions(options: VirtualNodeOptions): void {
+  requireFields('node', options, Object.keys(nodeOptionNames));
+  requireNodeName(options.nodeName);
+  requireNode(options);
+  requireFunctionOption('canAdmitPod', options.canAdmitPod);
+  integerOption('epoch', options.epoch ?? 0, 0, maxDurationMs);
+}
