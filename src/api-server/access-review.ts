@@ -1,21 +1,40 @@
-import { APIStatusError, invalid } from './api-status.ts';
+import { APIStatusError, badRequest, forbidden, invalid } from './api-status.ts';
 import { invalidValue } from '../kube/validation/field-error.ts';
 import { decodeKind } from './decode-object.ts';
 import { authorize, type Attributes } from './node-authorizer.ts';
 import { isJSONObject, type JSONObject, objectOf, stringOf } from '../kube/json-object.ts';
 import { resourceNamed } from './resources.ts';
-import { accessReviewResource, selfReviewResource } from './review-resource.ts';
+import { accessReviewResource, selfReviewResource, tokenReviewResource } from './review-resource.ts';
+import { issuer } from './service-account-tokens.ts';
 import type { ObjectStore } from './store.ts';
 import type { SubresourceName } from './subresources.ts';
-import type { User } from './users.ts';
+import type { Tokens } from './tokens.ts';
+import { isAdmin, type User, userInfoOf } from './users.ts';
 
 const apiVersion = 'authorization.k8s.io/v1';
 
 /** Who the user is. */
-export function reviewSelf({ name: username, node }: User): object {
+export function reviewSelf(user: User): object {
   const { kind, group } = selfReviewResource;
-  const groups = [node === undefined ? 'system:masters' : 'system:nodes', 'system:authenticated'];
-  return { kind, apiVersion: `${group}/v1`, metadata: {}, status: { userInfo: { username, groups } } };
+  return { kind, apiVersion: `${group}/v1`, metadata: {}, status: { userInfo: userInfoOf(user) } };
+}
+
+/** Whose the token is. @throws APIStatusError 400, 403 for a user that is neither the admin nor a node */
+export function reviewToken(reviewer: User, body: JSONObject, tokens: Tokens): object {
+  const { kind, group } = tokenReviewResource;
+  if (!isAdmin(reviewer) && reviewer.node === undefined) {
+    const because = `User "${reviewer.name}" cannot create resource "tokenreviews" in API group "${group}" at the cluster scope`;
+    throw forbidden(tokenReviewResource, '', because);
+  }
+  const spec = objectOf(decodeKind(kind, body), 'spec');
+  const token = stringOf(spec, 'token');
+  if (token === '') throw badRequest('token is required for TokenReview in authentication');
+  const found = tokens.authenticate(token, (spec.audiences ?? [issuer]) as readonly string[]);
+  const status =
+    found === undefined
+      ? { user: {}, error: 'invalid bearer token' }
+      : { authenticated: true, user: userInfoOf(found.user), audiences: found.audiences };
+  return { kind, apiVersion: `${group}/v1`, metadata: {}, spec, status };
 }
 
 /** Evaluates the request that the review describes. @throws APIStatusError 400, 422 */
@@ -30,7 +49,7 @@ export function reviewAccess(user: User, body: JSONObject, store: ObjectStore): 
   }
   const status = isJSONObject(resourceAttributes)
     ? resourceStatus(user, resourceAttributes, store)
-    : { allowed: user.node === undefined || isPublic(objectOf(spec, 'nonResourceAttributes')) };
+    : { allowed: isAdmin(user) || isPublic(objectOf(spec, 'nonResourceAttributes')) };
   return { kind: 'SelfSubjectAccessReview', apiVersion, metadata: {}, spec, status };
 }
 
@@ -46,9 +65,12 @@ function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore):
   const version = stringOf(attributes, 'version') || 'v1';
   const resource = stringOf(attributes, 'resource');
   const definition = resourceNamed(group, version === '*' ? 'v1' : version, resource);
-  // The admin may do everything, a node's user only what the node authorizer permits.
+  // The admin may do everything, a node's user only what the node authorizer permits, a ServiceAccount nothing.
   if (definition === undefined)
-    return { allowed: user.node === undefined || isKubeletReview(group, resource, stringOf(attributes, 'verb')) };
+    return {
+      allowed:
+        isAdmin(user) || (user.node !== undefined && isKubeletReview(group, resource, stringOf(attributes, 'verb'))),
+    };
   try {
     authorize(user, attributesOf(attributes, definition), store);
     return { allowed: true };
@@ -59,7 +81,7 @@ function resourceStatus(user: User, attributes: JSONObject, store: ObjectStore):
   }
 }
 
-/** The reviews that a kubelet creates for the clients of its API, which this server does not serve. Source: `NodeRules` */
+/** The reviews that a kubelet creates for the clients of its API. Source: `NodeRules` */
 function isKubeletReview(group: string, resource: string, verb: string): boolean {
   const reviews = ['authentication.k8s.io/tokenreviews', 'authorization.k8s.io/subjectaccessreviews'];
   return verb === 'create' && reviews.includes(`${group}/${resource}`);

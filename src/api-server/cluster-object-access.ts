@@ -1,4 +1,5 @@
 import { directRequest, type Registry } from './registry.ts';
+import { throughJSON } from './namespaced-object-access.ts';
 import { type ObjectPatch, requireFields } from './pod-access.ts';
 import { type Target } from './target.ts';
 import { resourceNamed } from './resources.ts';
@@ -71,7 +72,6 @@ export class ClusterObjectAccess {
 
 const adminRequest = (verb: string): ReturnType<typeof directRequest> => directRequest(verb, 'system:admin');
 
-/** Serializes through JSON as HTTP does, so Dates become strings. */
 function copyOf(object: object): ClusterObject {
-  return JSON.parse(JSON.stringify(object)) as ClusterObject;
+  return throughJSON(object) as ClusterObject;
 }

@@ -55,7 +55,10 @@ export function decodeBody(definition: ResourceDefinition, body: JSONObject, req
 }
 
 /** A body that is not an object of the resource. @throws APIStatusError 400 */
-export function decodeKind(kind: 'Binding' | 'Eviction' | 'SelfSubjectAccessReview', body: JSONObject): JSONObject {
+export function decodeKind(
+  kind: 'Binding' | 'Eviction' | 'SelfSubjectAccessReview' | 'TokenRequest' | 'TokenReview',
+  body: JSONObject,
+): JSONObject {
   const { kind: sentKind = kind, apiVersion } = body;
   if (sentKind !== kind) {
     throw badRequest(

@@ -67,10 +67,11 @@ function groupBody(name: string): {
 }
 
 function resourceList(group: string, version: string): object {
-  const review = reviewResources.find((one) => one.group === group);
-  if (review !== undefined) {
-    const { resource: name, singular: singularName, kind } = review;
-    const resources = [{ name, singularName, namespaced: false, kind, verbs: ['create'] }];
+  const reviews = reviewResources.filter((one) => one.group === group);
+  if (reviews.length > 0) {
+    const resources = reviews.map(({ resource: name, singular: singularName, kind }) => {
+      return { name, singularName, namespaced: false, kind, verbs: ['create'] };
+    });
     return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/${version}`, resources };
   }
   return {
@@ -119,11 +120,12 @@ function groupDiscoveryList(isCore: boolean): object {
 }
 
 function discoveredResources(group: string): object[] {
-  const review = reviewResources.find((one) => one.group === group);
-  if (review !== undefined) {
-    const { resource, singular: singularResource, kind } = review;
-    const responseKind = { group: '', version: '', kind };
-    return [{ resource, responseKind, scope: 'Cluster', singularResource, verbs: ['create'] }];
+  const reviews = reviewResources.filter((one) => one.group === group);
+  if (reviews.length > 0) {
+    return reviews.map(({ resource, singular: singularResource, kind }) => {
+      const responseKind = { group: '', version: '', kind };
+      return { resource, responseKind, scope: 'Cluster', singularResource, verbs: ['create'] };
+    });
   }
   return resources
     .filter((one) => one.group === group)

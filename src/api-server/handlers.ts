@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../shared/clock.ts';
-import { reviewAccess, reviewSelf } from './access-review.ts';
-import { selfReviewResource } from './review-resource.ts';
+import { reviewAccess, reviewSelf, reviewToken } from './access-review.ts';
+import type { reviewResources } from './review-resource.ts';
 import { APIStatusError, badRequest, methodNotAllowed } from './api-status.ts';
 import { duplicateFields, parseFieldValidation } from './field-validation.ts';
 import { refuseImpersonation } from './impersonation.ts';
@@ -20,6 +20,9 @@ import type { ResourceDefinition } from './resources.ts';
 import type { ObjectStore } from './store.ts';
 import type { DeleteOptions } from './strategy.ts';
 import { type IncludeObject, tableOf } from './table.ts';
+import { TokenRequests } from './token-request.ts';
+import type { ServiceAccountTokens } from './service-account-tokens.ts';
+import type { Tokens } from './tokens.ts';
 import { unreachable } from '../shared/unreachable.ts';
 import type { User } from './users.ts';
 import { refuseBadResourceVersion, Watch } from './watch.ts';
@@ -46,13 +49,22 @@ export class Handlers {
   readonly #store: ObjectStore;
   readonly #registry: Registry;
   readonly #clock: Clock;
+  readonly #tokens: Tokens;
+  readonly #tokenRequests: TokenRequests;
   readonly #watches = new Set<Watch>();
   readonly #eventTexts = new EventTexts();
 
-  constructor(store: ObjectStore, registry: Registry, clock: Clock) {
+  constructor(
+    store: ObjectStore,
+    registry: Registry,
+    clock: Clock,
+    { tokens, serviceAccounts }: { readonly tokens: Tokens; readonly serviceAccounts: ServiceAccountTokens },
+  ) {
     this.#store = store;
     this.#registry = registry;
     this.#clock = clock;
+    this.#tokens = tokens;
+    this.#tokenRequests = new TokenRequests(store, clock, serviceAccounts);
   }
 
   /** The response; undefined when a stream has begun. @throws APIStatusError */
@@ -84,17 +96,21 @@ export class Handlers {
     }
   }
 
-  /** Responds to a SelfSubjectAccessReview or SelfSubjectReview. */
+  /** Responds to a review. */
   async review(
-    kind: string,
+    kind: (typeof reviewResources)[number]['kind'],
     { request, user, query }: Omit<ResourceCall, 'resource' | 'authenticated'>,
   ): Promise<JSONResponse> {
     parseDryRun(query, 'CreateOptions');
     refuseOtherThanJSON(request);
     const { value } = await readJSON(request, notJSON);
     if (!isJSONObject(value)) throw badRequest(notJSON);
-    const body = kind === selfReviewResource.kind ? reviewSelf(user) : reviewAccess(user, value, this.#store);
-    return { code: 201, body };
+    const bodies = {
+      SelfSubjectReview: () => reviewSelf(user),
+      SelfSubjectAccessReview: () => reviewAccess(user, value, this.#store),
+      TokenReview: () => reviewToken(user, value, this.#tokens),
+    };
+    return { code: 201, body: bodies[kind]() };
   }
 
   /** Ends all running watches. */
@@ -151,6 +167,8 @@ export class Handlers {
       case 'eviction':
         this.#registry.evict(resource, value, { ...request, verb: 'evict' });
         return { code: 201, body: successStatus };
+      case 'token':
+        return { code: 201, body: this.#tokenRequests.create(resource, value, request) };
       case 'status':
       case 'resize':
       case 'ephemeralcontainers':
@@ -188,7 +206,7 @@ export class Handlers {
     const request = { ...this.#requestOf(call), dryRun: options.dryRun === true };
     const { object, isRemoved } = this.#registry.delete(resource, options, request);
     if (!isRemoved) return this.#respond(call, options.isAsynchronous === true ? 202 : 200, object);
-    if (resource.definition.table === 'pods') return this.#respond(call, 200, object);
+    if (resource.definition.returnsDeletedObject) return this.#respond(call, 200, object);
     const { group, resource: kind } = resource.definition;
     const details = { name: object.metadata.name, ...(group === '' ? {} : { group }), kind, uid: object.metadata.uid };
     return { code: 200, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details } };

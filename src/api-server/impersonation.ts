@@ -1,15 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { APIStatusError, badRequest, forbidden } from './api-status.ts';
 import type { ResourceRequest } from './request.ts';
-import type { Tokens, User } from './users.ts';
+import type { Tokens } from './tokens.ts';
+import { isAdmin, type User } from './users.ts';
 
 /**
  * The impersonated user of a request. The admin may impersonate all users of this server.
- * A node's user may not impersonate; see `authorize`.
+ * Other users may not impersonate; see `refuseImpersonation`.
  * @throws APIStatusError 400 as on a real server, 501 for a user that this server does not have
  */
 export function impersonated(user: User, headers: IncomingHttpHeaders, tokens: Tokens): User {
-  if (user.node !== undefined) return user;
+  if (!isAdmin(user)) return user;
   const names = Object.keys(headers).filter((name) => name.startsWith('impersonate-'));
   if (names.length === 0) return user;
   const wanted = headers['impersonate-user'];
@@ -22,9 +23,9 @@ export function impersonated(user: User, headers: IncomingHttpHeaders, tokens: T
   throw new APIStatusError(501, 'NotImplemented', message);
 }
 
-/** A node's own user may not impersonate anybody. @throws APIStatusError 403 */
+/** Only the admin may impersonate. @throws APIStatusError 403 */
 export function refuseImpersonation(user: User, headers: IncomingHttpHeaders, resource: ResourceRequest): void {
-  if (user.node === undefined || headers['impersonate-user'] === undefined) return;
+  if (isAdmin(user) || headers['impersonate-user'] === undefined) return;
   const { definition, name, verb } = resource;
   const because = `User ${JSON.stringify(user.name)} cannot impersonate-on:user-info:${verb} resource ${JSON.stringify(definition.resource)} in API group ${JSON.stringify(definition.group)}`;
   throw forbidden(definition, name, because);

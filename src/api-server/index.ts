@@ -2,6 +2,7 @@
 
 export type { ClusterObject, ClusterObjectAccess } from './cluster-object-access.ts';
 export { APIStatusError } from './api-status.ts';
-export type { PodAccess, PodDeletion } from './pod-access.ts';
+export type { NamespacedObject, NamespacedObjectAccess, ObjectDeletion } from './namespaced-object-access.ts';
+export type { PodAccess } from './pod-access.ts';
 export type { RequestRecord } from './request-log.ts';
 export { APIServer, type APIServerOptions, type HistoryEntry } from './server.ts';

@@ -1,11 +1,12 @@
 import isEqual from 'lodash/isEqual.js';
 import type { ForeignStatusField } from '../status-manager/status/ownership.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../kube/static-pods.ts';
-import { forbidden } from './api-status.ts';
+import { forbidden, notFound } from './api-status.ts';
 import { nodeOf } from './node-authorizer.ts';
 import { projectedReferences, volumeReferences } from '../kube/api-object-reference.ts';
-import { isJSONObject, type JSONObject, objectsOf, stringOf } from '../kube/json-object.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../kube/json-object.ts';
 import { specOf, statusOf, type StoredObject } from './objects.ts';
+import { podConfigMapNames, podSecretNames } from './pod-references.ts';
 import type { Admission } from './registry.ts';
 import type { ObjectStore } from './store.ts';
 
@@ -61,6 +62,8 @@ function admissionRefusal(node: string, admission: Admission, store: ObjectStore
       return undefined;
     case 'nodes':
       return nodeRefusal(node, admission);
+    case 'serviceaccounts':
+      return next === undefined ? undefined : tokenRefusal(node, target.namespace, next, store);
     case 'leases':
       if (operation === 'create' && next?.metadata.name !== node) {
         return 'can only access node lease with the same name as the requesting node';
@@ -90,6 +93,33 @@ function mirrorPodRefusal(node: string, pod: StoredObject, store: ObjectStore): 
   if (uid !== owner.uid) return `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
   const reference = apiReferenceOf(specOf(pod));
   return reference === undefined ? undefined : `node "${node}" can not create pods that reference ${reference}`;
+}
+
+/** A node gets tokens that are bound to its pods, for audiences that they name. Source: `admitServiceAccount` */
+function tokenRefusal(node: string, namespace: string, request: StoredObject, store: ObjectStore): string | undefined {
+  const reference = objectOf(specOf(request), 'boundObjectRef');
+  const [apiVersion, kind, name = '', uid] = ['apiVersion', 'kind', 'name', 'uid'].map((field) =>
+    stringOf(reference, field),
+  );
+  if (apiVersion !== 'v1' || kind !== 'Pod' || name === '') return 'node requested token not bound to a pod';
+  if (uid === '') return 'node requested token with a pod binding without a uid';
+  const pod = store.get('pods', namespace, name);
+  // In the words of a lister, which are not those of a request.
+  if (pod === undefined) throw notFound({ group: '', resource: 'pod', kind: 'Pod' }, name);
+  if (pod.metadata.uid !== uid) {
+    return `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;
+  }
+  if (nodeOf(pod) !== node) return 'node requested token bound to a pod scheduled on a different node';
+  const [audience = '', ...more] = (specOf(request).audiences ?? []) as readonly string[];
+  if (more.length > 0) return 'node may only request 0 or 1 audiences';
+  const sources = objectsOf(specOf(pod), 'volumes').flatMap((volume) =>
+    objectsOf(objectOf(volume, 'projected'), 'sources'),
+  );
+  const isNamed = sources.some(
+    ({ serviceAccountToken: token }) => isJSONObject(token) && stringOf(token, 'audience') === audience,
+  );
+  if (isNamed) return undefined;
+  return `system:node:${node} is not authorized to request tokens for audience ${JSON.stringify(audience)}`;
 }
 
 function podStatusRefusal(node: string, next: StoredObject | undefined, old: StoredObject): string | undefined {
@@ -159,8 +189,8 @@ function isRestricted(label: string): boolean {
  */
 function apiReferenceOf(spec: JSONObject): string | undefined {
   if (stringOf(spec, 'serviceAccountName') !== '') return 'serviceaccounts';
-  if (objectsOf(spec, 'imagePullSecrets').length > 0 || hasReference(spec, 'secret')) return 'secrets';
-  if (hasReference(spec, 'configMap')) return 'configmaps';
+  if (podSecretNames(spec).length > 0) return 'secrets';
+  if (podConfigMapNames(spec).length > 0) return 'configmaps';
   if (objectsOf(spec, 'resourceClaims').length > 0) return 'resourceclaims';
   for (const volume of objectsOf(spec, 'volumes')) {
     const [source = ''] = Object.keys(volume).filter((field) => field !== 'name');
@@ -172,16 +202,4 @@ function apiReferenceOf(spec: JSONObject): string | undefined {
     }
   }
   return undefined;
-}
-
-/** Whether an environment variable or a volume takes its values from a Secret or a ConfigMap. */
-function hasReference(spec: JSONObject, kind: 'secret' | 'configMap'): boolean {
-  const lists = ['containers', 'initContainers', 'ephemeralContainers'];
-  const containers = lists.flatMap((list) => objectsOf(spec, list));
-  const isInVariables = containers.some(
-    (container) =>
-      objectsOf(container, 'envFrom').some((source) => source[`${kind}Ref`] !== undefined) ||
-      objectsOf(container, 'env').some(({ valueFrom }) => isJSONObject(valueFrom) && `${kind}KeyRef` in valueFrom),
-  );
-  return isInVariables || objectsOf(spec, 'volumes').some((volume) => volume[kind] !== undefined);
 }

@@ -54,6 +54,7 @@ export const podStrategy: Strategy = {
         return onlyEphemeralContainersOf(next, old);
       case 'binding':
       case 'eviction':
+      case 'token':
         throw methodNotAllowed();
       default:
         return unreachable(subresource);

@@ -2,15 +2,18 @@ import type { Subject } from './api-status.ts';
 import type { KubeType } from '../kube/kube-decoder.ts';
 import { type JSONObject, objectOf, stringOf } from '../kube/json-object.ts';
 import { specOf, statusOf } from './objects.ts';
+import { configMapStrategy } from './config-map-strategy.ts';
 import { eventFromEventsAPI, eventStrategy, eventToEventsAPI, newEventStrategy } from './event-strategy.ts';
 import { leaseStrategy } from './lease-strategy.ts';
 import { namespaceStrategy } from './namespace-strategy.ts';
 import { nodeStrategy } from './node-strategy.ts';
 import { plainStrategy } from './plain-strategy.ts';
 import { podStrategy } from './pod-strategy.ts';
+import { secretStrategy } from './secret-strategy.ts';
 import type { SelectableFields } from './selectors.ts';
+import { serviceAccountStrategy } from './service-account-strategy.ts';
 import type { Strategy } from './strategy.ts';
-import { podSubresources, statusSubresource, type Subresource } from './subresources.ts';
+import { podSubresources, statusSubresource, type Subresource, tokenSubresource } from './subresources.ts';
 
 /** One resource of one API version: its names, verbs and strategy. */
 export interface ResourceDefinition extends Subject {
@@ -26,6 +29,8 @@ export interface ResourceDefinition extends Subject {
   readonly subresources: readonly Subresource[];
   /** True for a resource with the verbs get, list and watch only. */
   readonly isReadOnly?: true;
+  /** A DELETE returns the object, not a Status. */
+  readonly returnsDeletedObject?: true;
   /** False for a resource without DELETE of a collection. */
   readonly deletesCollections?: false;
   readonly fields: SelectableFields;
@@ -91,6 +96,7 @@ export const resources: readonly ResourceDefinition[] = [
   {
     ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod', goType: 'Pod' },
     ...{ namespaced: true, shortNames: ['po'], categories: ['all'], subresources: podSubresources },
+    returnsDeletedObject: true,
     fields: podFields,
     strategy: podStrategy,
   },
@@ -127,6 +133,49 @@ export const resources: readonly ResourceDefinition[] = [
     ...{ namespaced: true, shortNames: ['svc'], categories: ['all'], subresources: [], isReadOnly: true },
     fields: serviceFields,
     strategy: plainStrategy,
+  },
+  {
+    ...{
+      group: '',
+      version: 'v1',
+      resource: 'configmaps',
+      table: 'configmaps',
+      singular: 'configmap',
+      kind: 'ConfigMap',
+      goType: 'ConfigMap',
+    },
+    ...{ namespaced: true, shortNames: ['cm'], subresources: [] },
+    fields: metadataFields,
+    strategy: configMapStrategy,
+  },
+  {
+    ...{
+      group: '',
+      version: 'v1',
+      resource: 'secrets',
+      table: 'secrets',
+      singular: 'secret',
+      kind: 'Secret',
+      goType: 'Secret',
+    },
+    ...{ namespaced: true, shortNames: [], subresources: [] },
+    fields: { ...metadataFields, type: (secret) => stringOf(secret, 'type') },
+    strategy: secretStrategy,
+  },
+  {
+    ...{
+      group: '',
+      version: 'v1',
+      resource: 'serviceaccounts',
+      table: 'serviceaccounts',
+      singular: 'serviceaccount',
+      kind: 'ServiceAccount',
+      goType: 'ServiceAccount',
+    },
+    ...{ namespaced: true, shortNames: ['sa'], subresources: [tokenSubresource] },
+    returnsDeletedObject: true,
+    fields: metadataFields,
+    strategy: serviceAccountStrategy,
   },
   { ...event, group: '', goType: 'Event', fields: eventFields },
   {

@@ -24,5 +24,14 @@ export const selfReviewResource = {
   kind: 'SelfSubjectReview',
 } as const satisfies ReviewResource;
 
+/** Tells whose a token is. */
+export const tokenReviewResource = {
+  path: '/apis/authentication.k8s.io/v1/tokenreviews',
+  group: 'authentication.k8s.io',
+  resource: 'tokenreviews',
+  singular: 'tokenreview',
+  kind: 'TokenReview',
+} as const satisfies ReviewResource;
+
 /** The supported reviews. */
-export const reviewResources: readonly ReviewResource[] = [accessReviewResource, selfReviewResource];
+export const reviewResources = [accessReviewResource, selfReviewResource, tokenReviewResource] as const;

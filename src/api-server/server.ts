@@ -16,6 +16,8 @@ import { isTrue } from './list.ts';
 import { closeAfterResponse, failure, send } from './http-response.ts';
 import { loopback, LoopbackListener } from './loopback-listener.ts';
 import { openAPIDocument } from './openapi.ts';
+import { addNamespaceObjects } from './namespace-objects.ts';
+import { NamespacedObjectAccess } from './namespaced-object-access.ts';
 import { PodAccess } from './pod-access.ts';
 import { directRequest, Registry } from './registry.ts';
 import { parseResourcePath, type RecordedMessage } from './request.ts';
@@ -23,7 +25,9 @@ import { RequestLog, type RequestRecord } from './request-log.ts';
 import { resourceNamed } from './resources.ts';
 import { kubernetesService } from './kubernetes-service.ts';
 import { ObjectStore } from './store.ts';
-import { admin, Tokens, type User } from './users.ts';
+import { ServiceAccountTokens } from './service-account-tokens.ts';
+import { Tokens } from './tokens.ts';
+import { admin, nodeUser, type User } from './users.ts';
 
 const httpDate = (epochMs: number): string => new Date(epochMs).toUTCString();
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
@@ -62,7 +66,7 @@ export interface HistoryEntry<T extends object = Pod> {
 
 /**
  * An API server in memory that behaves as kube-apiserver v1.37 does for pods, nodes, leases,
- * events, bindings and namespaces: for client-node, for kubectl, and for a node's own user.
+ * events, bindings, namespaces, ConfigMaps, Secrets and ServiceAccounts with their tokens: for client-node, for kubectl, and for a node's own user.
  * Listens on 127.0.0.1 only, requires a bearer token and a loopback Host, and rejects requests with
  * an Origin. Schedules, garbage-collects and runs nothing.
  *
@@ -89,6 +93,12 @@ export class APIServer implements AsyncDisposable {
   readonly nodes: ClusterObjectAccess;
   /** The same for Namespaces. Initially `default` and those that begin with `kube-`. */
   readonly namespaces: ClusterObjectAccess;
+  /** Reads and writes ConfigMaps as `pods` does pods. Each namespace has `kube-root-ca.crt`. */
+  readonly configMaps: NamespacedObjectAccess;
+  /** The same for Secrets. */
+  readonly secrets: NamespacedObjectAccess;
+  /** The same for ServiceAccounts. Each namespace has `default`. */
+  readonly serviceAccounts: NamespacedObjectAccess;
   /** Fault injection for HTTP requests. */
   readonly faults: Faults;
   /** The certificate to trust, PEM; `''` without TLS. */
@@ -98,7 +108,7 @@ export class APIServer implements AsyncDisposable {
   readonly #requests: RequestLog;
   readonly #store: ObjectStore;
   readonly #handlers: Handlers;
-  readonly #tokens = new Tokens();
+  readonly #tokens: Tokens;
   readonly #adminToken: string;
   readonly #nodeTokens = new Map<string, string>();
   readonly #listener: LoopbackListener;
@@ -125,21 +135,27 @@ export class APIServer implements AsyncDisposable {
     this.#requests = new RequestLog(options.onRequest);
     this.#store = new ObjectStore(historyLimit);
     const registry = new Registry(this.#store, this.#clock, this.#mutations);
-    this.#handlers = new Handlers(this.#store, registry, this.#clock);
+    const serviceAccounts = new ServiceAccountTokens(this.#store, clock);
+    this.#tokens = new Tokens(serviceAccounts);
+    this.#handlers = new Handlers(this.#store, registry, clock, { tokens: this.#tokens, serviceAccounts });
     this.pods = new PodAccess(this.#store, registry, clock);
     this.nodes = new ClusterObjectAccess('nodes', this.#store, registry);
     this.namespaces = new ClusterObjectAccess('namespaces', this.#store, registry);
+    this.configMaps = new NamespacedObjectAccess('configmaps', this.#store, registry);
+    this.secrets = new NamespacedObjectAccess('secrets', this.#store, registry);
+    this.serviceAccounts = new NamespacedObjectAccess('serviceaccounts', this.#store, registry);
     this.#adminToken = this.#tokens.add(admin, options.token);
     for (const node of options.nodeUsers ?? []) {
-      this.#nodeTokens.set(node, this.#tokens.add({ name: `system:node:${node}`, node }));
+      this.#nodeTokens.set(node, this.#tokens.add(nodeUser(node)));
     }
-    createNamespaces(registry);
     this.#listener = new LoopbackListener(options.tls !== false, (request, response) => {
       // From the injected clock, so that a client with the same clock sees no skew.
       response.setHeader('date', httpDate(this.#clock.now()));
       void this.#serve(request, response);
     });
     this.certificateAuthority = this.#listener.certificateAuthority;
+    addNamespaceObjects(this.#store, registry, this.certificateAuthority);
+    createNamespaces(registry);
   }
 
   /** `https://127.0.0.1:PORT`, without a slash at the end. */

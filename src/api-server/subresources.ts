@@ -1,7 +1,7 @@
 import type { Verbs } from './verbs.ts';
 
 /** The subresources that this server serves. */
-export type SubresourceName = 'status' | 'binding' | 'eviction' | 'resize' | 'ephemeralcontainers';
+export type SubresourceName = 'status' | 'binding' | 'eviction' | 'resize' | 'ephemeralcontainers' | 'token';
 
 /** A part of an object with a path of its own. */
 export interface Subresource {
@@ -14,6 +14,12 @@ export interface Subresource {
 const readAndUpdate: Verbs = { GET: 'get', PUT: 'update', PATCH: 'patch' };
 
 export const statusSubresource: Subresource = { name: 'status', verbs: readAndUpdate };
+
+export const tokenSubresource: Subresource = {
+  name: 'token',
+  body: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
+  verbs: { POST: 'create' },
+};
 
 export const podSubresources: readonly Subresource[] = [
   statusSubresource,

@@ -19,6 +19,25 @@ const printers: { readonly [table: string]: Printer } = {
   pods: { columns: podColumns, row: podRow },
   nodes: { columns: nodeColumns, row: nodeRow },
   services: { columns: serviceColumns, row: serviceRow },
+  configmaps: {
+    columns: [name, column('Data'), age],
+    row: (configMap, nowMs) => [
+      configMap.metadata.name,
+      sizeOf(configMap, 'data') + sizeOf(configMap, 'binaryData'),
+      ageOf(configMap.metadata.creationTimestamp, nowMs),
+    ],
+  },
+  secrets: {
+    columns: [name, column('Type'), column('Data'), age],
+    row: (secret, nowMs) => [
+      ...[secret.metadata.name, stringOf(secret, 'type'), sizeOf(secret, 'data')],
+      ageOf(secret.metadata.creationTimestamp, nowMs),
+    ],
+  },
+  serviceaccounts: {
+    columns: [name, age],
+    row: ({ metadata }, nowMs) => [metadata.name, ageOf(metadata.creationTimestamp, nowMs)],
+  },
   events: {
     columns: [
       ...[column('Last Seen'), column('Type'), column('Reason'), column('Object'), column('Subobject', '', 1)],
@@ -44,6 +63,10 @@ const printers: { readonly [table: string]: Printer } = {
     ],
   },
 };
+
+function sizeOf(object: StoredObject, field: string): number {
+  return Object.keys(objectOf(object, field)).length;
+}
 
 function eventRow(event: StoredObject, nowMs: number): Cell[] {
   const involved = objectOf(event, 'involvedObject');

@@ -28,7 +28,6 @@ const builtInGroups = new Set([
 const builtInCoreResources = new Set([
   'bindings',
   'componentstatuses',
-  'configmaps',
   'endpoints',
   'limitranges',
   'persistentvolumeclaims',
@@ -36,8 +35,6 @@ const builtInCoreResources = new Set([
   'podtemplates',
   'replicationcontrollers',
   'resourcequotas',
-  'secrets',
-  'serviceaccounts',
 ]);
 
 const builtInSubresources = new Set([
@@ -63,6 +60,6 @@ export function isUnservedSubresource(resource: string, subresource: string): bo
 
 /** A request for an API of kube-apiserver that this server does not serve. */
 export function notServed(what: string): APIStatusError {
-  const message = `APIServer does not serve ${what}: it has pods, nodes, namespaces, events, leases and the Service kubernetes, and runs nothing. Use a real kube-apiserver for this request`;
+  const message = `APIServer does not serve ${what}: it has pods and their ConfigMaps, Secrets and ServiceAccounts, nodes, namespaces, events, leases and the Service kubernetes, and runs nothing. Use a real kube-apiserver for this request`;
   return new APIStatusError(501, 'NotImplemented', message);
 }

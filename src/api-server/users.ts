@@ -1,39 +1,40 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-
-/** The user of a bearer token. */
+/** An authenticated user. */
 export interface User {
   readonly name: string;
   /** Set for a node's own user: the name of its Node. */
   readonly node: string | undefined;
+  /** Set for a ServiceAccount. */
+  readonly uid?: string | undefined;
+  /** Without `system:authenticated`, which everybody is in. */
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-export const admin: User = { name: 'system:admin', node: undefined };
-
-/** The tokens of one server and their users. Tokens do not appear in errors or logs. */
-export class Tokens {
-  readonly #users: { readonly digest: Buffer; readonly user: User }[] = [];
-
-  /** @param token default: a random one */
-  add(user: User, token = randomBytes(24).toString('base64url')): string {
-    this.#users.push({ digest: digestOf(token), user });
-    return token;
-  }
-
-  userNamed(name: string): User | undefined {
-    return this.#users.find(({ user }) => user.name === name)?.user;
-  }
-
-  /** The user of an `Authorization` header, compared in constant time. */
-  userOf(authorization: string | undefined): User | undefined {
-    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
-    if (token === undefined) return undefined;
-    const digest = digestOf(token);
-    let found: User | undefined;
-    for (const known of this.#users) if (timingSafeEqual(known.digest, digest)) found = known.user;
-    return found;
-  }
+/** A user, and for which of the audiences that were asked for. */
+export interface Authenticated {
+  readonly user: User;
+  readonly audiences: readonly string[];
 }
 
-function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
+const masters = 'system:masters';
+
+export const admin: User = { name: 'system:admin', node: undefined, groups: [masters] };
+
+export function nodeUser(node: string): User {
+  return { name: `system:node:${node}`, node, groups: ['system:nodes'] };
+}
+
+/** Whether the user may do everything. */
+export function isAdmin({ groups }: User): boolean {
+  return groups.includes(masters);
+}
+
+/** As reviews show it. Source: `authentication.k8s.io` `UserInfo`. */
+export function userInfoOf({ name: username, uid, groups, extra }: User): object {
+  return {
+    username,
+    ...(uid === undefined ? {} : { uid }),
+    groups: [...groups, 'system:authenticated'],
+    ...(extra === undefined ? {} : { extra }),
+  };
 }

@@ -134,6 +134,7 @@ const scalars: ReadonlyMap<string, TypeReader> = new Map<string, TypeReader>([
   ['Time', { goName: 'v1.Time', read: readTime, zero: () => null, isEmpty: isNull }],
   ['MicroTime', { goName: 'v1.MicroTime', read: readMicroTime, zero: () => null, isEmpty: isNull }],
   ['Quantity', { goName: 'resource.Quantity', read: readQuantity, zero: () => '0', isEmpty: () => false }],
+  ['bytes', { goName: '[]uint8', read: readBytes, zero: () => '', isEmpty: (value) => value === '' }],
   ['IntOrString', { goName: 'intstr.IntOrString', read: readIntOrString, zero: () => 0, isEmpty: () => false }],
   ['any', { goName: 'v1.FieldsV1', read: (value) => value, zero: () => null, isEmpty: isNull }],
 ]);
@@ -161,6 +162,14 @@ function readQuantity(value: unknown): unknown {
   const quantity = typeof value === 'string' || typeof value === 'number' ? canonicalQuantity(value) : undefined;
   if (quantity !== undefined) return quantity;
   throw new DecodeError("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+}
+
+/** Base64, as Go writes it. */
+function readBytes(value: unknown, decoding: Decoding): unknown {
+  if (typeof value !== 'string') return decoding.mismatch(value, '[]uint8');
+  const text = value.replaceAll(/[\r\n]/g, '');
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw new DecodeError('illegal base64 data');
+  return Buffer.from(text, 'base64').toString('base64');
 }
 
 function readIntOrString(value: unknown, decoding: Decoding): unknown {

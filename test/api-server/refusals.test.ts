@@ -12,7 +12,7 @@ const refusals: readonly {
   readonly code: number;
   readonly message: string;
 }[] = [
-  { title: 'config maps', path: '/api/v1/configmaps', code: 501, message: 'does not serve configmaps' },
+  { title: 'endpoints', path: '/api/v1/endpoints', code: 501, message: 'does not serve endpoints' },
   {
     title: 'a Service of a user',
     method: 'POST',

@@ -34,7 +34,7 @@ export function applyPodPatch<Pod extends object>(pod: Pod, patch: object): Pod 
   return apply(pod, patch, { fields: podFields });
 }
 
-/** The same for a node. */
+/** The same for a node, or another object that is not a pod. */
 export function applyNodePatch<Node extends object>(node: Node, patch: object): Node {
   return apply(node, patch, { fields: nodeFields });
 }

@@ -39,9 +39,11 @@ export const podFields: PatchFields = {
   status: { fields: podStatusFields },
 };
 
-/** A node, like `podFields`. Its taints are replaced completely. */
+/** A node or another object that is not a pod, like `podFields`. Taints are replaced completely. */
 export const nodeFields: PatchFields = {
   metadata: { fields: objectMeta },
   spec: { fields: { podCIDRs: { mergeScalars: true } } },
   status: { fields: { conditions: { mergeKey: 'type' }, addresses: { mergeKey: 'type' } } },
+  // Of a ServiceAccount.
+  secrets: { mergeKey: 'name' },
 };

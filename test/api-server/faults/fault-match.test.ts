@@ -68,7 +68,7 @@ describe('faults', () => {
     expect(() => plan.next({ verb: 'PATCH' as never }, fault.hang())).toThrow('Expected `verb` to be one of get, list');
     expect(() => plan.next({ pod: 'p' } as never, fault.hang())).toThrow('got `pod`');
     expect(() => plan.next({ resource: 'pod' }, fault.hang())).toThrow(
-      "Expected `resource` to be one of '', pods, nodes, namespaces, services, events, leases",
+      "Expected `resource` to be one of '', pods, nodes, namespaces, services, configmaps, secrets, serviceaccounts, events, leases",
     );
     expect(() => plan.now({ subresource: 'Status' }, fault.cut())).toThrow("`subresource` to be one of '', status");
     expect(() => plan.next({ name: 'default/p' }, fault.hang())).toThrow('`name`');

@@ -19,7 +19,7 @@ export const declaredDifferences: readonly DeclaredDifference[] = [
   },
   {
     id: 'resources',
-    text: 'Only pods, nodes, namespaces, events, leases, SelfSubjectAccessReviews and SelfSubjectReviews are served. Of Services, the server has its own, kubernetes, with its real address, and takes no other.',
+    text: 'Only pods, ConfigMaps, Secrets, ServiceAccounts, nodes, namespaces, events, leases, SelfSubjectAccessReviews, SelfSubjectReviews and TokenReviews are served. Of Services, the server has its own, kubernetes, with its real address, and takes no other.',
     refusal: 'Use a real kube-apiserver',
   },
   {
@@ -43,7 +43,11 @@ export const declaredDifferences: readonly DeclaredDifference[] = [
     refusal: 'only the following media types are accepted',
   },
   { id: 'protobuf-preferred', text: 'A client that prefers protobuf and takes JSON gets JSON.' },
-  { id: 'warnings', text: 'Warnings about pods that are odd but valid are not sent; those about fields are.' },
+  { id: 'warnings', text: 'Warnings about objects that are odd but valid are not sent; those about fields are.' },
+  {
+    id: 'namespace-objects',
+    text: 'Each namespace has the ServiceAccount default and the ConfigMap kube-root-ca.crt, as controllers make them.',
+  },
   { id: 'columns', text: 'The descriptions of the columns of Tables are shorter.' },
   { id: 'discovery', text: 'Discovery lists what is served, without storage hashes and client addresses.' },
   { id: 'version', text: '/version names no commit, Go version, compiler or platform.' },

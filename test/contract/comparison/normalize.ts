@@ -1,7 +1,8 @@
 import type { Json, KubeResponse } from '../../support/kube-http.ts';
 
 const time = /^20[2-9]\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const jwt = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const uuid = /^(JTI=)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
  * The parts of a response that must be the same on both servers. Times of the run, UIDs, resourceVersions and
@@ -41,6 +42,7 @@ function normalized(value: Json, name: string, namespace: string): Json {
     if (uuid.test(value)) return '<uid>';
     if (name === 'resourceVersion' && value !== '') return '<resourceVersion>';
     if (name === 'continue' && value !== '') return '<continue>';
+    if (name === 'token' && jwt.test(value)) return '<token>';
     return value.replaceAll(namespace, 'NS').replace(/^(generated-)[a-z0-9]{5}$/i, '$1<random>');
   }
   if (typeof value !== 'object' || value === null) return value;

@@ -1,5 +1,6 @@
 import { deletions } from './scenarios-deletion.ts';
 import { decoding } from './scenarios-decoding.ts';
+import { materials } from './scenarios-materials.ts';
 import { nodeUsers } from './scenarios-node-user.ts';
 import { others } from './scenarios-others.ts';
 import { podValidation } from './scenarios-pod-validation.ts';
@@ -15,4 +16,5 @@ export const scenarios: readonly Scenario[] = [
   ...nodeUsers,
   ...others,
   ...reading,
+  ...materials,
 ];

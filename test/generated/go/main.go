@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
@@ -19,6 +20,7 @@ import (
 
 var roots = []any{
 	core.Pod{}, core.Node{}, core.Namespace{}, core.Event{}, core.Binding{}, core.Service{},
+	core.ConfigMap{}, core.Secret{}, core.ServiceAccount{}, authentication.TokenRequest{}, authentication.TokenReview{},
 	coordination.Lease{}, events.Event{}, policy.Eviction{}, authorization.SelfSubjectAccessReview{},
 	meta.DeleteOptions{},
 }
@@ -110,6 +112,9 @@ func typeOf(t reflect.Type) string {
 	case reflect.Pointer:
 		return "*" + typeOf(t.Elem())
 	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "bytes"
+		}
 		return "[]" + typeOf(t.Elem())
 	case reflect.Map:
 		return "map[string]" + typeOf(t.Elem())
