@@ -21,7 +21,7 @@ beforeEach(() => {
   run = () => Promise.resolve({ exitCode: 0, stdout: '', stderr: '' });
 });
 
-function probe(spec: Probe): Promise<ProbeResult> {
+function probe(spec: Probe, podIP?: string): Promise<ProbeResult> {
   const prober = createProber({
     clock,
     recorder: { event: (event) => events.push(event) },
@@ -33,11 +33,20 @@ function probe(spec: Probe): Promise<ProbeResult> {
     },
   });
   const container = { name: 'app', env: [{ name: 'A', value: 'script' }] };
-  const request = { probeType: 'liveness' as const, probe: spec, pod, status: {}, container, containerID: 'test://c' };
+  const status = { ...(podIP !== undefined && { podIP }) };
+  const request = { probeType: 'liveness' as const, probe: spec, pod, status, container, containerID: 'test://c' };
   return prober.probe(request, abort.signal);
 }
 
 const halfResponse = 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf';
+
+/** A server that sends this to each request, and ends the connection. */
+async function serve(response: string): Promise<number> {
+  const server = createServer((socket) => void socket.on('error', () => {}).once('data', () => socket.end(response)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
 
 const unhealthy = (message: string): PodEvent => ({
   pod,
@@ -74,11 +83,73 @@ describe('TestProbe', () => {
     expect(events).toEqual([unhealthy('Liveness probe errored and resulted in unknown state: exec error')]);
   });
 
+  it('an attempt that can be made ends the attempts', async () => {
+    let attempts = 0;
+    run = async () => {
+      attempts++;
+      if (attempts < 3) throw new Error('busy');
+      return { exitCode: 0, stdout: '', stderr: '' };
+    };
+    expect(await probe(exec)).toBe('success');
+    expect([attempts, events]).toEqual([3, []]);
+  });
+
+  it('a probe that is no longer needed is not tried again', async () => {
+    run = () => {
+      abort.abort();
+      return Promise.reject(new Error('cancelled'));
+    };
+    await probe(exec).catch(() => {});
+    expect([commands.length, events]).toEqual([1, []]);
+  });
+
+  it('what is thrown need not be an Error', async () => {
+    run = () => Promise.reject('no runtime');
+    await expect(probe(exec)).rejects.toBe('no runtime');
+    expect(events).toEqual([unhealthy('Liveness probe errored and resulted in unknown state: no runtime')]);
+  });
+
+  it('a redirect that is not followed is a success with a warning', async () => {
+    const port = await serve('HTTP/1.1 302 Found\r\nContent-Length: 2\r\n\r\nok');
+    expect(await probe({ httpGet: { port } }, '127.0.0.1')).toBe('success');
+    const message = 'Liveness probe warning: Probe terminated redirects, Response body: ok';
+    expect(events).toEqual([{ ...unhealthy(message), reason: 'ProbeWarning' }]);
+  });
+
+  it.each<[string, (port: number) => Probe]>([
+    ['httpGet', (port) => ({ httpGet: { port } })],
+    ['httpGet of a host', (port) => ({ httpGet: { port, host: '127.0.0.1' } })],
+    ['tcpSocket', (port) => ({ tcpSocket: { port } })],
+    ['tcpSocket of a host', (port) => ({ tcpSocket: { port, host: '127.0.0.1' } })],
+  ])('%s: asks the address of the pod, unless the probe has one', async (name, spec) => {
+    const port = await serve('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    expect(await probe(spec(port), name.endsWith('host') ? '192.0.2.1' : '127.0.0.1')).toBe('success');
+    expect(events).toEqual([]);
+  });
+
+  it('grpc: asks the address of the pod, within its time-out', async () => {
+    const port = await serve('');
+    const probing = probe({ grpc: { port }, timeoutSeconds: 2 }, '127.0.0.1');
+    while (clock.pendingTimers === 0) await clock.yieldToEventLoop();
+    clock.advance(2000);
+    expect(await probing).toBe('failure');
+    expect((events[0] as PodEvent).message).toMatch(
+      /^Liveness probe failed: timeout: failed to connect service "127\.0\.0\.1:\d+" within 2s/,
+    );
+  });
+
+  it('of several handlers, exec is run', async () => {
+    expect(await probe({ ...exec, httpGet: { port: 1 }, tcpSocket: { port: 1 } }, '127.0.0.1')).toBe('success');
+    expect(commands).toHaveLength(1);
+  });
+
+  it('a command may be missing', async () => {
+    await probe({ exec: {} });
+    expect(commands).toEqual([['test://c', [], 1000]]);
+  });
+
   it('a response that ends too early is an error and counts as a failure', async () => {
-    const server = createServer((socket) => void socket.once('data', () => socket.end(halfResponse)));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
+    const port = await serve(halfResponse);
     await expect(probe({ httpGet: { host: '127.0.0.1', port } })).rejects.toThrow('unexpected EOF');
     expect(events).toEqual([unhealthy('Liveness probe errored and resulted in failure state: unexpected EOF')]);
   });
@@ -102,6 +173,22 @@ describe('TestExec', () => {
     clock.advance(9000);
     expect(await probing).toBe('success');
     expect(events).toEqual([]);
+  });
+
+  it('a runtime that says nothing is given two minutes after the time-out', async () => {
+    run = () => new Promise(() => {});
+    const probing = probe(exec);
+    clock.advance(124_999);
+    expect(clock.pendingTimers).toBe(1);
+    clock.advance(1);
+    expect(await probing).toBe('failure');
+  });
+
+  it('an error before the time-out is one of the probe, not of the container', async () => {
+    run = () => new Promise((_, reject) => clock.afterFunc(4999, () => reject(new Error('no runtime'))));
+    const probing = probe(exec).catch((error: Error) => error.message);
+    for (let attempt = 0; attempt < 3; attempt++) await clock.advanceAsync(4999);
+    expect(await probing).toBe('no runtime');
   });
 
   it.each<[string, number, () => Promise<ExecResult>]>([
@@ -141,6 +228,27 @@ describe('TestExec', () => {
       },
     ]);
   });
+
+  it.each([
+    ['startup', 'Startup'],
+    ['readiness', 'Readiness'],
+    ['liveness', 'Liveness'],
+  ] as const)(
+    'the event of a %s probe begins with %s; without recorder and logger there is none',
+    async (probeType, name) => {
+      const execSync = () => Promise.resolve({ exitCode: 1, stdout: 'no', stderr: '' });
+      const recorded: unknown[] = [];
+      for (const recorder of [
+        undefined,
+        { event: ({ message }: { message: string }) => void recorded.push(message) },
+      ]) {
+        const prober = createProber({ clock, recorder, runtime: { execSync } });
+        const request = { probeType, probe: exec, pod, status: {}, container: { name: 'app' }, containerID: 'c' };
+        expect(await prober.probe(request, abort.signal)).toBe('failure');
+      }
+      expect(recorded).toEqual([`${name} probe failed: no`]);
+    },
+  );
 
   it('a probe that is no longer needed records nothing', async () => {
     run = () => new Promise(() => {});

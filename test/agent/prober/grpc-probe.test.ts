@@ -65,10 +65,12 @@ describe('TestGrpcProber_Probe', () => {
     });
     expect(await probe(port)).toEqual({ result: 'success', output: 'service healthy' });
     await probe(port, 'a');
-    await probe(port, 'a'.repeat(300));
+    for (const length of [127, 128, 300]) await probe(port, 'a'.repeat(length));
     expect(asked).toEqual([
       ['', 'kube-probe/1.37'],
       ['0a0161', 'kube-probe/1.37'],
+      [`0a7f${'61'.repeat(127)}`, 'kube-probe/1.37'],
+      [`0a8001${'61'.repeat(128)}`, 'kube-probe/1.37'],
       [`0aac02${'61'.repeat(300)}`, 'kube-probe/1.37'],
     ]);
   });
@@ -77,6 +79,9 @@ describe('TestGrpcProber_Probe', () => {
     ['UNKNOWN', []],
     ['NOT_SERVING', [8, 2]],
     ['SERVICE_UNKNOWN', [8, 3]],
+    ['UNKNOWN', [8, 0]],
+    ['UNKNOWN', [16, 1]],
+    ['9', [8, 9]],
   ])('Should: return failure if the service is %s', async (name, response) => {
     const port = await serveHealth((_, callback) => callback(null, Buffer.from(response)));
     expect(await probe(port)).toEqual({ result: 'failure', output: `service unhealthy (responded with "${name}")` });
@@ -91,10 +96,28 @@ describe('TestGrpcProber_Probe', () => {
     expect(await probing).toEqual({ result: 'failure', output: message });
   });
 
-  it('Should: return nil error because connection closed', async () => {
-    const port = await serveHealth((_, callback) => callback({ code: codes.NOT_FOUND, details: 'unknown service' }));
-    const output = 'error: health rpc probe failed: rpc error: code = NotFound desc = unknown service';
+  it.each([
+    [codes.NOT_FOUND, 'NotFound'],
+    [codes.UNAVAILABLE, 'Unavailable'],
+    [codes.PERMISSION_DENIED, 'PermissionDenied'],
+  ])('Should: return nil error because connection closed: %i is %s', async (code, name) => {
+    const port = await serveHealth((_, callback) => callback({ code, details: 'unknown service' }));
+    const output = `error: health rpc probe failed: rpc error: code = ${name} desc = unknown service`;
     expect(await probe(port, 'x')).toEqual({ result: 'failure', output });
+  });
+
+  it('Should: fail with timeout if the server says that it took too long', async () => {
+    const port = await serveHealth((_, callback) => callback({ code: codes.DEADLINE_EXCEEDED, details: 'slow' }));
+    expect(await probe(port)).toEqual({ result: 'failure', output: 'timeout: health rpc did not complete within 1s' });
+  });
+
+  it('Should: ask localhost if the pod has no address', async () => {
+    const port = await closedPort();
+    const probing = probeGRPC({ host: '', port, service: '', timeoutMs: 500 }, clock, signal);
+    while (clock.pendingTimers === 0) await clock.yieldToEventLoop();
+    clock.advance(500);
+    const message = `timeout: failed to connect service "localhost:${port}" within 0.5s: context deadline exceeded`;
+    expect(await probing).toEqual({ result: 'failure', output: message });
   });
 
   it('Should: return failure if the server does not know the protocol', async () => {
@@ -123,6 +146,23 @@ describe('TestTcpHealthChecker', () => {
     const port = await closedPort();
     const output = `dial tcp 127.0.0.1:${port}: connect: connection refused`;
     expect(await probeAt(port)).toEqual({ result: 'failure', output });
+  });
+
+  it('localhost, if the pod has no address', async () => {
+    const port = await listen(() => {});
+    expect(await probeTCP({ host: '', port, timeoutMs: 1000 }, clock, signal)).toEqual({
+      result: 'success',
+      output: '',
+    });
+  });
+
+  it('a result that is no longer needed is not waited for', async () => {
+    const aborted = AbortSignal.abort();
+    const output = 'dial tcp 192.0.2.1:9: i/o timeout';
+    expect(await probeTCP({ host: '192.0.2.1', port: 9, timeoutMs: 1000 }, clock, aborted)).toEqual({
+      result: 'failure',
+      output,
+    });
   });
 
   it('no connection in time', async () => {

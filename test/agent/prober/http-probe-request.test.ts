@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from 'kubelet-status-manager';
 import type { HTTPGetAction } from '../../../src/kube/types.ts';
-import { resolveContainerPort } from '../../../src/agent/prober/container-port.ts';
+import { joinHostPort, resolveContainerPort } from '../../../src/agent/prober/container-port.ts';
 import { expandCommand } from '../../../src/agent/prober/exec-probe.ts';
-import { httpProbeRequest } from '../../../src/agent/prober/http-probe-request.ts';
+import { httpProbeRequest, lifecycleUserAgent } from '../../../src/agent/prober/http-probe-request.ts';
 
 const container: Container = { name: 'app', ports: [{ name: 'found', containerPort: 93 }] };
 const requestOf = (httpGet: Partial<HTTPGetAction>): ReturnType<typeof httpProbeRequest> =>
@@ -37,6 +37,29 @@ describe('TestResolveContainerPort', () => {
   });
 });
 
+describe('a port', () => {
+  it.each([1, 65_535])('%d is valid', (port) => expect(resolveContainerPort(port, { name: 'app' })).toBe(port));
+
+  it.each([0, -1, 65_536, 1.5, Number.NaN])('%d is invalid, also as that of a name', (port) => {
+    const message = `invalid port number: ${port}`;
+    expect(() => resolveContainerPort(port, { name: 'app' })).toThrow(message);
+    const ports = [{ name: 'web', containerPort: port }];
+    expect(() => resolveContainerPort('web', { name: 'app', ports })).toThrow(message);
+  });
+
+  it('without a name is the first unnamed one', () => {
+    const ports = [{ name: 'web', containerPort: 1 }, { containerPort: 2 }];
+    expect(resolveContainerPort('', { name: 'app', ports })).toBe(2);
+  });
+
+  it.each([
+    ['10.0.0.7', '10.0.0.7:80'],
+    ['web.example', 'web.example:80'],
+    ['fd00::1', '[fd00::1]:80'],
+    ['', ':80'],
+  ])('of %s: %s', (host, address) => expect(joinHostPort(host, 80)).toBe(address));
+});
+
 describe('TestFormatURL', () => {
   it.each([
     ['https', '', '/'],
@@ -50,6 +73,32 @@ describe('TestFormatURL', () => {
   ])('%s %j asks for %s', (scheme, path, expected) => {
     const request = requestOf({ scheme, path });
     expect([request.scheme, request.path]).toEqual([scheme.toLowerCase() || 'http', expected]);
+  });
+
+  it.each([
+    ['path', '/path'],
+    ["/a/../b;c=d,e!$&'()*+:@~[1]-_.", "/a/../b;c=d,e!$&'()*+:@~[1]-_."],
+    ['/a?b#c', '/a?b'],
+    ['/a#c?b', '/a'],
+    ['#c', '/'],
+    ['ftp://other/a', '/a'],
+    ['a+b-c.d://other/a', '/a'],
+    ['1a://other/a', '/1a://other/a'],
+    ['/a://other/b', '/a://other/b'],
+    ['//other?a', '/?a'],
+    ['/%zz?a#b', '/%25zz%3Fa%23b'],
+    ['/%4', '/%254'],
+    ['/%41%4g', '/%2541%254g'],
+    ['/a?b=%41&c=^"', '/a?b=%41&c=^"'],
+    ['/a?ä=\t', '/a?%C3%A4=%09'],
+    ['/😀', '/%F0%9F%98%80'],
+  ])('a path %j asks for %s', (path, expected) => {
+    expect(requestOf({ path }).path).toBe(expected);
+    expect(requestOf({ path }).url).toBe(`http://127.0.0.1:80${expected}`);
+  });
+
+  it('without a path asks for /, and without a scheme by http', () => {
+    expect(requestOf({})).toMatchObject({ url: 'http://127.0.0.1:80/', scheme: 'http', host: '127.0.0.1', path: '/' });
   });
 
   it('an IPv6 address is in brackets', () => {
@@ -86,6 +135,27 @@ describe('TestHeaderConversion', () => {
     expect(values?.[0]).toBe(expected);
   });
 
+  it('of a header that may occur only once, the first value is sent', () => {
+    const headers = ['User-Agent', 'Host', 'Accept'].flatMap((name) => [
+      { name, value: 'first' },
+      { name, value: 'second' },
+    ]);
+    expect([...requestOf({ httpHeaders: headers }).headers]).toEqual([
+      ['User-Agent', ['first']],
+      ['Host', ['first']],
+      ['Accept', ['first', 'second']],
+    ]);
+  });
+
+  it.each(['Content-Length', 'Trailer', 'Transfer-Encoding'])('%s is not sent', (name) => {
+    expect(requestOf({ httpHeaders: [{ name, value: '1' }] }).headers.has(name)).toBe(false);
+  });
+
+  it('a hook has its own User-Agent', () => {
+    const { headers } = httpProbeRequest({ port: 80 }, container, '127.0.0.1', lifecycleUserAgent);
+    expect(headers.get('User-Agent')).toEqual(['kube-lifecycle/1.37']);
+  });
+
   it('the defaults', () => {
     expect([...requestOf({}).headers]).toEqual([
       ['User-Agent', ['kube-probe/1.37']],
@@ -106,4 +176,6 @@ describe('the command of an exec probe', () => {
     ];
     expect(expandCommand([command], env)).toEqual([expected]);
   });
+
+  it('stays as it is without variables', () => expect(expandCommand(['a', '$(A)'], undefined)).toEqual(['a', '$(A)']));
 });

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createSecureServer } from 'node:http2';
 import { createServer as createHTTPSServer } from 'node:https';
 import { type AddressInfo, createServer as createTCPServer, type Server as TCPServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { HTTPGetAction } from '../../../src/kube/types.ts';
@@ -51,6 +52,9 @@ describe('TestHTTPProbeChecker', () => {
   it.each([
     [200, 'success', 'the body'],
     [204, 'success', ''],
+    [299, 'success', 'the body'],
+    [300, 'warning', 'Probe terminated redirects, Response body: the body'],
+    [399, 'warning', 'Probe terminated redirects, Response body: the body'],
     [304, 'warning', 'Probe terminated redirects, Response body: '],
     [400, 'failure', 'HTTP probe failed with statuscode: 400'],
     [404, 'failure', 'HTTP probe failed with statuscode: 404'],
@@ -185,6 +189,72 @@ it('TestHTTPProbeChecker_HostHeaderPreservedAfterRedirect', async () => {
     ['www.success.com', `http://127.0.0.1:${port}/redirect`],
     [`127.0.0.1:${port}`, `http://127.0.0.1:${port}/next`],
   ]);
+});
+
+describe('a redirect', () => {
+  it('is followed nine times', async () => {
+    const urls: unknown[] = [];
+    const port = await serve(({ url = '' }, response) => {
+      urls.push(url);
+      const hops = Number(url.slice(1));
+      if (hops > 0) response.writeHead(302, { location: `/${hops - 1}` }).end();
+      else response.end('at last');
+    });
+    expect(await probe({ port, path: '/9' })).toEqual({ result: 'success', output: 'at last' });
+    expect(urls).toHaveLength(10);
+    const output = 'Get "/0": stopped after 10 redirects';
+    expect(await probe({ port, path: '/10' })).toEqual({ result: 'failure', output });
+    expect(urls).toHaveLength(20);
+  });
+
+  it('keeps the headers of the pod, also its own Referer', async () => {
+    const referers: unknown[] = [];
+    const port = await serve(({ url, headers }, response) => {
+      referers.push([headers.referer, headers['x-name']]);
+      if (url === '/') response.writeHead(302, { location: '/a?b=c#d' });
+      response.end(url);
+    });
+    const httpHeaders = [
+      { name: 'Referer', value: 'own' },
+      { name: 'X-Name', value: 'a' },
+    ];
+    expect(await probe({ port, httpHeaders })).toEqual({ result: 'success', output: '/a?b=c' });
+    expect(referers).toEqual([
+      ['own', 'a'],
+      ['own', 'a'],
+    ]);
+  });
+
+  it('may lead to https; back to http there is no Referer', async () => {
+    const { pem: cert, key } = createSelfSignedCertificate({ commonName: 'a', hosts: ['localhost'] }, Date.now());
+    const referers: unknown[] = [];
+    const plain = await serve(({ url, headers }, response) => {
+      referers.push(headers.referer);
+      if (url === '/') response.writeHead(302, { location: `https://127.0.0.1:${secure}/secure` }).end();
+      else response.end('back');
+    });
+    const secure = await listen(
+      createHTTPSServer({ cert, key }, ({ headers }, response) => {
+        referers.push(headers.referer);
+        response.writeHead(302, { location: `http://127.0.0.1:${plain}/end` }).end();
+      }),
+    );
+    expect(await probe({ port: plain })).toEqual({ result: 'success', output: 'back' });
+    expect(referers).toEqual([undefined, `http://127.0.0.1:${plain}/`, undefined]);
+  });
+
+  const hasIPv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
+  it.runIf(hasIPv6)('on an IPv6 address', async () => {
+    const server = createServer(({ url }, response) => {
+      if (url === '/') response.writeHead(302, { location: `http://[::1]:${port}/next` });
+      response.end(url);
+    });
+    servers.push(server);
+    server.listen(0, '::1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    expect(await probe({ port, host: '::1' })).toEqual({ result: 'success', output: '/next' });
+  });
 });
 
 describe('TestHTTPProbeChecker_PayloadTruncated', () => {
