@@ -878,8 +878,141 @@ describe('the message of the Killing event', () => {
     ],
   ])('%s', (message, reason, test) => expect(kills(test)).toEqual([[message, reason]]));
 
+  const sidecar: Container = {
+    ...{ name: 'sidecar', image: 'bar-image', restartPolicy: 'Always' },
+    ...{ livenessProbe: {}, startupProbe: {} },
+  };
+  const sidecarRun = run(sidecar, 'running');
+  const ready = { startup: results('success', 'sidecar-0'), liveness: results('success', 'sidecar-0') };
+  it.each<[string, string, Case]>([
+    ['Init container sidecar definition changed', '', { runs: [{ ...sidecarRun, hash: '0' }] }],
+    [
+      'Init container sidecar failed liveness probe',
+      'LivenessProbe',
+      { probes: { ...ready, liveness: results('failure', 'sidecar-0') } },
+    ],
+    [
+      'Init container sidecar failed startup probe',
+      'StartupProbe',
+      { probes: { ...ready, startup: results('failure', 'sidecar-0') } },
+    ],
+    [
+      'Init container is in "unknown" state, try killing it before restart',
+      'Unknown',
+      { runs: [{ ...sidecarRun, state: 'unknown' }] },
+    ],
+    [
+      'Init container is in "unknown" state, try killing it before restart',
+      'Unknown',
+      {
+        spec: { initContainers: [{ name: 'sidecar', image: 'bar-image' }] },
+        runs: [{ ...sidecarRun, state: 'unknown' }],
+      },
+    ],
+  ])('of an init container: %s', (message, reason, { spec, runs = [sidecarRun], probes = ready }) => {
+    const base = { initContainers: [sidecar], containers: [containers[0]!], ...spec };
+    const { containersToKill } = actionsOf({ spec: base, runs }, { probes });
+    expect(containersToKill.map((kill) => [kill.container.name, kill.message, kill.reason])).toEqual([
+      ['sidecar', message, reason],
+    ]);
+  });
+
+  it('a sidecar without a hash in the runtime is never restarted because of its spec', () => {
+    const { hash: _, ...withoutHash } = sidecarRun;
+    const base = { initContainers: [{ ...sidecar, image: 'another' }], containers: [containers[0]!] };
+    expect(actionsOf({ spec: base, runs: [withoutHash] }, { probes: ready }).containersToKill).toEqual([]);
+  });
+
   it('a container without a hash in the runtime is never restarted because of its spec', () => {
     const { hash: _, ...withoutHash } = running[0]!;
     expect(kills({ runs: [withoutHash] })).toEqual([]);
+  });
+});
+
+describe('TestPodSandboxChanged', () => {
+  type Sandboxes = readonly RuntimeSandboxStatus[];
+  const sandbox: RuntimeSandboxStatus = { id: 'a', ready: true, attempt: 1, network: { ip: '10.0.0.1' } };
+  const changeOf = (sandboxes: Sandboxes, spec: Partial<PodSpec> = {}) => {
+    const pod = { metadata: { uid: '1' }, spec: { containers, ...spec } };
+    const { createSandbox, killPod, attempt, sandboxID } = computePodActions(
+      pod,
+      { sandboxes, containers: running.map((each) => ({ ...each, sandboxID: 'a' })) },
+      noProbeResults,
+    );
+    expect(killPod).toBe(createSandbox);
+    return { changed: createSandbox, attempt, sandboxID };
+  };
+
+  it.each<[string, Sandboxes, Partial<PodSpec>, ReturnType<typeof changeOf>]>([
+    ['none', [], {}, { changed: true, attempt: 0, sandboxID: '' }],
+    ['one that is ready', [sandbox], {}, { changed: false, attempt: 1, sandboxID: 'a' }],
+    ['one without a number', [{ ...sandbox, attempt: undefined }], {}, { changed: false, attempt: 0, sandboxID: 'a' }],
+    ['one that is not ready', [{ ...sandbox, ready: false }], {}, { changed: true, attempt: 2, sandboxID: 'a' }],
+    [
+      'an older one that is ready, too',
+      [sandbox, { ...sandbox, id: 'b', attempt: 0 }],
+      {},
+      { changed: true, attempt: 2, sandboxID: 'a' },
+    ],
+    [
+      'an older one that is not ready',
+      [sandbox, { ...sandbox, id: 'b', ready: false, attempt: 0 }],
+      {},
+      { changed: false, attempt: 1, sandboxID: 'a' },
+    ],
+    [
+      'a newest one that is not ready, with an older one that is',
+      [
+        { ...sandbox, ready: false },
+        { ...sandbox, id: 'b', attempt: 4 },
+      ],
+      {},
+      { changed: true, attempt: 5, sandboxID: 'a' },
+    ],
+    [
+      'one without the network of the host that the pod wants',
+      [sandbox],
+      { hostNetwork: true },
+      { changed: true, attempt: 2, sandboxID: '' },
+    ],
+    [
+      'one with the network of the host that the pod does not want',
+      [{ ...sandbox, hostNetwork: true }],
+      {},
+      { changed: true, attempt: 2, sandboxID: '' },
+    ],
+    [
+      'one with the network of the host, which needs no address',
+      [{ ...sandbox, hostNetwork: true, network: { ip: '' } }],
+      { hostNetwork: true },
+      { changed: false, attempt: 1, sandboxID: 'a' },
+    ],
+    ['one without address', [{ ...sandbox, network: {} }], {}, { changed: true, attempt: 2, sandboxID: 'a' }],
+    [
+      'one of a runtime that does not say its address',
+      [{ ...sandbox, network: undefined }],
+      {},
+      { changed: false, attempt: 1, sandboxID: 'a' },
+    ],
+  ])('%s', (_, sandboxes, spec, expected) => expect(changeOf(sandboxes, spec)).toEqual(expected));
+});
+
+describe('a run that the runtime has lost', () => {
+  const lost = [run(containers[0]!, 'exited', { exitCode: 0, hash: undefined })];
+  const startedWith = (spec: Partial<PodSpec>, sandboxes: RuntimePodStatus['sandboxes']) => {
+    const pod = { metadata: { uid: '1' }, spec: { containers, ...spec } };
+    const runtimeStatus = { sandboxes, containers: running.slice(1) };
+    const actions = computePodActions(pod, runtimeStatus, noProbeResults, false, undefined, lost);
+    return actions.containersToStart.map(({ name }) => name);
+  };
+  const sandbox = { id: 'sandbox', ready: true, network: { ip: '10.0.0.1' } };
+
+  it('is not started again', () => {
+    expect(startedWith({ restartPolicy: 'Never' }, [sandbox])).toEqual([]);
+  });
+
+  it('is not started in a new sandbox either, unlike the others', () => {
+    for (const restartPolicy of ['OnFailure', 'Always'])
+      expect(startedWith({ restartPolicy }, [{ ...sandbox, ready: false }])).toEqual(['foo2', 'foo3']);
   });
 });

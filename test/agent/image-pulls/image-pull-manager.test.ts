@@ -165,6 +165,32 @@ describe('the next agent', () => {
     expect(await mustPull(newManager(), [secretOf()])).toBe(false);
   });
 
+  it('verifies the credentials for each image that was being pulled, and for no other one', async () => {
+    const names = ['registry.example/a:1', 'registry.example/b:1', 'registry.example/c:1'];
+    const manager = newManager();
+    await manager.recordPullIntent(names[0]!);
+    await manager.recordPullIntent(names[1]!);
+    const listImages = async () => [
+      { id: 'sha256:a', names: [names[0]!, 'mirror.example/a:1'], sizeBytes: 1 },
+      { id: 'sha256:c', names: [names[2]!], sizeBytes: 1 },
+      { id: 'sha256:d', sizeBytes: 1 },
+    ];
+    const next = newManager({ runtime: { listImages } });
+    const mustPullImage = (name: string, ref: string) => next.mustAttemptImagePull(name, ref, async () => []);
+    expect(await mustPullImage(names[0]!, 'sha256:a')).toBe(true);
+    expect(await mustPullImage(names[2]!, 'sha256:c')).toBe(false);
+    // It may be pulled by now, and its record is still there.
+    expect(await mustPullImage(names[1]!, 'sha256:b')).toBe(true);
+    expect([await files('pulled'), await files('pulling')].map(({ length }) => length)).toEqual([1, 1]);
+  });
+
+  it('with a runtime that lists no images keeps the records of pulls in progress', async () => {
+    await newManager().recordPullIntent(image);
+    expect(await mustPull(newManager({ runtime: {} }))).toBe(true);
+    expect(await files('pulling')).toHaveLength(1);
+    expect(logger.lines).toEqual([]);
+  });
+
   it('ignores files of others, and what a crash has left half written', async () => {
     await pull(newManager(), secretOf());
     const folder = join(root, 'image_manager', 'pulled');
@@ -252,6 +278,86 @@ describe('the records', () => {
     expect((await stat(join(root, 'image_manager', 'pulled'))).mode & 0o777).toBe(0o700);
     expect((await stat(join(root, 'image_manager', 'pulled', name))).mode & 0o777).toBe(0o600);
   });
+});
+
+describe('a Secret that is compared', () => {
+  it('is not read if the policy or the record decides', async () => {
+    const unread = async (manager: ImagePullManager): Promise<boolean> =>
+      manager.mustAttemptImagePull(image, imageRef, async () => expect.unreachable());
+    expect(await unread(newManager())).toBe(false);
+    const manager = newManager();
+    await pull(manager, undefined);
+    expect(await unread(manager)).toBe(false);
+    const always = newManager({ rootDirectory: undefined, requireCredentialVerification: () => true });
+    expect(await unread(always)).toBe(true);
+    expect(logger.lines).toEqual([]);
+  });
+
+  it('is recorded without the earlier credentials of the same Secret, so that these are no longer enough', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    expect(await mustPull(manager, [secretOf({ credentialHash: 'hash-b' })])).toBe(false);
+    const copy = { uid: 'uid-b', namespace: 'other', name: 'copy' };
+    expect(await mustPull(manager, [secretOf({ ...copy, credentialHash: 'hash-a' })])).toBe(true);
+    expect(await mustPull(manager, [secretOf({ ...copy, credentialHash: 'hash-b' })])).toBe(false);
+  });
+
+  it('that is known is not written again', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    const before = await content('pulled');
+    clock.advance(60_000);
+    expect(await mustPull(manager, [secretOf()])).toBe(false);
+    await pull(manager, secretOf());
+    expect(await content('pulled')).toBe(before);
+  });
+});
+
+it('records of two images are pruned one by one, and only those that the runtime no longer has', async () => {
+  const manager = newManager();
+  for (const ref of ['sha256:1', 'sha256:2']) {
+    await manager.recordPullIntent(`registry.example/${ref.at(-1)}`);
+    await manager.recordImagePulled(`registry.example/${ref.at(-1)}`, ref, undefined);
+  }
+  await manager.pruneUnknownRecords(new Set(['sha256:2']), clock.now() + 1000);
+  expect(await files('pulled')).toHaveLength(1);
+  expect(JSON.parse(await content('pulled')).imageRef).toBe('sha256:2');
+});
+
+it('records that cannot be removed are logged', async () => {
+  await writeFile(join(root, 'image_manager'), '');
+  await newManager().pruneUnknownRecords(new Set(), clock.now());
+  expect(logger.lines).toMatchObject([
+    {
+      level: 'error',
+      message: 'Failed to remove records of pulled images',
+      fields: { reason: expect.stringMatching(/ENOTDIR|EEXIST/) },
+    },
+  ]);
+});
+
+it('a pull that is recorded leaves no temporary file, also if it cannot be written', async () => {
+  const manager = newManager();
+  await pull(manager, undefined);
+  const [name = ''] = await files('pulled');
+  await rm(join(root, 'image_manager', 'pulled', name));
+  // A folder cannot be replaced by a file.
+  await mkdir(join(root, 'image_manager', 'pulled', name));
+  await pull(manager, secretOf(), 'registry.example/other:1');
+  expect(await files('pulled')).toEqual([name]);
+  expect(logger.lines).toMatchObject([
+    { level: 'error', message: 'Failed to record a pulled image', fields: { image: 'registry.example/other:1' } },
+  ]);
+  expect(await files('pulling')).toHaveLength(1);
+});
+
+it('an agent without a root directory has its records in memory', async () => {
+  const manager = newManager({ rootDirectory: undefined });
+  await pull(manager, secretOf());
+  expect([await mustPull(manager), await mustPull(manager, [secretOf()])]).toEqual([true, false]);
+  await manager.pruneUnknownRecords(new Set(), clock.now() + 1000);
+  expect(await mustPull(manager)).toBe(false);
+  expect(await readdir(root)).toEqual([]);
 });
 
 describe('if the records cannot be written', () => {
