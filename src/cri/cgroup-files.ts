@@ -1,16 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
+import { isCgroup2UnifiedMode } from '../agent/node/cgroup-version.ts';
 import { type CgroupLimit, type CgroupLimits, cgroupLimits, limitsIn } from './cgroup-limits.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /** The controllers that a pod's cgroup is created for; the runtime creates it for the others with the sandbox. */
 const usedControllers = ['cpu', 'memory', 'pids', 'hugetlb'];
-
-/** Source: opencontainers/cgroups `IsCgroup2UnifiedMode`. */
-export function isCgroup2UnifiedMode(mountPoint: string): boolean {
-  return existsSync(join(mountPoint, 'cgroup.controllers'));
-}
 
 /** The files of cgroups, version 1 and 2. A path is that of a cgroup in each hierarchy. */
 export class CgroupFiles {

@@ -29,8 +29,8 @@ export interface AgentMetrics {
   registerAgentGauges(read: () => AgentGauges): () => void;
   /** A pod was evicted; `signal` is what it was evicted for: `memory.available`, `emptydirfs.limit`. */
   incEvictions(signal: string): void;
-  /** Adds `value` to a counter of the kubelet, or observes it in a histogram; `label` is the value of its label. */
-  recordKubeletMetric(name: KubeletMetric, value: number, label?: string): void;
+  /** Adds `value` to a counter of the kubelet, observes it in a histogram, or sets a gauge to it; `labels` are the values of its labels. */
+  recordKubeletMetric(name: KubeletMetric, value: number, ...labels: readonly string[]): void;
   /** The kubelet API refused a request with 429: too many `tokenreviews` or `subjectaccessreviews` were pending. */
   incRejectedReviews(resource: string): void;
 }

@@ -6,6 +6,7 @@ import {
   metricIn,
   type MetricsRegistry,
   oncePerTurn,
+  type Sample,
   SourcedGauge,
   valueIfDefined,
 } from './sourced-metrics.ts';
@@ -51,9 +52,10 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
     help: 'Pods that were evicted.',
     labelNames: ['eviction_signal'],
   });
+  const clearGauges: (() => void)[] = [];
   const kubelet = Object.fromEntries(
-    Object.entries(kubeletMetrics).map(([name, row]) => [name, recorderIn(register, name, row)]),
-  ) as Record<KubeletMetric, (value: number, label: string | undefined) => void>;
+    Object.entries(kubeletMetrics).map(([name, row]) => [name, recorderIn(register, name, row, clearGauges)]),
+  ) as Record<KubeletMetric, KubeletRecorder>;
   const containers = metricIn(register, SourcedGauge, {
     name: 'kubelet_running_containers',
     help: 'Containers in the runtime, by state.',
@@ -65,7 +67,7 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
     labelNames: ['resource'],
   });
   return {
-    recordKubeletMetric: (name, value, label) => kubelet[name](value, label),
+    recordKubeletMetric: (name, value, ...labels) => kubelet[name](value, labels),
     incRejectedReviews: (resource) => rejectedReviews.inc({ resource }),
     incEvictions: (signal) => evictions.inc({ eviction_signal: signal }),
     registerAgentGauges(readGauges) {
@@ -76,23 +78,34 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
           Object.entries(gauges().containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
         ),
       );
-      return () => removals.forEach((remove) => remove());
+      return () => [...removals, ...clearGauges].forEach((remove) => remove());
     },
   };
 }
 
-/** Registers a metric of the kubelet, and returns what records a value of it. */
+type KubeletRecorder = (value: number, labels: readonly string[]) => void;
+
+/** Registers a metric of the kubelet, and returns what records a value of it. A gauge adds to `clearGauges`. */
 function recorderIn(
   register: MetricsRegistry,
   name: string,
-  { type, help, label, buckets }: KubeletMetricRow,
-): (value: number, label: string | undefined) => void {
-  const configuration = { name: `kubelet_${name}`, help, labelNames: label === undefined ? [] : [label] };
-  const labelsOf = (value: string | undefined) => (label === undefined ? {} : { [label]: value ?? '' });
+  { type, help, labels: labelNames = [], buckets = [], isMaximum = false }: KubeletMetricRow,
+  clearGauges: (() => void)[],
+): KubeletRecorder {
+  const configuration = { name: `kubelet_${name}`, help, labelNames: [...labelNames] };
+  const labelsOf = (values: readonly string[]): Record<string, string> =>
+    Object.fromEntries(labelNames.map((label, index) => [label, values[index] ?? '']));
   if (type === 'counter') {
     const counter = metricIn(register, Counter, configuration);
-    return (value, of) => counter.inc(labelsOf(of), value);
+    return (value, labels) => counter.inc(labelsOf(labels), value);
   }
-  const histogram = metricIn(register, Histogram, { ...configuration, buckets: [...(buckets ?? [])] });
-  return (value, of) => histogram.observe(labelsOf(of), value);
+  if (type === 'histogram') {
+    const histogram = metricIn(register, Histogram, { ...configuration, buckets: [...buckets] });
+    return (value, labels) => histogram.observe(labelsOf(labels), value);
+  }
+  const samples = new Map<string, Sample<string>>();
+  const gauge = metricIn(register, isMaximum ? GreatestGauge : SourcedGauge, configuration);
+  gauge.addSource(() => [...samples.values()]);
+  clearGauges.push(() => samples.clear());
+  return (value, labels) => void samples.set(labels.join(), { labels: labelsOf(labels), value });
 }

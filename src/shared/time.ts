@@ -65,6 +65,12 @@ export function timeFromEpochMs(epochMs: number): string {
   return fromEpochMs(epochMs) ?? zeroTime;
 }
 
+/** A clock reading with milliseconds, without trailing zeros. Source: Go `time.RFC3339Nano`. */
+export function preciseTimeFromEpochMs(epochMs: number): string {
+  const fraction = String((Math.trunc(epochMs) % 1000) / 1000).slice(1);
+  return timeFromEpochMs(epochMs).replace('Z', `${fraction}Z`);
+}
+
 /** Converts readings of a monotonic clock to canonical times, based on one reading of both clocks. */
 export class MonotonicTimes {
   /** The monotonic part of that reading. */
@@ -133,7 +139,7 @@ export class Expiry {
   }
 }
 
-/** Milliseconds since the epoch of a canonical time. */
+/** Milliseconds since the epoch of a canonical or a precise time. */
 export function epochMsOf(time: string): number {
   return Date.parse(time);
 }

@@ -18,6 +18,7 @@ let removeImage: (id: string) => void;
 let hookCalls: [ReadonlySet<string>, number][];
 let imageFs: Partial<FsStats> | undefined;
 let logger: RecordingLogger;
+let measured: unknown[];
 beforeEach(() => {
   logger = recordingLogger();
   clock = new FakeClock();
@@ -25,6 +26,7 @@ beforeEach(() => {
   pods = [];
   events = [];
   hookCalls = [];
+  measured = [];
   // Of 1,000 bytes.
   availableBytes = 100;
   imageFs = { capacityBytes: 1000 };
@@ -48,6 +50,7 @@ function managerWith(policy: ImageGCPolicy = {}): ImageGCManager {
     postImageGC: async (...call) => void hookCalls.push(call),
     nodeName: 'node-a',
     eventRecorder: { event: (event) => events.push(event) },
+    recordMetric: (...of) => void measured.push(of),
     clock,
     logger,
   });
@@ -232,7 +235,7 @@ describe('ImageGCManager', () => {
     expect(left()).toEqual(['a', 'b']);
   });
 
-  it('goes on with the next image when one cannot be removed', async () => {
+  it('goes on with the next image when one cannot be removed, and counts those that were', async () => {
     images = [image('a'), image('b')];
     const remove = removeImage;
     removeImage = (id) => {
@@ -241,6 +244,7 @@ describe('ImageGCManager', () => {
     };
     await expect(managerWith({ minimumAgeMs: 0 }).deleteUnusedImages()).rejects.toThrow('in use by another namespace');
     expect(left()).toEqual(['a']);
+    expect(measured).toEqual([['image_garbage_collected_total', 1, 'space']]);
   });
 
   it('runs every 5 minutes, and records its second failure in a row on the Node', async () => {

@@ -86,14 +86,48 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
     labels: [],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
+  ...['pleg_relist_interval_seconds', 'pleg_pod_relist_duration_seconds', 'pod_worker_start_duration_seconds'].map(
+    (name) => ({
+      ...{ name: `kubelet_${name}`, type: 'histogram', labels: [] },
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    }),
+  ),
+  { name: 'kubelet_pleg_last_seen_seconds', type: 'gauge', labels: [] },
+  { name: 'kubelet_containers_per_pod_count', type: 'histogram', labels: [], buckets: [1, 2, 4, 8, 16] },
   {
     name: 'kubelet_pod_worker_duration_seconds',
     type: 'histogram',
     labels: ['operation_type'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
+  {
+    name: 'kubelet_pod_start_duration_seconds',
+    type: 'histogram',
+    labels: [],
+    buckets: [
+      0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600,
+    ],
+  },
+  { name: 'kubelet_started_pods_total', type: 'counter', labels: [] },
+  { name: 'kubelet_started_pods_errors_total', type: 'counter', labels: [] },
+  { name: 'kubelet_started_containers_total', type: 'counter', labels: ['container_type'] },
+  { name: 'kubelet_started_containers_errors_total', type: 'counter', labels: ['container_type', 'code'] },
+  {
+    name: 'kubelet_image_pull_duration_seconds',
+    type: 'histogram',
+    labels: ['image_size_in_bytes'],
+    buckets: [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
+  },
+  { name: 'kubelet_image_garbage_collected_total', type: 'counter', labels: ['reason'] },
   { name: 'kubelet_preemptions', type: 'counter', labels: ['preemption_signal'] },
   { name: 'kubelet_admission_rejections_total', type: 'counter', labels: ['reason'] },
+  { name: 'kubelet_desired_pods', type: 'gauge', labels: ['static'] },
+  { name: 'kubelet_active_pods', type: 'gauge', labels: ['static'] },
+  { name: 'kubelet_mirror_pods', type: 'gauge', labels: [] },
+  { name: 'kubelet_working_pods', type: 'gauge', labels: ['lifecycle', 'config', 'static'] },
+  { name: 'kubelet_restarted_pods_total', type: 'counter', labels: ['static'] },
+  { name: 'kubelet_orphaned_runtime_pods_total', type: 'counter', labels: [] },
+  { name: 'kubelet_cgroup_version', type: 'gauge', labels: [] },
   { name: 'kubelet_running_pods', type: 'gauge', labels: [] },
   { name: 'kubelet_running_containers', type: 'gauge', labels: ['container_state'] },
   { name: 'kubelet_node_agent_rejected_reviews_total', type: 'counter', labels: ['resource'] },
@@ -265,7 +299,8 @@ describe('createPrometheusMetrics', () => {
     ]);
     a.registerStatusGauges(() => gauges(10, 1, 30));
     b.registerStatusGauges(() => gauges(5, 2, 7));
-    expect((await scrape(register)).filter((line) => !line.includes('duration'))).toEqual([
+    const ofManagers = /^kubelet_(status_manager|pod_(pending|in_progress)_resizes)(?!.*duration)/;
+    expect((await scrape(register)).filter((line) => ofManagers.test(line))).toEqual([
       'kubelet_pod_pending_resizes{reason="deferred",priority_bucket="normal"} 3',
       'kubelet_pod_pending_resizes{reason="deferred",priority_bucket="high"} 5',
       'kubelet_pod_in_progress_resizes 4',
@@ -295,6 +330,28 @@ describe('createPrometheusMetrics', () => {
       'kubelet_status_manager_hot_loop_pods 0',
     ]);
     expect(await linesOf(register, 'kubelet_pod_in_progress_resizes')).toEqual(['kubelet_pod_in_progress_resizes 4']);
+  });
+
+  it("shows the sum of the agents' gauges, and the maximum of versions and times, until an agent stops", async () => {
+    const register = new Registry();
+    const [a, b] = [createPrometheusMetrics({ register }), createPrometheusMetrics({ register })];
+    const agentGauges = { failingPods: 0, refusedManifests: 0, runningPods: 0, containers: {} };
+    const unregister = a.registerAgentGauges(() => ({
+      ...{ relistAgeSeconds: undefined, leaseAgeSeconds: undefined, leaseDurationSeconds: undefined },
+      ...{ ...agentGauges, isNodeRegistered: undefined },
+    }));
+    for (const [adapter, pods] of [
+      [a, 5],
+      [a, 2],
+      [b, 3],
+    ] as const) {
+      adapter.recordKubeletMetric('desired_pods', pods, 'true');
+      adapter.recordKubeletMetric('cgroup_version', 2);
+    }
+    expect(await linesOf(register, 'kubelet_desired_pods')).toEqual(['kubelet_desired_pods{static="true"} 5']);
+    expect(await linesOf(register, 'kubelet_cgroup_version')).toEqual(['kubelet_cgroup_version 2']);
+    unregister();
+    expect(await linesOf(register, 'kubelet_desired_pods')).toEqual(['kubelet_desired_pods{static="true"} 3']);
   });
 
   it('keeps two registries apart', async () => {

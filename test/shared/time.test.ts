@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalTime, epochMsOf, timeFromEpochMs } from '../../src/shared/time.ts';
+import { canonicalTime, epochMsOf, preciseTimeFromEpochMs, timeFromEpochMs } from '../../src/shared/time.ts';
 
 describe('canonicalTime', () => {
   it.each([
@@ -95,5 +95,14 @@ describe('clock readings', () => {
   ])('%s ms is %s', (epochMs, time) => {
     expect(timeFromEpochMs(epochMs)).toBe(time);
     expect(epochMsOf(time)).toBe(Math.floor(epochMs / 1000) * 1000);
+  });
+
+  it.each([
+    [0, '1970-01-01T00:00:00Z'],
+    [1_767_323_045_009, '2026-01-02T03:04:05.009Z'],
+    [1_767_323_045_990.5, '2026-01-02T03:04:05.99Z'],
+  ])('%s ms is %s with milliseconds', (epochMs, time) => {
+    expect(preciseTimeFromEpochMs(epochMs)).toBe(time);
+    expect(epochMsOf(time)).toBe(Math.trunc(epochMs));
   });
 });

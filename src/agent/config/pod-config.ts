@@ -4,7 +4,7 @@ import { requirePods } from '../../kube/require-pod.ts';
 import { configMirrorAnnotation, getPodFullName } from '../../kube/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/types.ts';
-import { timeFromEpochMs } from '../../shared/time.ts';
+import { preciseTimeFromEpochMs } from '../../shared/time.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import {
@@ -59,7 +59,7 @@ interface Source {
  * even if they have the same name. Pods are never mutated after they were passed on.
  * Source: kubelet `PodConfig`, `podStorage`.
  *
- * Divergence: the annotation `kubernetes.io/config.seen` has whole seconds, not nanoseconds. If two pods have the same
+ * Divergence: the annotation `kubernetes.io/config.seen` has milliseconds, not nanoseconds. If two pods have the same
  * UID or name, the second is ignored; the kubelet merges pods with the same UID. An ignored pod is reported once, not
  * at every update of the source.
  */
@@ -97,7 +97,7 @@ export class PodConfig {
       }
       const annotated = withAnnotations(fromSource(candidate, name), { [configSourceAnnotation]: name });
       if (existing === undefined) {
-        const seenAt = timeFromEpochMs(this.#options.clock.now());
+        const seenAt = preciseTimeFromEpochMs(this.#options.clock.now());
         const added = withAnnotations(annotated, { [configSeenAnnotation]: seenAt });
         pods.set(uid, added);
         changed.ADD.push(added);

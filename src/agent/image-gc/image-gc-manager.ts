@@ -1,3 +1,4 @@
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
@@ -26,6 +27,8 @@ export interface ImageGCManagerOptions {
   readonly postImageGC: (imageIDs: ReadonlySet<string>, listedAtMs: number) => Promise<void>;
   readonly nodeName: string;
   readonly eventRecorder: EventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -148,7 +151,7 @@ export class ImageGCManager {
 
   /** Removes images until this much is free; returns the sum of their sizes. Source: kubelet `freeSpace`. */
   async #freeSpace(images: readonly RuntimeImage[], bytesToFree: number): Promise<number> {
-    const { runtime, policy, clock, logger } = this.#options;
+    const { runtime, policy, clock, logger, recordMetric } = this.#options;
     const { minimumAgeMs = 120_000 } = policy;
     const { signal } = this.#stop;
     let freedBytes = 0;
@@ -165,6 +168,7 @@ export class ImageGCManager {
       }
       logger.info({ image: names?.[0] ?? id, sizeBytes }, 'Removed an image');
       this.#records.delete(id);
+      recordMetric?.('image_garbage_collected_total', 1, 'space');
       freedBytes += sizeBytes;
       if (freedBytes >= bytesToFree) break;
     }

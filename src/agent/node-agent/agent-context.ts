@@ -1,5 +1,5 @@
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
+import type { KubeletMetric, RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
@@ -31,9 +31,9 @@ export function createContext({ nodeName, metrics, ...options }: NodeAgentOption
 
 /** Logs errors that the caller's metrics throw. */
 export function guardedRecordMetric(metrics: Partial<AgentMetrics> | undefined, logger: Logger): RecordKubeletMetric {
-  return (...measured) =>
+  return (name: KubeletMetric, value: number, ...labels: readonly string[]) =>
     tryCall(
-      () => metrics?.recordKubeletMetric?.(...measured),
+      () => metrics?.recordKubeletMetric?.(name, value, ...labels),
       (thrown) =>
         logger.error({ reason: reasonOf(thrown), method: 'metrics.recordKubeletMetric' }, 'User callback threw'),
     );

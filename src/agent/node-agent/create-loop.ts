@@ -63,7 +63,7 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
     onPodEvicted: cleanUpContainers,
   });
   const podCleanups: PodCleanupsOptions = {
-    ...{ podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, logger },
+    ...{ podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, recordMetric, logger },
     ...{ allocationManager, podSyncer, volumeManager },
   };
   const startUp = new StartUp(parts);

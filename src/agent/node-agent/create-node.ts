@@ -35,7 +35,7 @@ export function createNode(
   inputs: AgentInputs,
   workers: AgentWorkers,
 ) {
-  const { nodeName, clock, random, logger } = context;
+  const { nodeName, clock, random, logger, recordMetric } = context;
   const { api, eventRecorder } = connection;
   const { runtime, runtimeState, sourcesReady } = inputs;
   const { podWorkers, getActivePods, imagePullManager } = workers;
@@ -47,7 +47,7 @@ export function createNode(
     areSourcesReady: () => sourcesReady.allReady(),
   });
   const imageGC = createImageGC(runtime, options, {
-    ...{ nodeName, eventRecorder, clock, logger },
+    ...{ nodeName, eventRecorder, recordMetric, clock, logger },
     postImageGC: (images, listedAtMs) => imagePullManager.pruneUnknownRecords(images, listedAtMs),
   });
   const evictionManager = createEvictionManager({
@@ -106,7 +106,10 @@ function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateP
 function createImageGC(
   runtime: ContainerRuntime,
   { imageGC: policy = {} }: NodeAgentOptions,
-  parts: Pick<ImageGCManagerOptions, 'clock' | 'eventRecorder' | 'logger' | 'nodeName' | 'postImageGC'>,
+  parts: Pick<
+    ImageGCManagerOptions,
+    'clock' | 'eventRecorder' | 'logger' | 'nodeName' | 'postImageGC' | 'recordMetric'
+  >,
 ): ImageGCManager | undefined {
   if (policy === false || policy.highThresholdPercent === 100 || !hasImages(runtime)) return undefined;
   return new ImageGCManager({ ...parts, policy, runtime });

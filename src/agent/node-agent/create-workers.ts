@@ -65,7 +65,7 @@ export function createWorkers(
   const qosCgroups = new QOSCgroups({ runtime, getActivePods, clock, logger });
   const imagePullManager = createImagePullManager(options, runtime, context);
   const imageManager = new ImageManager({
-    ...{ runtime, pullManager: imagePullManager, clock, eventRecorder },
+    ...{ runtime, pullManager: imagePullManager, clock, eventRecorder, recordMetric },
     parallelImagePulls: parallelImagePulls(options.imagePulls ?? {}),
   });
   const podSyncer = new AgentPodSyncer({
@@ -76,6 +76,7 @@ export function createWorkers(
       statusManager,
       probeManager,
       eventRecorder,
+      recordMetric,
       clock,
       logger,
       agentStartedMs,

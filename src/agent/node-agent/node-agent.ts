@@ -1,3 +1,4 @@
+import { platform } from 'node:os';
 import { requireBooleanOption, requireFields } from '../../shared/validate.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
@@ -6,6 +7,7 @@ import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictionGracePeriod, evictPod, type Eviction } from '../eviction/evict-pod.ts';
+import { isCgroup2UnifiedMode } from '../node/cgroup-version.ts';
 import type { Node } from '../node/node-types.ts';
 import { closeConnection } from './create-connection.ts';
 import type { AgentLoop } from './create-loop.ts';
@@ -120,6 +122,7 @@ export class NodeAgent implements AsyncDisposable {
     this.#registerGauges();
     const { context, inputs, workers, node } = this.#parts;
     context.logger.info({ node: context.nodeName }, 'Starting node agent');
+    if (platform() === 'linux') context.recordMetric('cgroup_version', isCgroup2UnifiedMode() ? 2 : 1);
     this.#loop.allocationManager.start();
     inputs.pleg.start();
     inputs.runtimeState.start();

@@ -231,6 +231,9 @@ export class GenericPLEG {
     const { cache, clock, recordMetric } = this.#options;
     const run = this.#run;
     const relistedAtMs = clock.monotonicMs();
+    const lastSeenSeconds = Math.trunc(clock.now() / 1000);
+    if (this.#relistedAtMs !== undefined)
+      recordMetric?.('pleg_relist_interval_seconds', (relistedAtMs - this.#relistedAtMs) / 1000);
     const observation = cache.beginObservation();
     const timer = this.#watchCall('listPods', run);
     try {
@@ -247,10 +250,11 @@ export class GenericPLEG {
     }
     this.#failures.succeeded();
     this.#relistedAtMs = relistedAtMs;
+    recordMetric?.('pleg_last_seen_seconds', lastSeenSeconds);
   }
 
   async #relistPod(podUID: string): Promise<void> {
-    const { runtime, cache, clock } = this.#options;
+    const { runtime, cache, clock, recordMetric } = this.#options;
     const run = this.#run;
     const startedMs = clock.monotonicMs();
     const observation = cache.beginObservation();
@@ -265,6 +269,7 @@ export class GenericPLEG {
       this.#schedule();
     } finally {
       timer.stop();
+      recordMetric?.('pleg_pod_relist_duration_seconds', (clock.monotonicMs() - startedMs) / 1000);
     }
   }
 

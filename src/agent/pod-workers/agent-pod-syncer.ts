@@ -3,8 +3,10 @@ import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/static-pods.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { epochMsOf } from '../../shared/time.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
@@ -13,6 +15,7 @@ import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { areAmountsEqual } from '../allocation/container-resources.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
 import { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
+import { configSeenAnnotation } from '../config/check-and-update-pod.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
 import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
@@ -82,6 +85,8 @@ export interface AgentPodSyncerOptions {
   readonly volumeManager?: VolumeManager | undefined;
   readonly qosCgroups: Pick<QOSCgroups, 'update'>;
   readonly eventRecorder: PodEventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
   /**
    * Called at each sync of a static pod with its mirror pod, if there is one, to create or replace the
    * mirror pod if necessary. Must not throw.
@@ -118,7 +123,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly #crashLoopBackOff: CrashLoopBackOff;
 
   constructor(options: AgentPodSyncerOptions) {
-    const { runtime, eventRecorder, probeManager, statusManager, clock, logger } = options;
+    const { runtime, eventRecorder, probeManager, statusManager, clock, logger, recordMetric } = options;
     this.#runtime = runtime;
     this.#options = options;
     this.#crashLoopBackOff = new CrashLoopBackOff(clock);
@@ -132,6 +137,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       clock,
       logger,
       eventRecorder,
+      recordMetric,
       crashLoopBackOff: this.#crashLoopBackOff,
       imageManager: options.imageManager,
       handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
@@ -147,7 +153,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   }
 
   async syncPod(
-    _updateType: SyncPodType,
+    updateType: SyncPodType,
     pod: ValidPod,
     mirrorPod: ValidPod | undefined,
     runtimeStatus: RuntimePodStatus,
@@ -156,10 +162,14 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { statusManager, probeManager, requestPodSync } = this.#options;
     const { signal, syncStatus } = options;
     const uid = pod.metadata.uid;
+    if (updateType === 'create') this.#recordSinceSeen('pod_worker_start_duration_seconds', pod);
     this.#resizeProgress.update(pod, runtimeStatus);
-    const previous = statusManager.getPodStatus(uid) ?? pod.status;
+    const cached = statusManager.getPodStatus(uid);
+    const previous = cached ?? pod.status;
     const status = await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: false });
     if (isPodPhaseTerminal(status.phase)) return { isTerminal: true, hasChanged: false };
+    if (cached === undefined || (cached.phase === 'Pending' && status.phase === 'Running'))
+      this.#recordSinceSeen('pod_start_duration_seconds', pod);
 
     this.#requireNetwork(pod);
     if (isStaticPod(pod)) this.#options.reconcileMirrorPod(pod, mirrorPod);
@@ -247,6 +257,16 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#actuatedResources?.removeOrphanedPods(remainingPodUIDs);
     this.#crashLoopBackOff.gc();
     this.activeDeadlineHandler.removeOrphanedPods(remainingPodUIDs);
+  }
+
+  /** On the wall clock, as in the kubelet: the annotation is all that is known of it. */
+  #recordSinceSeen(
+    name: 'pod_start_duration_seconds' | 'pod_worker_start_duration_seconds',
+    { metadata }: ValidPod,
+  ): void {
+    const { clock, recordMetric } = this.#options;
+    const seenAt = metadata.annotations?.[configSeenAnnotation];
+    if (seenAt !== undefined) recordMetric?.(name, Math.max(0, clock.now() - epochMsOf(seenAt)) / 1000);
   }
 
   /** Runs before images are pulled, which may take long. Source: kubelet `OnPodSandboxReady`. */

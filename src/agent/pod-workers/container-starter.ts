@@ -1,4 +1,6 @@
 import { untilAborted } from '../../shared/abort.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
+import type { ContainerType } from '../../status-manager/metrics.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, PodStatusInput, ValidPod } from '../../kube/types.ts';
@@ -23,6 +25,8 @@ export interface ContainerStarterOptions {
   readonly actuatedResources: ActuatedResources | undefined;
   readonly crashLoopBackOff: CrashLoopBackOff;
   readonly eventRecorder: PodEventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
   readonly logger: Logger;
 }
 
@@ -33,6 +37,7 @@ export type ImageVolumes = ReadonlyMap<string, string | SyncActionError>;
 export interface StartRequest {
   readonly pod: ValidPod;
   readonly container: Container | EphemeralContainer;
+  readonly containerType: ContainerType;
   readonly runtimeStatus: RuntimePodStatus;
   /** The pod's status before this sync. */
   readonly previous: PodStatusInput | undefined;
@@ -55,11 +60,23 @@ export class ContainerStarter {
    * `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
    */
   async start(request: StartRequest): Promise<void> {
-    const { pod, container } = request;
+    const { containerType, signal } = request;
+    const { recordMetric } = this.#options;
     this.#checkBackOff(request);
+    recordMetric?.('started_containers_total', 1, containerType);
     const imageVolumes = this.#imageVolumesOf(request);
-    const imageRef = await this.#imageRef(request);
+    try {
+      await this.#start(request, imageVolumes);
+    } catch (thrown) {
+      if (thrown instanceof SyncActionError && !signal.aborted)
+        recordMetric?.('started_containers_errors_total', 1, containerType, thrown.reason);
+      throw thrown;
+    }
+  }
 
+  async #start(request: StartRequest, imageVolumes: ReadonlyMap<string, string>): Promise<void> {
+    const { pod, container } = request;
+    const imageRef = await this.#imageRef(request);
     this.#options.actuatedResources?.set(pod, container.name, containerResources(pod, container));
     const containerID = await this.#step('CreateContainerError', request, async () =>
       this.#options.runtime.createContainer({

@@ -1,3 +1,4 @@
+import { imageSizeBucket, type RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
@@ -16,6 +17,8 @@ export interface ImageManagerOptions {
   readonly parallelImagePulls: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly eventRecorder: PodEventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
 }
 
 /**
@@ -113,16 +116,18 @@ export class ImageManager {
   }
 
   async #pull(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<PulledImage> {
-    const { clock } = this.#options;
+    const { clock, recordMetric } = this.#options;
     this.#event(pod, container, 'Normal', 'Pulling', `Pulling image "${image}"`);
     const startedMs = clock.monotonicMs();
     try {
       const { pulled, pullMs } = await this.#pullInTurn(pod, image, signal);
       const duration = goDuration(pullMs);
-      const total = goDuration(clock.monotonicMs() - startedMs);
+      const totalMs = Math.trunc(clock.monotonicMs() - startedMs);
+      const total = goDuration(totalMs);
       const size = pulled.sizeBytes === undefined ? '' : ` Image size: ${pulled.sizeBytes} bytes.`;
       const message = `Successfully pulled image "${image}" in ${duration} (${total} including waiting).${size}`;
       this.#event(pod, container, 'Normal', 'Pulled', message);
+      recordMetric?.('image_pull_duration_seconds', totalMs / 1000, imageSizeBucket(pulled.sizeBytes));
       this.#backoff.gc();
       return pulled;
     } catch (thrown) {

@@ -124,6 +124,7 @@ export class PodWorkerLoop {
     status.pendingUpdate = undefined;
     if (isKnown) status.hasStarted = true;
     mergeLastUpdate(status, update);
+    if (isKnown) this.#options.recordMetric?.('containers_per_pod_count', update.pod?.spec?.containers?.length ?? 0);
     return update;
   }
 

@@ -2,6 +2,8 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Container, EphemeralContainer, Pod, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
+import type { ContainerType } from '../../status-manager/metrics.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { lostRuns } from '../actions/lost-runs.ts';
 import { computePodActions } from '../actions/compute-pod-actions.ts';
@@ -38,6 +40,8 @@ export interface RuntimeManagerOptions {
   readonly updateQOSCgroups: () => Promise<void>;
   readonly clock: Clock;
   readonly eventRecorder: PodEventRecorder;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
   readonly logger: Logger;
 }
 
@@ -184,7 +188,7 @@ export class RuntimeManager {
     attempt: number,
     signal: AbortSignal,
   ): Promise<SyncActionResult & Partial<NewSandbox>> {
-    const { runtime, eventRecorder, updateQOSCgroups } = this.#options;
+    const { runtime, eventRecorder, updateQOSCgroups, recordMetric } = this.#options;
     const { name, namespace } = pod.metadata;
     const target = { action: 'CreatePodSandbox', target: `${name}_${namespace}` } as const;
     const step = async <T>(reason: string, what: string, call: () => Promise<T>): Promise<T> => {
@@ -202,9 +206,13 @@ export class RuntimeManager {
       await step(eventReasons.failedToCreatePodContainer, 'unable to ensure pod container exists', async () =>
         runtime.preparePod?.(pod),
       );
+      recordMetric?.('started_pods_total', 1);
       const sandboxID = await step(eventReasons.failedCreatePodSandBox, 'Failed to create pod sandbox', () =>
         runtime.runPodSandbox!({ pod, attempt }),
-      );
+      ).catch((thrown: unknown) => {
+        if (!signal.aborted) recordMetric?.('started_pods_errors_total', 1);
+        throw thrown;
+      });
       const ips = await step(eventReasons.failedStatusPodSandBox, 'Unable to get pod sandbox status', () =>
         this.#podIPs(pod, sandboxID),
       );
@@ -237,7 +245,7 @@ export class RuntimeManager {
   }
 
   async #startContainers(
-    sync: Omit<StartRequest, 'container' | 'sandboxID' | 'imageVolumes'>,
+    sync: Omit<StartRequest, 'container' | 'containerType' | 'sandboxID' | 'imageVolumes'>,
     actions: PodActions,
     sandbox: string,
   ): Promise<SyncActionResult[]> {
@@ -246,18 +254,21 @@ export class RuntimeManager {
     const request = { ...sync, imageVolumes: await this.#pullImageVolumes(pod, signal) };
     const results: SyncActionResult[] = [];
     const sandboxID = this.#options.runtime.runPodSandbox === undefined ? undefined : sandbox;
-    const start = async (container: Container | EphemeralContainer): Promise<boolean> => {
+    const start = async (
+      container: Container | EphemeralContainer,
+      containerType: ContainerType = 'container',
+    ): Promise<boolean> => {
       signal.throwIfAborted();
       const result = await this.#attempt('StartContainer', container.name, 'CreateContainerError', () =>
-        this.#starter.start({ ...request, container, sandboxID }),
+        this.#starter.start({ ...request, container, containerType, sandboxID }),
       );
       signal.throwIfAborted();
       results.push(result);
       return result.failure === undefined;
     };
-    for (const container of actions.ephemeralContainersToStart) await start(container);
+    for (const container of actions.ephemeralContainersToStart) await start(container, 'ephemeral_container');
     for (const container of actions.initContainersToStart) {
-      if (!(await start(container)) && !isRestartableInitContainer(container)) return results;
+      if (!(await start(container, 'init_container')) && !isRestartableInitContainer(container)) return results;
     }
     for (const container of actions.containersToStart) await start(container);
     return results;

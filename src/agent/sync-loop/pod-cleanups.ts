@@ -1,13 +1,17 @@
 import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
+import { isStaticPod } from '../../kube/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { ValidPod } from '../../kube/types.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
+import type { PodWorkerSync } from '../pod-workers/pod-workers-options.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
 import { filterOutInactivePods } from './active-pods.ts';
 import { type OrphanedPodsParticipants, removeOrphanedPods } from './orphaned-pods.ts';
+import { recordPodCounts } from './pod-counts.ts';
 
 export interface PodCleanupsOptions extends OrphanedPodsParticipants {
   readonly podManager: BasicPodManager;
@@ -15,6 +19,8 @@ export interface PodCleanupsOptions extends OrphanedPodsParticipants {
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
   /** A runtime whose calls have a time-out: see `boundedRuntime`. */
   readonly runtime: Pick<ContainerRuntime, 'listPods'>;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
 }
 
 /** An orphan has no spec, so its grace period is unknown. */
@@ -34,52 +40,53 @@ const orphanGracePeriodSeconds = 1;
  * Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
-  const { podManager, podWorkers, statusManager, runtime, logger } = options;
+  const { podManager, podWorkers, statusManager, runtime, recordMetric, logger } = options;
   const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
   const workers = podWorkers.syncKnownPods(pods);
-  const known = new Set(workers.keys());
   const possiblyRunning = new Set([...workers].flatMap(([uid, { state }]) => (state === 'terminated' ? [] : [uid])));
 
   // Listed after the workers, so that a pod that has just ended does not look like an orphan.
   const runningPods = (await runtime.listPods({ signal })).filter(isRunning);
 
-  const existing = [...[...pods, ...mirrorPods].map(uidOf), ...known, ...runningPods.map(({ uid }) => uid)];
+  const existing = [...[...pods, ...mirrorPods].map(uidOf), ...workers.keys(), ...runningPods.map(({ uid }) => uid)];
   const remaining = { desired: new Set(pods.map(uidOf)), possiblyRunning, existing: new Set(existing) };
   await removeOrphanedPods({ ...remaining, orphanedMirrorPods }, options, signal);
 
-  for (const pod of filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager })) {
-    if (known.has(uidOf(pod))) continue;
+  const active = filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager });
+  const restarted = active.filter((pod) => !workers.has(uidOf(pod)));
+  for (const pod of restarted) {
     logger.info(
       podFieldsOf(pod),
       'Pod will be restarted because it is in the desired set and not known to the pod workers',
     );
     podWorkers.updatePod({ updateType: 'create', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
-    known.add(uidOf(pod));
+    workers.set(uidOf(pod), { state: 'syncing', isOrphan: false, hasConfig: true, isStatic: isStaticPod(pod) });
   }
-  for (const pod of terminalPodsToDelete(pods, runningPods, known)) {
+  for (const pod of terminalPodsToDelete(pods, runningPods, workers))
     podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
-    known.add(uidOf(pod));
-  }
-  for (const runningPod of runningPods) {
-    if (known.has(runningPod.uid)) continue;
+  const orphaned = runningPods.filter(({ uid }) => !workers.has(uid));
+  for (const runningPod of orphaned) {
     logger.info(podFieldsOf(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
     const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };
     podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
+    workers.set(runningPod.uid, { state: 'terminating', isOrphan: true, hasConfig: false, isStatic: false });
   }
+  const counts = { desired: pods, active, mirrorPods, restarted, orphaned: orphaned.length, workers: workers.values() };
+  if (recordMetric !== undefined) recordPodCounts(recordMetric, counts);
 }
 
 /** Source: kubelet `filterTerminalPodsToDelete`. */
 function terminalPodsToDelete(
   pods: readonly ValidPod[],
   runningPods: readonly RuntimePod[],
-  known: ReadonlySet<string>,
+  workers: ReadonlyMap<string, PodWorkerSync>,
 ): ValidPod[] {
   const running = new Set(runningPods.map(({ uid }) => uid));
   return pods.filter(
     ({ metadata, status }) =>
       metadata?.deletionTimestamp != null &&
       isPodPhaseTerminal(status?.phase) &&
-      !known.has(metadata.uid) &&
+      !workers.has(metadata.uid) &&
       !running.has(metadata.uid),
   );
 }

@@ -95,6 +95,27 @@ describe.each([1, 3])('TestDetectingContainerDeaths, %i relists before', (relist
   });
 });
 
+it('relists are measured: how long they took, since when the last successful one is, and when that was', async () => {
+  const measured: unknown[] = [];
+  const { pleg, clock, relist, shown } = newPLEG({ recordMetric: (...of) => void measured.push(of) });
+  const epochSeconds = Math.trunc(clock.now() / 1000);
+  await relist();
+  clock.advance(1500);
+  shown.pods = undefined as unknown as RuntimePod[];
+  await pleg.relist();
+  clock.advance(1000);
+  await relist([]);
+  expect(measured).toEqual([
+    ['pleg_relist_duration_seconds', 0],
+    ['pleg_last_seen_seconds', epochSeconds],
+    ['pleg_relist_interval_seconds', 1.5],
+    ['pleg_relist_duration_seconds', 0],
+    ['pleg_relist_interval_seconds', 2.5],
+    ['pleg_relist_duration_seconds', 0],
+    ['pleg_last_seen_seconds', epochSeconds + 2],
+  ]);
+});
+
 describe('TestRelistingWithSandboxes', () => {
   it('sandboxes are reported like containers', async () => {
     const { relist } = newPLEG();

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { ImageError } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
+import { sleep } from '../../../src/shared/clock.ts';
 import type { PodEvent } from '../../../src/agent/events/event-recorder.ts';
 import type { ImagePullManager } from '../../../src/agent/image-pulls/image-pull-manager.ts';
 import type { ImagePullSecret } from '../../../src/agent/runtime/container-runtime.ts';
@@ -298,6 +299,27 @@ describe('pulls at the same time', () => {
       'Successfully pulled image "d:1" ',
     ]);
   });
+});
+
+it('the duration of a pull is measured with its waiting, by the size of the image', async () => {
+  const measured: unknown[] = [];
+  const sizes = [undefined, 0, 1, 10 * 2 ** 20, 10 * 2 ** 20 + 1, 3 * 2 ** 30, 101 * 2 ** 30];
+  const pullImage = async () => {
+    await sleep(clock, 1500, new AbortController().signal);
+    return { imageRef: 'x', sizeBytes: sizes.shift() };
+  };
+  manager = newImageManager({
+    ...{ runtime: { pullImage }, clock, eventRecorder: { event: () => {} } },
+    recordMetric: (...of) => void measured.push(of),
+  });
+  const pulls = sizes.map(() => ensure('x:1', 'Always'));
+  await clock.advanceAsync(60_000);
+  await Promise.all(pulls);
+  expect(measured).toEqual(
+    ['N/A', 'N/A', '0-10MB', '0-10MB', '10MB-100MB', '1GB-5GB', 'GT100GB'].map((label, index) => [
+      ...['image_pull_duration_seconds', 1.5 * (index + 1), label],
+    ]),
+  );
 });
 
 it.each([

@@ -17,6 +17,7 @@ import {
 } from 'kubelet-status-manager/testing';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 import type { PodEventRecorder } from '../../../src/agent/events/event-recorder.ts';
+import type { RecordKubeletMetric } from '../../../src/observe/kubelet-metrics.ts';
 import { newImageManager } from './new-image-manager.ts';
 import { RuntimeManager } from '../../../src/agent/pod-workers/runtime-manager.ts';
 import { syncError } from '../../../src/agent/pod-workers/sync-result.ts';
@@ -57,7 +58,7 @@ function recordConfigs(): void {
   };
 }
 
-function newManager(): RuntimeManager {
+function newManager(recordMetric?: RecordKubeletMetric): RuntimeManager {
   actuatedResources = new ActuatedResources(actuatedState, { clock, logger: silentLogger });
   const eventRecorder: PodEventRecorder = {
     event: ({ type, reason, message }) => {
@@ -66,7 +67,7 @@ function newManager(): RuntimeManager {
     },
   };
   return new RuntimeManager({
-    ...{ runtime, clock, logger, actuatedResources, eventRecorder },
+    ...{ runtime, clock, logger, actuatedResources, eventRecorder, recordMetric },
     imageManager: newImageManager({ runtime, clock, eventRecorder }),
     probeResults: noProbeResults,
     crashLoopBackOff: new CrashLoopBackOff(clock),
@@ -200,6 +201,38 @@ describe('TestSyncPod', () => {
     expect(runs()).toEqual(['foo1 0 running', 'foo2 0 running']);
     expect(runtime.pod('12345678')?.sandboxes).toMatchObject([{ ready: true, attempt: 0 }]);
   });
+});
+
+it('starts of the sandbox and of containers are counted, and their failures by reason, but not what an abort ends', async () => {
+  const measured: string[] = [];
+  manager = newManager((...of) => void measured.push(of.join(' ')));
+  const counts = (): string[] => measured.splice(0);
+  runtime.fail({ method: 'runPodSandbox' }, 'no network');
+  await sync(initPod);
+  expect(counts()).toEqual(['started_pods_total 1', 'started_pods_errors_total 1']);
+  await sync(initPod);
+  expect(counts()).toEqual(['started_pods_total 1', 'started_containers_total 1 init_container']);
+  exit('init1');
+  runtime.fail({ method: 'createContainer' }, 'no space');
+  runtime.images.delete('alpine');
+  runtime.fail({ method: 'pullImage', image: 'alpine' }, 'no such image');
+  await sync({ ...initPod, spec: { ...initPod.spec, ephemeralContainers: [container('debug')] } });
+  expect(counts()).toEqual([
+    'started_containers_total 1 ephemeral_container',
+    'started_containers_errors_total 1 ephemeral_container CreateContainerError',
+    'started_containers_total 1 container',
+    'started_containers_total 1 container',
+    'started_containers_errors_total 1 container ErrImagePull',
+  ]);
+  const controller = new AbortController();
+  runtime.delay({ method: 'pullImage' }, 60_000);
+  const { signal } = controller;
+  const runtimeStatus = podStatusFromRuntime(initPod, runtime.pod('12345678'), runtime);
+  const failure = manager.syncPod(initPod, runtimeStatus, { signal }).catch((thrown: Error) => thrown.message);
+  controller.abort(new Error('the pod ends'));
+  await clock.advanceAsync(60_000);
+  expect(await failure).toBe('the pod ends');
+  expect(counts().filter((count) => count.includes('errors'))).toEqual([]);
 });
 
 describe('TestPruneInitContainers', () => {

@@ -42,6 +42,7 @@ let runtime: FakeContainerRuntime;
 let cleanedProbes: string[][];
 let remaining: string[][];
 let keptFolders: string[][];
+let measured: Map<string, number>;
 beforeEach(() => {
   t = createPodWorkers();
   podManager = new BasicPodManager();
@@ -50,12 +51,14 @@ beforeEach(() => {
   cleanedProbes = [];
   remaining = [];
   keptFolders = [];
+  measured = new Map();
 });
 
 async function cleanUp(): Promise<void> {
   await handlePodCleanups(
     {
       ...{ podManager, podWorkers: t.workers, statusManager, runtime, logger: silentLogger },
+      recordMetric: (name, value, ...labels) => void measured.set([name, ...labels].join(' '), value),
       probeManager: { cleanupPods: (uids) => void cleanedProbes.push([...uids]) },
       allocationManager: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
       podSyncer: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
@@ -294,6 +297,47 @@ it('exited containers that only the runtime knows are left to the garbage collec
   runtime.put({ ...runtimePod, containers: [{ ...runtimePod.containers[0]!, state: 'exited', exitCode: 0 }] });
   await cleanUp();
   expect(calls()).toEqual([]);
+});
+
+describe('the counts of pods', () => {
+  /** Those that are not 0, without the gauges of pods. */
+  const working = () => [...measured].filter(([name, value]) => value > 0 && name.startsWith('working_pods'));
+
+  it('are by source and by what the API server or the runtime shows', async () => {
+    podManager.setPods([
+      podOf({}, { uid: 'a', name: 'a' }),
+      withPhase(podOf({}, { uid: 'ended', name: 'ended' }), 'Succeeded'),
+      podOf({ 'kubernetes.io/config.source': 'file' }, { uid: 's', name: 's' }),
+      podOf({ 'kubernetes.io/config.mirror': 'hash' }, { uid: 'mirror', name: 's' }),
+    ]);
+    await update({ updateType: 'create', pod: podOf({}, { uid: 'a', name: 'a' }) });
+    runtime.put(runtimePod);
+    await cleanUp();
+    expect(Object.fromEntries(measured)).toMatchObject({
+      ...{ 'desired_pods ': 2, 'desired_pods true': 1, 'active_pods ': 1, 'active_pods true': 1, mirror_pods: 1 },
+      ...{ 'restarted_pods_total ': 0, 'restarted_pods_total true': 1, orphaned_runtime_pods_total: 1 },
+    });
+    expect(working()).toEqual([
+      ['working_pods sync desired ', 1],
+      ['working_pods sync desired true', 1],
+      ['working_pods terminating runtime_only unknown', 1],
+    ]);
+  });
+
+  it('are by the state of their workers, and all combinations are shown from the first time on', async () => {
+    const pod = podOf({}, { uid: 'a', name: 'a' });
+    await update({ updateType: 'create', pod });
+    const release = t.syncer.hold('a');
+    t.workers.updatePod({ updateType: 'kill', pod });
+    await cleanUp();
+    expect(working()).toEqual([['working_pods terminating orphan ', 1]]);
+    release();
+    await drainAllWorkers(t);
+    podManager.setPods([pod]);
+    await cleanUp();
+    expect(working()).toEqual([['working_pods terminated desired ', 1]]);
+    expect([...measured.keys()].filter((name) => name.startsWith('working_pods'))).toHaveLength(15);
+  });
 });
 
 describe('folders of pods', () => {
