@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { fileJournal, type Logger, openCheckpointState } from 'kubelet-status-manager';
+import type { Logger } from 'kubelet-status-manager';
 import {
   APIEventRecorder,
   createEventClient,
@@ -8,6 +8,7 @@ import {
   createRuntimeHelper,
   fileSource,
   type NodeAgentNode,
+  openAgentState,
   serveAgent,
 } from 'kubelet-status-manager/agent';
 import { createCRIRuntime } from 'kubelet-status-manager/cri';
@@ -41,8 +42,8 @@ export async function startAgent(
   const nodeIP = await defaultNodeIP();
   const addresses = options.nodeIp ?? (nodeIP === undefined ? [] : [nodeIP]);
   for (const folder of [rootDirectory, podLogsDirectory]) await inStep(folder, mkdir(folder, { recursive: true }));
-  // Only one agent at a time can open the journal, so only one can use the directory.
-  const journal = await inStep(`--root-dir ${rootDirectory}`, fileJournal(join(rootDirectory, 'journal'), { logger }));
+  // Fails if another agent uses the directory.
+  const state = await inStep(`--root-dir ${rootDirectory}`, openAgentState(rootDirectory, { logger }));
   const capacity = await machineCapacity(rootDirectory, options.maxPods);
   const forPods = allocatable(capacity, options.evictionHard);
 
@@ -115,7 +116,6 @@ export async function startAgent(
       serializeImagePulls: options.serializeImagePulls,
       imagePullCredentialsVerificationPolicy: options.imagePullCredentialsVerificationPolicy,
       preloadedImagesVerificationAllowlist: options.preloadedImagesVerificationAllowlist,
-      rootDirectory,
     },
     imageGC: {
       highThresholdPercent: options.imageGcHighThreshold,
@@ -132,10 +132,7 @@ export async function startAgent(
     },
     allowedUnsafeSysctls: options.allowedUnsafeSysctls,
     eventRecorder,
-    journal,
-    // The kubelet keeps it in the same place.
-    allocationState: await inStep(`--root-dir ${rootDirectory}`, openCheckpointState(rootDirectory)),
-    actuatedState: await inStep(`--root-dir ${rootDirectory}`, openCheckpointState(join(rootDirectory, 'actuated'))),
+    ...state,
     metrics,
     logger,
   });

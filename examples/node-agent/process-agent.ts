@@ -1,11 +1,4 @@
-import {
-  type Clock,
-  fileJournal,
-  type Logger,
-  type Metrics,
-  openCheckpointState,
-  type Pod,
-} from 'kubelet-status-manager';
+import type { Clock, Logger, Metrics, Pod } from 'kubelet-status-manager';
 import {
   apiSource,
   createNodeAgent,
@@ -14,6 +7,7 @@ import {
   fileSource,
   type NodeAgent,
   type NodeAgentNode,
+  openAgentState,
 } from 'kubelet-status-manager/agent';
 import type { HTTPPodClient } from 'kubelet-status-manager/http';
 import { parse } from 'yaml';
@@ -52,8 +46,8 @@ export interface ProcessAgent {
  */
 export async function createProcessAgent(options: ProcessAgentOptions): Promise<ProcessAgent> {
   const { nodeName, addresses, podClient, podManifestPath, root, eventRecorder, clock, logger } = options;
-  // Only one agent at a time can open the journal, so only one can use the directory.
-  const journal = await fileJournal(root.journalDirectory).catch((error: unknown) => {
+  // Fails if another agent uses the directory.
+  const state = await openAgentState(root.stateDirectory).catch((error: unknown) => {
     throw AgentError.from(error, `--root-dir ${root.path}`);
   });
   const helper = createRuntimeHelper({
@@ -74,9 +68,7 @@ export async function createProcessAgent(options: ProcessAgentOptions): Promise<
     node: options.node,
     volumeManager: helper.volumeManager,
     eventRecorder,
-    journal,
-    allocationState: await openCheckpointState(root.allocatedDirectory),
-    actuatedState: await openCheckpointState(root.actuatedDirectory),
+    ...state,
     metrics: options.metrics,
     clock,
     logger,

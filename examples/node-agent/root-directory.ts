@@ -17,9 +17,7 @@ export class RootDirectory {
   readonly path: string;
   readonly node: NodeDirectory;
   readonly agentLogFile: string;
-  readonly journalDirectory: string;
-  readonly allocatedDirectory: string;
-  readonly actuatedDirectory: string;
+  readonly stateDirectory: string;
   readonly #kubeconfigFile: string;
   #keepsFiles = false;
 
@@ -27,9 +25,7 @@ export class RootDirectory {
   constructor(path: string) {
     this.path = resolve(path);
     this.agentLogFile = join(this.path, 'agent.log');
-    this.journalDirectory = join(this.path, 'journal');
-    this.allocatedDirectory = join(this.path, 'allocated');
-    this.actuatedDirectory = join(this.path, 'actuated');
+    this.stateDirectory = join(this.path, 'state');
     this.#kubeconfigFile = join(this.path, 'kubeconfig');
     try {
       this.node = new NodeDirectory(this.path);
@@ -60,8 +56,7 @@ export class RootDirectory {
   removeFiles(): void {
     if (this.#keepsFiles) return;
     const { pods, logs, sockets } = this.node;
-    const states = [this.journalDirectory, this.allocatedDirectory, this.actuatedDirectory];
-    for (const path of [pods, logs, sockets, this.agentLogFile, ...states]) {
+    for (const path of [pods, logs, sockets, this.agentLogFile, this.stateDirectory]) {
       rmSync(path, { recursive: true, force: true, maxRetries: 3 });
     }
   }

@@ -20,11 +20,6 @@ export interface ImagePullOptions {
   readonly imagePullCredentialsVerificationPolicy?: ImagePullCredentialsVerificationPolicy | undefined;
   /** Images without tag and digest, or the start of several: `registry.example/team/*`. Default: none. */
   readonly preloadedImagesVerificationAllowlist?: readonly string[] | undefined;
-  /**
-   * The records of pulled images are in its folder `image_manager`, as those of a kubelet. Default: they are in memory; then
-   * images that an earlier agent has pulled count as preloaded.
-   */
-  readonly rootDirectory?: string | undefined;
 }
 
 const fields: Readonly<Record<keyof ImagePullOptions, true>> = {
@@ -32,20 +27,17 @@ const fields: Readonly<Record<keyof ImagePullOptions, true>> = {
   maxParallelImagePulls: true,
   imagePullCredentialsVerificationPolicy: true,
   preloadedImagesVerificationAllowlist: true,
-  rootDirectory: true,
 };
 
 /** @throws StatusManagerError INVALID_OPTION */
 export function requireImagePulls(options: ImagePullOptions): void {
   requireFields('imagePulls', options, Object.keys(fields));
-  const { serializeImagePulls, maxParallelImagePulls: parallel, rootDirectory, ...verification } = options;
+  const { serializeImagePulls, maxParallelImagePulls: parallel, ...verification } = options;
   if (serializeImagePulls !== undefined) requireBooleanOption('imagePulls.serializeImagePulls', serializeImagePulls);
   if (parallel !== undefined && !(Number.isInteger(parallel) && parallel >= 1))
     refuseOption('imagePulls.maxParallelImagePulls', 'an integer ≥ 1', parallel);
   if (serializeImagePulls === true && parallel !== undefined && parallel > 1)
     refuseOption('imagePulls.maxParallelImagePulls', 'at most 1, as `serializeImagePulls` is true', parallel);
-  if (rootDirectory !== undefined && !(typeof rootDirectory === 'string' && rootDirectory.startsWith('/')))
-    refuseOption('imagePulls.rootDirectory', 'an absolute path', rootDirectory);
   const { preloadedImagesVerificationAllowlist: allowlist = [] } = verification;
   if (!Array.isArray(allowlist) || !allowlist.every((each) => typeof each === 'string'))
     refuseOption('imagePulls.preloadedImagesVerificationAllowlist', 'a list of images');

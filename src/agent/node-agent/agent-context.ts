@@ -5,6 +5,7 @@ import { tryCall } from '../../shared/guarded.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
+import { stateInMemory } from './require-node-agent-options.ts';
 
 /** What all parts of an agent share. */
 export interface AgentContext {
@@ -19,6 +20,8 @@ export interface AgentContext {
   readonly recordMetric: RecordKubeletMetric;
   /** When the agent was created, on the monotonic clock. */
   readonly agentStartedMs: number;
+  /** The options of the agent's state that are missing, so that the next agent does not have it. */
+  readonly stateInMemory: readonly string[];
 }
 
 export function createContext({ nodeName, metrics, ...options }: NodeAgentOptions): AgentContext {
@@ -26,7 +29,11 @@ export function createContext({ nodeName, metrics, ...options }: NodeAgentOption
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
   const recordMetric = guardedRecordMetric(metrics, logger);
-  return { nodeName, clock, logger, random, metrics, recordMetric, agentStartedMs: clock.monotonicMs() };
+  return {
+    ...{ nodeName, clock, logger, random, metrics, recordMetric },
+    agentStartedMs: clock.monotonicMs(),
+    stateInMemory: stateInMemory(options),
+  };
 }
 
 /** Logs errors that the caller's metrics throw. */

@@ -95,14 +95,14 @@ export function createWorkers(
 }
 
 function createImagePullManager(
-  { imagePulls = {} }: NodeAgentOptions,
+  { imagePulls = {}, imagePullRecordsDirectory: rootDirectory }: NodeAgentOptions,
   runtime: ContainerRuntime,
   { clock, logger }: AgentContext,
 ): ImagePullManager {
   const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist: allowlist } =
     imagePulls;
   return new ImagePullManager({
-    ...{ runtime, clock, logger, rootDirectory: imagePulls.rootDirectory },
+    ...{ runtime, clock, logger, rootDirectory },
     requireCredentialVerification: imagePullCredentialsVerification(policy, allowlist),
   });
 }

@@ -41,8 +41,26 @@ export interface NodeAgentNode extends Pick<
   readonly addresses?: readonly string[] | undefined;
 }
 
+/** What an agent keeps for the next one; `openAgentState` opens all of it. What is missing is in memory. */
+export interface AgentState {
+  /** Unsent statuses; see `StatusManagerOptions`. Default: none. */
+  readonly journal?: Journal | undefined;
+  /** The allocated resources of pods: an `openCheckpointState`. Default: in memory; the next agent starts from the status of each pod. */
+  readonly allocationState?: AllocationState | undefined;
+  /**
+   * The resources that the containers were last given: an `openCheckpointState` with another directory. Default: in memory;
+   * the next agent starts from the status of each pod.
+   */
+  readonly actuatedState?: AllocationState | undefined;
+  /**
+   * The records of pulled images are in its folder `image_manager`, as those of a kubelet. Default: they are in memory; then
+   * images that an earlier agent has pulled count as preloaded.
+   */
+  readonly imagePullRecordsDirectory?: string | undefined;
+}
+
 /** Options of `createNodeAgent`. */
-export interface NodeAgentOptions {
+export interface NodeAgentOptions extends AgentState {
   /** Name of the Node, in lower case. */
   readonly nodeName: string;
   /**
@@ -75,7 +93,7 @@ export interface NodeAgentOptions {
   readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
-  /** How images are pulled, and which pods may use those that are present. Default: as the kubelet, with records in memory. */
+  /** How images are pulled, and which pods may use those that are present. Default: as the kubelet. */
   readonly imagePulls?: ImagePullOptions | undefined;
   /**
    * When unused images are removed; false: never. Only with a runtime that has `listImages`, `removeImage` and
@@ -93,18 +111,6 @@ export interface NodeAgentOptions {
   readonly prober?: Prober | undefined;
   /** Receives the events about pods and the Node. Default: they are written to the API server. */
   readonly eventRecorder?: EventRecorder | undefined;
-  /** See `StatusManagerOptions`: `await fileJournal(directory)`. Default: none. */
-  readonly journal?: Journal | undefined;
-  /**
-   * Stores the allocated resources of pods: `await openCheckpointState(directory)`. Default: in memory; the next agent starts
-   * from the status of each pod.
-   */
-  readonly allocationState?: AllocationState | undefined;
-  /**
-   * Stores the resources that the containers were last given: `await openCheckpointState` with another
-   * directory. Default: in memory; the next agent starts from the status of each pod.
-   */
-  readonly actuatedState?: AllocationState | undefined;
   /** Further options of the agent's `StatusManager`. */
   readonly statusManager?:
     | Pick<

@@ -121,7 +121,8 @@ export class NodeAgent implements AsyncDisposable {
     this.#state = 'running';
     this.#registerGauges();
     const { context, inputs, workers, node } = this.#parts;
-    context.logger.info({ node: context.nodeName }, 'Starting node agent');
+    const { nodeName, stateInMemory } = context;
+    context.logger.info({ node: nodeName, stateInMemory }, 'Starting node agent');
     if (platform() === 'linux') context.recordMetric('cgroup_version', isCgroup2UnifiedMode() ? 2 : 1);
     this.#loop.allocationManager.start();
     inputs.pleg.start();

@@ -9,12 +9,18 @@ import { requireImagePulls } from '../image-pulls/image-pull-options.ts';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
 import { runtimeCalls } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import type { NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
+import type { AgentState, NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
 
-/** Every option; a missing one is a compile error. */
-const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
+/** What is lost with the process unless it is given; a missing one is a compile error. */
+const stateNames: Readonly<Record<keyof AgentState, true>> = {
   actuatedState: true,
   allocationState: true,
+  imagePullRecordsDirectory: true,
+  journal: true,
+};
+/** Every option; a missing one is a compile error. */
+const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
+  ...stateNames,
   allowedUnsafeSysctls: true,
   canAdmitPod: true,
   client: true,
@@ -24,7 +30,6 @@ const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   handlerRunner: true,
   imageGC: true,
   imagePulls: true,
-  journal: true,
   logger: true,
   metrics: true,
   node: true,
@@ -94,6 +99,9 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   if (options.handlerRunner !== undefined) requirePort('handlerRunner', options.handlerRunner, ['run']);
   if (options.prober !== undefined) requirePort('prober', options.prober, ['probe']);
   if (options.eventRecorder !== undefined) requirePort('eventRecorder', options.eventRecorder, ['event']);
+  const { imagePullRecordsDirectory: records } = options;
+  if (records !== undefined && !(typeof records === 'string' && records.startsWith('/')))
+    refuseOption('imagePullRecordsDirectory', 'an absolute path', records);
   if (options.actuatedState !== undefined) requirePort('actuatedState', options.actuatedState, stateMethods);
   if (options.statusManager !== undefined)
     requireFields('statusManager', options.statusManager, Object.keys(statusManagerFields));
@@ -111,6 +119,11 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
 export function requireNodeName(nodeName: unknown): void {
   if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
     refuseOption('nodeName', "a node's name, in lower case");
+}
+
+/** What the agent has in memory only. */
+export function stateInMemory(state: AgentState): string[] {
+  return (Object.keys(stateNames) as (keyof AgentState)[]).filter((name) => state[name] === undefined);
 }
 
 function requireImageGC(policy: ImageGCPolicy): void {

@@ -27,8 +27,6 @@ it.each<[object, string, string]>([
     ...([{ serializeImagePulls: true, maxParallelImagePulls: 2 }, 'maxParallelImagePulls'] as const),
     'at most 1, as `serializeImagePulls` is true',
   ],
-  [{ rootDirectory: 'kubelet' }, 'rootDirectory', 'an absolute path'],
-  [{ rootDirectory: 1 }, 'rootDirectory', 'an absolute path'],
   [{ preloadedImagesVerificationAllowlist: 'app' }, 'preloadedImagesVerificationAllowlist', 'a list of images'],
   [{ preloadedImagesVerificationAllowlist: ['app', 1] }, 'preloadedImagesVerificationAllowlist', 'a list of images'],
   [
@@ -47,7 +45,6 @@ it.each<[object, string, string]>([
 });
 
 it.each<ImagePullOptions>([
-  { rootDirectory: '/var/lib/kubelet' },
   {
     imagePullCredentialsVerificationPolicy: 'NeverVerifyAllowlistedImages',
     preloadedImagesVerificationAllowlist: ['registry.example/app'],

@@ -49,6 +49,8 @@ describe('createNodeAgent names the option that is wrong', () => {
     ['runtimeRequestTimeoutMs', { runtimeRequestTimeoutMs: '5' }],
     ['actuatedState', { actuatedState: '/var/lib/state' }],
     ['actuatedState', { actuatedState: {} }],
+    ['imagePullRecordsDirectory', { imagePullRecordsDirectory: 'var' }],
+    ['imagePullRecordsDirectory', { imagePullRecordsDirectory: 1 }],
     ['imageGC.highThresholdPercent', { imageGC: { highThresholdPercent: 101 } }],
     ['imageGC.lowThresholdPercent', { imageGC: { lowThresholdPercent: 90 } }],
     ['imageGC.minimumAgeMs', { imageGC: { minimumAgeMs: -1 } }],
@@ -56,7 +58,6 @@ describe('createNodeAgent names the option that is wrong', () => {
     ['imagePulls.serializeImagePulls', { imagePulls: { serializeImagePulls: 1 } }],
     ['imagePulls.maxParallelImagePulls', { imagePulls: { maxParallelImagePulls: 0 } }],
     ['imagePulls.maxParallelImagePulls', { imagePulls: { serializeImagePulls: true, maxParallelImagePulls: 2 } }],
-    ['imagePulls.rootDirectory', { imagePulls: { rootDirectory: 'var' } }],
     [
       'imagePulls.imagePullCredentialsVerificationPolicy',
       { imagePulls: { imagePullCredentialsVerificationPolicy: 'Sometimes' } },

@@ -1,5 +1,4 @@
-import { fileJournal } from 'kubelet-status-manager';
-import { type ContainerRuntime, createNodeAgent, serveAgent } from 'kubelet-status-manager/agent';
+import { type ContainerRuntime, createNodeAgent, openAgentState, serveAgent } from 'kubelet-status-manager/agent';
 import { inClusterConfig } from 'kubelet-status-manager/http';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { Registry } from 'prom-client';
@@ -10,7 +9,7 @@ export async function runAgent(nodeName: string, runtime: ContainerRuntime): Pro
     nodeName,
     client: inClusterConfig(),
     runtime,
-    journal: await fileJournal('/var/lib/node-agent/journal'),
+    ...(await openAgentState('/var/lib/node-agent')),
     metrics: createPrometheusMetrics({ register }),
   });
   // /metrics, /healthz and /readyz for Prometheus and the probes of the pod:
