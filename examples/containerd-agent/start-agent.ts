@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Logger } from 'kubelet-status-manager';
 import {
@@ -19,6 +18,7 @@ import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 import { AgentError } from '../node-agent/agent-error.ts';
 import type { CleanUps } from '../node-agent/clean-ups.ts';
+import { makeDirectories } from '../node-agent/make-directories.ts';
 import { readKubeconfig } from '../node-agent/read-kubeconfig.ts';
 import { rotateClientCertificate, writeNodeKubeconfig } from './client-certificate.ts';
 import { allocatable, defaultNodeIP, machineCapacity, machineInfo } from './machine.ts';
@@ -41,7 +41,8 @@ export async function startAgent(
   const podLogsDirectory = resolve(options.podLogsDir);
   const nodeIP = await defaultNodeIP();
   const addresses = options.nodeIp ?? (nodeIP === undefined ? [] : [nodeIP]);
-  for (const folder of [rootDirectory, podLogsDirectory]) await inStep(folder, mkdir(folder, { recursive: true }));
+  const logsFolderMade = Promise.resolve(podLogsDirectory).then(makeDirectories);
+  await inStep(`--pod-logs-dir ${podLogsDirectory}`, logsFolderMade);
   // Fails if another agent uses the directory.
   const state = await inStep(`--root-dir ${rootDirectory}`, openAgentState(rootDirectory, { logger }));
   const capacity = await machineCapacity(rootDirectory, options.maxPods);

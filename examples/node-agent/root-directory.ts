@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { AgentError } from './agent-error.ts';
+import { makeDirectories } from './make-directories.ts';
 import { NodeDirectory } from './process-runtime/node-directory.ts';
 
 /** Where an agent keeps its files, unless `--root-dir` says otherwise: the same for each run of a node. */
@@ -29,7 +30,7 @@ export class RootDirectory {
     this.#kubeconfigFile = join(this.path, 'kubeconfig');
     try {
       this.node = new NodeDirectory(this.path);
-      mkdirSync(this.path, { recursive: true, mode: 0o700 });
+      makeDirectories(this.path, 0o700);
     } catch (error) {
       throw AgentError.from(error, `--root-dir ${path}`);
     }

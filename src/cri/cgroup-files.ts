@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { isCgroup2UnifiedMode } from '../agent/node/cgroup-version.ts';
+import { makeDirectoriesSync } from '../shared/make-directories.ts';
 import { type CgroupLimit, type CgroupLimits, cgroupLimits, limitsIn } from './cgroup-limits.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
@@ -38,7 +39,7 @@ export class CgroupFiles {
     if (this.isUnified) await this.#delegateControllers(dirname(path));
     // Not promises, because the folders are in memory: waiting for another thread takes several times as long.
     const folders = new Set((await this.#controllerFolders()).values());
-    for (const folder of folders) mkdirSync(join(folder, path), { recursive: true });
+    for (const folder of folders) makeDirectoriesSync(join(folder, path));
   }
 
   async write(path: string, config: Partial<ResourceConfig>): Promise<void> {
@@ -119,7 +120,7 @@ export class CgroupFiles {
     let folder = this.#mountPoint;
     for (const name of ['', ...relative('/', path).split('/')]) {
       folder = join(folder, name);
-      await mkdir(folder, { recursive: true });
+      makeDirectoriesSync(folder);
       const added = (await usedControllersOf(folder)).map((controller) => `+${controller}`);
       await writeFile(join(folder, 'cgroup.subtree_control'), added.join(' '));
     }

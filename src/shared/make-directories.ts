@@ -1,3 +1,4 @@
+import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
@@ -23,6 +24,28 @@ export async function makeDirectories(path: string, mode = 0o777): Promise<boole
     // Another call may have created it in the meantime.
     if (await isDirectory(path)) return false;
     throw error;
+  }
+}
+
+/** The same, synchronously: for folders whose disk does not hang. @throws Error */
+export function makeDirectoriesSync(path: string, mode = 0o777): void {
+  const failure = makeDirectorySync(path, mode);
+  if (failure === undefined) return;
+  const parent = dirname(path);
+  if (failure.code !== 'ENOENT' || parent === path) throw failure;
+  makeDirectoriesSync(parent, mode);
+  const second = makeDirectorySync(path, mode);
+  if (second !== undefined) throw second;
+}
+
+/** Why it cannot be created; undefined if it exists afterwards. */
+function makeDirectorySync(path: string, mode: number): NodeJS.ErrnoException | undefined {
+  try {
+    mkdirSync(path, { mode });
+    return undefined;
+  } catch (error) {
+    const exists = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    return exists ? undefined : (error as NodeJS.ErrnoException);
   }
 }
 

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { makeDirectories } from '../../src/shared/make-directories.ts';
+import { makeDirectories as makeDirectoriesOfExamples } from '../../examples/node-agent/make-directories.ts';
+import { makeDirectories, makeDirectoriesSync } from '../../src/shared/make-directories.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'make-directories-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -34,13 +35,34 @@ describe('makeDirectories', () => {
     await expect(makeDirectories('/proc/nope/below')).rejects.toThrow('ENOENT');
   });
 
-  it('is used in place of a recursive mkdir for all paths of users and pods', () => {
-    const src = fileURLToPath(new URL('../../src', import.meta.url));
-    const recursive = readdirSync(src, { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
-      .filter((file) => /\bmkdir(Sync)?\([^;]*recursive: true/.test(readFileSync(join(src, file), 'utf8')))
-      .toSorted();
-    // The folder of certificates, which is written synchronously, and cgroups, whose mount point is known.
-    expect(recursive).toEqual(['agent/certificate/certificate-store.ts', 'cri/cgroup-files.ts']);
+  it('is used in place of a recursive mkdir, which no file has', () => {
+    const recursive = ['src', 'examples'].flatMap((folder) => {
+      const root = fileURLToPath(new URL(`../../${folder}`, import.meta.url));
+      return readdirSync(root, { recursive: true, encoding: 'utf8' })
+        .filter((file) => /\.m?[jt]s$/.test(file))
+        .filter((file) => /\bmkdir(Sync)?\([^;]*recursive: true/.test(readFileSync(join(root, file), 'utf8')))
+        .map((file) => join(folder, file));
+    });
+    expect(recursive).toEqual([]);
+  });
+});
+
+describe.each([
+  ['makeDirectoriesSync', makeDirectoriesSync],
+  ['makeDirectories of the examples', makeDirectoriesOfExamples],
+])('%s', (name, make) => {
+  it('creates a directory and those above it', () => {
+    const path = join(folder, name, 'b/c');
+    make(path, 0o700);
+    make(path);
+    expect(statSync(path).mode & 0o777).toBe(0o700);
+  });
+
+  it('throws where a file is in the way, and below /proc', () => {
+    const file = join(folder, `${name} file`);
+    writeFileSync(file, '');
+    expect(() => make(join(file, 'below'))).toThrow('ENOTDIR');
+    expect(() => make(file)).toThrow('EEXIST');
+    if (existsSync('/proc/self')) expect(() => make('/proc/nope/below')).toThrow('ENOENT');
   });
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import groupBy from 'lodash/groupBy.js';
@@ -18,6 +18,7 @@ import {
   type RuntimePod,
 } from 'kubelet-status-manager/agent';
 import type { ContainerIO, ContainerLog, StreamingRuntime } from 'kubelet-status-manager/kubelet-api';
+import { makeDirectories } from '../make-directories.ts';
 import { type ContainerConfigFile, ContainerFiles } from './container-files.ts';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';
 import { exec, type ExecRequest, execWithStreams } from './exec.ts';
@@ -106,7 +107,7 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig): Promise<string> {
     const { name, namespace, uid } = pod.metadata;
-    await mkdir(this.#directory.sandboxes(uid), { recursive: true, mode: 0o700 });
+    makeDirectories(this.#directory.sandboxes(uid), 0o700);
     const sandbox: Sandbox = {
       ...{ id: newID(), podUID: uid, name, namespace, attempt },
       createdAtMs: this.#clock.now(),
@@ -153,14 +154,14 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
       if (file === undefined) throw new ContainerConfigError(noCommand);
       // From here on nothing waits: a pod that is removed meanwhile would get its folders back.
       if (!this.#sandboxes.has(sandboxID)) throw new Error(`sandbox ${sandboxID} has been removed`);
-      mkdirSync(files.root, { recursive: true, mode: 0o700 });
-      mkdirSync(logDirectory, { recursive: true, mode: 0o700 });
+      makeDirectories(files.root, 0o700);
+      makeDirectories(logDirectory, 0o700);
       linkMounts(files.root, mounts);
       const terminationMessageFile = pathInRoot(
         files.root,
         textOr(container.terminationMessagePath, '/dev/termination-log'),
       );
-      mkdirSync(dirname(terminationMessageFile), { recursive: true });
+      makeDirectories(dirname(terminationMessageFile));
       const config: ContainerConfigFile = {
         ...{ id, podUID, name: container.name, sandboxID, attempt, hash, image: container.image ?? '' },
         ...{ file, args: [...firstArgs, ...args] },
@@ -280,7 +281,7 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
 
   async #recover(): Promise<void> {
     for (const path of [this.#directory.pods, this.#directory.logs, this.#directory.sockets]) {
-      mkdirSync(path, { recursive: true, mode: 0o700 });
+      makeDirectories(path, 0o700);
     }
     for (const podUID of readdirSync(this.#directory.pods)) {
       for (const file of filesIn(this.#directory.sandboxes(podUID))) {

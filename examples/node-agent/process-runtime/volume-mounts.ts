@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { existsSync, symlinkSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { ContainerConfigError, type RuntimeHelper } from 'kubelet-status-manager/agent';
+import { makeDirectories } from '../make-directories.ts';
 
 type Mount = Awaited<ReturnType<RuntimeHelper['generateRunContainerOptions']>>['mounts'][number];
 
@@ -25,7 +26,7 @@ export function linkMounts(root: string, mounts: readonly Mount[]): void {
       throw new ContainerConfigError(`mountPath ${containerPath}: ${because}`);
     }
     if (!existsSync(hostPath)) throw new ContainerConfigError(`the path ${hostPath} does not exist`);
-    mkdirSync(dirname(link), { recursive: true });
+    makeDirectories(dirname(link));
     symlinkSync(hostPath, link);
   }
 }

@@ -2,7 +2,6 @@ import {
   closeSync,
   fsyncSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -12,6 +11,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
+import { makeDirectoriesSync } from '../../shared/make-directories.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 
 /** A certificate with its chain, and its private key, as PEM. */
@@ -47,7 +47,7 @@ export class CertificateStore {
 
   /** Makes it the current one; the previous one is kept, and remains the current one if this fails. @throws Error */
   update({ cert, key }: KeyPair): void {
-    mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
+    makeDirectoriesSync(this.#directory, 0o700);
     const path = this.#path(timeFromEpochMs(this.#clock.now()).slice(0, 19).replaceAll(/[T:]/g, '-'));
     // A new file, whatever has its name.
     rmSync(path, { force: true });
