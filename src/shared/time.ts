@@ -71,6 +71,12 @@ export function preciseTimeFromEpochMs(epochMs: number): string {
   return timeFromEpochMs(epochMs).replace('Z', `${fraction}Z`);
 }
 
+/** Formats a clock reading as a `MicroTime`: RFC 3339 with microseconds. */
+export function microTime(epochMs: number): string {
+  const fraction = String(Math.trunc(epochMs) % 1000).padStart(3, '0');
+  return timeFromEpochMs(epochMs).replace('Z', `.${fraction}000Z`);
+}
+
 /** Converts readings of a monotonic clock to canonical times, based on one reading of both clocks. */
 export class MonotonicTimes {
   /** The monotonic part of that reading. */

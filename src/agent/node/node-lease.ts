@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
+import { microTime, MonotonicTimes } from '../../shared/time.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { isResponse, type NodeClient } from './node-client.ts';
@@ -128,10 +128,4 @@ export class NodeLease {
   #failed(error: unknown): void {
     if (!this.#options.signal.aborted) this.#failures.failed(error, { node: this.#options.nodeName });
   }
-}
-
-/** Formats a `MicroTime`: RFC 3339 with microseconds. */
-function microTime(epochMs: number): string {
-  const fraction = String(Math.trunc(epochMs) % 1000).padStart(3, '0');
-  return timeFromEpochMs(epochMs).replace('Z', `.${fraction}000Z`);
 }

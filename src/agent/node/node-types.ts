@@ -62,13 +62,19 @@ export interface Lease {
   readonly metadata: {
     readonly name: string;
     readonly namespace: string;
+    readonly uid?: string | undefined;
     readonly resourceVersion?: string | undefined;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly annotations?: Readonly<Record<string, string>> | undefined;
     readonly ownerReferences?: readonly object[] | undefined;
   };
   readonly spec: {
     readonly holderIdentity?: string | undefined;
     readonly leaseDurationSeconds?: number | undefined;
-    /** RFC 3339 with microseconds. */
+    /** RFC 3339 with microseconds, as `renewTime`. */
+    readonly acquireTime?: string | undefined;
     readonly renewTime?: string | undefined;
+    /** How often the holder has changed. */
+    readonly leaseTransitions?: number | undefined;
   };
 }

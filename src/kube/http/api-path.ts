@@ -42,10 +42,10 @@ export function queryString(query: QueryParameters | undefined): string {
 
 /** A Node with its status. Source: kubelet `updateNodeStatus`. */
 const nodePath = /^\/api\/v1\/nodes\/[^/]+(\/status)?$/;
-/** Source: kubelet `pkg/kubelet/nodelease`. */
-const leasePath = /^\/apis\/coordination\.k8s\.io\/[^/]+\/namespaces\/kube-node-lease\/leases(\/|$)/;
+/** Of Nodes, and of processes that own Nodes. Source: kubelet `pkg/kubelet/nodelease`. */
+const leasePath = /^\/apis\/coordination\.k8s\.io\/[^/]+\/namespaces\/[^/]+\/leases(\/|$)/;
 
-/** True for node heartbeats: the requests that tell the control plane that a node is alive. */
+/** True for heartbeats: the requests that tell others that a node or a process is alive. */
 export function isHeartbeat(path: string): boolean {
   return nodePath.test(path) || leasePath.test(path);
 }

@@ -52,8 +52,8 @@ export interface KubeTransport {
   /**
    * One request with a buffered response. `path` is absolute below the server's URL and without query,
    * for example `/api/v1/nodes/node-1`; escape untrusted names with `pathSegment`. Requests for a
-   * Node, its status and the Leases of nodes use separate connections, so heartbeats never wait
-   * behind other requests.
+   * Node, its status and Leases use separate connections, so heartbeats never wait behind other
+   * requests.
    */
   request(method: string, path: string, options?: KubeRequestOptions): Promise<KubeResponse>;
   /** A GET with a streamed response, for watches. Uses its own connection and has no idle timeout. */

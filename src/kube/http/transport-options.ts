@@ -8,7 +8,7 @@ import { defaultUserAgent } from './user-agent.ts';
 /** Options of `createPodClient` and `createKubeTransport`. */
 export interface KubeTransportOptions {
   /**
-   * Maximum number of open connections for requests. Heartbeats (Nodes and their Leases) have a
+   * Maximum number of open connections for requests. Heartbeats (Nodes and Leases) have a
    * separate pool with the same limit; each watch has its own connection. Default 64.
    */
   readonly connections?: number | undefined;

@@ -6,7 +6,7 @@ it.each<[string, boolean]>([
   ['/api/v1/nodes/node-1/status', true],
   ['/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1', true],
   ['/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', true],
-  ['/apis/coordination.k8s.io/v1/namespaces/default/leases/leader', false],
+  ['/apis/coordination.k8s.io/v1/namespaces/default/leases/leader', true],
   ['/api/v1/nodes', false],
   ['/api/v1/nodes/node-1/proxy', false],
   ['/api/v1/namespaces/default/pods/nodes/status', false],
