@@ -183,7 +183,6 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   async #create(pod: ValidPod, { signal }: SyncPodOptions): Promise<SyncPodResult> {
     const { provider, podCache } = this.#options;
     const { uid } = pod.metadata;
-    const podCalls = this.#podCallsOf(uid);
     podCache.requested(uid);
     try {
       await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
@@ -196,7 +195,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       if (!isFinal) throw error;
       return { isTerminal: true, hasChanged: false };
     }
-    podCalls.accepted = pod;
+    this.#podCallsOf(uid).accepted = pod;
     podCache.created(uid);
     return { isTerminal: false, hasChanged: true };
   }
@@ -283,23 +282,26 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     call: (options: ProviderCallOptions) => Promise<void>,
   ): Promise<void> {
     const { calls, clock, epoch, eventRecorder } = this.#options;
-    const podCalls = this.#podCallsOf(uid);
-    const { notBefore } = podCalls;
+    const { notBefore } = this.#podCallsOf(uid);
     if (notBefore?.operation === operation && clock.monotonicMs() < notBefore.ms)
       throw new BackOffError('the provider does not want to be asked again yet', notBefore.ms);
     try {
       await calls.forPod(uid, operation, signal, (options) => call({ ...options, epoch }));
+      // Read again after the await, because housekeeping may have removed them.
+      const podCalls = this.#podCallsOf(uid);
       podCalls.notBefore = undefined;
       if (operation === 'create_pod') podCalls.createFailure = undefined;
     } catch (error) {
       signal.throwIfAborted();
       const failure = failureOf(error, operation);
+      const podCalls = this.#podCallsOf(uid);
       if (operation === 'create_pod') podCalls.createFailure = failure;
       if (pod !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
       // Housekeeping requests the deletion of an orphan every 2 s.
       const defaultMs = pod === undefined ? orphanRetryMs : undefined;
       const { permanent = false, retryAfterMs = defaultMs } = error instanceof ProviderError ? error : {};
-      if (permanent || retryAfterMs === undefined) throw error;
+      const isFinal = permanent && operation !== 'delete_pod';
+      if (isFinal || retryAfterMs === undefined) throw error;
       podCalls.notBefore = { operation, ms: clock.monotonicMs() + retryAfterMs };
       throw new BackOffError(failure.message, podCalls.notBefore.ms);
     }

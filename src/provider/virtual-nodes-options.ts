@@ -32,7 +32,7 @@ export interface LostPods {
    * `fail`: the pod fails with the reason `LostByProvider`, and a controller replaces it. `recreate`: `createPod` is called
    * again for the same pod. Default: `fail`.
    */
-  readonly then?: 'fail' | 'recreate' | undefined;
+  readonly action?: 'fail' | 'recreate' | undefined;
 }
 
 /** Options of `createVirtualNodes`. */
@@ -116,9 +116,9 @@ export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedPr
   requireFields('options', options, Object.keys(optionNames));
   const { provider, lost = {}, statusManager, eventRecorder } = options;
   requirePort('provider', provider, ['createPod', 'deletePod', 'listPods'], ['getPod', 'notifyPods', 'updatePod']);
-  requireFields('lost', lost, ['misses', 'then']);
-  const { misses = 3, then = 'fail' } = lost;
-  if (then !== 'fail' && then !== 'recreate') refuseOption('lost.then', "'fail' or 'recreate'", then);
+  requireFields('lost', lost, ['misses', 'action']);
+  const { misses = 3, action = 'fail' } = lost;
+  if (action !== 'fail' && action !== 'recreate') refuseOption('lost.action', "'fail' or 'recreate'", action);
   if (statusManager !== undefined) requireFields('statusManager', statusManager, Object.keys(statusManagerFields));
   if (eventRecorder !== undefined) requirePort('eventRecorder', eventRecorder, ['event']);
   const { listPeriodMs = provider.notifyPods === undefined ? 5000 : 60_000 } = options;
@@ -127,7 +127,7 @@ export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedPr
     callTimeoutMs: positiveIntegerOption('callTimeoutMs', options.callTimeoutMs ?? 60_000),
     concurrency: positiveIntegerOption('concurrency', options.concurrency ?? 10),
     lostMisses: positiveIntegerOption('lost.misses', misses),
-    lostPods: then,
+    lostPods: action,
   };
 }
 

@@ -44,6 +44,8 @@ export class FakeCloud implements PodProvider {
   stopMs: number;
   /** Pods that `listPods` leaves out. */
   readonly hidden = new Set<string>();
+  /** True if `deletePod` has no effect. */
+  forgetsDeletions = false;
   /** True if calls do not react to their signal. */
   ignoresSignals = false;
   readonly #clock: FakeClock;
@@ -154,6 +156,7 @@ export class FakeCloud implements PodProvider {
   ): Promise<void> {
     await this.#call('deletePod', pod, signal);
     this.deletions.push({ name: pod.name, gracePeriodSeconds });
+    if (this.forgetsDeletions) return;
     const stopMs = Math.min(this.stopMs, gracePeriodSeconds * 1000);
     this.#clock.afterFunc(stopMs, () => this.#pods.delete(pod.uid));
   }

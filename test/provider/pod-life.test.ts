@@ -7,6 +7,8 @@ beforeEach(async () => {
 });
 afterEach(() => test[Symbol.asyncDispose]());
 
+const podCalls = (): string[] => test.cloud.calls.filter((call) => call !== 'listPods');
+
 describe('the life of a pod', () => {
   it('is created in the cloud, runs, and is deleted with its grace period, on two nodes', async () => {
     const nodes = await test.startNodes(['node-a', 'node-b']);
@@ -31,13 +33,124 @@ describe('the life of a pod', () => {
     expect(test.pod('web')).toBeUndefined();
     expect(test.cloud.names).toEqual(['db']);
     await test.advance(10_000);
-    expect(test.cloud.calls.filter((call) => call !== 'listPods')).toEqual([
-      'createPod web',
-      'createPod db',
-      'deletePod web',
-    ]);
+    expect(podCalls()).toEqual(['createPod web', 'createPod db', 'deletePod web']);
     expect(nodes.node('node-a')?.inspect()).toMatchObject({ podWorkers: [], statusManager: { pods: [] } });
     expect(test.logger.warnings).toEqual([]);
     expect(test.logger.errors).toEqual([]);
+  });
+
+  it.each([
+    [0, 'Succeeded', 'Completed'],
+    [3, 'Failed', 'Error'],
+  ])('that ends with exit code %i is %s, and is freed in the cloud when its object is deleted', async (...row) => {
+    const [exitCode, phase, reason] = row;
+    await test.startNodes();
+    await test.create(podOf('job', { restartPolicy: 'Never' }));
+    await test.advance(7000);
+    test.cloud.stop('job', exitCode);
+    await test.advance(6000);
+    expect(test.status('job')).toMatchObject({
+      phase,
+      containerStatuses: [{ state: { terminated: { exitCode, reason } } }],
+    });
+    await test.advance(20_000);
+    expect(podCalls()).toEqual(['createPod job']);
+    test.server.pods.delete('default', 'job');
+    await test.advance(10_000);
+    expect(test.pod('job')).toBeUndefined();
+    expect(test.cloud.names).toEqual([]);
+    expect(podCalls()).toEqual(['createPod job', 'deletePod job']);
+  });
+
+  it('reason, message, readiness and restarts are those that the cloud reports', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    const containers = [{ name: 'app', ready: false, started: true, restartCount: 2, imageID: 'app@sha256:1' }];
+    test.cloud.report('web', { reason: 'Migrating', message: 'It moves to another zone', containers });
+    await test.advance(6000);
+    expect(test.status('web')).toMatchObject({
+      phase: 'Running',
+      reason: 'Migrating',
+      message: 'It moves to another zone',
+      containerStatuses: [{ ready: false, started: true, restartCount: 2, imageID: 'app@sha256:1' }],
+    });
+    expect(test.condition('web', 'Ready')).toBe('False');
+    test.cloud.report('web', { reason: undefined, message: undefined, containers: [{ name: 'app', restartCount: 2 }] });
+    await test.advance(6000);
+    expect(test.status('web')?.reason).toBeUndefined();
+    expect(test.condition('web', 'Ready')).toBe('True');
+  });
+
+  it('that is stopped by the cloud with a reason fails with it', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.cloud.report('web', { state: 'stopped', reason: 'SpotReclaimed', message: 'The machine was reclaimed' });
+    await test.advance(20_000);
+    expect(test.status('web')).toMatchObject({
+      phase: 'Failed',
+      reason: 'SpotReclaimed',
+      message: 'The machine was reclaimed',
+      containerStatuses: [{ state: { terminated: { exitCode: 137, reason: 'SpotReclaimed' } } }],
+    });
+  });
+
+  it('that was active for longer than activeDeadlineSeconds fails, and is deleted in the cloud', async () => {
+    await test.startNodes();
+    await test.create(podOf('web', { activeDeadlineSeconds: 20 }));
+    await test.advance(40_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'DeadlineExceeded' });
+    expect(test.cloud.names).toEqual([]);
+  });
+
+  it('changed labels, annotations and images are passed on once, with what the cloud was told before', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.server.pods.patch('default', 'web', { metadata: { labels: { tier: 'front' }, annotations: { a: 'b' } } });
+    await test.advance(2000);
+    test.server.pods.patch('default', 'web', { spec: { containers: [{ name: 'app', image: 'app:2' }] } });
+    await test.advance(90_000);
+    expect(test.cloud.updates).toMatchObject([
+      { pod: { metadata: { labels: { tier: 'front' }, annotations: { a: 'b' } } } },
+      { pod: { spec: { containers: [{ image: 'app:2' }] } }, previous: { metadata: { labels: { tier: 'front' } } } },
+    ]);
+    expect(test.cloud.updates[0]?.previous.metadata.labels).toBeUndefined();
+  });
+
+  it('a notification is reported without a list, and a gap causes one', async () => {
+    await test.startNodes(['node-a'], { provider: test.cloud.withNotifications() });
+    await test.create(podOf());
+    await test.advance(1500);
+    expect(test.status('web')?.phase).toBe('Running');
+    test.cloud.report('web', { containers: [{ name: 'app', ready: false }] });
+    await test.settle();
+    expect(test.condition('web', 'Ready')).toBe('False');
+    await test.advance(2000);
+    const lists = test.cloud.callsOf('listPods').length;
+    await test.advance(30_000);
+    expect(test.cloud.callsOf('listPods')).toHaveLength(lists);
+    test.cloud.gap();
+    await test.settle();
+    expect(test.cloud.callsOf('listPods')).toHaveLength(lists + 1);
+  });
+
+  it('pods of other nodes in the list are ignored', async () => {
+    await test.startNodes();
+    test.cloud.add({ uid: 'u-1', namespace: 'default', name: 'other', nodeName: 'node-z', state: 'running' });
+    await test.advance(30_000);
+    expect(test.cloud.names).toEqual(['other']);
+    expect(podCalls()).toEqual([]);
+  });
+
+  it('that does not fit the Node is refused as by the kubelet, and not created', async () => {
+    await test.startNodes();
+    await test.create(
+      podOf('big', { containers: [{ name: 'a', image: 'a', resources: { requests: { cpu: '101' } } }] }),
+    );
+    await test.advance(10_000);
+    expect(test.status('big')).toMatchObject({ phase: 'Failed', reason: 'OutOfcpu' });
+    expect(podCalls()).toEqual([]);
   });
 });

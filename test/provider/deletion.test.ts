@@ -1,0 +1,163 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fault } from 'kubelet-status-manager/testing';
+import { ProviderError } from 'kubelet-status-manager/provider';
+import { podOf, TestNodes } from './test-nodes.ts';
+
+let test: TestNodes;
+beforeEach(async () => {
+  test = await TestNodes.start();
+});
+afterEach(() => test[Symbol.asyncDispose]());
+
+const podCalls = (): string[] => test.cloud.calls.filter((call) => call !== 'listPods');
+
+describe('a pod that is deleted', () => {
+  it.each([true, false])(
+    'while it is created does not stay in the cloud (liqo #598, tensile-kube #48); ignores its signal: %s',
+    async (ignoresSignals) => {
+      await test.startNodes();
+      test.cloud.ignoresSignals = ignoresSignals;
+      test.cloud.latencyMs = 20_000;
+      await test.create(podOf());
+      await test.advance(2000);
+      expect(podCalls()).toEqual(['createPod web']);
+      test.server.pods.delete('default', 'web', { gracePeriodSeconds: 5 });
+      await test.advance(200_000);
+      expect(test.pod('web')).toBeUndefined();
+      expect(test.cloud.names).toEqual([]);
+      expect(test.cloud.maxCallsOfOnePod).toBe(1);
+      expect(podCalls()).toEqual(['createPod web', 'deletePod web']);
+    },
+  );
+
+  it('by force does not stay in the cloud (liqo #604, tensile-kube #48)', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
+    await test.advance(10_000);
+    expect(test.cloud.names).toEqual([]);
+    expect(test.nodes.inspect().nodes[0]).toMatchObject({ podWorkers: [], statusManager: { pods: [] } });
+  });
+
+  it('and created again under its name is another pod (virtual-kubelet #867, #907, #1295)', async () => {
+    await test.startNodes();
+    test.cloud.stopMs = 8000;
+    const first = await test.create(podOf());
+    await test.advance(7000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
+    const second = await test.create(podOf());
+    await test.advance(7000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.pod('web')?.metadata?.uid).toBe(second);
+    await test.advance(20_000);
+    expect(test.cloud.pod('web')?.uid).toBe(second);
+    expect(test.cloud.names).toEqual(['web']);
+    expect(first).not.toBe(second);
+    expect(podCalls()).toEqual(['createPod web', 'deletePod web', 'createPod web']);
+  });
+
+  it('with a shorter grace period while it ends is deleted again with that one, without a wait', async () => {
+    await test.startNodes();
+    test.cloud.stopMs = 100_000;
+    await test.create(podOf());
+    await test.advance(7000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 60 });
+    await test.advance(3000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 2 });
+    await test.settle();
+    expect(test.cloud.deletions.map(({ gracePeriodSeconds }) => gracePeriodSeconds)).toEqual([60, 2]);
+    await test.advance(8000);
+    expect(test.pod('web')).toBeUndefined();
+  });
+
+  it('keeps the exit code that is reported inside deletePod (virtual-kubelet #684, #751)', async () => {
+    await test.startNodes(['node-a'], { provider: test.cloud.withNotifications() });
+    await test.create(podOf());
+    await test.advance(7000);
+    test.cloud.react('deletePod', (pod) => {
+      test.cloud.stop(pod!.name, 3);
+      return undefined;
+    });
+    const statuses: unknown[] = [];
+    test.server.pods.subscribe(({ pod }) => statuses.push(pod.status?.containerStatuses?.[0]?.state));
+    test.server.pods.delete('default', 'web');
+    await test.advance(10_000);
+    expect(test.pod('web')).toBeUndefined();
+    expect(statuses).toContainEqual({ terminated: expect.objectContaining({ exitCode: 3 }) as unknown });
+  });
+
+  it('is deleted in the cloud although it fails for a while, and stays Terminating only until then', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.cloud.react('deletePod', () => new Error('the cloud is down'));
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+    await test.advance(60_000);
+    expect(test.pod('web')?.metadata?.deletionTimestamp).toBeDefined();
+    expect(test.podEvents()).toContain('web: ProviderDeleteFailed');
+    expect(test.nodes.inspect().nodes[0]?.podWorkers[0]).toMatchObject({ failureReason: 'the cloud is down' });
+    test.cloud.react('deletePod');
+    await test.advance(20_000);
+    expect(test.pod('web')).toBeUndefined();
+    expect(test.cloud.names).toEqual([]);
+  });
+
+  it('is asked for again if the cloud has forgotten the request', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.cloud.stopMs = Number.POSITIVE_INFINITY;
+    test.cloud.report('web', {});
+    test.cloud.forgetsDeletions = true;
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+    await test.advance(30_000);
+    test.cloud.forgetsDeletions = false;
+    await test.advance(60_000);
+    expect(test.cloud.callsOf('deletePod')).toHaveLength(2);
+    expect(test.pod('web')).toBeUndefined();
+  });
+
+  it('while the API server is down is freed in the cloud as soon as the API server is back', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    const outage = test.server.faults.next({ count: Number.POSITIVE_INFINITY }, fault.status(503));
+    test.server.faults.now({ verb: 'watch' }, fault.cut());
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+    await test.advance(60_000);
+    expect(test.cloud.names).toEqual(['web']);
+    outage.cancel();
+    await test.advance(60_000);
+    expect(test.pod('web')).toBeUndefined();
+    expect(test.cloud.names).toEqual([]);
+  });
+});
+
+describe('a pod in the cloud that the API server does not have', () => {
+  const orphan = { uid: 'u-1', namespace: 'default', name: 'orphan', nodeName: 'node-a', state: 'running' } as const;
+
+  it('is deleted, also if it is stopped, but not before the API server has listed its pods', async () => {
+    test.cloud.add(orphan);
+    test.cloud.add({ ...orphan, uid: 'u-2', name: 'ended', state: 'stopped' });
+    const outage = test.server.faults.next({ resource: 'pods', count: Number.POSITIVE_INFINITY }, fault.status(503));
+    await test.startNodes();
+    await test.advance(60_000);
+    expect(test.cloud.names).toEqual(['ended', 'orphan']);
+    outage.cancel();
+    await test.advance(60_000);
+    expect(test.cloud.names).toEqual([]);
+    expect(podCalls().toSorted()).toEqual(['deletePod ended', 'deletePod orphan']);
+  });
+
+  it('is not asked for more often than the cloud wants', async () => {
+    test.cloud.add(orphan);
+    test.cloud.react('deletePod', () => new ProviderError('slow down', { retryAfterMs: 45_000 }));
+    await test.startNodes();
+    await test.advance(100_000);
+    expect(podCalls()).toHaveLength(3);
+    test.cloud.react('deletePod', () => new Error('broken'));
+    await test.advance(100_000);
+    expect(podCalls().length).toBeLessThan(14);
+  });
+});

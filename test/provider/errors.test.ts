@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from 'kubelet-status-manager/provider';
+import { fault } from 'kubelet-status-manager/testing';
+import { podOf, TestNodes } from './test-nodes.ts';
+
+let test: TestNodes;
+beforeEach(async () => {
+  test = await TestNodes.start();
+});
+afterEach(() => test[Symbol.asyncDispose]());
+
+describe('a call that fails', () => {
+  it('for good fails the pod with its reason and message, and is not made again (virtual-kubelet #1310, interLink #427)', async () => {
+    await test.startNodes();
+    test.cloud.react(
+      'createPod',
+      () => new ProviderError('There is no such GPU', { permanent: true, reason: 'NoSuchGPU' }),
+    );
+    await test.create(podOf());
+    await test.advance(60_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NoSuchGPU', message: 'There is no such GPU' });
+    expect(test.podEvents()).toEqual(['web: NoSuchGPU']);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+  });
+
+  it('for a while is made again, and the status of the pod says why it waits (azure-aci #135)', async () => {
+    await test.startNodes();
+    test.cloud.react('createPod', () => new Error('the cloud is down'));
+    await test.create(podOf());
+    await test.advance(1000);
+    expect(test.status('web')).toMatchObject({
+      phase: 'Pending',
+      containerStatuses: [{ state: { waiting: { reason: 'ProviderCreateFailed', message: 'the cloud is down' } } }],
+    });
+    await test.advance(30_000);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(4);
+    test.cloud.react('createPod');
+    await test.advance(20_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.podEvents()).toEqual(['web: ProviderCreateFailed']);
+  });
+
+  it('with retryAfterMs is not made again before, whatever happens to the pod', async () => {
+    await test.startNodes();
+    test.cloud.react('createPod', () => new ProviderError('429', { retryAfterMs: 150_000, reason: 'TooManyRequests' }));
+    await test.create(podOf());
+    await test.advance(5000);
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'b' } } });
+    await test.advance(140_000);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+    test.cloud.react('createPod');
+    await test.advance(100_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.cloud.callsOf('createPod')).toHaveLength(2);
+  });
+
+  it('with 429 on the list delays the next list', async () => {
+    await test.startNodes();
+    await test.advance(1000);
+    test.cloud.react('listPods', () => new ProviderError('429', { retryAfterMs: 30_000 }));
+    await test.advance(5000);
+    const lists = test.cloud.callsOf('listPods').length;
+    await test.create(podOf());
+    await test.advance(24_000);
+    expect(test.cloud.callsOf('listPods')).toHaveLength(lists);
+  });
+
+  it('of updatePod for good is not made again for the same change, and the pod keeps running', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.cloud.react('updatePod', () => new ProviderError('Labels cannot be changed', { permanent: true }));
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'b' } } });
+    await test.advance(100_000);
+    expect(test.cloud.callsOf('updatePod')).toHaveLength(1);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.podEvents()).toEqual(['web: ProviderFailed']);
+  });
+
+  it('never to settle is abandoned after its time-out, and does not keep other pods from being created', async () => {
+    await test.startNodes(['node-a'], { callTimeoutMs: 10_000, concurrency: 1 });
+    test.cloud.ignoresSignals = true;
+    test.cloud.latencyMs = 1e9;
+    await test.create(podOf('stuck'));
+    test.cloud.latencyMs = 0;
+    await test.create(podOf('web'));
+    await test.advance(5000);
+    expect(test.nodes.inspect().callsInProgress).toBe(1);
+    expect(test.cloud.callsOf('createPod')).toEqual(['createPod stuck']);
+    await test.advance(30_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.status('stuck')?.phase).toBe('Running');
+    expect(test.cloud.maxCallsOfOnePod).toBe(2);
+  });
+});
+
+describe('while 40 % of all calls fail', () => {
+  it('pods are created once, run and go', async () => {
+    await test.startNodes();
+    let calls = 0;
+    for (const call of ['createPod', 'deletePod', 'listPods'] as const)
+      test.cloud.react(call, () => (calls++ % 5 < 2 ? new Error('flaky') : undefined));
+    for (let i = 0; i < 5; i++) await test.create(podOf(`web-${i}`));
+    await test.advance(60_000);
+    for (let i = 0; i < 5; i++) expect(test.status(`web-${i}`)?.phase).toBe('Running');
+    for (let i = 0; i < 5; i++) test.server.pods.delete('default', `web-${i}`, { gracePeriodSeconds: 1 });
+    await test.advance(90_000);
+    expect(test.server.pods.list()).toEqual([]);
+    expect(test.cloud.names).toEqual([]);
+  });
+});
+
+describe('while the API server is down', () => {
+  it('the end of a pod is kept, and written when it is back (virtual-kubelet #712)', async () => {
+    await test.startNodes();
+    await test.create(podOf('job', { restartPolicy: 'Never' }));
+    await test.advance(7000);
+    const outage = test.server.faults.next({ count: Number.POSITIVE_INFINITY }, fault.status(503));
+    test.cloud.stop('job', 4);
+    await test.advance(60_000);
+    test.cloud.lose('job');
+    await test.advance(60_000);
+    outage.cancel();
+    await test.advance(60_000);
+    expect(test.status('job')).toMatchObject({
+      phase: 'Failed',
+      containerStatuses: [{ state: { terminated: { exitCode: 4 } } }],
+    });
+    expect(test.status('job')?.reason).toBeUndefined();
+  });
+
+  it('a status that another writer has changed is written again (virtual-kubelet #899)', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.server.pods.patchStatus('default', 'web', {
+      status: { phase: 'Pending', message: 'mine' },
+    });
+    await test.advance(20_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Running' });
+    expect(test.status('web')?.message).toBeUndefined();
+  });
+});

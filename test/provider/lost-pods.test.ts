@@ -1,0 +1,102 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { podOf, TestNodes } from './test-nodes.ts';
+
+let test: TestNodes;
+beforeEach(async () => {
+  test = await TestNodes.start();
+});
+afterEach(() => test[Symbol.asyncDispose]());
+
+async function runningPod(...args: Parameters<TestNodes['startNodes']>): Promise<string> {
+  await test.startNodes(...args);
+  const uid = await test.create(podOf());
+  await test.advance(7000);
+  expect(test.status('web')?.phase).toBe('Running');
+  return uid;
+}
+
+describe('a pod that is missing in the list', () => {
+  it('once, or in two lists in a row, is not lost', async () => {
+    await runningPod();
+    const patches = test.writes.length;
+    test.cloud.hidden.add('web');
+    await test.advance(10_000);
+    test.cloud.hidden.clear();
+    await test.advance(6000);
+    test.cloud.hidden.add('web');
+    await test.advance(10_000);
+    test.cloud.hidden.clear();
+    await test.advance(20_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.writes.slice(patches).filter((write) => write.includes('/pods/'))).toEqual([]);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+    expect(test.cloud.callsOf('deletePod')).toEqual([]);
+  });
+
+  it('in three lists in a row fails with the reason LostByProvider, and is deleted in case it comes back', async () => {
+    await runningPod();
+    test.cloud.lose('web');
+    await test.advance(25_000);
+    expect(test.status('web')).toMatchObject({
+      phase: 'Failed',
+      reason: 'LostByProvider',
+      message: 'The provider has not listed the pod since 2026-01-02T03:04:11Z',
+      containerStatuses: [{ state: { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } } }],
+    });
+    expect(test.podEvents()).toEqual(['web: LostByProvider']);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+    expect(test.cloud.callsOf('deletePod')).toHaveLength(1);
+  });
+
+  it('is created again with the same UID, if that is wanted', async () => {
+    const uid = await runningPod(['node-a'], { lost: { misses: 2, action: 'recreate' } });
+    test.cloud.lose('web');
+    await test.advance(25_000);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(2);
+    expect(test.cloud.pod('web')?.uid).toBe(uid);
+    expect(test.status('web')).toMatchObject({ phase: 'Running' });
+    expect(test.condition('web', 'Ready')).toBe('True');
+  });
+
+  it('because the list fails is not lost', async () => {
+    await runningPod();
+    test.cloud.react('listPods', () => new Error('the cloud is down'));
+    test.cloud.lose('web');
+    await test.advance(120_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.nodes.inspect().list.failure).toMatchObject({ reason: 'the cloud is down' });
+    const messages = test.logger.warnings.map(({ message }) => message);
+    expect(messages).toEqual(['Listing the pods of the provider failed']);
+  });
+
+  it('because the list is invalid is not lost, and the log names the field', async () => {
+    await runningPod();
+    test.cloud.add({ uid: '', namespace: 'default', name: 'x', nodeName: 'node-a', state: 'running' });
+    test.cloud.lose('web');
+    await test.advance(60_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.nodes.inspect().list.failure?.reason).toContain('pods[0].uid');
+  });
+
+  it('that began before the pod was created is not lost, and not created twice', async () => {
+    await test.startNodes();
+    test.cloud.latencyMs = 9000;
+    test.cloud.ignoresSignals = true;
+    await test.create(podOf());
+    await test.advance(120_000);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+    expect(test.status('web')?.phase).toBe('Running');
+  });
+
+  it('although it was accepted is requested again, because it may have been lost before it was seen', async () => {
+    await test.startNodes();
+    test.cloud.hidden.add('web');
+    await test.create(podOf());
+    await test.advance(30_000);
+    expect(test.cloud.callsOf('createPod').length).toBeGreaterThan(1);
+    expect(test.status('web')?.phase).toBe('Pending');
+    test.cloud.hidden.clear();
+    await test.advance(10_000);
+    expect(test.status('web')?.phase).toBe('Running');
+  });
+});

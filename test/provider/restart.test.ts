@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fileJournal } from 'kubelet-status-manager';
+import { fault } from 'kubelet-status-manager/testing';
+import { TestDirectories } from '../support/directories.ts';
+import { podOf, TestNodes } from './test-nodes.ts';
+
+const directories = new TestDirectories();
+let test: TestNodes;
+beforeEach(async () => {
+  test = await TestNodes.start();
+});
+afterEach(async () => {
+  await test[Symbol.asyncDispose]();
+  directories.removeAll();
+});
+
+async function runningPod(): Promise<string> {
+  await test.startNodes();
+  const uid = await test.create(podOf());
+  await test.advance(7000);
+  expect(test.status('web')?.phase).toBe('Running');
+  return uid;
+}
+
+describe('a restart of the process', () => {
+  it('creates, deletes and writes nothing for pods that have not changed (liqo #2748, interLink #200, #239)', async () => {
+    await runningPod();
+    await test.stopNodes({ drain: true });
+    const [writes, calls] = [test.writes.length, test.cloud.calls.length];
+    await test.startNodes();
+    await test.advance(90_000);
+    expect(test.writes.slice(writes).filter((write) => write.includes('/pods/'))).toEqual([]);
+    expect(test.podEvents()).toEqual([]);
+    expect(test.cloud.calls.slice(calls).filter((call) => call !== 'listPods')).toEqual([]);
+  });
+
+  it('finds a pod whose creation was in progress, and does not create it twice', async () => {
+    await test.startNodes();
+    test.cloud.latencyMs = 3000;
+    test.cloud.ignoresSignals = true;
+    await test.create(podOf());
+    await test.stopNodes();
+    test.cloud.latencyMs = 0;
+    await test.advance(5000);
+    expect(test.cloud.names).toEqual(['web']);
+    await test.startNodes();
+    await test.advance(10_000);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+    expect(test.status('web')?.phase).toBe('Running');
+  });
+
+  it('frees a pod that was deleted by force meanwhile', async () => {
+    await runningPod();
+    await test.stopNodes();
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
+    await test.startNodes();
+    await test.advance(15_000);
+    expect(test.cloud.names).toEqual([]);
+  });
+
+  it('ends a pod that was deleted meanwhile', async () => {
+    await runningPod();
+    await test.stopNodes();
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 5 });
+    await test.startNodes();
+    await test.advance(15_000);
+    expect(test.pod('web')).toBeUndefined();
+    expect(test.cloud.deletions).toEqual([{ name: 'web', gracePeriodSeconds: 5 }]);
+  });
+
+  it('with a first list that is incomplete changes nothing of a pod that ran', async () => {
+    await runningPod();
+    await test.stopNodes({ drain: true });
+    const writes = test.writes.length;
+    test.cloud.hidden.add('web');
+    await test.startNodes();
+    await test.advance(3000);
+    test.cloud.hidden.clear();
+    await test.advance(20_000);
+    expect(test.writes.slice(writes).filter((write) => write.includes('/pods/'))).toEqual([]);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+  });
+
+  it('reports a pod that the cloud has lost meanwhile as lost', async () => {
+    await runningPod();
+    await test.stopNodes({ drain: true });
+    test.cloud.lose('web');
+    await test.startNodes();
+    await test.advance(20_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'LostByProvider' });
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+  });
+
+  it('waits for the first list of the cloud before it creates a pod', async () => {
+    await test.startNodes();
+    await test.stopNodes();
+    test.cloud.react('listPods', () => new Error('the cloud is down'));
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(30_000);
+    expect(test.cloud.callsOf('createPod')).toEqual([]);
+    test.cloud.react('listPods');
+    await test.advance(10_000);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+  });
+
+  it('loses no status that was not sent before a crash (virtual-kubelet #762)', async () => {
+    const journalOf = () => fileJournal(directory);
+    const directory = directories.create();
+    await test.startNodes([{ ...test.node('node-a'), journal: await journalOf() }]);
+    await test.create(podOf('job', { restartPolicy: 'Never' }));
+    await test.advance(7000);
+    const outage = test.server.faults.next({ verb: 'patch', resource: 'pods', count: 1e9 }, fault.status(503));
+    test.cloud.stop('job', 7);
+    await test.advance(10_000);
+    await test.stopNodes();
+    test.cloud.lose('job');
+    outage.cancel();
+    await test.startNodes([{ ...test.node('node-a'), journal: await journalOf() }]);
+    await test.advance(20_000);
+    expect(test.status('job')).toMatchObject({
+      phase: 'Failed',
+      containerStatuses: [{ state: { terminated: { exitCode: 7 } } }],
+    });
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+  });
+});
