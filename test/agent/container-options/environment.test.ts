@@ -422,6 +422,77 @@ const cases: readonly Case[] = [
     },
   },
   {
+    name: 'a source that this agent does not know',
+    ns: 'test',
+    container: { env: [{ name: 'A', valueFrom: { hologramRef: {} } }] },
+    error: 'the source of the environment variable A is not supported',
+  },
+  {
+    name: 'a value wins over a source, and an empty one is that of the source',
+    ns: 'test',
+    nilLister: true,
+    container: {
+      env: fields({ A: 'metadata.name', B: 'metadata.name' }).map((one) => ({
+        ...one,
+        value: one.name === 'A' ? 'own' : '',
+      })),
+    },
+    expected: { A: 'own', B: 'dapi-test-pod-name' },
+  },
+  {
+    name: 'a source of envFrom that this agent does not know sets nothing, and later ones win',
+    ns: 'test',
+    nilLister: true,
+    container: { envFrom: [{ hologramRef: {} }, fromConfigMap, fromSecret] },
+    configMap: { data: { A: 'map', B: 'map' } },
+    secret: { data: { B: base64('secret') } },
+    expected: { A: 'map', B: 'secret' },
+  },
+  {
+    name: 'a ConfigMap and a Secret without data',
+    ns: 'test',
+    nilLister: true,
+    container: { envFrom: [fromConfigMap, fromSecret] },
+    configMap: {},
+    secret: {},
+    expected: {},
+  },
+  {
+    name: 'a key that every object has is none of a ConfigMap',
+    ns: 'test',
+    container: { env: [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'map', key: 'toString' } } }] },
+    configMap,
+    error: "couldn't find key toString in ConfigMap test/map",
+  },
+  {
+    name: 'keys of a ConfigMap and a Secret, also empty ones',
+    ns: 'test',
+    nilLister: true,
+    container: {
+      env: [
+        { name: 'A', valueFrom: { configMapKeyRef: { name: 'map', key: 'a' } } },
+        { name: 'B', valueFrom: { configMapKeyRef: { name: 'map', key: 'empty' } } },
+        { name: 'C', valueFrom: { secretKeyRef: { name: 'keys', key: 'c' } } },
+        { name: 'D', value: '$(A) $(B) $(C)' },
+      ],
+    },
+    configMap: { data: { a: 'one', empty: '' } },
+    secret: { data: { c: base64('hidden') } },
+    expected: { A: 'one', B: '', C: 'hidden', D: 'one  hidden' },
+  },
+  {
+    name: 'a variable of the container wins over that of a Service, and has its value',
+    ns: 'test1',
+    container: { env: literals({ HOST: '$(KUBERNETES_SERVICE_HOST)', KUBERNETES_SERVICE_HOST: 'mine' }) },
+    expected: { ...kubernetes, HOST: '1.2.3.1', KUBERNETES_SERVICE_HOST: 'mine' },
+  },
+  {
+    name: 'one field many times',
+    ns: 'test',
+    container: { env: Array.from({ length: 300_000 }, (_, i) => fields({ [`VARIABLE${i}`]: 'metadata.name' })[0]!) },
+    error: tooLarge,
+  },
+  {
     name: 'a resource that containers cannot read',
     ns: 'test',
     container: { env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'limits.gpu' } } }] },
@@ -523,6 +594,41 @@ describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
   });
 });
 
+it('a container gets one version of a ConfigMap, however many variables come from it', async () => {
+  const asked: string[] = [];
+  const getConfigMap = async (namespace: string, name: string) => {
+    asked.push(`${namespace}/${name}`);
+    return { data: { key: String(asked.length) } };
+  };
+  const getSecret = async (namespace: string, name: string) => {
+    asked.push(`secret ${namespace}/${name}`);
+    return { data: { key: base64('hidden') } };
+  };
+  const reference = { name: 'one', key: 'key' };
+  const container: ContainerWithEnvironment = {
+    name: 'app',
+    envFrom: [{ configMapRef: { name: 'one' } }, { prefix: 'P_', secretRef: { name: 'one' } }],
+    env: [
+      { name: 'A', valueFrom: { configMapKeyRef: reference } },
+      { name: 'B', valueFrom: { secretKeyRef: reference } },
+      { name: 'C', valueFrom: { configMapKeyRef: { ...reference, name: 'two' } } },
+    ],
+  };
+  const pod: Pod = { metadata: { namespace: 'ns' }, spec: { enableServiceLinks: false } };
+  const made = await makeEnvironmentVariables(pod, container, {
+    objects: { getConfigMap, getSecret, getServiceAccountToken: async () => '' },
+    ...{ services: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath: () => undefined },
+  });
+  expect(asked).toEqual(['ns/one', 'secret ns/one', 'ns/two']);
+  expect(made.map(({ name, value }) => `${name}=${value}`)).toEqual([
+    'key=1',
+    'P_key=hidden',
+    'A=1',
+    'B=hidden',
+    'C=3',
+  ]);
+});
+
 describe('fileKeyRef', () => {
   let folder: string;
   beforeAll(async () => {
@@ -564,6 +670,37 @@ describe('TestFromServices: serviceEnvironment', () => {
     { name: 'u-d-p', port, protocol: 'UDP' },
     { name: 't-c-p', port, protocol: 'TCP' },
   ];
+  it('a Service without ports has an address, and its port is empty', () => {
+    const expected = [
+      { name: 'A_SERVICE_HOST', value: '10.0.0.1' },
+      { name: 'A_SERVICE_PORT', value: '' },
+    ];
+    for (const ports of [undefined, []])
+      expect(serviceEnvironment([{ metadata: { name: 'a' }, spec: { clusterIP: '10.0.0.1', ports } }])).toEqual(
+        expected,
+      );
+  });
+
+  it('a port without a protocol has TCP, and one without a name no variable of its own', () => {
+    const ports = [{ port: 53, name: '' }, { port: 54 }];
+    const variables = serviceEnvironment([{ metadata: { name: 'a' }, spec: { clusterIP: '10.0.0.1', ports } }]);
+    expect(variables.map(({ name, value }) => `${name}=${value}`)).toEqual([
+      ...['A_SERVICE_HOST=10.0.0.1', 'A_SERVICE_PORT=53', 'A_PORT=tcp://10.0.0.1:53'],
+      ...[
+        'A_PORT_53_TCP=tcp://10.0.0.1:53',
+        'A_PORT_53_TCP_PROTO=tcp',
+        'A_PORT_53_TCP_PORT=53',
+        'A_PORT_53_TCP_ADDR=10.0.0.1',
+      ],
+      ...[
+        'A_PORT_54_TCP=tcp://10.0.0.1:54',
+        'A_PORT_54_TCP_PROTO=tcp',
+        'A_PORT_54_TCP_PORT=54',
+        'A_PORT_54_TCP_ADDR=10.0.0.1',
+      ],
+    ]);
+  });
+
   it('names ports, protocols and IPv6 addresses', () => {
     const variables = serviceEnvironment([
       { metadata: { name: 'abc-123' }, spec: { clusterIP: '5.6.7.8', ports: twoPorts(8081) } },

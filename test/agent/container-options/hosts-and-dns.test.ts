@@ -49,13 +49,26 @@ describe('TestNodeHostsFileContent: nodeHostsFileContent', () => {
   });
 });
 
+it('a host alias may have no names', () => {
+  expect(nodeHostsFileContent('', [{ ip: '10.0.0.1' }])).toBe(
+    '# Kubernetes-managed hosts file (host network).\n\n# Entries added by HostAliases.\n10.0.0.1\t\n',
+  );
+});
+
 describe('TestTruncatePodHostname: truncatePodHostname', () => {
   it.each([
     ['valid hostname', 'test.pod.hostname', 'test.pod.hostname'],
     ['too long hostname', '1234567.'.repeat(9), '1234567.'.repeat(8).slice(0, -1)],
     ['hostname end with .', `${'1234567.'.repeat(7)}123456.1234567.`, `${'1234567.'.repeat(7)}123456`],
     ['hostname end with -', `${'1234567.'.repeat(7)}123456-1234567.`, `${'1234567.'.repeat(7)}123456`],
+    ['63 characters', 'a'.repeat(63), 'a'.repeat(63)],
+    ['64 characters', 'a'.repeat(64), 'a'.repeat(63)],
   ])('%s', (_name, hostname, truncated) => expect(truncatePodHostname(hostname)).toBe(truncated));
+
+  it('refuses a name of which nothing would be left', () => {
+    const hostname = `${'-.'.repeat(32)}a`;
+    expect(() => truncatePodHostname(hostname)).toThrow(`hostname for the pod was invalid: "${hostname}"`);
+  });
 });
 
 describe('TestGeneratePodHostNameAndDomain: generatePodHostNameAndDomain', () => {
@@ -235,12 +248,51 @@ describe('TestGetPodDNSCustom: getPodDNS', () => {
     expect(getPodDNS(inHostNetwork, { ...none, nodeIPs: ['::2'] })).toMatchObject({ servers: ['::1'] });
   });
 
+  it('is that of the node and of the cluster, each name once', () => {
+    const nodeDNS = { servers: ['8.8.8.8'], searches: ['kubernetes.io', 'host.domain'], options: ['timeout:1'] };
+    const dnsConfig = { nameservers: ['10.0.0.10', '10.0.0.11', '10.0.0.11'], searches: ['host.domain'] };
+    expect(getPodDNS(podWith({ dnsConfig }), { ...sources, nodeDNS })).toEqual({
+      servers: ['10.0.0.10', '10.0.0.11'],
+      searches: ofCluster,
+      options: ['ndots:5'],
+      warnings: [],
+    });
+  });
+
+  it("has the cluster's domain only if there is one, and the searches of the node only if it has some", () => {
+    expect(getPodDNS(podWith({}), { ...sources, clusterDomain: '' }).searches).toEqual(['host.domain']);
+    expect(getPodDNS(podWith({}), { ...sources, nodeDNS: undefined }).searches).toEqual(ofCluster.slice(0, 3));
+  });
+
+  it('has the options of the node with the policy Default, and those of the pod win', () => {
+    const nodeDNS = { servers: ['8.8.8.8'], searches: [], options: ['ndots:1', 'rotate'] };
+    const dnsConfig = { options: [{ name: 'ndots', value: '2' }, { name: 'edns0' }] };
+    const dns = getPodDNS(podWith({ dnsPolicy: 'Default', dnsConfig }), { ...sources, nodeDNS });
+    expect(dns.options).toEqual(['ndots:2', 'rotate', 'edns0']);
+  });
+
+  it('warns of nothing when the pod does not ask for the DNS of the cluster', () => {
+    const none = { ...sources, clusterDNS: [] };
+    for (const spec of [
+      { dnsPolicy: 'Default' },
+      { dnsPolicy: 'None' },
+      { dnsPolicy: 'ClusterFirst', hostNetwork: true },
+    ])
+      expect(getPodDNS(podWith(spec), none).warnings).toEqual([]);
+  });
+
   it('warns when the cluster has no DNS', () => {
     const { warnings, servers } = getPodDNS(podWith({ dnsPolicy: 'ClusterFirst' }), { ...sources, clusterDNS: [] });
     expect(servers).toEqual(['8.8.8.8']);
-    expect(warnings).toMatchObject([
-      { reason: 'MissingClusterDNS', message: expect.stringContaining('test_pod_testNS(1)') },
+    expect(warnings).toEqual([
+      {
+        reason: 'MissingClusterDNS',
+        message:
+          'pod: "test_pod_testNS(1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.',
+      },
     ]);
+    const inHostNetwork = podWith({ dnsPolicy: 'ClusterFirstWithHostNet', hostNetwork: true });
+    expect(getPodDNS(inHostNetwork, { ...sources, clusterDNS: [] }).warnings).toEqual(warnings);
   });
 
   it('TestFormDNSNameserversFitsLimits: warns about servers and searches that are omitted', () => {
@@ -251,6 +303,7 @@ describe('TestGetPodDNSCustom: getPodDNS', () => {
     };
     const dns = getPodDNS(podWith(spec), sources);
     expect(dns.servers).toEqual(['1.1.1.1', '2.2.2.2', '3.3.3.3']);
+    expect(dns.warnings.map(({ reason }) => reason)).toEqual(['DNSConfigForming', 'DNSConfigForming']);
     expect(dns.warnings.map(({ message }) => message)).toEqual([
       'Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 1.1.1.1 2.2.2.2 3.3.3.3',
       `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${searches.slice(0, 32).join(' ')}`,
