@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { toRuntimeContainerStatus } from '../../src/cri/container-status.ts';
+import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from '../../src/cri/container-status.ts';
 import type { CRIMessage } from '../../src/cri/cri-messages.ts';
 
 const second = 1e9;
@@ -79,5 +79,75 @@ describe('toRuntimeContainerStatus', () => {
   it('names a stop signal of its own', () => {
     expect(status({ stop_signal: 'SIGNAL_SIGUSR1' }).stopSignal).toBe('SIGUSR1');
     expect(status({}).stopSignal).toBeUndefined();
+  });
+});
+
+describe('toRuntimeContainerStatus', () => {
+  it.each([
+    ['CONTAINER_CREATED', 'created'],
+    ['CONTAINER_RUNNING', 'running'],
+    ['CONTAINER_EXITED', 'exited'],
+    ['CONTAINER_UNKNOWN', 'unknown'],
+  ])('%s is %s', (state, expected) => {
+    expect(status({ state }).state).toBe(expected);
+  });
+
+  it('of a container without the names of a kubelet has the first attempt', () => {
+    expect(status({ labels: {}, annotations: {}, image: null })).toMatchObject({ name: '', attempt: 0 });
+    expect(status({ annotations: {} }).hash).toBeUndefined();
+    expect(status({ image: null }).image).toBeUndefined();
+  });
+
+  it('of a running container has no end', () => {
+    const running = status({ finished_at: 3 * second, message: 'x', reason: 'y' });
+    for (const field of ['finishedAtMs', 'exitCode', 'reason', 'message']) expect(running).not.toHaveProperty(field);
+  });
+
+  it('of an exited container has when and why it ended', () => {
+    const exited = status({
+      state: 'CONTAINER_EXITED',
+      finished_at: 3.9999999 * second,
+      exit_code: 3,
+      reason: 'Error',
+    });
+    expect(exited).toMatchObject({ finishedAtMs: 3999, exitCode: 3, reason: 'Error' });
+  });
+
+  it('has the resources and the user that the runtime has applied, if it says so', () => {
+    const linux = { cpu_shares: 512, cpu_quota: 0, cpu_period: 0, memory_limit_in_bytes: 0 };
+    expect(status({ resources: { linux } }).resources).toEqual({ requests: { cpu: '500m' }, limits: {} });
+    const user = { uid: 1, gid: 2, supplemental_groups: [3, 4] };
+    expect(status({ user: { linux: user } }).user).toEqual({
+      linux: { uid: 1, gid: 2, supplementalGroups: [3, 4] },
+    });
+    for (const none of [null, { linux: null }]) {
+      expect(status({ resources: none }).resources).toBeUndefined();
+      expect(status({ user: none }).user).toBeUndefined();
+    }
+  });
+});
+
+describe('toRuntimeSandboxStatus', () => {
+  const sandbox = (fields: object) =>
+    toRuntimeSandboxStatus({
+      ...{ id: 's', state: 'SANDBOX_READY', created_at: second, metadata: null, network: null, linux: null },
+      ...fields,
+    } as unknown as CRIMessage<'PodSandboxStatus'>);
+
+  it('has the addresses of the pod', () => {
+    const network = { ip: '10.0.0.1', additional_ips: [{ ip: 'fd00::1' }] };
+    expect(sandbox({ network, metadata: { attempt: 2 } })).toEqual({
+      ...{ id: 's', ready: true, attempt: 2, createdAtMs: 1000, hostNetwork: false },
+      network: { ip: '10.0.0.1', additionalIPs: ['fd00::1'] },
+    });
+  });
+
+  it('without them, is not ready or in the network of the node', () => {
+    expect(sandbox({ state: 'SANDBOX_NOTREADY' })).toMatchObject({ ready: false, attempt: 0, network: undefined });
+    const linuxWith = (network: string) => ({ namespaces: { options: { network } } });
+    expect(sandbox({ linux: linuxWith('NODE') }).hostNetwork).toBe(true);
+    expect(sandbox({ linux: linuxWith('POD') }).hostNetwork).toBe(false);
+    for (const linux of [{ namespaces: null }, { namespaces: { options: null } }])
+      expect(sandbox({ linux }).hostNetwork).toBe(false);
   });
 });

@@ -34,6 +34,42 @@ describe('generatePodSandboxConfig', () => {
     expect(labels).toMatchObject({ 'io.kubernetes.pod.uid': 'uid-1', 'io.kubernetes.pod.name': 'web', app: 'web' });
   });
 
+  it('has the annotations, the sysctls and the overhead of the pod', () => {
+    const sysctls = [
+      { name: 'net/ipv4/tcp_syncookies', value: '1' },
+      { name: 'kernel.shm_rmid_forced', value: '0' },
+    ];
+    const pod = podWith({ securityContext: { sysctls }, overhead: { cpu: '250m', memory: '64Mi' } });
+    const annotations = { note: 'x' };
+    const config = generatePodSandboxConfig({ ...pod, metadata: { ...pod.metadata, annotations } }, settings);
+    expect(config).toMatchObject({
+      ...{ annotations, dns_config: settings.dns },
+      linux: {
+        sysctls: { 'net.ipv4.tcp_syncookies': '1', 'kernel.shm_rmid_forced': '0' },
+        overhead: { cpu_shares: 256, cpu_period: 100_000, cpu_quota: 25_000, memory_limit_in_bytes: 64 * 2 ** 20 },
+        resources: { cpu_shares: 2, cpu_quota: 0, memory_limit_in_bytes: 0 },
+        security_context: { namespace_options: { network: 'POD' } },
+      },
+    });
+    const plain = generatePodSandboxConfig(podWith(), settings);
+    expect(plain.annotations).toEqual({});
+    expect(plain.linux!.sysctls).toEqual({});
+    expect(plain.linux).not.toHaveProperty('overhead');
+  });
+
+  it('maps host ports with their address and protocol', () => {
+    const ports = [{ containerPort: 53, hostPort: 53, hostIP: '127.0.0.1', protocol: 'UDP' }];
+    expect(generatePodSandboxConfig(podWith({}, { ports }), settings).port_mappings).toEqual([
+      { host_ip: '127.0.0.1', host_port: 53, container_port: 53, protocol: 'UDP' },
+    ]);
+    expect(
+      generatePodSandboxConfig(podWith({}, { ports: [{ containerPort: 1, hostPort: 0 }] }), settings),
+    ).toMatchObject({
+      port_mappings: [],
+    });
+    expect(generatePodSandboxConfig({ metadata: podWith().metadata }, settings).port_mappings).toEqual([]);
+  });
+
   it('maps host ports, and none of a pod in the network of the host', () => {
     const ports = [{ containerPort: 80, hostPort: 8080 }, { containerPort: 81 }];
     const mapping = { host_ip: '', host_port: 8080, container_port: 80, protocol: 'TCP' };

@@ -38,6 +38,71 @@ describe('containerSecurityContext', () => {
     expect(both.run_as_user).toEqual({ value: 0 });
   });
 
+  it('of a container that says nothing is that of a kubelet', () => {
+    const { masked_paths: masked, readonly_paths: readonly, ...context } = contextOf({});
+    expect(context).toEqual({
+      ...{ run_as_user: { value: 7 }, run_as_username: '', run_as_group: undefined },
+      ...{ privileged: false, readonly_rootfs: false, no_new_privs: false, capabilities: undefined },
+      ...{ supplemental_groups: [], supplemental_groups_policy: undefined, selinux_options: undefined },
+      namespace_options: { network: 'POD', pid: 'CONTAINER', ipc: 'POD', userns_options: hostUsers },
+      ...{ seccomp: { profile_type: 'Unconfined' }, apparmor: undefined, apparmor_profile: undefined },
+    });
+    expect(masked).toEqual([
+      ...['asound', 'acpi', 'interrupts', 'kcore', 'keys', 'latency_stats'].map((name) => `/proc/${name}`),
+      ...['timer_list', 'timer_stats', 'sched_debug', 'scsi'].map((name) => `/proc/${name}`),
+      ...['/sys/firmware', '/sys/devices/virtual/powercap'],
+    ]);
+    expect(readonly).toEqual(['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']);
+  });
+
+  it('has what the container says', () => {
+    const selinux = { user: 'u', role: 'r', type: 't', level: 'l' };
+    expect(
+      contextOf(
+        {},
+        {
+          securityContext: {
+            ...{ privileged: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, runAsGroup: 3 },
+            ...{ capabilities: { add: ['NET_ADMIN'], drop: ['ALL'] }, seLinuxOptions: selinux },
+          },
+        },
+      ),
+    ).toMatchObject({
+      ...{ privileged: true, readonly_rootfs: true, no_new_privs: true, run_as_group: { value: 3 } },
+      capabilities: { add_capabilities: ['NET_ADMIN'], drop_capabilities: ['ALL'] },
+      selinux_options: selinux,
+    });
+    expect(contextOf({}, { securityContext: { allowPrivilegeEscalation: true } }).no_new_privs).toBe(false);
+    expect(contextOf({}, { securityContext: { capabilities: {} } }).capabilities).toEqual({
+      ...{ add_capabilities: [], drop_capabilities: [] },
+    });
+  });
+
+  it('has what the pod says, unless the container says something else', () => {
+    const ofPod = { runAsGroup: 3, seLinuxOptions: { level: 'pod' }, seccompProfile: { type: 'RuntimeDefault' } };
+    const own = { runAsGroup: 4, seLinuxOptions: { level: 'own' }, seccompProfile: { type: 'Unconfined' } };
+    const spec = { securityContext: { ...ofPod, supplementalGroupsPolicy: 'Strict' } };
+    expect(contextOf(spec)).toMatchObject({
+      ...{ run_as_group: { value: 3 }, selinux_options: { level: 'pod' }, supplemental_groups_policy: 'Strict' },
+      seccomp: { profile_type: 'RuntimeDefault' },
+    });
+    expect(contextOf(spec, { securityContext: own })).toMatchObject({
+      ...{ run_as_group: { value: 4 }, selinux_options: { level: 'own' }, seccomp: { profile_type: 'Unconfined' } },
+    });
+  });
+
+  it('runs as the user whose name the image has, unless the pod says a number', () => {
+    const named = (spec: object) => {
+      const pod = podWith(spec);
+      return containerSecurityContext(pod, appOf(pod), { username: 'www' }, options);
+    };
+    expect(named({})).toMatchObject({ run_as_user: undefined, run_as_username: 'www' });
+    expect(named({ securityContext: { runAsUser: 5 } })).toMatchObject({
+      run_as_user: { value: 5 },
+      run_as_username: '',
+    });
+  });
+
   it('has the groups of the pod, fsGroup first', () => {
     expect(contextOf({ securityContext: { fsGroup: 5, supplementalGroups: [6] } }).supplemental_groups).toEqual([5, 6]);
   });
@@ -92,7 +157,7 @@ describe('containerSecurityContext', () => {
 
   it('refuses a Localhost profile without a name', () => {
     expect(() => contextOf({ securityContext: { seccompProfile: { type: 'Localhost' } } })).toThrow(
-      ContainerConfigError,
+      new ContainerConfigError('localhostProfile must be set if seccompProfile type is Localhost.'),
     );
   });
 
@@ -108,6 +173,25 @@ describe('sandboxSecurityContext', () => {
     expect(sandboxSecurityContext(podWith(), hostUsers).privileged).toBe(false);
     const privileged = podWith({}, { securityContext: { privileged: true } });
     expect(sandboxSecurityContext(privileged, hostUsers).privileged).toBe(true);
+    const container = { name: 'i', securityContext: { privileged: true } };
+    for (const kind of ['initContainers', 'ephemeralContainers'])
+      expect(sandboxSecurityContext(podWith({ [kind]: [container] }), hostUsers).privileged).toBe(true);
+  });
+
+  it('has what the pod says, and the seccomp profile of the runtime', () => {
+    const seccomp = { profile_type: 'RuntimeDefault' };
+    const securityContext = {
+      ...{ runAsUser: 1, runAsGroup: 2, fsGroup: 3, supplementalGroups: [4], supplementalGroupsPolicy: 'Strict' },
+      ...{ seLinuxOptions: { level: 'l' }, seccompProfile: { type: 'Unconfined' } },
+    };
+    expect(sandboxSecurityContext(podWith({ securityContext, hostNetwork: true }), hostUsers)).toEqual({
+      ...{ privileged: false, seccomp, run_as_user: { value: 1 }, run_as_group: { value: 2 } },
+      ...{ supplemental_groups: [3, 4], supplemental_groups_policy: 'Strict', selinux_options: { level: 'l' } },
+      namespace_options: { network: 'NODE', pid: 'CONTAINER', ipc: 'POD', userns_options: hostUsers },
+    });
+    expect(sandboxSecurityContext(podWith(), hostUsers)).toMatchObject({
+      ...{ seccomp, run_as_user: undefined, run_as_group: undefined, supplemental_groups: [] },
+    });
   });
 });
 
@@ -134,5 +218,13 @@ describe('verifyRunAsNonRoot', () => {
   it('accepts a user that is not root', () => {
     expect(verify({}, { uid: 7 })).not.toThrow();
     expect(verify({ runAsUser: 7 }, { uid: 0 })).not.toThrow();
+    expect(verify({}, {})).not.toThrow();
+  });
+
+  it('accepts root where the pod or the container may run as root', () => {
+    expect(verify({ runAsNonRoot: false }, { uid: 0 })).not.toThrow();
+    const pod = podWith({ securityContext: { runAsNonRoot: true } }, { securityContext: { runAsNonRoot: false } });
+    expect(() => verifyRunAsNonRoot(pod, appOf(pod), { uid: 0 })).not.toThrow();
+    expect(() => verifyRunAsNonRoot(podWith(), appOf(podWith()), { uid: 0 })).not.toThrow();
   });
 });

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -15,22 +15,26 @@ const volumes = [
 ];
 
 async function mountsOf(
-  volumeMounts: readonly object[],
+  volumeMounts: readonly object[] | undefined,
   podIPs: readonly string[] = [],
   supportsRecursiveReadOnly = false,
   imageVolumes?: ReadonlyMap<string, string>,
+  { mounts = true, ...podSpec }: { readonly mounts?: boolean; readonly [field: string]: unknown } = {},
 ) {
   const rootDirectory = mkdtempSync(join(tmpdir(), 'mounts-'));
   onTestFinished(() => rmSync(rootDirectory, { recursive: true }));
   mkdirSync(join(rootDirectory, 'pods/1'), { recursive: true });
   const container = { name: 'app', volumeMounts: volumeMounts as { name: string; mountPath: string }[] };
-  const pod = { metadata: { name: 'pod', uid: '1' }, spec: { volumes, containers: [container] } };
-  const envs = [{ name: 'SET', value: 'x' }];
+  const pod = { metadata: { name: 'pod', uid: '1' }, spec: { volumes, containers: [container], ...podSpec } };
+  const envs = [
+    { name: 'SET', value: 'x' },
+    { name: 'EMPTY', value: '' },
+  ];
   const hostName = { hostname: 'pod', domain: '' };
   return {
     rootDirectory,
     mounts: await makeMounts(pod, container, {
-      ...{ rootDirectory, mounts: true, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
+      ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
     }),
   };
 }
@@ -113,7 +117,13 @@ describe('TestMakeMounts: makeMounts', () => {
       { subPath: 'no/backsteps/../allowed' },
       "unable to provision SubPath `no/backsteps/../allowed`: must not contain '..'",
     ],
-    ['missing variables', { subPathExpr: '$(SET)/$(B)/$(A)' }, 'missing value for A, B'],
+    ['missing variables', { subPathExpr: '$(SET)/$(B)/$(A)/$(B)' }, 'missing value for A, B'],
+    ['an empty variable', { subPathExpr: '$(EMPTY)' }, 'missing value for EMPTY'],
+    [
+      'a variable that leads out',
+      { subPathExpr: '../$(SET)' },
+      "unable to provision SubPath `../x`: must not contain '..'",
+    ],
     ["volume doesn't exist", { name: 'gone' }, 'cannot find volume "gone" to mount into container "app"'],
     ['a volume of another type', { name: 'claim' }, 'volume type persistentVolumeClaim is not supported by this agent'],
     ['unknown propagation', { mountPropagation: 'Sideways' }, 'invalid MountPropagation mode: "Sideways"'],
@@ -149,6 +159,54 @@ describe('TestMakeMounts: makeMounts', () => {
     expect(mounts).toEqual([{ containerPath: '/etc/hosts', hostPath, seLinuxRelabel: true }]);
     expect(readFileSync(hostPath, 'utf8')).toContain('10.0.0.1\tpod\n');
     expect((await mountsOf([])).mounts).toEqual([]);
+    expect((await mountsOf(undefined)).mounts).toEqual([]);
+  });
+
+  it('TestMakeMountsEtcHostsFile: a container with its own /etc/hosts gets no other one', async () => {
+    const { mounts } = await mountsOf(
+      ['/empty', '/etc/hosts'].map((mountPath) => ({ name: 'empty', mountPath })),
+      ['10.0.0.1'],
+    );
+    expect(mounts.map(({ containerPath }) => containerPath)).toEqual(['/empty', '/etc/hosts']);
+  });
+
+  it('TestMakeMountsEtcHostsFile: in the network of the node, /etc/hosts is that of the node, with the aliases', async () => {
+    const hostAliases = [{ ip: '10.1.2.3', hostnames: ['alias'] }];
+    const { rootDirectory } = await mountsOf([], [], false, undefined, { hostNetwork: true, hostAliases });
+    const text = readFileSync(`${rootDirectory}/pods/1/etc-hosts`, 'utf8');
+    expect(text).toBe(
+      `# Kubernetes-managed hosts file (host network).\n${readFileSync('/etc/hosts', 'utf8')}\n# Entries added by HostAliases.\n10.1.2.3\talias\n`,
+    );
+  });
+
+  it('/etc/hosts is what the pod says now, and every user of a container can read it', async () => {
+    const { rootDirectory } = await mountsOf([], ['10.0.0.1', 'fd00::1'], false, undefined, {
+      hostAliases: [{ ip: '10.1.2.3', hostnames: ['alias'] }],
+    });
+    const text = readFileSync(`${rootDirectory}/pods/1/etc-hosts`, 'utf8');
+    expect(text).toMatch(/\n10\.0\.0\.1\tpod\nfd00::1\tpod\n\n# Entries added by HostAliases\.\n10\.1\.2\.3\talias\n$/);
+    expect(statSync(`${rootDirectory}/pods/1/etc-hosts`).mode & 0o777).toBe(0o644);
+  });
+
+  it('without mounts, a subPath is a folder of the volume, and /etc/hosts is that of the machine', async () => {
+    const host = mkdtempSync(join(tmpdir(), 'host-'));
+    onTestFinished(() => rmSync(host, { recursive: true }));
+    const mount = { name: 'data', mountPath: '/data', subPathExpr: 'a/$(SET)' };
+    const { mounts } = await mountsOf([mount], ['10.0.0.1'], false, undefined, {
+      mounts: false,
+      volumes: [{ name: 'data', hostPath: { path: host } }],
+    });
+    expect(mounts.map(({ containerPath, hostPath }) => [containerPath, hostPath])).toEqual([
+      ['/data', join(host, 'a/x')],
+    ]);
+    expect(statSync(join(host, 'a/x')).isDirectory()).toBe(true);
+  });
+
+  it('a mount has the subPath of its variables, not the one beside them', async () => {
+    const images = new Map([['tools', 'sha256:1']]);
+    const mount = { name: 'tools', mountPath: '/tools', subPathExpr: 'bin-$(SET)', subPath: 'other' };
+    const { mounts } = await mountsOf([mount, { ...mount, subPathExpr: '', subPath: 'plain' }], [], false, images);
+    expect(mounts.map(({ image }) => image?.subPath)).toEqual(['bin-x', 'plain']);
   });
 });
 
@@ -167,5 +225,44 @@ describe('TestCalculateEmptyDirMemorySize: memoryVolumeSize', () => {
     ['no limit of the pod if one container has none', podWith('100', undefined), undefined, 1024n],
     ['the limit of the volume', podWith('100', '200'), '50', 50n],
     ['not more than the limit of the pod', podWith('100'), '500', 100n],
+    ['the memory of the node, if the limit of the volume is 0', podWith(undefined), '0', 1024n],
+    ['the memory of the node, if the volume may be larger', podWith(undefined), '1Mi', 1024n],
   ])('is %s', (_what, pod, sizeLimit, size) => expect(memoryVolumeSize(pod, sizeLimit, '1Ki')).toBe(size));
+
+  const limited = (memory: string, fields: object = {}) => ({
+    name: 'c',
+    resources: { limits: { memory } },
+    ...fields,
+  });
+  const always = { restartPolicy: 'Always' };
+  it.each<[string, object, bigint]>([
+    ['of the pod itself', { resources: { limits: { memory: '70' } }, containers: [limited('100')] }, 70n],
+    [
+      'of the pod itself, if a container has none',
+      { resources: { limits: { memory: '70' } }, containers: [{ name: 'c' }] },
+      70n,
+    ],
+    [
+      'of the containers and the sidecars',
+      { containers: [limited('100')], initContainers: [limited('50', always)] },
+      150n,
+    ],
+    [
+      'of the init container that has the most',
+      { containers: [limited('100')], initContainers: [limited('300'), limited('50')] },
+      300n,
+    ],
+    [
+      'of the containers, which have more than an init container',
+      { containers: [limited('100')], initContainers: [limited('30')] },
+      100n,
+    ],
+    [
+      'of the node, if an init container has none',
+      { containers: [limited('100')], initContainers: [{ name: 'i' }] },
+      1024n,
+    ],
+  ])('is at most the limit %s', (_what, spec, size) => {
+    expect(memoryVolumeSize({ spec }, undefined, '1Ki')).toBe(size);
+  });
 });

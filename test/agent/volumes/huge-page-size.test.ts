@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hugePageSizeBytes } from '../../../src/agent/volumes/huge-page-size.ts';
+import { hugePageSizeBytes, isHugePageMedium } from '../../../src/agent/volumes/huge-page-size.ts';
 
 const Mi = 2 ** 20;
 const podWith = (...requests: readonly Record<string, string>[]) => ({
@@ -37,4 +37,19 @@ it.each([
   ['HugePages-x', podWith(small), 'medium HugePages-x: hugePages storage requested, but there is no resource request'],
 ])('TestGetPageSizeMountOption: refuses %s of %j', (medium, pod, message) => {
   expect(() => hugePageSizeBytes(pod, medium)).toThrow(message);
+});
+
+it.each([
+  ['HugePages', true],
+  ['HugePages-2Mi', true],
+  ['HugePagesX', false],
+  ['Memory', false],
+  ['xHugePages-2Mi', false],
+  ['', false],
+])('TestIsHugePageMedium: %j: %s', (medium, expected) => {
+  expect(isHugePageMedium(medium)).toBe(expected);
+});
+
+it('a pod without containers requests no huge pages', () => {
+  expect(() => hugePageSizeBytes({}, 'HugePages')).toThrow('there is no resource request for huge pages');
 });

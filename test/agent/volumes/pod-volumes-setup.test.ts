@@ -1,9 +1,12 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import type { ObjectReader } from '../../../src/agent/container-options/object-reader.ts';
+import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
+import { unmountAll } from '../../../src/agent/host-paths/mounts.ts';
 import { PodVolumes } from '../../../src/agent/volumes/pod-volumes.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { nestDirectories } from '../../support/nested-directories.ts';
@@ -20,7 +23,24 @@ beforeEach(() => {
   logger = recordingLogger();
   [events, configMap] = [[], undefined];
 });
-afterEach(() => directories.removeAll());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  if (isRoot) await unmountAll(rootDirectory);
+  directories.removeAll();
+});
+const isRoot = process.getuid?.() === 0 && process.platform === 'linux';
+
+/** Makes the next listing of a folder wait; returns what lets it go on. */
+function holdListing(): () => void {
+  const { entries } = HostDirectory.prototype;
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  vi.spyOn(HostDirectory.prototype, 'entries').mockImplementation(async function* (this: HostDirectory) {
+    await held;
+    yield* entries.call(this);
+  });
+  return release;
+}
 
 async function getConfigMap(): Promise<unknown> {
   if (configMap instanceof Error) throw configMap;
@@ -95,7 +115,86 @@ describe('before the containers of a pod start', () => {
   });
 });
 
+describe('a volume', () => {
+  it("of an image is the runtime's, and a hostPath stays where it is: neither has a folder", async () => {
+    const image = { name: 'tools', image: { reference: 'tools:1' } };
+    const host = { name: 'host', hostPath: { path: join(rootDirectory, 'anywhere') } };
+    await newVolumes().waitForAttachAndMount(podWith(image, host), {});
+    expect(readdirSync(folder('volumes'))).toEqual([]);
+    expect(readdirSync(rootDirectory)).toEqual(['pods']);
+    expect(events).toEqual([]);
+  });
+
+  it('can be written by every user of a container, whatever the umask', async () => {
+    const before = process.umask(0o077);
+    try {
+      await newVolumes().waitForAttachAndMount(data, {});
+    } finally {
+      process.umask(before);
+    }
+    expect(statSync(dataFolder()).mode & 0o777).toBe(0o777);
+    expect(statSync(join(dataFolder(), '..')).mode & 0o777).toBe(0o755);
+    expect(statSync(folder('plugins', 'kubernetes.io~empty-dir', 'data')).mode & 0o777).toBe(0o750);
+    expect(statSync(folder('plugins', 'kubernetes.io~empty-dir', 'data', 'ready')).mode & 0o777).toBe(0o640);
+  });
+
+  it('that was removed with its pod is new when the pod comes again', async () => {
+    const volumes = newVolumes();
+    await volumes.waitForAttachAndMount(data, {});
+    writeFileSync(join(dataFolder(), 'file'), 'old');
+    await volumes.waitForUnmount(data, {});
+    await volumes.waitForAttachAndMount(data, {});
+    expect(readdirSync(dataFolder())).toEqual([]);
+    expect(readdirSync(folder()).toSorted()).toEqual(['plugins', 'volumes']);
+  });
+
+  it('in memory is a folder where there are no mounts, and its files stay, too', async () => {
+    const memory = podWith({ name: 'data', emptyDir: { medium: 'Memory' } });
+    for (const volumes of [newVolumes(), newVolumes()]) {
+      await volumes.waitForAttachAndMount(memory, {});
+      writeFileSync(join(dataFolder(), 'file'), 'kept', { flag: 'a' });
+    }
+    expect(readFileSync(join(dataFolder(), 'file'), 'utf8')).toBe('keptkept');
+  });
+
+  it('without mounts, files belong to this user, whoever the containers are', async () => {
+    const projected = { sources: [{ serviceAccountToken: { path: 'token' } }] };
+    const pod = podWith({ name: 'token', projected });
+    const objects = { getServiceAccountToken: async () => 'secret' };
+    const securityContext = { runAsUser: 12_345, fsGroup: 12_345 };
+    const spec = { ...pod.spec, containers: [{ name: 'app' }], securityContext };
+    await newVolumes({ objects }).waitForAttachAndMount({ ...pod, spec }, {});
+    const { uid, gid, mode } = statSync(folder('volumes', 'kubernetes.io~projected', 'token', 'token'));
+    expect([uid, gid, mode & 0o777]).toEqual([process.getuid!(), statSync(folder()).gid, 0o600]);
+  });
+});
+
 describe('a volume that cannot be set up', () => {
+  it('is tried again after at most 122 seconds', async () => {
+    const abort = new AbortController();
+    const mounted = newVolumes().waitForAttachAndMount(config, { signal: abort.signal });
+    const delays = [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 122_000, 122_000];
+    for (const [index, ms] of delays.entries()) {
+      await expect.poll(() => events.length).toBe(index + 1);
+      await settle();
+      clock.advance(ms - 1);
+      await settle();
+      expect(events).toHaveLength(index + 1);
+      clock.advance(1);
+    }
+    await expect.poll(() => events.length).toBe(delays.length + 1);
+    await settle();
+    abort.abort(new Error('ended'));
+    await expect(mounted).rejects.toThrow('ended');
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is not tried again, and is no Event, when the pod has ended in the meantime', async () => {
+    const signal = AbortSignal.abort(new Error('ended'));
+    await expect(newVolumes().waitForAttachAndMount(config, { signal })).rejects.toThrow('ended');
+    expect(events).toEqual([]);
+  });
+
   it('is an Event and a warning at each attempt, after half a second, one, two, …, and then is used', async () => {
     const mounted = newVolumes().waitForAttachAndMount(config, {});
     const message = 'MountVolume.SetUp failed for volume "config" : configmap "c" not found';
@@ -175,10 +274,51 @@ describe('after the containers of a pod have ended', () => {
     await volumes.waitForAttachAndMount(data, {});
     writeFileSync(join(dataFolder(), 'file'), '');
     expect((await volumes.getPodVolumeStats(data))?.volumes.get('data')?.inodes).toBe(2);
+    await volumes.waitForUnmount(data, {});
+    const release = holdListing();
+    await volumes.waitForAttachAndMount(data, {});
+    const stats = volumes.getPodVolumeStats(data);
+    await settle();
+    clock.advance(1000);
+    expect(await stats).toBeUndefined();
+    release();
+  });
+
+  it('its volumes stay when the removal is aborted', async () => {
+    const volumes = newVolumes();
+    await volumes.waitForAttachAndMount(data, {});
+    writeFileSync(join(dataFolder(), 'file'), 'kept');
+    const signal = AbortSignal.abort(new Error('stopping'));
+    await expect(volumes.waitForUnmount(data, { signal })).rejects.toThrow('stopping');
+    await volumes.waitForUnmount(data, {});
+    expect(readdirSync(folder())).toEqual([]);
   });
 });
 
 describe('a folder of an orphaned pod that cannot be removed', () => {
+  it('is one warning that names it, the others are removed, and one line says when it is gone', async () => {
+    for (const uid of ['a', 'b', 'c']) mkdirSync(join(rootDirectory, 'pods', uid, 'volumes'), { recursive: true });
+    const { rmdir } = HostDirectory.prototype;
+    vi.spyOn(HostDirectory.prototype, 'rmdir').mockImplementation(async function (this: HostDirectory, name) {
+      if (['a', 'c'].includes(String(name))) throw new Error(`EIO: ${String(name)}`);
+      return rmdir.call(this, name);
+    });
+    const volumes = newVolumes();
+    for (let i = 0; i < 2; i += 1) await volumes.cleanupOrphanedPodDirs(new Set(), {});
+    expect(readdirSync(join(rootDirectory, 'pods')).toSorted()).toEqual(['a', 'c']);
+    const reasons = ['a', 'c'].map((uid) => `${join(rootDirectory, 'pods', uid)}: EIO: ${uid}`);
+    expect(logger.warnings.map(({ message }) => message)).toEqual(['Removing the folders of orphaned pods failed']);
+    const { reason } = logger.warnings[0]!.fields as { readonly reason: string };
+    expect(reason.split('; ').toSorted()).toEqual(reasons);
+    vi.restoreAllMocks();
+    await volumes.cleanupOrphanedPodDirs(new Set(), {});
+    expect(readdirSync(join(rootDirectory, 'pods'))).toEqual([]);
+    expect(logger.warnings.map(({ message }) => message)).toEqual([
+      'Removing the folders of orphaned pods failed',
+      'Removing the folders of orphaned pods succeeded again',
+    ]);
+  });
+
   it('is logged once, the others are removed, and the end of it is logged', async () => {
     for (const uid of ['a', 'b']) mkdirSync(join(rootDirectory, 'pods', uid), { recursive: true });
     const volumes = newVolumes();
@@ -191,9 +331,7 @@ describe('a folder of an orphaned pod that cannot be removed', () => {
   });
 });
 
-const isRoot = process.getuid?.() === 0;
-
-describe.runIf(isRoot && process.platform === 'linux')('as root', () => {
+describe.runIf(isRoot)('as root', () => {
   it('volumes belong to the fsGroup, which may write what is not read-only', async () => {
     configMap = { data: { key: 'x' } };
     const pod = podWith({ name: 'config', configMap: { name: 'c' } }, { name: 'data', emptyDir: {} });
@@ -205,5 +343,77 @@ describe.runIf(isRoot && process.platform === 'linux')('as root', () => {
     expect(statSync(configFile()).gid).toBe(1234);
     expect(statSync(configFile()).uid).toBe(0);
     expect(statSync(configFile()).mode & 0o7777).toBe(0o644);
+  });
+
+  const mountsAt = (path: string): string[] =>
+    readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(` ${path} `));
+
+  it('what may be secret is only in memory, and is mounted once', async () => {
+    configMap = { data: { key: 'x' } };
+    const pod = podWith({ name: 'config', configMap: { name: 'c' } }, { name: 'keys', secret: { secretName: 's' } });
+    const [volumes, secrets] = [newVolumes({ mounts: true }), folder('volumes', 'kubernetes.io~secret', 'keys')];
+    for (const each of [volumes, volumes, newVolumes({ mounts: true })]) await each.waitForAttachAndMount(pod, {});
+    expect(mountsAt(secrets)).toEqual([expect.stringContaining('tmpfs')]);
+    expect(mountsAt(folder('volumes', 'kubernetes.io~configmap', 'config'))).toEqual([]);
+    expect(readFileSync(join(secrets, 'key'), 'utf8')).toBe('secret');
+    await volumes.waitForUnmount(pod, {});
+    expect(mountsAt(secrets)).toEqual([]);
+    expect(readdirSync(folder())).toEqual([]);
+  });
+
+  it('an emptyDir in memory has its size, is mounted once, and again after the machine was restarted', async () => {
+    const pod = podWith({ name: 'data', emptyDir: { medium: 'Memory', sizeLimit: '1Mi' } });
+    const volumes = newVolumes({ mounts: true });
+    for (let i = 0; i < 2; i += 1) await volumes.waitForAttachAndMount(pod, {});
+    expect(mountsAt(dataFolder())).toEqual([expect.stringMatching(/^tmpfs .*size=1024k/)]);
+    expect(statSync(dataFolder()).mode & 0o7777).toBe(0o1777);
+    execFileSync('umount', [dataFolder()]);
+    await newVolumes({ mounts: true }).waitForAttachAndMount(pod, {});
+    expect(mountsAt(dataFolder())).toHaveLength(1);
+    await volumes.waitForUnmount(pod, {});
+    expect(mountsAt(dataFolder())).toEqual([]);
+  });
+
+  it('the fsGroup gets what containers of another pod have left in an emptyDir, but no other right to it', async () => {
+    const pod = podWith({ name: 'data', emptyDir: {} });
+    const grouped = { ...pod, spec: { ...pod.spec, securityContext: { fsGroup: 1234 } } };
+    mkdirSync(join(dataFolder(), 'sub'), { recursive: true });
+    writeFileSync(join(dataFolder(), 'sub', 'file'), '');
+    symlinkSync('/etc/passwd', join(dataFolder(), 'link'));
+    execFileSync('chmod', ['750', join(dataFolder(), 'sub')]);
+    execFileSync('chmod', ['600', join(dataFolder(), 'sub', 'file')]);
+    const passwd = statSync('/etc/passwd');
+    await newVolumes({ mounts: true }).waitForAttachAndMount(grouped, {});
+    const of = (path: string) => {
+      const { gid, uid, mode } = lstatSync(join(dataFolder(), path));
+      return [uid, gid, (mode & 0o7777).toString(8)];
+    };
+    expect(of('sub')).toEqual([0, 1234, '2770']);
+    expect(of('sub/file')).toEqual([0, 1234, '660']);
+    expect(of('link').slice(0, 2)).toEqual([0, 1234]);
+    expect(statSync('/etc/passwd')).toMatchObject({ gid: passwd.gid, mode: passwd.mode });
+  });
+
+  it('the fsGroup may read files of a ConfigMap with any mode, and not write them', async () => {
+    configMap = { data: { key: 'x' } };
+    const pod = podWith({ name: 'config', configMap: { name: 'c', defaultMode: 0o400 } });
+    const grouped = { ...pod, spec: { ...pod.spec, securityContext: { fsGroup: 1234 } } };
+    await newVolumes({ mounts: true }).waitForAttachAndMount(grouped, {});
+    expect((statSync(configFile()).mode & 0o7777).toString(8)).toBe('440');
+    expect((statSync(join(configFile(), '..', '..data')).mode & 0o7777).toString(8)).toBe('2755');
+  });
+
+  it('what is mounted in a folder of the pod is unmounted, not removed', async () => {
+    const volumes = newVolumes({ mounts: true });
+    await volumes.waitForAttachAndMount(data, {});
+    const host = directories.create();
+    writeFileSync(join(host, 'precious'), '');
+    mkdirSync(folder('volumes', 'mounted'));
+    execFileSync('mount', ['--bind', host, folder('volumes', 'mounted')]);
+    await volumes.waitForUnmount(data, {});
+    expect(readdirSync(host)).toEqual(['precious']);
+    expect(readdirSync(folder())).toEqual([]);
   });
 });

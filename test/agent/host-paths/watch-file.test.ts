@@ -1,0 +1,33 @@
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { watchFile } from '../../../src/agent/host-paths/watch-file.ts';
+import { TestDirectories } from '../../support/directories.ts';
+
+const directories = new TestDirectories();
+afterEach(() => directories.removeAll());
+
+function watched() {
+  const folder = directories.create();
+  const path = join(folder, 'file');
+  writeFileSync(path, '');
+  let changes = 0;
+  const stop = watchFile(path, () => (changes += 1));
+  onTestFinished(stop);
+  return { folder, path, stop, changes: () => changes };
+}
+
+it('watchFile reports when the file changes, and when another one takes its name', async () => {
+  const { folder, path, changes } = watched();
+  writeFileSync(path, 'changed');
+  await expect.poll(changes).toBeGreaterThan(0);
+  writeFileSync(join(folder, 'other'), '');
+  const before = changes();
+  renameSync(join(folder, 'other'), path);
+  await expect.poll(changes).toBeGreaterThan(before);
+});
+
+it('watchFile of a folder that does not exist reports nothing, and can be ended', () => {
+  const stop = watchFile(join(directories.create(), 'missing', 'file'), () => {});
+  expect(stop).not.toThrow();
+});
