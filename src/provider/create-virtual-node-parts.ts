@@ -28,15 +28,16 @@ import type { ValidPod } from '../kube/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
 import { StatusManager } from '../status-manager/status-manager.ts';
+import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import type { PodProvider, PodReference } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { ProviderPodCache } from './provider-pod-cache.ts';
 import type { ProviderPodLister } from './provider-pod-lister.ts';
-import { ProviderPodSyncer, type ProviderPodSyncerOptions } from './provider-pod-syncer.ts';
+import { ProviderPodSyncer } from './provider-pod-syncer.ts';
 import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 
 /** What the nodes of a process share. */
-export interface SharedParts extends ResolvedProviderOptions, Pick<ProviderPodSyncerOptions, 'materials'> {
+export interface SharedParts extends ResolvedProviderOptions {
   readonly options: VirtualNodesOptions;
   readonly context: Pick<AgentContext, 'clock' | 'logger' | 'random' | 'recordMetric'>;
   readonly api: APIConnection;
@@ -46,6 +47,7 @@ export interface SharedParts extends ResolvedProviderOptions, Pick<ProviderPodSy
   readonly provider: PodProvider;
   readonly calls: ProviderCalls;
   readonly lister: ProviderPodLister;
+  readonly materials: PodMaterialsReader;
 }
 
 /** The parts of a virtual node. */
@@ -106,6 +108,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
       hostIPs,
       clock,
     },
+    nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
   });
   podWorkers.connect(podSyncer);
   const getActivePods = (): ValidPod[] =>

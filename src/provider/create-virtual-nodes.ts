@@ -2,8 +2,8 @@ import { createEventClient } from '../agent/events/event-client.ts';
 import { guardedRecordMetric } from '../agent/node-agent/agent-context.ts';
 import { openAPIConnection } from '../agent/node-agent/api-connection.ts';
 import { guardedEventRecorder } from '../agent/node-agent/create-connection.ts';
-import { StatusManagerError } from '../shared/errors.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
+import { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { ProviderPodLister } from './provider-pod-lister.ts';
 import { VirtualNodes } from './virtual-nodes.ts';
@@ -46,7 +46,10 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
     eventClient: createEventClient(api.requests),
     eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
     lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),
-    materials: () =>
-      Promise.reject(new StatusManagerError('INVALID_STATE', 'The materials of pods are not served yet')),
+    materials: new PodMaterialsReader({
+      requests: api.requests,
+      transport: api.podClient.transport,
+      ...{ clock, random, logger },
+    }),
   });
 }

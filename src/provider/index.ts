@@ -15,4 +15,4 @@ export {
   type ProviderPod,
   type ProviderPodOptions,
 } from './pod-provider.ts';
-export type { PodMaterials, RegistryCredentials, VolumeFile } from './materials/pod-materials.ts';
+export type { ContainerMaterials, PodMaterials, RegistryCredentials, VolumeFile } from './materials/pod-materials.ts';

@@ -16,7 +16,7 @@ import { keepReportedEnds } from '../agent/status/reported-ends.ts';
 import type { Clock } from '../shared/clock.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
-import type { PodMaterials } from './materials/pod-materials.ts';
+import type { NodeFacts, PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import {
   type PodProvider,
   type PodReference,
@@ -37,7 +37,8 @@ export interface ProviderPodSyncerOptions {
   readonly provider: PodProvider;
   readonly calls: ProviderCalls;
   readonly podCache: ProviderPodCache;
-  readonly materials: (pod: ValidPod, signal: AbortSignal) => Promise<PodMaterials>;
+  readonly materials: Pick<PodMaterialsReader, 'forgetPod' | 'read'>;
+  readonly nodeFacts: () => NodeFacts;
   /** See `ProviderCallOptions`. */
   readonly epoch: number;
   readonly lostPods: LostPodAction;
@@ -150,6 +151,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     this.#updateStatus(pod, { podIsTerminal: true });
     this.#options.statusManager.terminatePod(pod);
     this.#podCalls.delete(pod.metadata.uid);
+    this.#options.materials.forgetPod(pod);
   }
 
   /** Removes what is known of all pods except these. Call it only when the pods of the API server are known. */
@@ -338,7 +340,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   #withMaterials(pod: ValidPod, options: ProviderCallOptions): ProviderPodOptions {
-    return { ...options, materials: () => this.#options.materials(pod, options.signal) };
+    const { materials, nodeFacts } = this.#options;
+    return { ...options, materials: () => materials.read(pod, nodeFacts()) };
   }
 
   #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): PodReference {

@@ -101,10 +101,11 @@ export class VirtualNodes implements AsyncDisposable {
   }
 
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
-    const { lister, api } = this.#parts;
+    const { lister, materials, api } = this.#parts;
     this.#state = 'stopping';
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.stop(options)));
     await lister.stop();
+    await materials.close();
     api.abort();
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.whenEventsStopped()));
     await api.close();

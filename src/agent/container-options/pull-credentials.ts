@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Pod } from '../../kube/types.ts';
-import { lookupCredentials, type RegistryCredentials, registryOf, splitRepository } from './docker-keyring.ts';
+import { lookupCredentials, registryOf, splitRepository } from './docker-keyring.ts';
 import { parseImageName } from '../runtime/image-name.ts';
 import type { ObjectReader, Secret } from './object-reader.ts';
 import { podSpecOf } from './pod-fields.ts';
-import type { PodPullCredentials } from './run-container-options.ts';
+import type { PodPullCredentials, PullCredentials } from './run-container-options.ts';
 
 /** Source: kubelet credentialprovider `DockerConfigEntry`. */
 interface DockerConfigEntry {
@@ -26,6 +26,23 @@ export async function pullCredentials(
   objects: ObjectReader | undefined,
 ): Promise<PodPullCredentials> {
   const target = splitRepository(parseImageName(image));
+  const { entries, missingSecrets } = await readPullSecrets(pod, objects);
+  const registries = entries.map(({ address, credentials }) => ({ registry: registryOf(address), credentials }));
+  return { credentials: lookupCredentials(registries, target), missingSecrets };
+}
+
+/** An entry of an image pull secret. */
+export interface PullSecretEntry {
+  /** Of the registry, as in the Secret. */
+  readonly address: string;
+  readonly credentials: PullCredentials;
+}
+
+/** The entries of a pod's imagePullSecrets, in their order. @throws Error if the configuration in a Secret is invalid */
+export async function readPullSecrets(
+  pod: Pod,
+  objects: ObjectReader | undefined,
+): Promise<{ readonly entries: readonly PullSecretEntry[]; readonly missingSecrets: readonly string[] }> {
   const namespace = pod.metadata?.namespace ?? '';
   const names = new Set((podSpecOf(pod).imagePullSecrets ?? []).map(({ name = '' }) => name).filter(Boolean));
   const read = async (name: string) => ({ name, secret: await objects?.getSecret(namespace, name) });
@@ -33,10 +50,7 @@ export async function pullCredentials(
   const entries = secrets.flatMap(({ name, secret }) =>
     secret === undefined ? [] : dockerConfigOf(secret, namespace, name),
   );
-  return {
-    credentials: lookupCredentials(entries, target),
-    missingSecrets: secrets.filter(({ secret }) => secret === undefined).map(({ name }) => name),
-  };
+  return { entries, missingSecrets: secrets.filter(({ secret }) => secret === undefined).map(({ name }) => name) };
 }
 
 /** The entries of a Secret in one of Docker's two formats; none of another Secret. */
@@ -44,7 +58,7 @@ function dockerConfigOf(
   { type, metadata, data = {} }: Secret,
   namespace: string,
   name: string,
-): readonly RegistryCredentials[] {
+): readonly PullSecretEntry[] {
   const isJSON = type === 'kubernetes.io/dockerconfigjson';
   const key = isJSON ? '.dockerconfigjson' : '.dockercfg';
   const text = Object.hasOwn(data, key) ? data[key] : '';
@@ -56,7 +70,7 @@ function dockerConfigOf(
       const { username, password, email } = readEntry(objectOf(entry));
       const credentialHash = hashAuthConfig({ username, password, email });
       const secret = { uid: metadata?.uid ?? '', namespace, name, credentialHash };
-      return { registry: registryOf(address), credentials: { username, password, secret } };
+      return { address, credentials: { username, password, secret } };
     });
   } catch {
     // Without the cause, which may quote the Secret.

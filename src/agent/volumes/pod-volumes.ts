@@ -15,11 +15,16 @@ import { hasMounts, isMountPoint, mountHugePages, mountTmpfs, unmountAll } from 
 import { removeAll } from '../host-paths/remove-all.ts';
 import { walk } from '../host-paths/walk.ts';
 import { writeAtomically } from './atomic-writer.ts';
-import { refusedFields } from '../pod-spec/refused-fields.ts';
 import { hugePageSizeBytes, isHugePageMedium } from './huge-page-size.ts';
 import { memoryVolumeSize } from './memory-size.ts';
 import { makeNestedMountPoints } from './nested-mount-points.ts';
-import { collectPayload, type PayloadSources, type VolumePayload } from './volume-payload.ts';
+import {
+  collectPayload,
+  type PayloadSources,
+  requireSupportedVolume,
+  setUpFailure,
+  type VolumePayload,
+} from './volume-payload.ts';
 import { fsGroupOf, podDirectory, podDirectoryNames, type Volume, volumeNames, volumesOf } from './volume-sources.ts';
 import { VolumeStatCalculator } from './volume-stat-calculator.ts';
 
@@ -123,7 +128,7 @@ export class PodVolumes implements VolumeManager {
         return;
       } catch (error) {
         signal?.throwIfAborted();
-        const message = `MountVolume.SetUp failed for volume ${JSON.stringify(volume.name)} : ${(error as Error).message}`;
+        const message = setUpFailure(volume, error);
         logger.warn({ ...podFieldsOf(pod), volume: volume.name, reason: message }, 'Failed to set up a volume');
         eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedMount', message });
         if (ready.has(volume.name)) return;
@@ -134,8 +139,7 @@ export class PodVolumes implements VolumeManager {
   }
 
   async #setUp(pod: Pod, volume: Volume): Promise<void> {
-    const [refused] = refusedFields('Volume', volume, 'volume');
-    if (refused !== undefined) throw new Error(`${refused.path} is not supported by this agent: ${refused.because}`);
+    requireSupportedVolume(volume);
     // The runtime mounts it.
     if (volume.image) return;
     if (volume.hostPath) return checkHostPathType(volume.hostPath.path, volume.hostPath.type);

@@ -4,6 +4,7 @@ import { fieldPathAsString } from '../container-options/field-value.ts';
 import type { ObjectReader } from '../container-options/object-reader.ts';
 import { type Allocatable, resourceFieldValue } from '../container-options/resource-field-value.ts';
 import { requirePathLength } from '../host-paths/names.ts';
+import { refusedFields } from '../pod-spec/refused-fields.ts';
 import {
   type ConfigMapSource,
   type DownwardAPISource,
@@ -30,6 +31,8 @@ export interface PayloadSources {
   readonly objects: ObjectReader | undefined;
   /** Of the node. */
   readonly allocatable: Allocatable;
+  /** Called with the size of each file; may throw. Default: files may be large. */
+  readonly countBytes?: ((bytes: number) => void) | undefined;
 }
 
 type Data = ReadonlyMap<string, Buffer>;
@@ -38,6 +41,17 @@ type Entry = readonly [path: string, file: FileProjection];
 const defaultFileMode = 0o644;
 /** Source: kubelet `projected.collectData`. */
 const tokenMode = 0o600;
+
+/** @throws Error for a field that the agent refuses */
+export function requireSupportedVolume(volume: Volume): void {
+  const [refused] = refusedFields('Volume', volume, 'volume');
+  if (refused !== undefined) throw new Error(`${refused.path} is not supported by this agent: ${refused.because}`);
+}
+
+/** In the words of the Event FailedMount. */
+export function setUpFailure({ name }: Volume, error: unknown): string {
+  return `MountVolume.SetUp failed for volume ${JSON.stringify(name)} : ${(error as Error).message}`;
+}
 
 /** The files of a volume that API objects fill. Source: kubelet `MakePayload`, `CollectData`, `collectData`. */
 export async function collectPayload(pod: Pod, volume: Volume, sources: PayloadSources): Promise<VolumePayload> {
@@ -48,8 +62,10 @@ export async function collectPayload(pod: Pod, volume: Volume, sources: PayloadS
     : [{ configMap, secret: secret && { ...secret, name: secret.secretName }, downwardAPI }];
   const payload = new Map<string, FileProjection>();
   for (const projection of projections)
-    for (const [path, file] of await projectedFiles(pod, projection, defaultMode, sources))
+    for (const [path, file] of await projectedFiles(pod, projection, defaultMode, sources)) {
+      sources.countBytes?.(file.data.length);
       payload.set(pathInside(path), file);
+    }
   return payload;
 }
 
