@@ -25,6 +25,7 @@ import { RequestLog, type RequestRecord } from './request-log.ts';
 import { resourceNamed } from './resources.ts';
 import { kubernetesService } from './kubernetes-service.ts';
 import { ObjectStore } from './store.ts';
+import { UnclosedWarning } from './unclosed-warning.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 import { Tokens } from './tokens.ts';
 import { admin, nodeUser, type User } from './users.ts';
@@ -114,6 +115,8 @@ export class APIServer implements AsyncDisposable {
   readonly #listener: LoopbackListener;
   readonly #faults: HTTPFaults;
   readonly #mutations = new Mutations();
+  /** Defined while it listens in node:test. */
+  #unclosed: UnclosedWarning | undefined;
   #closed: Promise<void> | undefined;
 
   /** Resolves when the server listens. @throws RangeError for an option out of range; Error with code EADDRINUSE and others, as node:http does */
@@ -253,6 +256,7 @@ export class APIServer implements AsyncDisposable {
 
   /** Ends the server as a crash would: watches and connections are cut, and it no longer listens. Its objects stay. */
   kill(): Promise<void> {
+    this.#unclosed?.stop();
     this.#handlers.close();
     this.#faults.abandonAll();
     return this.#listener.close();
@@ -277,6 +281,7 @@ export class APIServer implements AsyncDisposable {
 
   async #listen(port?: number): Promise<void> {
     await this.#listener.listen(port);
+    this.#unclosed = UnclosedWarning.start(this.url);
     // As in kube-apiserver, it exists before the first request.
     if (this.#store.get('services', 'default', 'kubernetes') !== undefined) return;
     const service = kubernetesService(loopback, this.#listener.port, this.#clock.now());
@@ -284,6 +289,7 @@ export class APIServer implements AsyncDisposable {
   }
 
   async #serve(request: RecordedMessage, response: ServerResponse): Promise<void> {
+    this.#unclosed?.postpone();
     const user = this.#tokens.userOf(request.headers.authorization);
     response.on('close', () => this.#requests.add(request, response, user));
     response.on('error', () => {});
