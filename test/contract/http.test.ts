@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { describeDelete } from './cases/delete.ts';
+import { describeMaterials } from './cases/materials.ts';
 import { describeNodeUser } from './cases/node-user.ts';
 import { describeObjects } from './cases/objects.ts';
 import { describeStatusPatch } from './cases/status-patch.ts';
@@ -26,6 +27,7 @@ for (const kind of contractServers) {
     describeStatusPatch(server, kind);
     describeDelete(server, kind);
     describeNodeUser(server, kind);
+    describeMaterials(server);
     describeTables(server);
     // Last, because it compacts the server's history.
     describeWatch(server, kind);
