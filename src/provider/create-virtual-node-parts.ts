@@ -29,7 +29,7 @@ import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
 import { StatusManager } from '../status-manager/status-manager.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
-import type { PodProvider, PodReference } from './pod-provider.ts';
+import type { PodProvider, PodReference, ProviderPod } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { ProviderPodCache } from './provider-pod-cache.ts';
 import type { ProviderPodLister } from './provider-pod-lister.ts';
@@ -168,7 +168,10 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     },
     prepareAdditions: (pods, signal) => ownNode.prepareAdmission(pods, signal),
     handlePodCleanups: async (signal) => {
-      if (podCache.isListed) await handlePodCleanups(podCleanups, signal);
+      if (!podCache.isListed) return;
+      await handlePodCleanups(podCleanups, signal);
+      const hasReturned = ({ uid, state }: ProviderPod) => state !== 'stopped' && podWorkers.isPodKnownTerminated(uid);
+      podSyncer.endReturnedPods(podCache.listed().filter(hasReturned), signal);
     },
   });
   return {

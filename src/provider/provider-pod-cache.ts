@@ -5,7 +5,7 @@ import { untilAborted } from '../shared/abort.ts';
 import type { PodLifecycleEvent } from '../agent/pleg/pod-lifecycle-event.ts';
 import type { PodCache, PodCacheOptions } from '../agent/pod-workers/pod-syncer.ts';
 import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
-import type { PodReference, ProviderPod } from './pod-provider.ts';
+import type { ProviderPod } from './pod-provider.ts';
 import type { ProviderPodLister, ProviderPodSink } from './provider-pod-lister.ts';
 import { runtimePodStatus } from './provider-pod-status.ts';
 
@@ -96,7 +96,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
   }
 
   /** The pods that the provider has, except those whose deletion was requested a short time ago. */
-  listed(): PodReference[] {
+  listed(): ProviderPod[] {
     const nowMs = this.#options.clock.monotonicMs();
     return [...this.#pods.values()].flatMap(({ pod, misses, deletedAtMs = -Infinity }) =>
       pod !== undefined && misses === 0 && nowMs - deletedAtMs >= deletionMs ? [pod] : [],

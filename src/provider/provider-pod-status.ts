@@ -1,5 +1,12 @@
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
-import type { Container, ContainerStatusInput, EphemeralContainer, PodStatusInput, ValidPod } from '../kube/types.ts';
+import type {
+  Container,
+  ContainerStatusInput,
+  EphemeralContainer,
+  PodStatusInput,
+  ResourceRequirementsInput,
+  ValidPod,
+} from '../kube/types.ts';
 import { epochMsOf } from '../shared/time.ts';
 import type { ProbeResult, ProbeResults } from '../agent/prober/probe-results.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
@@ -10,6 +17,8 @@ import type { ProviderContainer, ProviderContainerExit, ProviderPod } from './po
 export interface KnownStatus {
   /** The last status of the pod, which has the times that the provider does not report. */
   readonly previous: PodStatusInput | null | undefined;
+  /** The pod as the provider was last told, which has the resources of running containers. Default: those of `previous`. */
+  readonly accepted?: ValidPod | undefined;
   readonly nowMs: number;
 }
 
@@ -25,15 +34,15 @@ const killedExitCode = 137;
 export function runtimePodStatus(
   pod: ValidPod,
   reported: ProviderPod | undefined,
-  { previous, nowMs }: KnownStatus,
+  known: KnownStatus,
 ): RuntimePodStatus {
-  const reportedIPs = (previous?.podIPs ?? []).flatMap(({ ip }) => ip || []);
+  const reportedIPs = (known.previous?.podIPs ?? []).flatMap(({ ip }) => ip || []);
   if (reported === undefined) return { sandboxes: [], containers: [], ips: reportedIPs };
   const { uid, state, ips = reportedIPs } = reported;
   const containers = containersOf(pod).flatMap((container) => {
     const own = find(reported, container.name);
     const state = stateOf(pod, reported, container, own);
-    return state === 'waiting' ? [] : [runOf(reported, container, own, { state, previous, nowMs })];
+    return state === 'waiting' ? [] : [runOf(reported, container, own, { ...known, state })];
   });
   // A pod that is being created has its network, and so its sandbox, once it has addresses.
   const hasSandbox = state !== 'creating' || ips.length > 0;
@@ -94,7 +103,7 @@ function runOf(
   reported: ProviderPod,
   container: AnyContainer,
   own: ProviderContainer | undefined,
-  { state, previous, nowMs }: KnownStatus & { readonly state: 'running' | 'exited' },
+  { state, previous, accepted, nowMs }: KnownStatus & { readonly state: 'running' | 'exited' },
 ): RuntimeContainerStatus {
   const { name, image } = container;
   const attempt = own?.restartCount ?? 0;
@@ -105,7 +114,7 @@ function runOf(
     epochMs(known?.running?.startedAt ?? known?.terminated?.startedAt) ??
     nowMs;
   const run = { id, name, image, attempt, createdAtMs: startedAtMs, startedAtMs, imageID: own?.imageID };
-  if (state === 'running') return { ...run, state };
+  if (state === 'running') return { ...run, state, resources: accepted && resourcesOf(accepted, name) };
   const { exitCode, reason, message, finishedAt } = own?.exit ?? defaultExit(reported, own);
   return {
     ...run,
@@ -121,6 +130,11 @@ function runOf(
 function defaultExit({ state, reason }: ProviderPod, own: ProviderContainer | undefined): ProviderContainerExit {
   const isKilled = state === 'stopped' && (reason !== undefined || own?.waiting !== undefined);
   return isKilled ? { exitCode: killedExitCode, reason: reason ?? own?.waiting?.reason } : { exitCode: 0 };
+}
+
+function resourcesOf({ spec }: ValidPod, name: string): ResourceRequirementsInput | undefined {
+  const { initContainers = [], containers = [] } = spec ?? {};
+  return [...initContainers, ...containers].find((container) => container.name === name)?.resources;
 }
 
 function statusesOf(status: PodStatusInput | null | undefined): ContainerStatusInput[] {

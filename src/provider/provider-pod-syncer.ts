@@ -3,6 +3,7 @@ import { isPodPhaseTerminal } from '../status-manager/status/phase.ts';
 import type { StatusManagerLike } from '../status-manager/status-manager-like.ts';
 import type { PodStatusInput, ValidPod } from '../kube/types.ts';
 import { withDeadline } from '../agent/deadline.ts';
+import { allocatedFromStatus } from '../agent/allocation/reported-resources.ts';
 import { resizeMessage } from '../agent/allocation/resize-message.ts';
 import { ActiveDeadlineHandler } from '../agent/pod-workers/active-deadline.ts';
 import { BackOffError } from '../agent/pod-workers/next-sync-delay.ts';
@@ -101,6 +102,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   readonly #options: ProviderPodSyncerOptions;
   /** By pod UID. */
   readonly #podCalls = new Map<string, PodCalls>();
+  /** UIDs of ended pods whose deletion is being requested again. */
+  readonly #returning = new Set<string>();
 
   constructor(options: ProviderPodSyncerOptions) {
     this.#options = options;
@@ -115,10 +118,14 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     _runtimeStatus: RuntimePodStatus,
     options: SyncPodOptions,
   ): Promise<SyncPodResult> {
-    const { podCache, eventRecorder } = this.#options;
+    const { podCache, statusManager, eventRecorder } = this.#options;
+    const { uid } = pod.metadata;
     const action = this.#nextAction(pod);
     if (action === 'wait') return { isTerminal: false, hasChanged: false };
-    const failure = action === 'fail' ? lostFailure(podCache.known(pod.metadata.uid)) : undefined;
+    // After a restart, the status shows which resources the provider was told.
+    if (action === 'update')
+      this.#podCallsOf(uid).accepted ??= allocatedFromStatus(pod, statusManager.getPodStatus(uid));
+    const failure = action === 'fail' ? lostFailure(podCache.known(uid)) : undefined;
     if (failure !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
     const { phase } = this.#updateStatus(pod, { failure });
     if (isPodPhaseTerminal(phase)) return { isTerminal: true, hasChanged: false };
@@ -206,7 +213,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   async #update(pod: ValidPod, { signal }: SyncPodOptions): Promise<void> {
     const { provider } = this.#options;
     const podCalls = this.#podCallsOf(pod.metadata.uid);
-    const previous = (podCalls.accepted ??= pod);
+    const { accepted: previous = pod } = podCalls;
     const isRefused = podCalls.refused !== undefined && isSamePod(podCalls.refused, pod);
     if (provider.updatePod === undefined || isRefused) return;
     if (!isSamePod(previous, pod)) {
@@ -222,15 +229,17 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     }
     podCalls.accepted = pod;
     podCalls.refused = undefined;
-    this.#resizeCompleted(pod);
+    if (this.#resizeCompleted(pod)) this.#updateStatus(pod);
   }
 
-  #resizeCompleted(pod: ValidPod): void {
+  /** Returns false if no resize of the pod was in progress. */
+  #resizeCompleted(pod: ValidPod): boolean {
     const { statusManager, eventRecorder } = this.#options;
     const { changed, observedGeneration } = statusManager.clearPodResizeInProgressCondition(pod.metadata.uid);
-    if (!changed) return;
+    if (!changed) return false;
     const message = resizeMessage('Pod resize completed', pod, observedGeneration);
     eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeCompleted', message });
+    return true;
   }
 
   /**
@@ -238,14 +247,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
    * @param pod absent for a pod that the API server does not have: it is deleted even if it is stopped
    */
   async #end(reference: PodReference, gracePeriodSeconds: number, signal: AbortSignal, pod?: ValidPod): Promise<void> {
-    const { provider, podCache, clock } = this.#options;
+    const { podCache, clock } = this.#options;
     const { uid } = reference;
     const known = podCache.known(uid);
     if (known === undefined || (pod !== undefined && known.pod?.state === 'stopped')) return;
-    await this.#call('delete_pod', reference, { pod, signal }, (options) =>
-      provider.deletePod(reference, { ...options, gracePeriodSeconds }),
-    );
-    podCache.deleted(uid);
+    await this.#delete(reference, gracePeriodSeconds, { pod, signal });
     await this.#observe(reference, signal);
     const timeoutMs = gracePeriodSeconds * 1000 + endTimeoutMs;
     await withDeadline(clock, timeoutMs, signal, async (deadline) => {
@@ -309,18 +315,46 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     }
   }
 
+  /**
+   * Requests the deletion of pods that run in the cloud although they have ended: it did not list them for long enough that
+   * they were taken for lost. Never rejects.
+   */
+  endReturnedPods(pods: readonly PodReference[], signal: AbortSignal): void {
+    for (const pod of pods) {
+      if (this.#returning.has(pod.uid)) continue;
+      this.#returning.add(pod.uid);
+      void this.#delete(pod, orphanGracePeriodSeconds, { pod: undefined, signal }).then(
+        () => this.#returning.delete(pod.uid),
+        () => this.#returning.delete(pod.uid),
+      );
+    }
+  }
+
+  async #delete(
+    reference: PodReference,
+    gracePeriodSeconds: number,
+    call: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { provider, podCache } = this.#options;
+    await this.#call('delete_pod', reference, call, (options) =>
+      provider.deletePod(reference, { ...options, gracePeriodSeconds }),
+    );
+    podCache.deleted(reference.uid);
+  }
+
   /** Generates the status of the pod, and passes it to the status manager. */
   #updateStatus(pod: ValidPod, { podIsTerminal = false, podStatusFn, failure }: StatusUpdate = {}): PodStatusInput {
     const { podCache, statusManager, hostIPs, clock } = this.#options;
     const { uid } = pod.metadata;
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const reported = podCache.reported(uid);
-    const observed = runtimePodStatus(pod, reported, { previous, nowMs: clock.now() });
+    const { accepted, createFailure } = this.#podCalls.get(uid) ?? {};
+    const observed = runtimePodStatus(pod, reported, { previous, accepted, nowMs: clock.now() });
     const runtimeStatus = keepReportedEnds(observed, previous);
     const isTerminal = podIsTerminal || reported?.state === 'stopped';
     const generated = generatePodStatus(pod, {
       ...{ runtimeStatus, previous, hostIPs, podIsTerminal: isTerminal },
-      startFailures: { get: (name) => waitingReason(reported, name) ?? this.#podCalls.get(uid)?.createFailure },
+      startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
       probeResults: reportedProbeResults(runtimeStatus, reported),
       resizeConditions: statusManager.determinePodResizeStatus(uid, isTerminal),
       eviction: failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod)),

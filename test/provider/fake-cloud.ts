@@ -113,18 +113,24 @@ export class FakeCloud implements PodProvider {
     this.#pods.set(uid, { pod: { metadata: { uid, name, namespace } }, reported: pod });
   }
 
-  /** Makes the provider notify. */
+  /** A provider that has no other methods than it must have, and these. */
+  asProvider(more: Partial<PodProvider> = {}): PodProvider {
+    return {
+      createPod: (pod, options) => this.createPod(pod, options),
+      deletePod: (pod, options) => this.deletePod(pod, options),
+      listPods: (options) => this.listPods(options),
+      ...more,
+    };
+  }
+
+  /** A provider that notifies. */
   withNotifications(): PodProvider {
-    return Object.assign(Object.create(this) as PodProvider, {
-      notifyPods: (listener: (pod: ProviderPod) => void, onGap: () => void) => {
+    return this.asProvider({
+      notifyPods: (listener, onGap) => {
         this.#listener = listener;
         this.#onGap = onGap;
         return () => (this.#listener = undefined);
       },
-      createPod: this.createPod.bind(this),
-      deletePod: this.deletePod.bind(this),
-      listPods: this.listPods.bind(this),
-      updatePod: this.updatePod.bind(this),
     });
   }
 

@@ -58,6 +58,20 @@ describe('a pod that is missing in the list', () => {
     expect(test.condition('web', 'Ready')).toBe('True');
   });
 
+  it('and comes back after it has failed is deleted, so that it does not run beside its replacement', async () => {
+    const uid = await runningPod();
+    const pod = test.cloud.pod('web')!;
+    test.cloud.lose('web');
+    await test.advance(30_000);
+    expect(test.status('web')?.phase).toBe('Failed');
+    await test.advance(60_000);
+    test.cloud.add(pod);
+    await test.advance(15_000);
+    expect(test.cloud.names).toEqual([]);
+    expect(test.cloud.callsOf('deletePod')).toHaveLength(2);
+    expect(test.pod('web')?.metadata?.uid).toBe(uid);
+  });
+
   it('because the list fails is not lost', async () => {
     await runningPod();
     test.cloud.react('listPods', () => new Error('the cloud is down'));

@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createVirtualNodes, type VirtualNodesOptions } from 'kubelet-status-manager/provider';
+import { fault } from 'kubelet-status-manager/testing';
+import { podOf, TestNodes } from './test-nodes.ts';
+
+let test: TestNodes;
+beforeEach(async () => {
+  test = await TestNodes.start();
+});
+afterEach(() => test[Symbol.asyncDispose]());
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+}
+
+const readyOf = (nodeName: string): string | undefined => {
+  const { status } = (test.server.nodes.get(nodeName) ?? {}) as {
+    readonly status?: { readonly conditions?: Condition[] };
+  };
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+};
+
+describe('virtual nodes', () => {
+  it('are added and removed at run time; the pods of a removed node keep running, and it can be added again', async () => {
+    const nodes = await test.startNodes(['node-a']);
+    nodes.add(test.node('node-b'));
+    await test.advance(1000);
+    await nodes.node('node-b')?.whenReady();
+    await test.create(podOf('web'), 'node-b');
+    await test.advance(7000);
+    expect(test.status('web')?.phase).toBe('Running');
+
+    const removed = nodes.remove('node-b');
+    await test.advance(2000);
+    await removed;
+    expect(nodes.node('node-b')).toBeUndefined();
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+    await test.advance(20_000);
+    expect(test.cloud.names).toEqual(['web']);
+    expect(readyOf('node-a')).toBe('True');
+
+    nodes.add(test.node('node-b'));
+    await test.advance(10_000);
+    expect(test.cloud.names).toEqual([]);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+  });
+
+  it('share one list of the cloud', async () => {
+    await test.startNodes(Array.from({ length: 4 }, (_, i) => `node-${i}`));
+    await test.nodes.whenReady();
+    await test.advance(20_000);
+    expect(test.cloud.callsOf('listPods').length).toBeLessThan(8);
+  });
+
+  it('tell the provider the epoch of their node', async () => {
+    const epochs: number[] = [];
+    const { createPod } = test.cloud;
+    test.cloud.createPod = (pod, options) => {
+      epochs.push(options.epoch);
+      return createPod.call(test.cloud, pod, options);
+    };
+    await test.startNodes([{ ...test.node('node-a'), epoch: 7 }, 'node-b']);
+    await test.create(podOf('web'), 'node-a');
+    await test.create(podOf('db'), 'node-b');
+    expect(epochs).toEqual([7, 0]);
+  });
+
+  it('admit pods as canAdmitPod says', async () => {
+    const refused = { admit: false, reason: 'NoGPU', message: 'This node has no GPU' } as const;
+    await test.startNodes([{ ...test.node('node-a'), canAdmitPod: () => refused }]);
+    await test.create(podOf());
+    await test.advance(12_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NoGPU' });
+    expect(test.cloud.callsOf('createPod')).toEqual([]);
+  });
+
+  it('that somebody deletes are registered again within 15 s, and their pods keep running', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.server.nodes.delete('node-a');
+    await test.advance(15_000);
+    expect(readyOf('node-a')).toBe('True');
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.cloud.names).toEqual(['web']);
+  });
+
+  it('that somebody marks as not ready are ready again after 10 s (virtual-kubelet #956)', async () => {
+    await test.startNodes();
+    await test.advance(1000);
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'Mine' }];
+    test.server.nodes.patchStatus('node-a', { status: { conditions } });
+    expect(readyOf('node-a')).toBe('False');
+    await test.advance(10_500);
+    expect(readyOf('node-a')).toBe('True');
+  });
+
+  it('stay ready while the cloud is down, unless readyErrors says otherwise', async () => {
+    test.cloud.react('listPods', () => new Error('the cloud is down'));
+    const readyErrors = (): string[] => {
+      const { failure } = test.nodes.inspect().list;
+      return failure === undefined ? [] : [`the cloud fails: ${failure.reason}`];
+    };
+    await test.startNodes(['node-a', { ...test.node('node-b'), readyErrors }]);
+    await test.advance(60_000);
+    expect([readyOf('node-a'), readyOf('node-b')]).toEqual(['True', 'False']);
+  });
+});
+
+describe('stop', () => {
+  it('leaves no timer, ends calls in progress, and loses no status with drain', async () => {
+    await test.startNodes(['node-a', 'node-b']);
+    await test.create(podOf('web'), 'node-a');
+    await test.advance(7000);
+    test.cloud.latencyMs = 30_000;
+    await test.create(podOf('slow'), 'node-b');
+    const outage = test.server.faults.next({ verb: 'patch', resource: 'pods', count: 1e9 }, fault.status(503));
+    test.cloud.report('web', { message: 'it changed' });
+    test.cloud.latencyMs = 0;
+    await test.advance(6000);
+    outage.cancel();
+    await test.stopNodes({ drain: true });
+    expect(test.status('web')?.message).toBe('it changed');
+    expect(test.nodes.inspect()).toMatchObject({
+      state: 'stopped',
+      nodes: [{ state: 'stopped' }, { state: 'stopped' }],
+    });
+    expect(test.clock.pendingTimers).toBe(0);
+  });
+
+  it('before start() needs no request', async () => {
+    await test.startNodes();
+    await test.stopNodes();
+    const nodes = createVirtualNodes({ client: test.server.kubeconfig(), provider: test.cloud, logger: test.logger });
+    const node = nodes.add(test.node('node-b'));
+    await nodes.stop();
+    await expect(node.whenReady()).rejects.toMatchObject({ code: 'INVALID_STATE' });
+    expect(() => nodes.start()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }) as Error);
+    expect(() => nodes.add(test.node('node-c'))).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }) as Error);
+    expect(test.server.nodes.get('node-b')).toBeUndefined();
+  });
+});
+
+describe('options', () => {
+  const options = (changed: object): VirtualNodesOptions => ({
+    ...({ client: test.server.kubeconfig(), provider: test.cloud } as const),
+    ...changed,
+  });
+
+  it.each([
+    ['provider', { provider: {} }],
+    ['provider', { provider: undefined }],
+    ['provider.updatePod', { provider: { createPod() {}, deletePod() {}, listPods() {}, updatePod: 1 } }],
+    ['client', { client: undefined }],
+    ['listPeriodMs', { listPeriodMs: 0 }],
+    ['callTimeoutMs', { callTimeoutMs: Number.NaN }],
+    ['concurrency', { concurrency: 1.5 }],
+    ['lost.misses', { lost: { misses: 0 } }],
+    ['lost.action', { lost: { action: 'forget' } }],
+    ['lost.often', { lost: { often: 1 } }],
+    ['eventRecorder', { eventRecorder: {} }],
+    ['statusManager.client', { statusManager: { client: 1 } }],
+    ['options.nodeName', { nodeName: 'node-a' }],
+  ])('%s is checked', (path, changed) => {
+    expect(() => createVirtualNodes(options(changed))).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path }) as Error,
+    );
+  });
+
+  it.each([
+    ['nodeName', { nodeName: 'Node A' }],
+    ['nodeName', { nodeName: 'taken' }],
+    ['addresses', { addresses: ['host'] }],
+    ['labels', { labels: { a: 1 } }],
+    ['taints', { taints: [{}] }],
+    ['nodeStatus', { nodeStatus: 1 }],
+    ['canAdmitPod', { canAdmitPod: 1 }],
+    ['epoch', { epoch: -1 }],
+    ['node.runtime', { runtime: {} }],
+  ])('%s of a node is checked, and the node is not added', async (path, changed) => {
+    const nodes = createVirtualNodes(options({}));
+    nodes.add({ nodeName: 'taken' });
+    expect(() => nodes.add({ nodeName: 'node-a', ...(changed as object) })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path }) as Error,
+    );
+    expect(nodes.inspect().nodes.map(({ nodeName }) => nodeName)).toEqual(['taken']);
+    await nodes.stop();
+  });
+});
