@@ -176,7 +176,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   });
   return {
     ...{ nodeName, clock, logger, source, podConfig, firstUpdate, informer, podCache, podManager, podWorkers },
-    ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder },
+    ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },
     podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
   };
 }

@@ -136,7 +136,7 @@ export class VirtualNode {
 
   async #stop({ drain = false, deadlineMs = defaultDrainMs }: VirtualNodeStopOptions): Promise<void> {
     const { nodeName, clock, logger, source, syncLoop, allocationManager, podWorkers, podCache } = this.#parts;
-    const { informer, nodeReporter, ownEventRecorder } = this.#parts;
+    const { podManager, materials, informer, nodeReporter, ownEventRecorder } = this.#parts;
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain }, 'Stopping virtual node');
     this.#settleReady(new StatusManagerError('INVALID_STATE', 'The node has been stopped'));
@@ -144,6 +144,7 @@ export class VirtualNode {
     await syncLoop.stop();
     allocationManager.stop();
     await podWorkers.stop();
+    for (const pod of podManager.getPods()) materials.forgetPod(pod);
     podCache.stop();
     await this.statusManager.stop({ drain, deadlineMs });
     await informer.stop();
