@@ -11,6 +11,7 @@ import {
   type FailureClassRow,
   type FailureEvent,
   type FailureLogEntry,
+  type GroupedFailure,
   failureClassTable,
   unknownError,
 } from './failure-classes.ts';
@@ -26,8 +27,12 @@ export interface Consequences {
   readonly log?: LogEntry | undefined;
   readonly event?: NewStatusEvent | undefined;
   readonly outcome?: OutcomeDetails;
-  /** What it says about the permissions of the node. */
-  readonly permission?: 'granted' | { readonly missingFor: RequestVerb; readonly reason: string } | undefined;
+  /** A GET or PATCH of the pod was permitted. */
+  readonly isPermitted?: boolean;
+  /** The pod fails like others, perhaps. */
+  readonly group?:
+    | { readonly failure: GroupedFailure; readonly verb: RequestVerb; readonly reason: string }
+    | undefined;
   /** What it says about the load of the API server. */
   readonly load?: 'served' | { readonly pauseMs: number | undefined } | undefined;
   /** The terminal phase is held back. */
@@ -53,8 +58,8 @@ export interface ResultFacts {
   readonly apiPod: Pod | undefined;
   /** No status can be written. */
   readonly isOutage: boolean;
-  /** The API server forbids access to so many pods that they are logged together. */
-  readonly areManyForbidden: boolean;
+  /** Whether so many pods fail like this that they are logged together. */
+  readonly isOneOfMany: (failure: GroupedFailure) => boolean;
 }
 
 type Known = Pick<PodRecord, 'uid' | 'backOff' | 'lastPatch'>;
@@ -80,7 +85,7 @@ export function consequencesOf(result: Result, known: Known, facts: ResultFacts)
     case 'written':
     case 'unchanged':
       return {
-        permission: 'granted',
+        isPermitted: true,
         load: result.kind === 'written' ? 'served' : undefined,
         isHeldBack: result.isHeldBack,
         ...ofSent(result, known, facts),
@@ -132,10 +137,11 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
   const line = lineOf(row, error, facts);
   const failedForMs = facts.nowMs - entry.sinceMs;
   const isUnknown = line.level === 'debug' && versioned.sentAtMs === undefined && failedForMs >= unknownAfterMs;
-  const isGrouped = row.isLoggedOnceForManyPods && (line === row || isUnknown);
-  const isOneOfMany = isGrouped && facts.areManyForbidden;
+  // A pod that is gone for a moment is not logged, so it does not count.
+  const grouped = isUnknown || (line === row && row.level === 'warn') ? row.groupedAs : undefined;
+  const isOneOfMany = grouped !== undefined && facts.isOneOfMany(grouped);
   // No permission is missing if the next try succeeds.
-  const firstLevel = isGrouped && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
+  const firstLevel = grouped !== undefined && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
   const laterLevel = isOneOfMany || known.backOff?.reason === failure ? line.repeatedLevel : firstLevel;
   // The pod alone has failed for so long that it is logged at warn, once.
   const lasts = isUnknown || (firstLevel === 'info' && failedForMs >= lastingAfterMs);
@@ -152,7 +158,7 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
       row.outcome === 'retried'
         ? { outcome: row.outcome, failure, error, nextTryInMs }
         : { outcome: row.outcome, error, nextTryInMs },
-    permission: isGrouped ? { missingFor: verb, reason: message } : undefined,
+    group: grouped && { failure: grouped, verb, reason: message },
     load: row.pausesClient ? { pauseMs: atLeastMs } : undefined,
   };
 }

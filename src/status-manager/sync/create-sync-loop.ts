@@ -1,6 +1,6 @@
 import { APIOutage } from './api-outage.ts';
 import { DroppedFields } from './dropped-fields.ts';
-import { ForbiddenPods } from './forbidden-pods.ts';
+import { FailureGroups } from './failure-groups.ts';
 import { FullBatch } from './full-batch.ts';
 import { HotLoops } from './hot-loops.ts';
 import { PodRequests } from './pod-requests.ts';
@@ -16,15 +16,15 @@ export function createSyncLoop(ports: SyncPorts): SyncLoop {
   const { cache, logger, records } = ports;
   const statusEvents = new StatusEvents(ports.eventRecorder, ports.podManager);
   const apiOutage = new APIOutage({ ...ports, countUnsent: () => cache.unsentUIDs().length });
-  const forbiddenPods = new ForbiddenPods(ports);
+  const failureGroups = new FailureGroups(ports);
   records.onDropped((record) => apiOutage.dropped(record));
-  records.onDropped((record) => forbiddenPods.dropped(record));
+  records.onDropped((record) => failureGroups.dropped(record));
   const parts = {
     ...ports,
     requests: new PodRequests({ ...ports, onSuccess: () => apiOutage.requestSucceeded() }),
     hotLoops: new HotLoops(logger),
     droppedFields: new DroppedFields(logger),
-    forbiddenPods,
+    failureGroups,
     statusEvents,
     terminatingPods: new TerminatingPods({ ...ports, statusEvents }),
     apiOutage,

@@ -3,6 +3,9 @@ import type { FailureClass } from '../../kube/client/api-error.ts';
 /** Every class except `aborted`: the manager cancelled such a request itself, so it has no consequences. */
 export type RetriedFailureClass = Exclude<FailureClass, 'aborted'>;
 
+/** Classes of failures of which many pods have one cause. */
+export type GroupedFailure = Extract<RetriedFailureClass, 'Forbidden' | 'NotFound'>;
+
 /** Back-off of a pod after failures in a row. */
 export interface BackOffDelays {
   readonly firstMs: number;
@@ -52,8 +55,8 @@ export interface FailureClassRow extends FailureLogEntry {
   readonly pausesClient: boolean;
   /** The pod may be gone: not logged at warn if the pod manager does not have it either. */
   readonly mayMeanGone: boolean;
-  /** If many pods fail like this, a single log entry counts them. */
-  readonly isLoggedOnceForManyPods: boolean;
+  /** If many pods fail like this, a single log entry counts them; undefined: each is logged. */
+  readonly groupedAs: GroupedFailure | undefined;
   /** The outcome reported to listeners. `refused` settles `whenWritten`. */
   readonly outcome: 'retried' | 'refused' | 'forbidden';
   /** The Event for the user of the pod; undefined when there is none. */
@@ -91,7 +94,7 @@ const usual = {
   isCuredByReading: true,
   pausesClient: false,
   mayMeanGone: false,
-  isLoggedOnceForManyPods: false,
+  groupedAs: undefined,
   outcome: 'retried',
   event: undefined,
 } as const satisfies Partial<FailureClassRow>;
@@ -110,6 +113,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     repeatedLevel: 'debug',
     message: 'Pod does not exist on the server',
     mayMeanGone: true,
+    groupedAs: 'NotFound',
     explain: ({ verb, statusCode, message }) =>
       statusCode === undefined ? message : `the API server does not show the pod (${statusCode} to ${verb})`,
   },
@@ -120,7 +124,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     level: 'warn',
     message: 'The API server forbids reading or updating the status of a pod',
     mayMeanGone: true,
-    isLoggedOnceForManyPods: true,
+    groupedAs: 'Forbidden',
     outcome: 'forbidden',
     // RBAC may lag behind the start of the node.
     event: {

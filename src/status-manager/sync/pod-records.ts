@@ -3,6 +3,7 @@ import type { FailureLog } from '../../shared/failure-log.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { BackOffEntry } from './back-off.ts';
 import type { APIPod } from './decide.ts';
+import type { GroupedFailure } from './failure-classes.ts';
 import type { OutcomeSubject, WrittenResult } from './status-outcome.ts';
 
 /** What a sync waits for: the limiter, a connection, or a response. */
@@ -80,8 +81,8 @@ export class PodRecord {
   droppedFields: ReadonlySet<string> | undefined;
   /** The pod's first failed sync in a row, if such failures are an outage (`APIOutage`). */
   failingSinceMs: number | undefined;
-  /** The API server has returned 403 to a GET or PATCH (`ForbiddenPods`). */
-  isForbidden: true | undefined;
+  /** The failure that the pod has in common with others (`FailureGroups`). */
+  groupedFailure: GroupedFailure | undefined;
   /** Conditions for which an Event was recorded and that still hold (`StatusEvents`). */
   recordedEvents: Set<string> | undefined;
   /** The pod's terminal phase is held back (`TerminatingPods`). */

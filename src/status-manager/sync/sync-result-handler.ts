@@ -1,6 +1,6 @@
 import type { APIOutage } from './api-outage.ts';
 import { consequencesOf } from './consequences.ts';
-import type { ForbiddenPods } from './forbidden-pods.ts';
+import type { FailureGroups } from './failure-groups.ts';
 import type { StatusEvents } from './status-events.ts';
 import { subjectOf } from './status-outcome.ts';
 import type { SyncPorts } from './sync-ports.ts';
@@ -9,7 +9,7 @@ import type { TerminatingPods } from './terminating-pods.ts';
 
 export interface SyncResultHandlerOptions extends SyncPorts {
   readonly apiOutage: APIOutage;
-  readonly forbiddenPods: ForbiddenPods;
+  readonly failureGroups: FailureGroups;
   readonly terminatingPods: TerminatingPods;
   readonly statusEvents: StatusEvents;
 }
@@ -24,26 +24,29 @@ export class SyncResultHandler {
 
   /** Precondition: the status was not dropped since it was synced, unless by the deletion of its pod. */
   handle(uid: string, result: Result): void {
-    const { apiOutage, clock, forbiddenPods, limiter, logger, outcomes, podManager, random, records } = this.#options;
+    const { apiOutage, clock, failureGroups, limiter, logger, outcomes, podManager, random, records } = this.#options;
     const { statusEvents, terminatingPods } = this.#options;
     const record = records.of(uid);
     const subject = subjectOf(uid, result.versioned);
     apiOutage.ended(record, result);
     const pod = podManager.getPodByUID(uid);
-    const { backOff, event, finalizers, isHeldBack, load, log, outcome, permission } = consequencesOf(result, record, {
-      nowMs: clock.monotonicMs(),
-      random,
-      pod,
-      apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
-      isOutage: apiOutage.isDown,
-      areManyForbidden: forbiddenPods.isOneOfMany(record),
-    });
+    const { backOff, event, finalizers, group, isHeldBack, isPermitted, load, log, outcome } = consequencesOf(
+      result,
+      record,
+      {
+        nowMs: clock.monotonicMs(),
+        random,
+        pod,
+        apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
+        isOutage: apiOutage.isDown,
+        isOneOfMany: (failure) => failureGroups.isOneOfMany(record, failure),
+      },
+    );
     record.backOff = backOff;
-    if (permission === 'granted') {
-      forbiddenPods.permitted(record);
+    if (group !== undefined) failureGroups.add(record, group.failure, group.verb, group.reason);
+    if (isPermitted === true) {
+      failureGroups.succeeded(record);
       statusEvents.ended(record, 'FailedStatusUpdate');
-    } else if (permission !== undefined) {
-      forbiddenPods.add(record, permission.missingFor, permission.reason);
     }
     if (load === 'served') limiter.onWritten();
     else if (load !== undefined) limiter.onThrottled(uid, load.pauseMs);

@@ -390,14 +390,20 @@ describe('a pod that the API server has never shown', () => {
     },
   );
 
-  it('is counted with others if their number shows that a permission is missing', async () => {
+  it.each([
+    [
+      403,
+      'The API server forbids reading or updating the status of a pod',
+      'of many pods: the node lacks a permission',
+    ],
+    [404, 'Pod does not exist on the server', 'Many pods do not exist on the server'],
+  ])('is counted with others if their number shows that they have one cause: %d', async (code, ofOnePod, ofMany) => {
     const h = new SyncHarness();
-    h.manager.start();
-    h.client.fail({}, 403, always);
+    await startWithSuccess(h);
+    h.client.fail({}, code, always);
     for (let i = 0; i < 100; i++) h.manager.setPodStatus(podOf(`p${i}`), { phase: 'Running' });
     await h.clock.advanceAsync(600_000);
-    const ofOnePod = 'The API server forbids reading or updating the status of a pod';
-    expect(messages(h)).toEqual([ofOnePod, ofOnePod, ofOnePod, expect.stringContaining('of many pods')]);
+    expect(messages(h)).toEqual([ofOnePod, ofOnePod, ofOnePod, expect.stringContaining(ofMany)]);
     await h.manager.stop();
   });
 });
@@ -456,7 +462,7 @@ describe('a node without its role', () => {
       { message: ofOnePod, fields: { pod: 'default/p2' } },
       {
         message: 'The API server forbids reading or updating the status of many pods: the node lacks a permission',
-        fields: { forbiddenPods: 100, failingSince: '2026-01-02T03:04:06Z', verb: 'get', reason: words },
+        fields: { pods: 100, failingSince: '2026-01-02T03:04:06Z', verb: 'get', reason: words },
       },
     ]);
     isForbidden = false;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ForbiddenPods } from '../../../src/status-manager/sync/forbidden-pods.ts';
+import { FailureGroups } from '../../../src/status-manager/sync/failure-groups.ts';
 import { PodRecords } from '../../../src/status-manager/sync/pod-records.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { recordingLogger, type RecordingLogger } from '../../../src/testing/recording-logger.ts';
@@ -9,22 +9,22 @@ const recovered = 'The API server permits reading and updating pod statuses agai
 
 let clock: FakeClock;
 let logger: RecordingLogger;
-let forbidden: ForbiddenPods;
+let groups: FailureGroups;
 let records: PodRecords;
 
 beforeEach(() => {
   clock = new FakeClock();
   logger = recordingLogger();
-  forbidden = new ForbiddenPods({ clock, logger });
+  groups = new FailureGroups({ clock, logger });
   records = new PodRecords();
-  records.onDropped((record) => forbidden.dropped(record));
+  records.onDropped((record) => groups.dropped(record));
 });
 
 /** Whether the pod is logged individually. */
 function add(uid: string): boolean {
   const record = records.of(uid);
-  const isOneOfMany = forbidden.isOneOfMany(record);
-  forbidden.add(record, 'patch', `pod "${uid}" is forbidden`);
+  const isOneOfMany = groups.isOneOfMany(record, 'Forbidden');
+  groups.add(record, 'Forbidden', 'patch', `pod "${uid}" is forbidden`);
   return !isOneOfMany;
 }
 
@@ -50,7 +50,7 @@ describe('forbidden pods', () => {
     expect(logger.lines).toEqual([]);
     clock.advance(1);
     add('d');
-    const fields = { forbiddenPods: 4, verb: 'patch', reason: 'pod "d" is forbidden', failures: 3 };
+    const fields = { pods: 4, verb: 'patch', reason: 'pod "d" is forbidden', failures: 3 };
     expect(logger.lines).toMatchObject([{ level: 'warn', message: failed, fields }]);
   });
 
@@ -63,15 +63,15 @@ describe('forbidden pods', () => {
   it('are logged as permitted again as soon as three are left', () => {
     lackPermission();
     add('e');
-    forbidden.permitted(records.of('a'));
+    groups.succeeded(records.of('a'));
     expect(messages()).toEqual([failed]);
-    forbidden.permitted(records.of('b'));
+    groups.succeeded(records.of('b'));
     expect(messages()).toEqual([failed, recovered]);
   });
 
   it('are not logged as permitted because of a pod that was never forbidden', () => {
     lackPermission();
-    forbidden.permitted(records.of('z'));
+    groups.succeeded(records.of('z'));
     expect(messages()).toEqual([failed]);
     expect(add('a')).toBe(false);
   });
@@ -79,7 +79,7 @@ describe('forbidden pods', () => {
   it('whose statuses were dropped leave without a log entry', () => {
     lackPermission();
     records.drop('a');
-    forbidden.permitted(records.of('b'));
+    groups.succeeded(records.of('b'));
     expect(messages()).toEqual([failed]);
     expect(add('b')).toBe(true);
   });
@@ -96,7 +96,7 @@ describe('forbidden pods', () => {
   it('remain many when a pod that was never forbidden is dropped', () => {
     lackPermission();
     records.drop('z');
-    forbidden.permitted(records.of('a'));
+    groups.succeeded(records.of('a'));
     expect(messages()).toEqual([failed, recovered]);
   });
 
@@ -104,7 +104,19 @@ describe('forbidden pods', () => {
     lackPermission();
     add('e');
     records.drop('e');
-    forbidden.permitted(records.of('a'));
+    groups.succeeded(records.of('a'));
     expect(messages()).toEqual([failed, recovered]);
+  });
+
+  it('are counted apart from pods that the server has never shown', () => {
+    for (const uid of ['a', 'b', 'c']) add(uid);
+    const other = records.of('d');
+    expect(groups.isOneOfMany(other, 'NotFound')).toBe(false);
+    groups.add(other, 'NotFound', 'get', 'pods "d" not found');
+    expect(add('a')).toBe(true);
+    // It now fails in another way.
+    expect(add('d')).toBe(false);
+    groups.add(records.of('a'), 'NotFound', 'get', 'pods "a" not found');
+    expect(add('b')).toBe(true);
   });
 });
