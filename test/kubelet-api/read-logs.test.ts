@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { fixedWidthTime, parseLogLine } from '../../src/kubelet-api/parse-log-line.ts';
 import { type LogOptions, readLogs } from '../../src/kubelet-api/read-logs.ts';
 import { systemClock } from '../../src/shared/clock.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -147,6 +148,92 @@ describe('readLogs', () => {
     expect(text).toBe('line1\nline2\nline3\nline4\n');
   });
 
+  it('follows a log that is written when nobody is notified, within a second', async () => {
+    const path = logFile('2020-09-27T11:18:01Z stdout F line1');
+    const clock = new FakeClock();
+    let [text, isRunning, asked] = ['', true, 0];
+    const reading = readLogs(
+      path,
+      { follow: true },
+      {
+        clock,
+        write: async (chunk) => void (text += chunk.toString()),
+        isRunning: async () => ((asked += 1), isRunning),
+        signal: new AbortController().signal,
+      },
+    );
+    // At first at once, in case a notification was missed; then once a second.
+    await expect.poll(() => clock.pendingTimers).toBe(1);
+    expect([text, asked]).toEqual(['line1\n', 2]);
+    isRunning = false;
+    clock.advance(1000);
+    await reading;
+    expect([asked, clock.pendingTimers]).toEqual([3, 0]);
+  });
+
+  it('reads what was written before the container has ended, and no more than wanted', async () => {
+    const path = logFile('2020-09-27T11:18:01Z stdout F line1');
+    let text = '';
+    await readLogs(
+      path,
+      { follow: true },
+      {
+        clock: new FakeClock(),
+        write: async (chunk) => void (text += chunk.toString()),
+        isRunning: async () => {
+          appendFileSync(path, '2020-09-27T11:18:01Z stdout F last\n2020-09-27T11:18:01Z stdout F incompl');
+          return false;
+        },
+        signal: new AbortController().signal,
+      },
+    );
+    expect(text).toBe('line1\nlast\n');
+  });
+
+  it('ends while it waits when the client is gone', async () => {
+    const client = new AbortController();
+    const clock = new FakeClock();
+    const reading = readLogs(
+      logFile('2020-09-27T11:18:01Z stdout F line1'),
+      { follow: true },
+      { clock, write: async () => {}, isRunning: async () => true, signal: client.signal },
+    );
+    await expect.poll(() => clock.pendingTimers).toBe(1);
+    client.abort();
+    await reading;
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('does not count an incomplete line at the end as one of the last lines', async () => {
+    const path = logFile('2020-09-27T11:18:01Z stdout F line1', '2020-09-27T11:18:01Z stdout F line2');
+    appendFileSync(path, '2020-09-27T11:18:01Z stdout F li');
+    expect(await read(path, { tailLines: 1 })).toBe('line2\n');
+  });
+
+  it('an empty log has no text', async () => {
+    for (const options of [{}, { tailLines: 2 }, { follow: true }]) expect(await read(logFile(), options)).toBe('');
+  });
+
+  it('waits for the client before it writes more', async () => {
+    const path = logFile(...Array.from({ length: 5000 }, (_, i) => `2020-09-27T11:18:01Z stdout F line ${i}`));
+    let [writing, most] = [0, 0];
+    await readLogs(
+      path,
+      {},
+      {
+        clock: systemClock,
+        write: async () => {
+          most = Math.max(most, (writing += 1));
+          await Promise.resolve();
+          writing -= 1;
+        },
+        isRunning: async () => false,
+        signal: new AbortController().signal,
+      },
+    );
+    expect(most).toBe(1);
+  });
+
   it('ends when the client is gone', async () => {
     const client = new AbortController();
     const reading = readLogs(
@@ -189,6 +276,11 @@ describe('parseLogLine', () => {
     '2016-10-20T18:39:20Z stdlog F text\n',
     '2016-13-20T18:39:20Z stdout F text\n',
     '2016-10-20T18:39:20Z stdout\n',
+    '2016-10-20T18:39:20Z stdout F',
+    '2016-10-20T18:39:20 stdout F text\n',
+    'x2016-10-20T18:39:20Z stdout F text\n',
+    '2016-10-20T18:39:20.Z stdout F text\n',
+    '2016-10-20T18:39:20.1234567890Z stdout F text\n',
     '',
   ])('returns undefined for %j', (line) => {
     expect(parseLogLine(Buffer.from(line))).toBeUndefined();
@@ -197,5 +289,16 @@ describe('parseLogLine', () => {
   it('prints times in one width', () => {
     expect(fixedWidthTime('2016-10-20T18:39:20Z')).toBe('2016-10-20T18:39:20.000000000Z');
     expect(fixedWidthTime('2016-10-20T18:39:20.57606443+02:00')).toBe('2016-10-20T18:39:20.576064430+02:00');
+  });
+
+  it.each([
+    ['an empty line', '2016-10-20T18:39:20Z stdout F \n', '\n'],
+    ['a line of spaces', '2016-10-20T18:39:20Z stdout F   \n', '  \n'],
+    ['a line without its end', '2016-10-20T18:39:20Z stdout F text', 'text'],
+    ['a part without its end', '2016-10-20T18:39:20Z stdout P text', 'text'],
+    ['an unknown tag', '2016-10-20T18:39:20Z stdout X text\n', 'text\n'],
+    ['bytes that are not UTF-8', '2016-10-20T18:39:20-07:00 stdout F \u00ff\n', '\u00ff\n'],
+  ])('has the text of %s', (_name, line, text) => {
+    expect(parseLogLine(Buffer.from(line, 'latin1'))?.text.toString('latin1')).toBe(text);
   });
 });

@@ -39,7 +39,7 @@ describe('HostDirectory creates', () => {
     const made = await HostDirectory.make(folder, ['a', 'b', 'c'], 0o775);
     await made.close();
     expect([modeOf('a'), modeOf('a', 'b'), modeOf('a', 'b', 'c')]).toEqual([0o700, 0o775, 0o775]);
-    expect(openDescriptors()).toBe(before);
+    expect(openDescriptors()).toBeLessThanOrEqual(before);
   });
 
   it('the folder of the agent itself', async () => {
@@ -49,10 +49,12 @@ describe('HostDirectory creates', () => {
 
   it('files with a mode whatever the umask, and replaces their content', async () => {
     process.umask(0o077);
+    const before = openDescriptors();
     await HostDirectory.use(folder, [], async (directory) => {
       await directory.writeFile('file', 'a long text', 0o664);
       await directory.writeFile('file', 'short', 0o644);
     });
+    expect(openDescriptors()).toBeLessThanOrEqual(before);
     expect(readFileSync(join(folder, 'file'), 'utf8')).toBe('short');
     expect(modeOf('file')).toBe(0o644);
   });
@@ -68,6 +70,7 @@ describe('HostDirectory creates', () => {
   it('and reads, moves and removes what is in it', async () => {
     await HostDirectory.use(folder, [], async (directory) => {
       await directory.mkdir('a', 0o700);
+      expect(modeOf('a')).toBe(0o700);
       await directory.symlink('target', 'link');
       expect(await directory.readlink('link')).toBe('target');
       expect((await directory.stats('link')).isSymbolicLink()).toBe(true);
@@ -108,7 +111,7 @@ describe('HostDirectory never follows a link that a pod has made', () => {
     const before = openDescriptors();
     await expect(use(work)).rejects.toThrow(message);
     expect(contentOutside()).toEqual(['file', 'precious', 0o644]);
-    expect(openDescriptors()).toBe(before);
+    expect(openDescriptors()).toBeLessThanOrEqual(before);
   });
 
   it('but the folder of the agent may have links in its path', async () => {
@@ -169,7 +172,7 @@ describe('a HostDirectory is closed', () => {
       expect(await directory.within([], async (same) => same)).toBe(directory);
       await directory.stats('a');
     });
-    expect(openDescriptors()).toBe(before);
+    expect(openDescriptors()).toBeLessThanOrEqual(before);
   });
 });
 
@@ -206,6 +209,6 @@ describe('what is in a HostDirectory', () => {
       await directory.chmod('file', 0o604);
     });
     expect([modeOf('a'), modeOf('file')]).toEqual([0o2711, 0o604]);
-    expect(openDescriptors()).toBe(before);
+    expect(openDescriptors()).toBeLessThanOrEqual(before);
   });
 });

@@ -18,8 +18,7 @@ describe.runIf(process.getuid?.() === 0 && process.platform === 'linux')('as roo
   let folder: string;
   beforeEach(() => (folder = realpathSync(directories.create())));
   afterEach(async () => {
-    await unmountAll(folder);
-    directories.removeAll();
+    await unmountAll(folder).finally(() => directories.removeAll());
   });
   function make(name: string): string {
     mkdirSync(join(folder, name), { recursive: true });

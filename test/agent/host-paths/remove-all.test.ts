@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
@@ -158,6 +158,38 @@ describe('removeAll never reaches what is outside', () => {
 });
 
 describe('removeAll', () => {
+  const errorOf = (code: string): Error => Object.assign(new Error(code), { code });
+
+  it('goes on when another process removes what it has just listed', async () => {
+    for (const name of ['c', 'd']) mkdirSync(join(folder, 'volume', name, 'inside'), { recursive: true });
+    const { rename } = HostDirectory.prototype;
+    let isRemoved = false;
+    vi.spyOn(HostDirectory.prototype, 'rename').mockImplementation(async function (this: HostDirectory, ...names) {
+      if (!isRemoved) rmSync(join(folder, 'volume', String(names[0])), { recursive: true });
+      isRemoved = true;
+      return rename.apply(this, names);
+    });
+    await remove('volume');
+    expect(isRemoved).toBe(true);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('removes folders of a system that refuses to unlink them with EPERM, as macOS does', async () => {
+    const { unlink } = HostDirectory.prototype;
+    vi.spyOn(HostDirectory.prototype, 'unlink').mockImplementation(async function (this: HostDirectory, name) {
+      if ((await this.stats(name)).isDirectory()) throw errorOf('EPERM');
+      return unlink.call(this, name);
+    });
+    await remove('volume');
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it.each(['unlink', 'rmdir'] as const)('rejects with the reason of the system: %s', async (method) => {
+    vi.spyOn(HostDirectory.prototype, method).mockRejectedValue(errorOf('EIO'));
+    await expect(remove('volume')).rejects.toThrow('EIO');
+    expect(existsSync(join(folder, 'volume', 'a', 'b', 'file'))).toBe(true);
+  });
+
   it.skipIf(isRoot)('rejects for what it may not remove, after it has removed the rest', async () => {
     execFileSync('chmod', ['500', join(folder, 'volume', 'a', 'b')]);
     writeFileSync(join(folder, 'volume', 'other'), '');

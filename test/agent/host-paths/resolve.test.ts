@@ -25,7 +25,18 @@ it.each([
   expect(withoutLinks(join(folder, path))).toBe(join(folder, expected));
 });
 
+it('withoutLinks refuses a link that leads to itself', () => {
+  symlinkSync('loop', join(folder, 'loop'));
+  expect(() => withoutLinks(join(folder, 'loop', 'a'))).toThrow('ELOOP');
+  expect(withoutLinks('/')).toBe('/');
+});
+
 describe('resolveInside', () => {
+  it('rejects for a link that leads to itself', async () => {
+    symlinkSync('loop', join(folder, 'volume', 'loop'));
+    await expect(resolveInside(join(folder, 'volume'), 'loop/a')).rejects.toThrow('ELOOP');
+  });
+
   it('resolves links in a path and keeps what does not exist', async () => {
     symlinkSync('a', join(folder, 'volume', 'inner'));
     const root = join(folder, 'volume');

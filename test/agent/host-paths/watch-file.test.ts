@@ -31,3 +31,22 @@ it('watchFile of a folder that does not exist reports nothing, and can be ended'
   const stop = watchFile(join(directories.create(), 'missing', 'file'), () => {});
   expect(stop).not.toThrow();
 });
+
+it('watchFile reports no change of another file, and none after it has ended', async () => {
+  const { folder, path, stop, changes } = watched();
+  let others = 0;
+  onTestFinished(watchFile(join(folder, 'other'), () => (others += 1)));
+  writeFileSync(join(folder, 'other'), 'x');
+  await expect.poll(() => others).toBeGreaterThan(0);
+  const before = changes();
+  const change = async (): Promise<void> => {
+    const seen = others;
+    writeFileSync(join(folder, 'other'), String(seen));
+    await expect.poll(() => others).toBeGreaterThan(seen);
+  };
+  await change();
+  stop();
+  writeFileSync(path, 'changed');
+  await change();
+  expect(changes()).toBe(before);
+});

@@ -25,8 +25,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  if (isRoot) await unmountAll(rootDirectory);
-  directories.removeAll();
+  await (isRoot ? unmountAll(rootDirectory) : Promise.resolve()).finally(() => directories.removeAll());
 });
 const isRoot = process.getuid?.() === 0 && process.platform === 'linux';
 

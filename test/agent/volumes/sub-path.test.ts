@@ -29,8 +29,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  if (isRoot) await unmountAll(folder);
-  directories.removeAll();
+  await (isRoot ? unmountAll(folder) : Promise.resolve()).finally(() => directories.removeAll());
 });
 const isRoot = process.getuid?.() === 0 && process.platform === 'linux';
 
