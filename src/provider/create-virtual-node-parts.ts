@@ -7,7 +7,7 @@ import { podSourceContext } from '../agent/config/decode-manifest.ts';
 import { PodConfig } from '../agent/config/pod-config.ts';
 import { SourcesReady } from '../agent/config/sources-ready.ts';
 import { APIEventRecorder } from '../agent/events/api-event-recorder.ts';
-import type { EventClient } from '../agent/events/event-client.ts';
+import { createEventClient } from '../agent/events/event-client.ts';
 import type { EventRecorder } from '../agent/events/event-recorder.ts';
 import { NodeReporter } from '../agent/node/node-reporter.ts';
 import type { AgentContext } from '../agent/node-agent/agent-context.ts';
@@ -34,6 +34,8 @@ import type { ProviderCalls } from './provider-calls.ts';
 import { ProviderPodCache } from './provider-pod-cache.ts';
 import type { ProviderPodLister } from './provider-pod-lister.ts';
 import { ProviderPodSyncer } from './provider-pod-syncer.ts';
+import type { OwnedNode } from './replicas/node-ownership-options.ts';
+import { connectionWhileOwned, providerWhileOwned } from './replicas/while-owned.ts';
 import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 
 /** What the nodes of a process share. */
@@ -41,7 +43,6 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly options: VirtualNodesOptions;
   readonly context: Pick<AgentContext, 'clock' | 'logger' | 'random' | 'recordMetric'>;
   readonly api: APIConnection;
-  readonly eventClient: EventClient;
   /** The recorder of the options. Default: each node writes its own Events to the API server. */
   readonly eventRecorder: EventRecorder | undefined;
   readonly provider: PodProvider;
@@ -53,10 +54,17 @@ export interface SharedParts extends ResolvedProviderOptions {
 /** The parts of a virtual node. */
 export type VirtualNodeParts = ReturnType<typeof createVirtualNodeParts>;
 
-/** Sends nothing before it is started. @throws StatusManagerError INVALID_OPTION; `path` names the option */
-export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedParts) {
-  const { nodeName, addresses: hostIPs, epoch = 0, canAdmitPod } = node;
-  const { options, api, provider, calls, lister, materials, lostMisses, lostPods } = shared;
+/**
+ * Sends nothing before it is started.
+ * @param owned with `replicas`, the ownership
+ * @throws StatusManagerError INVALID_OPTION; `path` names the option
+ */
+export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedParts, owned?: OwnedNode) {
+  const { nodeName, addresses: hostIPs, canAdmitPod } = node;
+  const { options, calls, lister, materials, lostMisses, lostPods } = shared;
+  const epoch = owned?.epoch ?? node.epoch ?? 0;
+  const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
+  const provider = owned ? providerWhileOwned(shared.provider, owned) : shared.provider;
   const { clock, logger, random, recordMetric } = shared.context;
 
   // What the node learns of the pods that it should run, and of those that run.
@@ -64,7 +72,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
   const ownEventRecorder =
     shared.eventRecorder === undefined
-      ? new APIEventRecorder({ client: shared.eventClient, nodeName, logger, clock, random })
+      ? new APIEventRecorder({ client: createEventClient(api.requests), nodeName, logger, clock, random })
       : undefined;
   const eventRecorder: EventRecorder = ownEventRecorder ?? shared.eventRecorder!;
   const source = apiSource();

@@ -1,4 +1,3 @@
-import { createEventClient } from '../agent/events/event-client.ts';
 import { guardedRecordMetric } from '../agent/node-agent/agent-context.ts';
 import { openAPIConnection } from '../agent/node-agent/api-connection.ts';
 import { guardedEventRecorder } from '../agent/node-agent/create-connection.ts';
@@ -43,7 +42,6 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
   return new VirtualNodes({
     ...{ ...resolved, options, provider, api, calls },
     context: { clock, logger, random, recordMetric },
-    eventClient: createEventClient(api.requests),
     eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
     lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),
     materials: new PodMaterialsReader({

@@ -3,7 +3,7 @@
 export { createVirtualNodes } from './create-virtual-nodes.ts';
 export type { VirtualNodes, VirtualNodesInspection } from './virtual-nodes.ts';
 export type { VirtualNode, VirtualNodeInspection, VirtualNodeStopOptions } from './virtual-node.ts';
-export type { LostPods, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
+export type { LostPods, ReplicasOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 export {
   type PodProvider,
   type PodReference,

@@ -22,7 +22,9 @@ import {
   statusManagerFields,
 } from '../agent/node-agent/require-node-agent-options.ts';
 import type { EventRecorder } from '../agent/events/event-recorder.ts';
+import { requireNodeReporterOptions } from '../agent/node/node-reporter-options.ts';
 import type { PodProvider } from './pod-provider.ts';
+import type { NodeOwnershipOptions } from './replicas/node-ownership-options.ts';
 
 /** What happens to a pod that the cloud had, and does not list any more. */
 export interface LostPods {
@@ -34,6 +36,16 @@ export interface LostPods {
    */
   readonly action?: 'fail' | 'recreate' | undefined;
 }
+
+/**
+ * This process is one of several with the same nodes, each of which runs in one of them at a time. Leases in `namespace`
+ * decide in which: a node is taken over when its process ends, is cut off or stops responding. The calls of the provider
+ * have an epoch that grows with each new owner of a node.
+ */
+export type ReplicasOptions = Pick<
+  NodeOwnershipOptions,
+  'drainTimeoutMs' | 'identity' | 'leaseDurationSeconds' | 'name' | 'namespace'
+>;
 
 /** Options of `createVirtualNodes`. */
 export interface VirtualNodesOptions {
@@ -53,6 +65,8 @@ export interface VirtualNodesOptions {
   readonly concurrency?: number | undefined;
   /** Default: after 3 lists without it, a pod fails. */
   readonly lost?: LostPods | undefined;
+  /** Shares the nodes out between processes. Default: this process runs all of them. */
+  readonly replicas?: ReplicasOptions | undefined;
   /** Further options of the `StatusManager` of each node. */
   readonly statusManager?: NodeAgentOptions['statusManager'];
   /** Receives the events about pods and Nodes. Default: they are written to the API server. */
@@ -73,7 +87,7 @@ export interface VirtualNodeOptions extends NodeAgentNode {
   readonly nodeName: string;
   /** As of `createNodeAgent`: called after the kubelet's own checks of resources, node affinity, ports and taints. */
   readonly canAdmitPod?: NodeAgentOptions['canAdmitPod'];
-  /** Passed to each call of the provider for a pod of the node. Default: 0. */
+  /** Passed to each call of the provider for a pod of the node; with `replicas` it is theirs. Default: 0. */
   readonly epoch?: number | undefined;
   /** `await fileJournal(directory)`, with a directory of its own for each node. Default: none. */
   readonly journal?: Journal | undefined;
@@ -92,7 +106,15 @@ const optionNames: Readonly<Record<keyof VirtualNodesOptions, true>> = {
   metrics: true,
   provider: true,
   random: true,
+  replicas: true,
   statusManager: true,
+};
+const replicasOptionNames: Readonly<Record<keyof ReplicasOptions, true>> = {
+  drainTimeoutMs: true,
+  identity: true,
+  leaseDurationSeconds: true,
+  name: true,
+  namespace: true,
 };
 const nodeOptionNames: Readonly<Record<keyof VirtualNodeOptions, true>> = {
   ...nodeFields,
@@ -119,6 +141,7 @@ export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedPr
   requireFields('lost', lost, ['misses', 'action']);
   const { misses = 3, action = 'fail' } = lost;
   if (action !== 'fail' && action !== 'recreate') refuseOption('lost.action', "'fail' or 'recreate'", action);
+  if (options.replicas !== undefined) requireFields('replicas', options.replicas, Object.keys(replicasOptionNames));
   if (statusManager !== undefined) requireFields('statusManager', statusManager, Object.keys(statusManagerFields));
   if (eventRecorder !== undefined) requirePort('eventRecorder', eventRecorder, ['event']);
   const { listPeriodMs = provider.notifyPods === undefined ? 5000 : 60_000 } = options;
@@ -132,10 +155,16 @@ export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedPr
 }
 
 /** Checks what no part of the node checks itself. @throws StatusManagerError INVALID_OPTION; `path` names the option */
-export function requireVirtualNodeOptions(options: VirtualNodeOptions): void {
+export function requireVirtualNodeOptions(options: VirtualNodeOptions, hasReplicas: boolean): void {
   requireFields('node', options, Object.keys(nodeOptionNames));
   requireNodeName(options.nodeName);
   requireNode(options);
   requireFunctionOption('canAdmitPod', options.canAdmitPod);
   integerOption('epoch', options.epoch ?? 0, 0, maxDurationMs);
+  if (!hasReplicas) return;
+  // Without, the node is created now, and checks them.
+  requireNodeReporterOptions(options);
+  if (options.epoch !== undefined) refuseOption('epoch', 'nothing with the option `replicas`', options.epoch);
+  // Another process may have been the last one that ran the node.
+  if (options.journal !== undefined) refuseOption('journal', 'nothing with the option `replicas`');
 }

@@ -2,6 +2,9 @@ import { StatusManagerError } from '../shared/errors.ts';
 import { integerOption, maxDurationMs, requireBooleanOption, requireFields } from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
 import type { ProviderListInspection } from './provider-pod-lister.ts';
+import { NodeOwnership } from './replicas/node-ownership.ts';
+import type { NodeOwnershipInspection } from './replicas/node-ownership-inspection.ts';
+import type { OwnedNode, OwnershipEnd } from './replicas/node-ownership-options.ts';
 import { VirtualNode, type VirtualNodeInspection, type VirtualNodeStopOptions } from './virtual-node.ts';
 import { requireVirtualNodeOptions, type VirtualNodeOptions } from './virtual-nodes-options.ts';
 
@@ -12,6 +15,9 @@ export interface VirtualNodesInspection {
   readonly list: ProviderListInspection;
   /** Calls of the provider for pods that it has not settled yet. */
   readonly callsInProgress: number;
+  /** Which nodes run in this process; absent without `replicas`. */
+  readonly replicas?: NodeOwnershipInspection | undefined;
+  /** Those that run in this process. */
   readonly nodes: readonly VirtualNodeInspection[];
 }
 
@@ -21,26 +27,33 @@ export interface VirtualNodesInspection {
  */
 export class VirtualNodes implements AsyncDisposable {
   readonly #parts: SharedParts;
+  readonly #added = new Map<string, VirtualNodeOptions>();
+  /** Those that run in this process: all that were added, or with `replicas` those that it owns. */
   readonly #nodes = new Map<string, VirtualNode>();
+  readonly #ownership: NodeOwnership | undefined;
   #state: VirtualNodesInspection['state'] = 'created';
+  #stopOptions: VirtualNodeStopOptions = {};
   #stopped: Promise<void> | undefined;
 
-  /** For `createVirtualNodes`. */
+  /** For `createVirtualNodes`. @throws StatusManagerError INVALID_OPTION */
   constructor(parts: SharedParts) {
     this.#parts = parts;
+    this.#ownership = this.#createOwnership();
   }
 
-  /** Adds a node. It is started now, or by `start()`. @throws StatusManagerError INVALID_OPTION, INVALID_STATE after stop() */
-  add(node: VirtualNodeOptions): VirtualNode {
+  /**
+   * Adds a node. It is started now, or by `start()`; with `replicas`, once this process owns it.
+   * @throws StatusManagerError INVALID_OPTION, INVALID_STATE after stop()
+   */
+  add(node: VirtualNodeOptions): void {
     if (this.#stopped !== undefined) throw stoppedError();
-    requireVirtualNodeOptions(node);
+    requireVirtualNodeOptions(node, this.#ownership !== undefined);
     const { nodeName } = node;
-    if (this.#nodes.has(nodeName))
+    if (this.#added.has(nodeName))
       throw new StatusManagerError('INVALID_OPTION', `There is a node with the name ${nodeName}`, { path: 'nodeName' });
-    const added = new VirtualNode(createVirtualNodeParts(node, this.#parts));
-    this.#nodes.set(nodeName, added);
-    if (this.#state === 'running') added.start();
-    return added;
+    if (this.#ownership === undefined) this.#run(node);
+    this.#added.set(nodeName, node);
+    this.#ownership?.setNodes([...this.#added.keys()]);
   }
 
   /**
@@ -52,9 +65,11 @@ export class VirtualNodes implements AsyncDisposable {
     const node = this.#nodes.get(nodeName);
     await node?.stop(options);
     if (this.#nodes.get(nodeName) === node) this.#nodes.delete(nodeName);
+    this.#added.delete(nodeName);
+    this.#ownership?.setNodes([...this.#added.keys()]);
   }
 
-  /** The node of this name. */
+  /** The node of this name, if it runs in this process. */
   node(nodeName: string): VirtualNode | undefined {
     return this.#nodes.get(nodeName);
   }
@@ -66,16 +81,17 @@ export class VirtualNodes implements AsyncDisposable {
     this.#state = 'running';
     this.#parts.lister.start();
     for (const node of this.#nodes.values()) node.start();
+    this.#ownership?.start();
   }
 
-  /** Resolves when all nodes that have been added are ready: see `VirtualNode.whenReady`. */
+  /** Resolves when all nodes that run in this process are ready: see `VirtualNode.whenReady`. */
   async whenReady(): Promise<void> {
     await Promise.all([...this.#nodes.values()].map((node) => node.whenReady()));
   }
 
   /**
    * Stops all nodes; resolves when no timer, request or promise is left. The pods keep running in the cloud, and the next
-   * process finds them there. Never rejects. Later calls wait for the first one.
+   * process finds them there; with `replicas`, another one takes each node as soon as it has stopped here. Never rejects. Later calls wait for the first one.
    * @throws StatusManagerError INVALID_OPTION
    */
   stop(options: VirtualNodeStopOptions = {}): Promise<void> {
@@ -96,13 +112,42 @@ export class VirtualNodes implements AsyncDisposable {
       state: this.#state,
       list: lister.inspect(),
       callsInProgress: calls.inProgress,
+      ...(this.#ownership && { replicas: this.#ownership.inspect() }),
       nodes: Array.from(this.#nodes.values(), (node) => node.inspect()),
     };
+  }
+
+  #run(node: VirtualNodeOptions, owned?: OwnedNode): void {
+    const added = new VirtualNode(createVirtualNodeParts(node, this.#parts, owned));
+    this.#nodes.set(node.nodeName, added);
+    if (this.#state !== 'created') added.start();
+  }
+
+  #createOwnership(): NodeOwnership | undefined {
+    const { api, context, options } = this.#parts;
+    if (options.replicas === undefined) return undefined;
+    return new NodeOwnership({
+      ...options.replicas,
+      ...context,
+      transport: api.podClient.transport,
+      nodeNames: [],
+      onOwned: (owned) => this.#run(this.#added.get(owned.nodeName)!, owned),
+      onLost: (owned, reason) => this.#lost(owned, reason),
+    });
+  }
+
+  async #lost({ nodeName }: OwnedNode, reason: OwnershipEnd): Promise<void> {
+    const node = this.#nodes.get(nodeName);
+    // Without the ownership, nothing may be written.
+    await node?.stop(reason === 'lost' ? {} : { drain: true, ...this.#stopOptions });
+    this.#nodes.delete(nodeName);
   }
 
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
     const { lister, materials, api } = this.#parts;
     this.#state = 'stopping';
+    this.#stopOptions = options;
+    await this.#ownership?.stop();
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.stop(options)));
     await lister.stop();
     await materials.close();

@@ -133,7 +133,8 @@ describe('stop', () => {
     await test.startNodes();
     await test.stopNodes();
     const nodes = createVirtualNodes({ client: test.server.kubeconfig(), provider: test.cloud, logger: test.logger });
-    const node = nodes.add(test.node('node-b'));
+    nodes.add(test.node('node-b'));
+    const node = nodes.node('node-b')!;
     await nodes.stop();
     await expect(node.whenReady()).rejects.toMatchObject({ code: 'INVALID_STATE' });
     expect(() => nodes.start()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }) as Error);

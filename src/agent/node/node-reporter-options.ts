@@ -67,7 +67,12 @@ export interface NodeReporterInspection {
 }
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
-export function requireNodeReporterOptions(options: NodeReporterOptions): void {
+export function requireNodeReporterOptions(
+  options: Pick<
+    NodeReporterOptions,
+    'annotations' | 'labels' | 'leaseDurationSeconds' | 'nodeName' | 'providerID' | 'taints'
+  >,
+): void {
   const { nodeName, leaseDurationSeconds = 40, labels, annotations, taints, providerID } = options;
   if (typeof nodeName !== 'string' || nodeName === '') refuse('nodeName', 'a non-empty string');
   if (!Number.isSafeInteger(leaseDurationSeconds) || leaseDurationSeconds < 1) {

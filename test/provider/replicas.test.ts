@@ -1,0 +1,82 @@
+import { createVirtualNodes, type PodProvider, type VirtualNodes } from 'kubelet-status-manager/provider';
+import { describe, expect, it } from 'vitest';
+import { TestNodes } from './test-nodes.ts';
+
+const nodeNames = ['node-a', 'node-b', 'node-c', 'node-d'];
+
+/** A process that shares the nodes out with others. */
+function startReplica(test: TestNodes, identity: string): VirtualNodes {
+  const nodes = createVirtualNodes({
+    client: test.server.kubeconfig(),
+    provider: test.cloud,
+    clock: test.clock,
+    logger: test.logger,
+    replicas: { identity, namespace: 'default' },
+  });
+  for (const nodeName of nodeNames) nodes.add(test.node(nodeName));
+  nodes.start();
+  return nodes;
+}
+
+const ran = (nodes: VirtualNodes): string[] => nodes.inspect().nodes.map(({ nodeName }) => nodeName);
+
+describe('virtual nodes of several processes', () => {
+  it('each run in one of them; those of one that ends are taken over, with a higher epoch, and no pod is created again', async () => {
+    await using test = await TestNodes.start();
+    const epochs: number[] = [];
+    const deletePod = test.cloud.deletePod.bind(test.cloud);
+    (test.cloud as PodProvider).deletePod = (pod, options) => {
+      epochs.push(options.epoch);
+      return deletePod(pod, options);
+    };
+    const created = () => test.cloud.calls.filter((call) => call.startsWith('createPod'));
+    const a = startReplica(test, 'a');
+    const b = startReplica(test, 'b');
+    const both = [a, b];
+    const advance = (ms: number) =>
+      test.clock.advanceAsync(ms, async () => {
+        for (let i = 0; i < 3; i++) await new Promise(setImmediate);
+      });
+    await advance(40_000);
+    expect(both.flatMap(ran).sort()).toEqual(nodeNames);
+    expect(a.inspect().replicas?.members).toHaveLength(2);
+
+    for (const nodeName of nodeNames)
+      test.server.pods.create({
+        metadata: { name: `web-${nodeName}`, namespace: 'default' },
+        spec: { nodeName, containers: [{ name: 'app', image: 'web:1' }] },
+      });
+    await advance(20_000);
+    expect(nodeNames.map((nodeName) => test.status(`web-${nodeName}`)?.phase)).toEqual(Array(4).fill('Running'));
+    expect(created()).toHaveLength(4);
+
+    const [taken = ''] = ran(a);
+    const { epoch: before = 0 } = a.inspect().replicas!.nodes.find(({ nodeName }) => nodeName === taken)!;
+    const stopped = a.stop();
+    await advance(10_000);
+    await stopped;
+    await advance(10_000);
+    expect(ran(b).sort()).toEqual(nodeNames);
+    test.server.pods.delete('default', `web-${taken}`);
+    await advance(20_000);
+    expect(test.pod(`web-${taken}`)).toBeUndefined();
+    expect(epochs).toEqual([before + 1]);
+    expect(created()).toHaveLength(4);
+    await b.stop();
+  });
+
+  it('refuses what contradicts several processes', async () => {
+    await using test = await TestNodes.start();
+    const options = { client: test.server.kubeconfig(), provider: test.cloud, logger: test.logger };
+    const replicas = { identity: 'a', namespace: 'default' };
+    expect(() => createVirtualNodes({ ...options, replicas: { ...replicas, namespace: 'A' } })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path: 'namespace' }),
+    );
+    const nodes = createVirtualNodes({ ...options, replicas });
+    expect(() => nodes.add({ nodeName: 'node-a', epoch: 1 })).toThrow(expect.objectContaining({ path: 'epoch' }));
+    expect(() => nodes.add({ nodeName: 'node-a', taints: 'x' as never })).toThrow(
+      expect.objectContaining({ path: 'taints' }),
+    );
+    await nodes.stop();
+  });
+});
