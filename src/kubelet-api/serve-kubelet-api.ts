@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import type { Socket } from 'node:net';
 import { CertificateManager, servingKind } from '../agent/certificate/certificate-manager.ts';
 import type { KeyPair } from '../agent/certificate/certificate-store.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
@@ -9,7 +8,6 @@ import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
 import { listen } from '../shared/listen.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { ConnectionLimit } from '../shared/connection-limit.ts';
-import { PeriodicWarning } from '../shared/periodic-warning.ts';
 import { AccessControl } from './access-control.ts';
 import { type KubeletAPIOptions, requireKubeletAPIOptions } from './kubelet-api-options.ts';
 import type { KubeletAPIContext } from './kubelet-api-context.ts';
@@ -64,13 +62,6 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
     ...{ nodeName: agent.nodeName, requests: agent.apiRequests, authentication, authorization },
     ...{ clock, logger, metrics: options.metrics, signal: closed.signal },
   });
-  const tooMany = new PeriodicWarning('Too many connections: those that were used least recently are closed', {
-    clock,
-    logger,
-  });
-  const connections = new ConnectionLimit(maxConnections, () => tooMany.warn({ maxConnections }));
-  const context: KubeletAPIContext = { agent, runtime, options, clock, logger };
-  const requests = new KubeletRequests(context, { accessControl, connections, closed: closed.signal });
   const { clientCAFile } = authentication;
   const { certDirectory = defaultCertDirectory, serverTLSBootstrap = false, tlsCertFile, tlsPrivateKeyFile } = options;
   const tlsOptions = {
@@ -98,13 +89,9 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
           ...{ clock, random: Math.random, logger },
         })
       : undefined;
-  const sockets = new Set<Socket>();
-  // Those without a TLS handshake, too, which would keep the server from closing.
-  server.on('connection', (socket: Socket) => {
-    connections.add(socket);
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
+  const connections = new ConnectionLimit(server, { maxConnections, clock, logger });
+  const context: KubeletAPIContext = { agent, runtime, options, clock, logger };
+  const requests = new KubeletRequests(context, { accessControl, connections, closed: closed.signal });
   server.on('request', (request, response) => void requests.serve(request, response));
   server.on('upgrade', (request, socket, head) => void requests.upgrade(request, socket, head));
   // Log files of containers that write nothing are followed for hours.
@@ -130,9 +117,7 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
     closed.abort();
     files?.stop();
     await certificates?.stop();
-    const ended = new Promise((resolve) => server.close(resolve));
-    for (const socket of sockets) socket.destroy();
-    await ended;
+    await connections.closeServer();
   };
   return { url, port: listening.port, close, [Symbol.asyncDispose]: close };
 }

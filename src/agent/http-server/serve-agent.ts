@@ -1,11 +1,9 @@
 import { requireFields } from '../../shared/validate.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import type { ClockLike } from '../../shared/clock.ts';
 import { ConnectionLimit } from '../../shared/connection-limit.ts';
 import { listen, requireListenAddress } from '../../shared/listen.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { PeriodicWarning } from '../../shared/periodic-warning.ts';
 import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
@@ -123,11 +121,6 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
   }
   const paths = ['/healthz', '/readyz', ...(register ? ['/metrics'] : []), ...(page ? ['/statusz/'] : [])];
 
-  const tooMany = new PeriodicWarning('Too many connections: those that were used least recently are closed', {
-    clock,
-    logger,
-  });
-  const connections = new ConnectionLimit(maxConnections, () => tooMany.warn({ url, maxConnections }));
   const server = createServer((request, response) => {
     connections.use(request.socket);
     respond(request, response).catch((thrown: unknown) => {
@@ -135,7 +128,7 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
       if (!response.headersSent) send(response, 500, 'Internal Server Error\n');
     });
   });
-  server.on('connection', (socket: Socket) => connections.add(socket));
+  const connections = new ConnectionLimit(server, { maxConnections, clock, logger });
   server.timeout = idleTimeoutMs;
   const { address } = await listen(server, { host, port }).catch((error: unknown) => {
     page?.close();
@@ -143,11 +136,9 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
   });
   const url = `http://${address}`;
   logger.info({ url, paths }, 'Serving health, metrics and the status page');
-  const close = async (): Promise<void> => {
+  const close = (): Promise<void> => {
     page?.close();
-    const closed = new Promise((resolve) => server.close(resolve));
-    server.closeAllConnections();
-    await closed;
+    return connections.closeServer();
   };
   return { url, close, [Symbol.asyncDispose]: close };
 }
