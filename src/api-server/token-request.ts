@@ -37,33 +37,17 @@ export class TokenRequests {
   /** The TokenRequest with a token. @throws APIStatusError */
   create(target: Target, body: JSONObject, request: Request): object {
     const { namespace, name } = target;
-    const { metadata, spec: sentSpec } = decodeKind('TokenRequest', body) as { metadata: JSONObject; spec: JSONObject };
-    const next = { kind: subject.kind, apiVersion: `${subject.group}/v1`, metadata, spec: sentSpec };
+    const { metadata, spec: sent } = decodeKind('TokenRequest', body) as { metadata: JSONObject; spec: JSONObject };
+    const next = { kind: subject.kind, apiVersion: `${subject.group}/v1`, metadata, spec: sent };
     request.admit({ operation: 'create', target, next: next as unknown as StoredObject, old: undefined });
-    const sentNamespace = stringOf(metadata, 'namespace');
-    if (sentNamespace !== '' && sentNamespace !== namespace) throw namespaceMismatch();
-    const sentName = stringOf(metadata, 'name');
-    if (sentName !== '' && sentName !== name) {
-      const because = 'must match the service account name if specified';
-      throw invalid(subject, name, [invalidValue('metadata.name', sentName, because)]);
-    }
-    const account = this.#store.get('serviceaccounts', namespace, name);
-    if (account === undefined) throw notFound(target.definition, name);
-    const { uid } = account.metadata;
-    const sentUID = stringOf(metadata, 'uid');
-    if (sentUID !== '' && sentUID !== uid) {
-      const because = `the UID in the token request (${sentUID}) does not match the UID of the service account (${uid})`;
-      throw conflict(subject, name, because);
-    }
-    const sentAudiences = (sentSpec.audiences ?? []) as readonly string[];
-    const audiences = sentAudiences.length === 0 ? [issuer] : sentAudiences;
-    const expirationSeconds = (sentSpec.expirationSeconds ?? defaultExpirationSeconds) as number;
-    const spec = { ...sentSpec, audiences, expirationSeconds };
+    const account = this.#account(target, metadata);
+    const spec = specWithDefaults(sent);
     const causes = validateSpec(spec);
     if (causes.length > 0) throw invalid(subject, '', causes);
-    const { boundObjectRef: reference } = sentSpec;
+    const { audiences, expirationSeconds, boundObjectRef: reference } = spec;
     const bound = isJSONObject(reference) ? this.#boundObjects(target, reference) : {};
     const nowMs = this.#clock.now();
+    const { uid } = account.metadata;
     return {
       ...next,
       metadata: { ...metadata, name, namespace, uid, creationTimestamp: timeFromEpochMs(nowMs) },
@@ -73,6 +57,22 @@ export class TokenRequests {
         expirationTimestamp: timeFromEpochMs(nowMs + expirationSeconds * 1000),
       },
     };
+  }
+
+  /** The ServiceAccount of the URL, which is that of the body, too. */
+  #account({ definition, namespace, name }: Target, sent: JSONObject): StoredObject {
+    const [sentNamespace, sentName, sentUID] = ['namespace', 'name', 'uid'].map((field) => stringOf(sent, field));
+    if (sentNamespace !== '' && sentNamespace !== namespace) throw namespaceMismatch();
+    if (sentName !== '' && sentName !== name) {
+      const because = 'must match the service account name if specified';
+      throw invalid(subject, name, [invalidValue('metadata.name', sentName, because)]);
+    }
+    const account = this.#store.get('serviceaccounts', namespace, name);
+    if (account === undefined) throw notFound(definition, name);
+    const { uid } = account.metadata;
+    if (sentUID === '' || sentUID === uid) return account;
+    const because = `the UID in the token request (${sentUID}) does not match the UID of the service account (${uid})`;
+    throw conflict(subject, name, because);
   }
 
   #boundObjects({ namespace, name: account }: Target, reference: JSONObject): BoundObjects {
@@ -104,16 +104,25 @@ export class TokenRequests {
   }
 }
 
+interface TokenSpec extends JSONObject {
+  audiences: readonly string[];
+  expirationSeconds: number;
+}
+
+function specWithDefaults(spec: JSONObject): TokenSpec {
+  const audiences = (spec.audiences ?? []) as readonly string[];
+  const expirationSeconds = (spec.expirationSeconds ?? defaultExpirationSeconds) as number;
+  return { ...spec, audiences: audiences.length === 0 ? [issuer] : audiences, expirationSeconds };
+}
+
 /** Source: `ValidateTokenRequest`. */
-function validateSpec({ attestations, expirationSeconds }: JSONObject): FieldError[] {
+function validateSpec({ attestations, expirationSeconds }: TokenSpec): FieldError[] {
   if (attestations !== undefined) {
     const because = 'attestations may only be specified with a webhook bound object reference';
     return [invalidValue('spec.attestations', attestations, because)];
   }
   const refuse = (because: string) => [invalidValue('spec.expirationSeconds', expirationSeconds, because)];
-  if (Number(expirationSeconds) < minExpirationSeconds)
-    return refuse('may not specify a duration less than 10 minutes');
-  if (Number(expirationSeconds) > maxExpirationSeconds)
-    return refuse('may not specify a duration larger than 2^32 seconds');
+  if (expirationSeconds < minExpirationSeconds) return refuse('may not specify a duration less than 10 minutes');
+  if (expirationSeconds > maxExpirationSeconds) return refuse('may not specify a duration larger than 2^32 seconds');
   return [];
 }

@@ -46,6 +46,18 @@ const refused = (text: string, refusal: string, file?: unknown): KubectlCommand 
   ...(file === undefined ? {} : { file }),
 });
 const inOtherWords = (one: KubectlCommand): KubectlCommand => ({ ...one, wordsDiffer: true });
+const configMap = (data: object): object => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'settings' },
+  data,
+});
+const secret = (stringData: object): object => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'login' },
+  stringData,
+});
 const namespace = (name: string): object => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
 const useJSON = 'set ContentType: application/json';
 const notServed = 'does not serve';
@@ -146,6 +158,18 @@ export const commands: readonly KubectlCommand[] = [
   refused('auth can-i list pods', useJSON),
   run('get --raw /healthz'),
   run('get --raw /api/v1/namespaces/default/pods/nope'),
+  run('get secrets'),
+  withFile('create -f FILE', configMap({ a: 'b' })),
+  withFile('apply -f FILE', secret({ a: 'b' })),
+  withFile('apply -f FILE', secret({ a: 'c', d: 'e' })),
+  withFile('create -f FILE', configMap({ 'a/b': '' })),
+  run('get configmap settings'),
+  run('get cm settings -o jsonpath={.data}'),
+  run('get secret login'),
+  run('get secret login -o jsonpath={.data}'),
+  run('delete secret login'),
+  run('delete configmap settings'),
+  refused('create token default', useJSON),
   refused('get endpoints', "the server doesn't have a resource type"),
   refused('get deployments', "the server doesn't have a resource type"),
   refused('logs web', notServed),
