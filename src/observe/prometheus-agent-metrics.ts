@@ -5,48 +5,59 @@ import {
   GreatestGauge,
   metricIn,
   type MetricsRegistry,
-  oncePerTurn,
   type Sample,
   SourcedGauge,
-  valueIfDefined,
+  type SourcedMetric,
+  sourcedMetricsIn,
 } from './sourced-metrics.ts';
 
-const ages = [
-  [
-    'kubelet_node_agent_relist_age_seconds',
-    'Seconds since the pods of the container runtime were last listed.',
-    ({ relistAgeSeconds }) => relistAgeSeconds,
-  ],
-  [
-    'kubelet_node_agent_lease_age_seconds',
-    'Seconds since the Lease of the Node was last renewed.',
-    ({ leaseAgeSeconds }) => leaseAgeSeconds,
-  ],
-  [
-    'kubelet_node_agent_lease_duration_seconds',
-    'Duration of the Lease of the Node, which is renewed after a quarter of it.',
-    ({ leaseDurationSeconds }) => leaseDurationSeconds,
-  ],
-] as const satisfies readonly AgentGauge[];
-
-const counts = [
-  ['kubelet_node_agent_node_registered', '1 when the Node is registered.', ({ isNodeRegistered }) => isNodeRegistered],
-  ['kubelet_node_agent_failing_pods', 'Pods whose last sync failed.', ({ failingPods }) => failingPods],
-  [
-    'kubelet_node_agent_refused_manifests',
-    'Manifests of static pods that are invalid.',
-    ({ refusedManifests }) => refusedManifests,
-  ],
-  ['kubelet_running_pods', 'Pods with a running sandbox.', ({ runningPods }) => runningPods],
-] as const satisfies readonly AgentGauge[];
-
-type AgentGauge = readonly [name: string, help: string, read: (gauges: AgentGauges) => number | boolean | undefined];
+const agentGauges: readonly SourcedMetric<AgentGauges>[] = [
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_node_agent_relist_age_seconds',
+    help: 'Seconds since the pods of the container runtime were last listed.',
+    read: ({ relistAgeSeconds }) => relistAgeSeconds,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_node_agent_lease_age_seconds',
+    help: 'Seconds since the Lease of the Node was last renewed.',
+    read: ({ leaseAgeSeconds }) => leaseAgeSeconds,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_node_agent_lease_duration_seconds',
+    help: 'Duration of the Lease of the Node, which is renewed after a quarter of it.',
+    read: ({ leaseDurationSeconds }) => leaseDurationSeconds,
+  },
+  {
+    name: 'kubelet_node_agent_node_registered',
+    help: '1 when the Node is registered.',
+    read: ({ isNodeRegistered }) => isNodeRegistered,
+  },
+  {
+    name: 'kubelet_node_agent_failing_pods',
+    help: 'Pods whose last sync failed.',
+    read: ({ failingPods }) => failingPods,
+  },
+  {
+    name: 'kubelet_node_agent_refused_manifests',
+    help: 'Manifests of static pods that are invalid.',
+    read: ({ refusedManifests }) => refusedManifests,
+  },
+  { name: 'kubelet_running_pods', help: 'Pods with a running sandbox.', read: ({ runningPods }) => runningPods },
+  {
+    name: 'kubelet_running_containers',
+    help: 'Containers in the runtime, by state.',
+    labels: ['container_state'],
+    read: ({ containers }) =>
+      Object.entries(containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
+  },
+];
 
 /** The metrics of an agent in a registry. */
 export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
-  const gaugesOf = (Kind: typeof SourcedGauge, all: readonly AgentGauge[]) =>
-    all.map(([name, help, read]) => [metricIn(register, Kind, { name, help }), read] as const);
-  const metrics = [...gaugesOf(GreatestGauge, ages), ...gaugesOf(SourcedGauge, counts)];
+  const addAgentGauges = sourcedMetricsIn(register, agentGauges);
   const evictions = metricIn(register, Counter<'eviction_signal'>, {
     name: 'kubelet_evictions',
     help: 'Pods that were evicted.',
@@ -56,11 +67,6 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
   const kubelet = Object.fromEntries(
     Object.entries(kubeletMetrics).map(([name, row]) => [name, recorderIn(register, name, row, clearGauges)]),
   ) as Record<KubeletMetric, KubeletRecorder>;
-  const containers = metricIn(register, SourcedGauge, {
-    name: 'kubelet_running_containers',
-    help: 'Containers in the runtime, by state.',
-    labelNames: ['container_state'],
-  });
   const rejectedReviews = metricIn(register, Counter<'resource'>, {
     name: 'kubelet_node_agent_rejected_reviews_total',
     help: 'Requests to the kubelet API that were refused because too many reviews were pending.',
@@ -71,14 +77,8 @@ export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
     incRejectedReviews: (resource) => rejectedReviews.inc({ resource }),
     incEvictions: (signal) => evictions.inc({ eviction_signal: signal }),
     registerAgentGauges(readGauges) {
-      const gauges = oncePerTurn(readGauges);
-      const removals = metrics.map(([metric, read]) => metric.addSource(() => valueIfDefined(read(gauges()))));
-      removals.push(
-        containers.addSource(() =>
-          Object.entries(gauges().containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
-        ),
-      );
-      return () => [...removals, ...clearGauges].forEach((remove) => remove());
+      const remove = addAgentGauges(readGauges);
+      return () => [remove, ...clearGauges].forEach((call) => call());
     },
   };
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import { version } from '../kube/http/user-agent.ts';
-import type { InformerGauges, Metrics, PendingResizeCount, StatusGauges } from '../status-manager/metrics.ts';
+import type { Metrics, PendingResizeCount, StatusGauges } from '../status-manager/metrics.ts';
 
 import type { AgentMetrics } from './agent-metrics.ts';
 import { agentMetricsIn } from './prometheus-agent-metrics.ts';
@@ -9,10 +9,10 @@ import {
   invalidRegister,
   metricIn,
   type MetricsRegistry,
-  oncePerTurn,
   SourcedCounter,
   SourcedGauge,
-  valueIfDefined,
+  type SourcedMetric,
+  sourcedMetricsIn,
 } from './sourced-metrics.ts';
 
 /** Options of `createPrometheusMetrics`. */
@@ -20,6 +20,95 @@ export interface PrometheusMetricsOptions {
   /** Where the metrics are registered. Metrics of an earlier call in the same registry are reused. */
   readonly register: MetricsRegistry;
 }
+
+const statusGauges: readonly SourcedMetric<StatusGauges>[] = [
+  {
+    name: 'kubelet_status_manager_cached_statuses',
+    help: 'Pod statuses in the cache.',
+    read: ({ cachedStatuses }) => cachedStatuses,
+  },
+  {
+    name: 'kubelet_status_manager_unsent_statuses',
+    help: 'Cached pod statuses whose current version has not been written to the API server.',
+    read: ({ unsentStatuses }) => unsentStatuses,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_status_manager_oldest_unsent_age_seconds',
+    help: 'Seconds since the oldest unsent change of a pod status was made; 0 when nothing is unsent.',
+    read: ({ oldestUnsentAgeSeconds }) => oldestUnsentAgeSeconds,
+  },
+  {
+    name: 'kubelet_status_manager_waiting_pods',
+    help: 'Pods whose status or deletion waits, by what it waits for.',
+    labels: ['reason'],
+    read: ({ waitingPods }) => waitingPods.map(({ reason, count }) => ({ labels: { reason }, value: count })),
+  },
+  {
+    name: 'kubelet_status_manager_terminating_pods',
+    help: 'Pods whose end waits, by what it waits for.',
+    labels: ['waiting_for'],
+    read: ({ terminatingPods }) =>
+      terminatingPods.map(({ waitingFor, count }) => ({ labels: { waiting_for: waitingFor }, value: count })),
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_status_manager_oldest_terminating_age_seconds',
+    help: 'How long the oldest of the terminating pods has waited.',
+    labels: ['waiting_for'],
+    read: ({ terminatingPods }) =>
+      terminatingPods.map(({ waitingFor, oldestAgeSeconds }) => ({
+        labels: { waiting_for: waitingFor },
+        value: oldestAgeSeconds,
+      })),
+  },
+  {
+    name: 'kubelet_status_manager_rejected_pods',
+    help: 'Pods whose newest status was rejected because a container that has ended would run again.',
+    read: ({ rejectedPods }) => rejectedPods,
+  },
+  {
+    name: 'kubelet_status_manager_hot_loop_pods',
+    help: 'Pods whose status is changed back again and again after it was written.',
+    read: ({ hotLoopPods }) => hotLoopPods,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_status_manager_outage_age_seconds',
+    help: 'Seconds since no status can be written; absent unless that has lasted 30 s.',
+    labels: ['outcome', 'code'],
+    read: ({ outage }) =>
+      outage && [{ labels: { outcome: outage.outcome, code: outage.code }, value: outage.ageSeconds }],
+  },
+  {
+    name: 'kubelet_status_manager_journal_failing',
+    help: '1 while statuses cannot be recorded in the journal; absent without a journal.',
+    read: ({ isJournalFailing }) => isJournalFailing,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_status_manager_last_successful_request_age_seconds',
+    help: 'Seconds since the last successful request to the API server; absent before the first one.',
+    read: ({ lastSuccessfulRequestAgeSeconds }) => lastSuccessfulRequestAgeSeconds,
+  },
+  {
+    name: 'kubelet_status_manager_informer_synced',
+    help: '1 when the informer of the pod manager has listed all pods.',
+    read: ({ informer }) => informer?.isSynced,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_status_manager_informer_last_event_age_seconds',
+    help: 'Seconds since the last list, event or bookmark of the informer; absent before the first one.',
+    read: ({ informer }) => informer?.lastEventAgeSeconds,
+  },
+  {
+    Kind: SourcedCounter,
+    name: 'kubelet_status_manager_informer_restarts_total',
+    help: 'Lists and watches of the informer that failed and were started again.',
+    read: ({ informer }) => informer?.restarts,
+  },
+];
 
 /**
  * `Metrics` implemented with prom-client, an optional peer dependency: the kubelet's names and buckets,
@@ -72,66 +161,7 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     labelNames: ['resolution', 'priority_bucket'],
     buckets: [5, 10, 15, 20, 30, 45, 60, 90, 120, 150, 180, 300, 600, 1200, 1800, 3600],
   });
-  const cachedStatuses = metricIn(register, SourcedGauge, {
-    name: 'kubelet_status_manager_cached_statuses',
-    help: 'Pod statuses in the cache.',
-  });
-  const unsentStatuses = metricIn(register, SourcedGauge, {
-    name: 'kubelet_status_manager_unsent_statuses',
-    help: 'Cached pod statuses whose current version has not been written to the API server.',
-  });
-  const oldestUnsentAge = metricIn(register, GreatestGauge, {
-    name: 'kubelet_status_manager_oldest_unsent_age_seconds',
-    help: 'Seconds since the oldest unsent change of a pod status was made; 0 when nothing is unsent.',
-  });
-  const waitingPods = metricIn(register, SourcedGauge<'reason'>, {
-    name: 'kubelet_status_manager_waiting_pods',
-    help: 'Pods whose status or deletion waits, by what it waits for.',
-    labelNames: ['reason'],
-  });
-  const terminatingPods = metricIn(register, SourcedGauge<'waiting_for'>, {
-    name: 'kubelet_status_manager_terminating_pods',
-    help: 'Pods whose end waits, by what it waits for.',
-    labelNames: ['waiting_for'],
-  });
-  const oldestTerminatingAge = metricIn(register, GreatestGauge<'waiting_for'>, {
-    name: 'kubelet_status_manager_oldest_terminating_age_seconds',
-    help: 'How long the oldest of the terminating pods has waited.',
-    labelNames: ['waiting_for'],
-  });
-  const rejectedPods = metricIn(register, SourcedGauge, {
-    name: 'kubelet_status_manager_rejected_pods',
-    help: 'Pods whose newest status was rejected because a container that has ended would run again.',
-  });
-  const hotLoopPods = metricIn(register, SourcedGauge, {
-    name: 'kubelet_status_manager_hot_loop_pods',
-    help: 'Pods whose status is changed back again and again after it was written.',
-  });
-  const outageAge = metricIn(register, GreatestGauge<'outcome' | 'code'>, {
-    name: 'kubelet_status_manager_outage_age_seconds',
-    help: 'Seconds since no status can be written; absent unless that has lasted 30 s.',
-    labelNames: ['outcome', 'code'],
-  });
-  const journalFailing = metricIn(register, SourcedGauge, {
-    name: 'kubelet_status_manager_journal_failing',
-    help: '1 while statuses cannot be recorded in the journal; absent without a journal.',
-  });
-  const lastSuccess = metricIn(register, GreatestGauge, {
-    name: 'kubelet_status_manager_last_successful_request_age_seconds',
-    help: 'Seconds since the last successful request to the API server; absent before the first one.',
-  });
-  const informerSynced = metricIn(register, SourcedGauge, {
-    name: 'kubelet_status_manager_informer_synced',
-    help: '1 when the informer of the pod manager has listed all pods.',
-  });
-  const informerLastEvent = metricIn(register, GreatestGauge, {
-    name: 'kubelet_status_manager_informer_last_event_age_seconds',
-    help: 'Seconds since the last list, event or bookmark of the informer; absent before the first one.',
-  });
-  const informerRestarts = metricIn(register, SourcedCounter, {
-    name: 'kubelet_status_manager_informer_restarts_total',
-    help: 'Lists and watches of the informer that failed and were started again.',
-  });
+  const addStatusGauges = sourcedMetricsIn(register, statusGauges);
   metricIn(register, Gauge<'version'>, {
     name: 'kubelet_status_manager_build_info',
     help: 'Always 1; the label is the version of kubelet-status-manager.',
@@ -189,52 +219,9 @@ export function createPrometheusMetrics(options: PrometheusMetricsOptions): Metr
     incUnsentAtStop: (count) => unsentAtStop.inc(count),
     incRefusedUpdates: (reason) => refusedUpdates.inc({ reason }),
     incOutcomes: (outcome) => outcomes.inc({ outcome }),
-    registerStatusGauges(readGauges: () => StatusGauges) {
-      const read = oncePerTurn(readGauges);
-      const removals = [
-        ...removeResizeSources,
-        cachedStatuses.addSource(() => [{ labels: {}, value: read().cachedStatuses }]),
-        unsentStatuses.addSource(() => [{ labels: {}, value: read().unsentStatuses }]),
-        oldestUnsentAge.addSource(() => [{ labels: {}, value: read().oldestUnsentAgeSeconds }]),
-        waitingPods.addSource(() =>
-          read().waitingPods.map(({ reason, count }) => ({ labels: { reason }, value: count })),
-        ),
-        terminatingPods.addSource(() =>
-          read().terminatingPods.map(({ waitingFor, count }) => ({
-            labels: { waiting_for: waitingFor },
-            value: count,
-          })),
-        ),
-        oldestTerminatingAge.addSource(() =>
-          read().terminatingPods.map(({ waitingFor, oldestAgeSeconds }) => ({
-            labels: { waiting_for: waitingFor },
-            value: oldestAgeSeconds,
-          })),
-        ),
-        rejectedPods.addSource(() => [{ labels: {}, value: read().rejectedPods }]),
-        hotLoopPods.addSource(() => [{ labels: {}, value: read().hotLoopPods }]),
-        outageAge.addSource(() => {
-          const { outage } = read();
-          return outage === undefined
-            ? []
-            : [{ labels: { outcome: outage.outcome, code: outage.code }, value: outage.ageSeconds }];
-        }),
-        journalFailing.addSource(() => valueIfDefined(read().isJournalFailing)),
-        lastSuccess.addSource(() => valueIfDefined(read().lastSuccessfulRequestAgeSeconds)),
-        ...(
-          [
-            [informerSynced, ({ isSynced }) => Number(isSynced)],
-            [informerLastEvent, ({ lastEventAgeSeconds }) => lastEventAgeSeconds],
-            [informerRestarts, ({ restarts }) => restarts],
-          ] satisfies [SourcedGauge | SourcedCounter, (informer: InformerGauges) => number | undefined][]
-        ).map(([metric, valueOf]) =>
-          metric.addSource(() => {
-            const { informer } = read();
-            return valueIfDefined(informer && valueOf(informer));
-          }),
-        ),
-      ];
-      return () => removals.forEach((remove) => remove());
+    registerStatusGauges(readGauges) {
+      const remove = addStatusGauges(readGauges);
+      return () => [remove, ...removeResizeSources].forEach((call) => call());
     },
   };
 }

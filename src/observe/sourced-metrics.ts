@@ -12,12 +12,48 @@ import { StatusManagerError } from '../shared/errors.ts';
 /** A registry of prom-client, in either format of its output. */
 export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
 
-export function valueIfDefined(value: number | boolean | undefined): Sample<string>[] {
-  return value === undefined ? [] : [{ labels: {}, value: Number(value) }];
+/** A metric whose values are read at each scrape. */
+export interface SourcedMetric<Values> {
+  /** Default: a gauge that is the sum of its sources. */
+  readonly Kind?: typeof GreatestGauge | typeof SourcedCounter;
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+  /** Without labels the value; undefined: it is absent. */
+  readonly read: (values: Values) => number | boolean | undefined | readonly Sample<string>[];
+}
+
+interface CommonConfiguration {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: string[];
+}
+
+/** Registers the metrics; returns what adds a source of their values, and in turn returns what removes it. */
+export function sourcedMetricsIn<Values extends object>(
+  register: MetricsRegistry,
+  rows: readonly SourcedMetric<Values>[],
+): (readValues: () => Values) => () => void {
+  const metrics = rows.map(({ Kind = SourcedGauge, name, help, labels = [], read }) => ({
+    metric: metricIn<CommonConfiguration, SourcedGauge | SourcedCounter>(register, Kind, {
+      ...{ name, help, labelNames: [...labels] },
+    }),
+    read,
+  }));
+  return (readValues) => {
+    const values = oncePerTurn(readValues);
+    const removals = metrics.map(({ metric, read }) => metric.addSource(() => samplesOf(read(values()))));
+    return () => removals.forEach((remove) => remove());
+  };
+}
+
+function samplesOf(value: number | boolean | undefined | readonly Sample<string>[]): readonly Sample<string>[] {
+  if (value === undefined) return [];
+  return typeof value === 'object' ? value : [{ labels: {}, value: Number(value) }];
 }
 
 /** A scrape reads all metrics in one turn of the event loop, so this caches one reading for the scrape. */
-export function oncePerTurn<T extends object>(read: () => T): () => T {
+function oncePerTurn<T extends object>(read: () => T): () => T {
   let result: T | undefined;
   return () => {
     if (result === undefined) {
