@@ -1,5 +1,3 @@
-import { logMissingAccess } from '../kube/access/log-missing-access.ts';
-import type { AccessPart } from '../kube/access/permissions.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import { integerOption, maxDurationMs, requireBooleanOption, requireFields } from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
@@ -35,8 +33,6 @@ export class VirtualNodes implements AsyncDisposable {
   readonly #ownership: NodeOwnership | undefined;
   #state: VirtualNodesInspection['state'] = 'created';
   #stopOptions: VirtualNodeStopOptions = {};
-  readonly #stopSignal = new AbortController();
-  #accessLogged: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
 
   /** For `createVirtualNodes`. @throws StatusManagerError INVALID_OPTION */
@@ -84,7 +80,7 @@ export class VirtualNodes implements AsyncDisposable {
     if (this.#state !== 'created') return;
     this.#state = 'running';
     this.#parts.lister.start();
-    for (const node of this.#nodes.values()) this.#startNode(node);
+    for (const node of this.#nodes.values()) node.start();
     this.#ownership?.start();
   }
 
@@ -124,7 +120,7 @@ export class VirtualNodes implements AsyncDisposable {
   #run(node: VirtualNodeOptions, owned?: OwnedNode): void {
     const added = new VirtualNode(createVirtualNodeParts(node, this.#parts, owned));
     this.#nodes.set(node.nodeName, added);
-    if (this.#state !== 'created') this.#startNode(added);
+    if (this.#state !== 'created') added.start();
   }
 
   #createOwnership(): NodeOwnership | undefined {
@@ -147,23 +143,11 @@ export class VirtualNodes implements AsyncDisposable {
     this.#nodes.delete(nodeName);
   }
 
-  #startNode(node: VirtualNode): void {
-    const { api, context, eventRecorder } = this.#parts;
-    node.start();
-    // The permissions of the first node stand for those of all.
-    const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'runtime-helper'];
-    if (eventRecorder === undefined) parts.push('events');
-    const options = { nodeName: node.nodeName, parts, logger: context.logger, signal: this.#stopSignal.signal };
-    this.#accessLogged ??= logMissingAccess(api.requests, options);
-  }
-
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
     const { lister, materials, api } = this.#parts;
     this.#state = 'stopping';
     this.#stopOptions = options;
     await this.#ownership?.stop();
-    this.#stopSignal.abort();
-    await this.#accessLogged;
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.stop(options)));
     await lister.stop();
     await materials.close();

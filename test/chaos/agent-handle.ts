@@ -68,6 +68,11 @@ export class AgentHandle<Config> {
     });
   }
 
+  /** Stops the process with SIGSTOP, or lets it continue with SIGCONT. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child.kill(signal);
+  }
+
   /** Ends it like a power cut or the OOM killer. Reports that it has sent before still arrive. */
   async kill(): Promise<void> {
     this.#isEnding = true;

@@ -5,6 +5,7 @@ import { parseDuration } from '../../examples/node-agent/duration.ts';
 import { controlPlaneAvailable } from '../support/control-plane.ts';
 import { runKit } from './kit/kit-run.ts';
 import { nodeChaos } from './node/main.ts';
+import { replicasChaos } from './replicas/main.ts';
 import { printResults } from './report.ts';
 import { run, type RunOptions } from './run.ts';
 import { serverKinds, type ServerKind } from './servers.ts';
@@ -55,7 +56,7 @@ const program = new Command('npm run chaos --')
   )
   .addHelpText(
     'after',
-    '\nWith `node` as its first argument, it runs pods on a node with containerd: see `node --help`.',
+    '\nWith `node` as its first argument, it runs pods on a node with containerd: see `node --help`; with `replicas`, processes that share virtual nodes: see `replicas --help`.',
   )
   .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage or a run that failed.')
   .exitOverride(exitAfterUsage);
@@ -129,4 +130,5 @@ function readConcurrency(text: string): number {
 }
 
 const [command, ...rest] = process.argv.slice(2);
-process.exitCode = command === 'node' ? await nodeChaos(rest) : await main();
+process.exitCode =
+  command === 'node' ? await nodeChaos(rest) : command === 'replicas' ? await replicasChaos(rest) : await main();

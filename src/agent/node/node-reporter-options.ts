@@ -1,4 +1,4 @@
-import type { ClockLike } from '../../shared/clock.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
@@ -11,10 +11,9 @@ export interface NodeReporterOptions {
   readonly nodeName: string;
   /** Sends the requests as the node's user. A `KubeTransport` reserves connections for heartbeats. */
   readonly transport: APIRequests;
-  /** Default: pino at level `warn`. */
-  readonly logger?: Partial<Logger> | undefined;
+  readonly logger: Logger;
   /** Default: the system clock. */
-  readonly clock?: ClockLike | undefined;
+  readonly clock?: Clock | undefined;
   /** Returns a number in [0, 1), which spreads the heartbeats of several nodes. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
   /** Receives the events about the Node, for example `Starting`, `NodeReady` and `NodeNotSchedulable`. Default: they are dropped. */

@@ -46,10 +46,11 @@ const maxMembers = 64;
  *   was read, so this succeeds only if the other has not renewed it; the other's ownerships have then ended 5 s before. Its
  *   nodes are free.
  * - A node is free if its Lease has no holder, or one that is no longer a member. Members take the free nodes that belong to
- *   them by `assignNodes`, and hand over those that belong to others. What the right one does not take within 5 s is taken
+ *   them by `assignNodes`, and hand over those that belong to others. What the right one does not take within 10 s is taken
  *   by the next, and offered to the right one again after 150 s.
  * - A Lease that is missing counts as held for 15 s, because its holder may not have noticed yet. A new node with no Lease
- *   has its first owner after that.
+ *   has its first owner after that. If the Lease of a node is deleted and no process is left that has seen it, epochs begin
+ *   again at 1.
  *
  * The times are for a duration of 15 s, and are proportional to it. Whoever may write the Leases can take nodes away.
  * Source: client-go `leaderelection`.
@@ -320,7 +321,8 @@ export class NodeOwnership {
     const preferences = this.#assign(live.slice(0, maxMembers));
     const held = [...nodes].filter(([, { holder }]) => holder === this.identity).map(([nodeName]) => nodeName);
     for (const nodeName of new Set([...this.#nodeNames, ...this.#owned.keys(), ...held])) {
-      dueMs.push(this.#reconcileNode(nodeName, preferences.get(nodeName) ?? [], freeFromMs));
+      if (this.#owned.has(nodeName)) this.#reconcileOwned(this.#owned.get(nodeName)!, preferences.get(nodeName) ?? []);
+      else dueMs.push(this.#reconcileOther(nodeName, preferences.get(nodeName) ?? [], freeFromMs));
     }
     return Math.min(...dueMs.filter((ms) => ms > nowMs)) - nowMs;
   }
@@ -345,30 +347,42 @@ export class NodeOwnership {
     } else if (isLongMember && nowMs >= this.#observed.expiryMs(identity)) void this.#removeHolder(identity, lease);
   }
 
-  /** @returns when the node must be looked at again, on the monotonic clock */
-  #reconcileNode(nodeName: string, preference: readonly string[], freeFromMs: number): number {
-    const nowMs = this.#clock.monotonicMs();
-    const owned = this.#owned.get(nodeName);
+  #reconcileOwned(owned: Ownership, preference: readonly string[]): void {
+    const { nodeName, ending, isOver } = owned;
+    const observed = this.#observed.nodes.get(nodeName);
+    if (ending !== undefined) {
+      if (isOver && observed?.holder === this.identity) void this.#release(observed.lease);
+    } else if (!this.#nodeNames.has(nodeName)) void this.#end(owned, 'removed');
+    else if (preference.indexOf(this.identity) > 0 && this.#mayHandOver(owned, preference[0]!))
+      void this.#end(owned, 'handover');
+  }
+
+  /** @returns when the node may be taken, on the monotonic clock */
+  #reconcileOther(nodeName: string, preference: readonly string[], freeFromMs: number): number {
     const observed = this.#observed.nodes.get(nodeName);
     const rank = this.#nodeNames.has(nodeName) ? preference.indexOf(this.identity) : -1;
-    if (owned !== undefined && owned.ending === undefined) {
-      if (!this.#nodeNames.has(nodeName)) void this.#end(owned, 'removed');
-      else if (rank > 0 && this.#mayHandOver(owned, preference[0]!)) void this.#end(owned, 'handover');
-    } else if (observed?.holder === this.identity) {
-      if (owned === undefined && rank === 0) void this.#take(nodeName, observed.lease, undefined);
-      else if (owned === undefined || owned.isOver) void this.#release(observed.lease);
-    } else if (owned === undefined && rank >= 0) {
-      const dueMs = Math.max(freeFromMs, this.#observed.freeMs(nodeName)) + rank * this.#timing.marginMs;
-      if (nowMs < dueMs) return dueMs;
+    // It was lost, or taken by a request without a response. Its place may be elsewhere; that takes a hand-over.
+    if (observed?.holder === this.identity) {
+      void (rank >= 0 ? this.#take(nodeName, observed.lease, undefined) : this.#release(observed.lease));
+    } else if (rank >= 0) {
+      // A member that does not list Leases for so long is none any more.
+      const turnMs = rank * this.#timing.renewDeadlineMs;
+      const dueMs = Math.max(freeFromMs, this.#observed.freeMs(nodeName)) + turnMs;
+      if (this.#clock.monotonicMs() < dueMs) return dueMs;
       void this.#take(nodeName, observed?.lease, rank > 0 ? preference[0] : undefined);
     }
     return Infinity;
   }
 
-  /** Not again and again to a process that does not take the node, for example because it does not have it. */
+  /**
+   * Not as long as others may be about to renew their Leases after an outage, and not again and again to a process that does
+   * not take the node, for example because it does not have it.
+   */
   #mayHandOver({ insteadOf, acquiredMs }: Ownership, member: string): boolean {
-    if (member !== insteadOf) return true;
-    return this.#clock.monotonicMs() > acquiredMs + patienceDurations * this.#timing.durationMs;
+    const { marginMs, durationMs } = this.#timing;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs < this.#memberSinceMs! + marginMs) return false;
+    return member !== insteadOf || nowMs > acquiredMs + patienceDurations * durationMs;
   }
 
   /** Writes this process into the node's Lease. */
@@ -508,8 +522,8 @@ export class NodeOwnership {
     }
     this.#state = 'left';
     this.#closing.abort();
-    this.#deadline.stop();
     await Promise.all([this.#renewals.stop(), this.#lists.stop()]);
+    this.#deadline.stop();
   }
 
   /** @returns the time until the next try, which comes soon if this one took long */

@@ -3,71 +3,71 @@ import { describe, expect, it } from 'vitest';
 import { Simulation } from './simulation.ts';
 
 const replica = fc.nat(2);
-const fault = fc.oneof(
-  fc.record({ kind: fc.constantFrom('kill', 'restart', 'drain', 'stop', 'pause', 'cut off', 'jump'), replica }),
-  fc.record({ kind: fc.constantFrom('server down', 'slow', 'lossy', 'delete a Lease', 'touch a Lease'), replica }),
+const kind = fc.constantFrom(
+  ...(['kill', 'restart', 'drain', 'stop', 'pause', 'cut off', 'no lists', 'jump'] as const),
+  ...(['server down', 'slow', 'lossy', 'delete a Lease', 'touch a Lease'] as const),
 );
 const schedule = fc.record({
   seed: fc.nat(),
   nodes: fc.integer({ min: 1, max: 8 }),
   rates: fc.array(fc.double({ min: 0.98, max: 1.02, noNaN: true }), { minLength: 3, maxLength: 3 }),
-  faults: fc.array(fc.record({ fault, forMs: fc.integer({ min: 100, max: 70_000 }) }), { minLength: 1, maxLength: 6 }),
+  /** Each begins a time after the one before, which may last longer. */
+  faults: fc.array(
+    fc.record({
+      ...{ kind, replica, forMs: fc.integer({ min: 100, max: 70_000 }) },
+      thenMs: fc.oneof(fc.integer({ min: 1, max: 5_000 }), fc.integer({ min: 1, max: 40_000 })),
+    }),
+    { minLength: 1, maxLength: 6 },
+  ),
 });
 type Schedule = typeof schedule extends fc.Arbitrary<infer T> ? T : never;
+type Fault = Omit<Schedule['faults'][number], 'thenMs'>;
 
-/** Applies one fault for a time. */
-async function cause(world: Simulation, { fault, forMs }: Schedule['faults'][number]): Promise<void> {
+/** Begins one fault, and arranges its end. */
+function cause(world: Simulation, { kind, replica, forMs }: Fault): void {
   const { random, active } = world;
-  const one = active[fault.replica % Math.max(1, active.length)];
+  const one = active[replica % Math.max(1, active.length)];
   const names = world.leaseNames;
-  const name = names[fault.replica % Math.max(1, names.length)];
-  switch (fault.kind) {
+  const name = names[random.integer(0, Math.max(0, names.length - 1))];
+  const later = (end: () => void): void => void world.clock.afterFunc(forMs, end);
+  switch (kind) {
     case 'kill':
-      one?.kill();
-      break;
+      return one?.kill();
     case 'restart':
       one?.kill();
-      await world.pass(random.integer(0, 5_000));
-      world.add();
-      break;
+      return void world.clock.afterFunc(random.integer(0, 5_000), () => world.add());
     case 'drain':
     case 'stop':
-      void one?.stop(fault.kind === 'drain');
-      break;
+      return void one?.stop(kind === 'drain');
     case 'pause':
       one?.pause();
-      break;
+      return later(() => one?.continue());
     case 'cut off':
-      if (one !== undefined) one.isCutOff = true;
-      break;
+    case 'no lists':
+      if (one === undefined) return undefined;
+      one.cutOff = kind === 'cut off' ? 'all' : 'lists';
+      return later(() => (one.cutOff = 'nothing'));
     case 'jump':
       if (one !== undefined) one.wallOffsetMs += random.integer(-100_000, 100_000);
-      break;
+      return undefined;
     case 'server down':
       world.isServerDown = true;
-      break;
+      return later(() => (world.isServerDown = false));
     case 'slow':
       world.delaysMs = [100, 4_000];
-      break;
+      return later(() => (world.delaysMs = [1, 30]));
     case 'lossy':
       world.loss = 0.3;
-      break;
+      return later(() => (world.loss = 0));
     case 'delete a Lease':
-      if (name !== undefined) world.serve('DELETE', name, undefined);
-      break;
-    default:
-      if (name !== undefined) {
-        const lease = world.serve('GET', name, undefined) as { metadata: object };
-        world.serve('PUT', name, { ...lease, metadata: { ...lease.metadata, annotations: { touched: `${forMs}` } } });
-      }
-  }
-  await world.pass(forMs);
-  world.isServerDown = false;
-  world.delaysMs = [1, 30];
-  world.loss = 0;
-  for (const replica of world.replicas) {
-    replica.isCutOff = false;
-    replica.continue();
+      world.epochsMayRestart ||= name?.includes('.node.') === true;
+      return void (name !== undefined && world.serve('DELETE', name, undefined));
+    default: {
+      if (name === undefined) return undefined;
+      const lease = world.serve('GET', name, undefined) as { metadata: object };
+      const annotations = { touched: String(forMs) };
+      return void world.serve('PUT', name, { ...lease, metadata: { ...lease.metadata, annotations } });
+    }
   }
 }
 
@@ -81,7 +81,13 @@ describe('any interleaving of delays, losses, kills, stops, outages and clock ju
           await world.pass(world.random.integer(0, 3_000));
         }
         await world.pass(world.random.integer(0, 30_000));
-        for (const one of faults) await cause(world, one);
+        let lastEndMs = 0;
+        for (const { thenMs, ...fault } of faults) {
+          lastEndMs = Math.max(lastEndMs, world.clock.monotonicMs() + fault.forMs);
+          cause(world, fault);
+          await world.pass(thenMs);
+        }
+        await world.pass(Math.max(6_000, lastEndMs - world.clock.monotonicMs()));
         if (world.active.length === 0) world.add();
         await world.pass(20_000);
         expect(world.violations).toEqual([]);

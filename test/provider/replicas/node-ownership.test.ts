@@ -165,6 +165,8 @@ describe('handing over', () => {
     expect(nodes.map((node) => node.isOwned())).toEqual([false, false]);
     expect(b.owned.size).toBe(4);
     await stopping;
+    await stopped(b.ownership);
+    expect(clock.pendingTimers).toBe(0);
     expect(a.ends).toEqual(['stopping', 'stopping']);
     expect((await readLease(`member.${a.ownership.identity}`)).spec['holderIdentity']).toBe('');
   });
@@ -251,6 +253,21 @@ describe('losing touch', () => {
     await pass(20_000);
     expect(a.ends).toEqual([]);
     expect(a.logger.warnings.map(({ message }) => message)).toContain('Renewing the Lease of this replica failed');
+  });
+
+  it('the 10 s begin when a renewal is sent, not when its response arrives', async () => {
+    const a = newReplica();
+    await pass(20_000);
+    server.faults.next({ verb: 'update', resource: 'leases', count: Infinity }, fault.delay(2_500));
+    await pass(5_000);
+    const sent = server.requests.findLast(({ method }) => method === 'PUT');
+    expect(sent?.status).toBe(200);
+    server.faults.clear();
+    server.faults.next({ resource: 'leases', count: Infinity }, fault.status(503));
+    const nodes = [...a.owned.values()];
+    // The last successful renewal was sent 2.5 s before its response, which came less than 5 s ago.
+    await pass(7_500);
+    expect(nodes.some((node) => node.isOwned())).toBe(false);
   });
 
   it('a Retry-After is obeyed up to a third of the duration', async () => {

@@ -46,6 +46,8 @@ export class Simulation {
   isServerDown = false;
   /** Delay of each way of a request. */
   delaysMs: readonly [min: number, max: number] = [1, 30];
+  /** A node's Lease was deleted, and perhaps no process is left that knows its epoch. */
+  epochsMayRestart = false;
   /** Probability that a request is lost, or its response. */
   loss = 0;
 
@@ -121,7 +123,7 @@ export class Simulation {
     const calls = this.#calls.get(nodeName) ?? [];
     const other = calls.find(({ replica, endMs }) => replica !== call.replica && endMs > startMs);
     if (other !== undefined) this.#violate(`${nodeName}: a call of ${call.replica} during one of ${other.replica}`);
-    const newer = calls.find((one) => one.epoch > epoch);
+    const newer = this.epochsMayRestart ? undefined : calls.find((one) => one.epoch > epoch);
     if (newer !== undefined) this.#violate(`${nodeName}: a call with epoch ${epoch} after one with ${newer.epoch}`);
     this.#calls.set(nodeName, [...calls.filter(({ endMs }) => endMs > startMs - 60_000), call]);
     return call;
@@ -129,7 +131,7 @@ export class Simulation {
 
   took({ nodeName, epoch }: OwnedNode): void {
     const highest = this.#highestEpoch.get(nodeName) ?? 0;
-    if (epoch <= highest) this.#violate(`${nodeName}: epoch ${epoch} after ${highest}`);
+    if (epoch <= highest && !this.epochsMayRestart) this.#violate(`${nodeName}: epoch ${epoch} after ${highest}`);
     this.#highestEpoch.set(nodeName, Math.max(highest, epoch));
   }
 
@@ -162,8 +164,8 @@ export class SimulatedReplica {
   readonly owned = new Map<string, OwnedNode>();
   readonly ends: OwnershipEnd[] = [];
   state: 'running' | 'paused' | 'stopping' | 'killed' = 'running';
-  /** Requests get no response, and may still arrive. */
-  isCutOff = false;
+  /** These requests get no response, and may still arrive. */
+  cutOff: 'nothing' | 'lists' | 'all' = 'nothing';
   wallOffsetMs = 0;
   readonly #ending = new Set<OwnedNode>();
   readonly #world: Simulation;
@@ -258,15 +260,16 @@ export class SimulatedReplica {
   #request(method: string, path: string, { body, signal }: KubeRequestOptions = {}): Promise<KubeResponse> {
     const { clock } = this.#world;
     const name = path.split('/leases/')[1] ?? '';
+    const isCutOff = this.cutOff === 'all' || (this.cutOff === 'lists' && name === '' && method === 'GET');
     return new Promise((resolve, reject) => {
       const respond = (result: () => void): void => {
-        if (this.#isLost()) return;
-        clock.afterFunc(this.#delayMs(), () => this.#deliver(result));
+        if (this.#isLost(isCutOff)) return;
+        clock.afterFunc(this.#delayMs(isCutOff), () => this.#deliver(result));
       };
       signal?.addEventListener('abort', () => reject(new APIError('aborted', { kind: 'aborted' })));
       // The process may be killed, or give up; what it has sent arrives nevertheless.
-      if (this.#isLost()) return;
-      clock.afterFunc(this.#delayMs(), () => {
+      if (this.#isLost(isCutOff)) return;
+      clock.afterFunc(this.#delayMs(isCutOff), () => {
         if (this.#world.isServerDown) {
           return respond(() => reject(new APIError('ECONNREFUSED', { kind: 'network' })));
         }
@@ -284,12 +287,12 @@ export class SimulatedReplica {
     });
   }
 
-  #isLost(): boolean {
-    return this.#random.chance(this.isCutOff ? 0.9 : this.#world.loss);
+  #isLost(isCutOff: boolean): boolean {
+    return this.#random.chance(isCutOff ? 0.9 : this.#world.loss);
   }
 
-  #delayMs(): number {
-    const [min, max] = this.isCutOff ? [0, 30_000] : this.#world.delaysMs;
+  #delayMs(isCutOff: boolean): number {
+    const [min, max] = isCutOff ? [0, 30_000] : this.#world.delaysMs;
     return this.#random.integer(min, max);
   }
 

@@ -1,0 +1,10 @@
+/** What a replica process is started with. */
+export interface ReplicaConfig {
+  readonly kubeconfig: object;
+  readonly cloudURL: string;
+  readonly identity: string;
+  readonly nodeNames: readonly string[];
+  readonly leaseDurationSeconds: number;
+  /** Between two calls of the cloud for one node. */
+  readonly callPeriodMs: number;
+}
