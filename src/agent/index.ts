@@ -9,6 +9,8 @@ export { openAgentState } from './node-agent/open-agent-state.ts';
 export type { Eviction } from './eviction/evict-pod.ts';
 export type { PodAdmitAttributes, PodAdmitResult } from './allocation/pod-admission.ts';
 export type { Node, NodeStatus } from './node/node-types.ts';
+export { NodeReporter } from './node/node-reporter.ts';
+export type { NodeReporterOptions } from './node/node-reporter-options.ts';
 export { type AgentServer, serveAgent, type ServeAgentOptions } from './http-server/serve-agent.ts';
 
 // The container runtime

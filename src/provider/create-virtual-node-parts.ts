@@ -183,7 +183,8 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     },
   });
   return {
-    ...{ nodeName, clock, logger, source, podConfig, firstUpdate, informer, podCache, podManager, podWorkers },
+    ...{ nodeName, clock, logger, metrics: options.metrics, lister, source, podConfig, firstUpdate, informer },
+    ...{ podCache, podManager, podWorkers },
     ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },
     podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
   };

@@ -2,16 +2,14 @@
 
 export { createVirtualNodes } from './create-virtual-nodes.ts';
 export type { VirtualNodes, VirtualNodesInspection } from './virtual-nodes.ts';
-export type { VirtualNode, VirtualNodeInspection, VirtualNodeStopOptions } from './virtual-node.ts';
-export type { LostPods, ReplicasOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
+export type { VirtualNode, VirtualNodeInspection } from './virtual-node.ts';
+export type { ReplicasOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 export {
   type PodProvider,
   type PodReference,
   type ProviderCallOptions,
   type ProviderContainer,
-  type ProviderContainerExit,
   ProviderError,
-  type ProviderErrorOptions,
   type ProviderPod,
   type ProviderPodOptions,
 } from './pod-provider.ts';

@@ -103,6 +103,11 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     );
   }
 
+  /** The number of pods that run, as last reported. */
+  get runningPods(): number {
+    return [...this.#pods.values()].filter(({ pod, misses }) => pod?.state === 'running' && misses === 0).length;
+  }
+
   replace(pods: readonly ProviderPod[], observation: number): void {
     if (observation <= this.#since) return;
     const listed = new Set(pods.map(({ uid }) => uid));

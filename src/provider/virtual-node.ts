@@ -1,5 +1,7 @@
+import type { AgentGauges } from '../observe/agent-metrics.ts';
 import { undefinedIfAborted } from '../shared/abort.ts';
 import { StatusManagerError } from '../shared/errors.ts';
+import { tryCall } from '../shared/guarded.ts';
 import { reasonOf } from '../shared/logger.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { ManagerInspection } from '../status-manager/inspection.ts';
@@ -7,7 +9,7 @@ import { withDeadline } from '../agent/deadline.ts';
 import type { EventRecorderInspection } from '../agent/events/api-event-recorder.ts';
 import type { NodeReporterInspection } from '../agent/node/node-reporter-options.ts';
 import type { Node } from '../agent/node/node-types.ts';
-import type { NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
+import { agentGauges, type NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
 import type { AgentStatusManager, NodeAgentStopOptions } from '../agent/node-agent/node-agent-options.ts';
 import type { PodWorkerInspection } from '../agent/pod-workers/pod-workers-options.ts';
 import type { SyncLoopInspection } from '../agent/sync-loop/sync-loop.ts';
@@ -43,6 +45,7 @@ export class VirtualNode {
   #state: NodeAgentState = 'created';
   readonly #ready: Promise<void>;
   #settleReady: (error?: StatusManagerError) => void = () => {};
+  #unregisterGauges: (() => void) | undefined;
   #starting: Promise<void> = Promise.resolve();
   #stopped: Promise<void> | undefined;
 
@@ -57,6 +60,7 @@ export class VirtualNode {
     this.#ready.catch(() => {});
   }
 
+  /** The name of its Node. */
   get nodeName(): string {
     return this.#parts.nodeName;
   }
@@ -99,6 +103,7 @@ export class VirtualNode {
     this.#state = 'running';
     const { nodeName, logger, allocationManager, syncLoop } = this.#parts;
     logger.info({ node: nodeName }, 'Starting virtual node');
+    this.#registerGauges();
     allocationManager.start();
     syncLoop.start();
     this.#starting = this.#startSource();
@@ -113,6 +118,21 @@ export class VirtualNode {
   /** For `VirtualNodes`, after `stop()`. Resolves when no Event is being written. */
   async whenEventsStopped(): Promise<void> {
     await this.#parts.ownEventRecorder?.stop();
+  }
+
+  #registerGauges(): void {
+    const { metrics, clock, logger, lister, podCache, podWorkers, nodeReporter } = this.#parts;
+    const startedMs = clock.monotonicMs();
+    const read = (): AgentGauges => {
+      const runtime = { relistedAt: lister.inspect().listedAt, runningPods: podCache.runningPods, containers: {} };
+      const node = { runtime, node: nodeReporter.inspect(), podWorkers: podWorkers.inspect(), refusedManifests: [] };
+      return agentGauges({ ...node, state: this.#state }, clock.monotonicMs() - startedMs, clock.now());
+    };
+    this.#unregisterGauges = tryCall(
+      () => metrics?.registerAgentGauges?.(read),
+      (thrown) =>
+        logger.error({ reason: reasonOf(thrown), method: 'metrics.registerAgentGauges' }, 'User callback threw'),
+    );
   }
 
   async #startSource(): Promise<void> {
@@ -155,6 +175,7 @@ export class VirtualNode {
       undefinedIfAborted(eventsWritten, signal),
     );
     this.#state = 'stopped';
+    this.#unregisterGauges?.();
     logger.info({ node: nodeName }, 'Virtual node has stopped');
   }
 }

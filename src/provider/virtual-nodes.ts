@@ -1,3 +1,5 @@
+import { logMissingAccess } from '../kube/access/log-missing-access.ts';
+import type { AccessPart } from '../kube/access/permissions.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import { integerOption, maxDurationMs, requireBooleanOption, requireFields } from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
@@ -33,6 +35,8 @@ export class VirtualNodes implements AsyncDisposable {
   readonly #ownership: NodeOwnership | undefined;
   #state: VirtualNodesInspection['state'] = 'created';
   #stopOptions: VirtualNodeStopOptions = {};
+  readonly #stopSignal = new AbortController();
+  #accessLogged: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
 
   /** For `createVirtualNodes`. @throws StatusManagerError INVALID_OPTION */
@@ -80,7 +84,7 @@ export class VirtualNodes implements AsyncDisposable {
     if (this.#state !== 'created') return;
     this.#state = 'running';
     this.#parts.lister.start();
-    for (const node of this.#nodes.values()) node.start();
+    for (const node of this.#nodes.values()) this.#startNode(node);
     this.#ownership?.start();
   }
 
@@ -120,7 +124,7 @@ export class VirtualNodes implements AsyncDisposable {
   #run(node: VirtualNodeOptions, owned?: OwnedNode): void {
     const added = new VirtualNode(createVirtualNodeParts(node, this.#parts, owned));
     this.#nodes.set(node.nodeName, added);
-    if (this.#state !== 'created') added.start();
+    if (this.#state !== 'created') this.#startNode(added);
   }
 
   #createOwnership(): NodeOwnership | undefined {
@@ -143,11 +147,23 @@ export class VirtualNodes implements AsyncDisposable {
     this.#nodes.delete(nodeName);
   }
 
+  #startNode(node: VirtualNode): void {
+    const { api, context, eventRecorder } = this.#parts;
+    node.start();
+    // The permissions of the first node stand for those of all.
+    const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'runtime-helper'];
+    if (eventRecorder === undefined) parts.push('events');
+    const options = { nodeName: node.nodeName, parts, logger: context.logger, signal: this.#stopSignal.signal };
+    this.#accessLogged ??= logMissingAccess(api.requests, options);
+  }
+
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
     const { lister, materials, api } = this.#parts;
     this.#state = 'stopping';
     this.#stopOptions = options;
     await this.#ownership?.stop();
+    this.#stopSignal.abort();
+    await this.#accessLogged;
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.stop(options)));
     await lister.stop();
     await materials.close();

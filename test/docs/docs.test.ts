@@ -56,6 +56,7 @@ const map = read('test/parity/map.md');
 const examples = [
   ...['examples/testing', 'test/docs/guides'].flatMap((folder) => filesIn(folder, '.ts')),
   'examples/provider/provider.mjs',
+  'examples/virtual-kubelet-provider/virtual-nodes.mjs',
 ].map(read);
 
 /** As GitHub makes them of the headings. */
@@ -174,6 +175,15 @@ describe('README.md', () => {
       kind: 'file',
       name: 'provider.mjs',
       code: read('examples/provider/provider.mjs'),
+    });
+  });
+
+  it('leads to the program of the guide to virtual nodes', () => {
+    expect(readme).toContain('(docs/guides/virtual-nodes.md)');
+    expect(pastedBlocks(read('docs/guides/virtual-nodes.md'))).toContainEqual({
+      kind: 'file',
+      name: 'virtual-nodes.mjs',
+      code: read('examples/virtual-kubelet-provider/virtual-nodes.mjs'),
     });
   });
 

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createVirtualNodes, type VirtualNodesOptions } from 'kubelet-status-manager/provider';
 import { fault } from 'kubelet-status-manager/testing';
+import { Registry } from 'prom-client';
 import { podOf, TestNodes } from './test-nodes.ts';
 
 let test: TestNodes;
@@ -73,6 +75,47 @@ describe('virtual nodes', () => {
     await test.advance(12_000);
     expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NoGPU' });
     expect(test.cloud.callsOf('createPod')).toEqual([]);
+  });
+
+  it('read Secrets and ConfigMaps one by one, never all of the cluster (virtual-kubelet #210)', async () => {
+    await test.startNodes(['node-a', 'node-b']);
+    await test.create(podOf());
+    await test.advance(10_000);
+    const lists = test.server.requests.filter(
+      ({ method, path }) => method === 'GET' && /\/(secrets|configmaps)(\?|$)/.test(path),
+    );
+    expect(lists).toEqual([]);
+  });
+
+  it('have metrics, which are added up', async () => {
+    const register = new Registry();
+    await test.startNodes(['node-a', 'node-b'], { metrics: createPrometheusMetrics({ register }) });
+    await test.create(podOf('web'), 'node-a');
+    await test.create(podOf('db'), 'node-b');
+    test.cloud.react('createPod', () => new Error('the cloud is down'));
+    await test.create(podOf('waiting'), 'node-b');
+    await test.advance(7000);
+    const valueOf = async (name: string): Promise<number | undefined> => {
+      const { values } = (await register.getSingleMetric(name)?.get()) ?? { values: [] };
+      return values[0]?.value;
+    };
+    expect(await valueOf('kubelet_running_pods')).toBe(2);
+    expect(await valueOf('kubelet_node_agent_node_registered')).toBe(2);
+    expect(await valueOf('kubelet_node_agent_failing_pods')).toBe(1);
+    expect(await valueOf('kubelet_node_agent_relist_age_seconds')).toBeLessThan(6);
+    expect(await register.getSingleMetricAsString('kubelet_runtime_operations_errors_total')).toContain(
+      'kubelet_runtime_operations_errors_total{operation_type="create_pod"} 1',
+    );
+    await test.stopNodes();
+    expect(await valueOf('kubelet_running_pods')).toBeUndefined();
+  });
+
+  it('check their permissions once for all', async () => {
+    test.server.faults.next({ resource: 'selfsubjectaccessreviews', count: 1e9 }, fault.status(401));
+    await test.startNodes(['node-a', 'node-b']);
+    await test.advance(1000);
+    const messages = test.logger.warnings.map(({ message }) => message);
+    expect(messages.filter((message) => message === 'Failed to check the permissions')).toHaveLength(1);
   });
 
   it('that somebody deletes are registered again within 15 s, and their pods keep running', async () => {

@@ -7,7 +7,7 @@ export type PastedBlock =
 export function pastedBlocks(document: string): PastedBlock[] {
   return [...document.matchAll(/^```(sh|ts)\n([\s\S]*?)^```$/gm)].flatMap(([, language, text]): PastedBlock[] => {
     if (language === 'sh') return [{ kind: 'shell', commands: text! }];
-    const name = /^\/\/ ([\w.]+\.mjs)\n/.exec(text!)?.[1];
+    const name = /^\/\/ ([\w.-]+\.mjs)\n/.exec(text!)?.[1];
     return name === undefined ? [] : [{ kind: 'file', name, code: text! }];
   });
 }

@@ -8,6 +8,7 @@ import { RunningCommand, shellEnvironment } from './running-command.ts';
 const longRunning: readonly (readonly [command: RegExp, printed: string])[] = [
   [/npm start/, '"phase":"Running"'],
   [/npm run provider|node provider\.mjs/, 'Watching the pods of node-a'],
+  [/node virtual-nodes\.mjs/, 'Running pods for cloud-a'],
   [/kubelet-status-manager-apiserver/, 'Running node'],
 ];
 

@@ -28,9 +28,12 @@ export function rankPods(
       excess: used === undefined ? Number.POSITIVE_INFINITY : used - requested,
     };
   });
-  return ranked
-    .toSorted((a, b) => b.exceeds - a.exceeds || a.priority - b.priority || compare(b.excess, a.excess))
-    .map(({ pod }) => pod);
+  return (
+    ranked
+      // Two infinite numbers differ by NaN, which sorts like 0.
+      .toSorted((a, b) => b.exceeds - a.exceeds || a.priority - b.priority || b.excess - a.excess)
+      .map(({ pod }) => pod)
+  );
 }
 
 /** Which parts of a pod's storage are on the file system of a signal. Source: kubelet `buildSignalToRankFunc`. */
@@ -46,9 +49,4 @@ function amountUsed(
   if (resource === 'memory') return usage.stats?.memory?.workingSetBytes;
   if (resource === 'pids') return usage.stats?.process_stats?.process_count ?? 0;
   return resource === 'inodes' ? podInodes(usage, parts) : podStorageBytes(usage, parts);
-}
-
-/** Two infinite numbers are equal. */
-function compare(a: number, b: number): number {
-  return a === b ? 0 : a - b;
 }

@@ -35,9 +35,17 @@ export interface NodeAgentInspection {
   readonly probes: number;
 }
 
+/** What gauges are read from, of an agent or a virtual node. */
+type GaugesSource = Pick<NodeAgentInspection, 'node' | 'podWorkers' | 'refusedManifests' | 'state'> & {
+  readonly runtime: Pick<RuntimeInspection, 'containers' | 'relistedAt' | 'runningPods'>;
+};
+
 /** The values that a metrics scrape reads from an agent that was started `ageMs` ago. */
-export function agentGauges(inspection: NodeAgentInspection, ageMs: number, nowMs: number): AgentGauges {
-  const { state, runtime, node, podWorkers, refusedManifests } = inspection;
+export function agentGauges(
+  { state, runtime, node, podWorkers, refusedManifests }: GaugesSource,
+  ageMs: number,
+  nowMs: number,
+): AgentGauges {
   const relistAgeMs = runtime.relistedAt === undefined ? ageMs : nowMs - epochMsOf(runtime.relistedAt);
   const renewedAt = node?.leaseRenewedAt;
   return {

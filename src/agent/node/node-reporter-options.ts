@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/clock.ts';
+import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
@@ -11,9 +11,10 @@ export interface NodeReporterOptions {
   readonly nodeName: string;
   /** Sends the requests as the node's user. A `KubeTransport` reserves connections for heartbeats. */
   readonly transport: APIRequests;
-  readonly logger: Logger;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
   /** Default: the system clock. */
-  readonly clock?: Clock | undefined;
+  readonly clock?: ClockLike | undefined;
   /** Returns a number in [0, 1), which spreads the heartbeats of several nodes. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
   /** Receives the events about the Node, for example `Starting`, `NodeReady` and `NodeNotSchedulable`. Default: they are dropped. */

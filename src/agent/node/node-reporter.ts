@@ -1,5 +1,7 @@
-import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
+import type { Logger } from '../../shared/logger.ts';
+import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { boundedCall } from '../deadline.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
@@ -32,9 +34,23 @@ const registrationBackOff = { firstMs: 100, maxMs: 7000 };
  *
  * Divergence: the kubelet reads its Node from an informer. This class sends a GET every 10 seconds,
  * which the API server serves from its watch cache. Source: kubelet `syncNodeStatus`, `nodelease`.
+ *
+ * `createNodeAgent` and `createVirtualNodes` have one; use it beside a `StatusManager` of yours.
+ *
+ * @example
+ * ```ts
+ * import { NodeReporter } from 'kubelet-status-manager/agent';
+ *
+ * const capacity = { cpu: '100', memory: '400Gi', pods: '500' };
+ * const reporter = new NodeReporter({ nodeName, transport: client.transport, nodeStatus: () => ({ capacity }) });
+ * reporter.start();
+ * await reporter.whenRegistered();
+ * await reporter.stop({ reportNotReady: true });
+ * ```
  */
 export class NodeReporter {
   readonly #options: NodeReporterOptions;
+  readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #client: NodeClient;
@@ -56,7 +72,9 @@ export class NodeReporter {
   /** @throws StatusManagerError INVALID_OPTION */
   constructor(options: NodeReporterOptions) {
     requireNodeReporterOptions(options);
-    const { nodeName, transport, logger, clock = systemClock, random = Math.random } = options;
+    const { nodeName, transport } = options;
+    const logger = resolveLogger(options.logger);
+    const clock = resolveClock(options.clock);
     const { leaseDurationSeconds = 40 } = options;
     this.#options = options;
     this.#registered = new Promise((resolve, reject) => {
@@ -64,8 +82,9 @@ export class NodeReporter {
     });
     // stop() rejects the promise; without a handler that would be an unhandled rejection.
     this.#registered.catch(() => {});
+    this.#logger = logger;
     this.#clock = clock;
-    this.#random = random;
+    this.#random = resolveRandom(options.random, logger);
     const { signal } = this.#stop;
     this.#client = new NodeClient(transport, nodeName, clock, signal);
     this.#lease = new NodeLease({ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal });
@@ -219,8 +238,8 @@ export class NodeReporter {
       return await client.getNode({ fromCache });
     } catch (error) {
       if (!isResponse(error, 404) || this.#stop.signal.aborted) throw error;
-      const { logger, nodeName } = this.#options;
-      logger.warn({ node: nodeName }, 'The Node does not exist any more; registering it again');
+      const { nodeName } = this.#options;
+      this.#logger.warn({ node: nodeName }, 'The Node does not exist any more; registering it again');
       return this.#register();
     }
   }

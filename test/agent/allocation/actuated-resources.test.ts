@@ -143,6 +143,18 @@ describe('what is recorded', () => {
     actuated.setPod({ ...pod, spec: { ...pod.spec, resources: { limits: { memory: '1024Mi' } } } });
   });
 
+  it('what is recorded of one container is kept when the pod starts again', () => {
+    const state = new MemoryState();
+    const actuated = new ActuatedResources(state, { clock: new FakeClock(), logger: silentLogger });
+    const both = {
+      ...pod,
+      spec: { containers: [{ name: 'app' }, { name: 'other', resources: { limits: { cpu: '1' } } }] },
+    };
+    actuated.set({ ...pod, spec: { containers: [{ name: 'app' }] } }, 'app', { requests: { cpu: '2' } });
+    actuated.initialize(both, undefined);
+    expect([actuated.get('a', 'app'), actuated.get('a', 'other')]).toEqual([{ requests: { cpu: '2' } }, undefined]);
+  });
+
   it('a resize of pod-level resources is in progress until they are recorded; what containers were given stays', () => {
     const actuated = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
     const runtimeStatus = { sandboxes: [], containers: [] };

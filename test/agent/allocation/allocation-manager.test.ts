@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type AllocationState, type Pod, type ValidPod, StatusManager } from 'kubelet-status-manager';
+import { type AllocationState, type Container, type Pod, type ValidPod, StatusManager } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { PodAdmitAttributes, PodAdmitResult, PodEvent } from 'kubelet-status-manager/agent';
 import { AllocationManager, type AllocationManagerOptions } from '../../../src/agent/allocation/allocation-manager.ts';
@@ -115,6 +115,20 @@ describe('TestUpdatePodFromAllocation', () => {
     add(pod);
     const same = podOf('a', { cpu: '1' });
     expect(manager.updatePodFromAllocation(same).pod).toBe(same);
+  });
+
+  it('leaves a container that has no allocation as it is', async () => {
+    const containers = (cpu: string) => [
+      { name: 'new', resources: { requests: { cpu: '7' } } },
+      { name: 'app', resources: { requests: { cpu } } },
+    ];
+    const podWith = (list: object[]): ValidPod => ({ ...podOf('a', {}), spec: { containers: list as Container[] } });
+    await state.setPodAllocation(podWith(containers('1').slice(1)));
+    expect(manager.hasPodAllocatedResources(podWith(containers('2')))).toBe(true);
+    expect(manager.updatePodFromAllocation(podWith(containers('2'))).pod.spec?.containers).toEqual(containers('1'));
+    expect(manager.updatePodFromAllocation(podWith(containers('1'))).updated).toBe(false);
+    const { metadata } = podOf('a', {});
+    expect(manager.updatePodFromAllocation({ metadata })).toEqual({ pod: { metadata }, updated: false });
   });
 
   it('replaces the resources of all containers by the allocated ones if the spec differs', async () => {
@@ -466,6 +480,12 @@ describe('when pending resizes are tried again', () => {
     expect(tries()).toBe(3);
   });
 
+  it('stop() ends the retries, whatever happens then', () => {
+    manager.stop();
+    manager.retryPendingResizes();
+    expect([tries(), clock.pendingTimers]).toEqual([2, 0]);
+  });
+
   it('they are retried after a restart, once all pods were added', async () => {
     manager.stop();
     manager = managerWith();
@@ -545,6 +565,7 @@ describe('TestIsResizeIncreasingRequests', () => {
 it('forgets pods', () => {
   for (const name of ['a', 'b', 'c']) add(podOf(name, { cpu: '1' }));
   manager.removePod('a');
+  expect(['a', 'b', 'c'].map(allocatedCpu)).toEqual([undefined, '1', '1']);
   manager.removeOrphanedPods(new Set(['c']));
   expect(['a', 'b', 'c'].map(allocatedCpu)).toEqual([undefined, undefined, '1']);
 });

@@ -117,6 +117,13 @@ describe('the resources that were allocated', () => {
   });
 });
 
+it('a condition counts beside others', () => {
+  const pod: ValidPod = { metadata, spec: { containers: [app(cpu('1', '4'))] } };
+  const conditions = [{ type: 'Ready', status: 'True' }, pending];
+  const { spec } = allocatedFromStatus(pod, { conditions, containerStatuses: [reported(cpu('1', '3'))] });
+  expect(spec?.containers?.[0]?.resources).toEqual(cpu('1', '3'));
+});
+
 describe('the resources that a running container still has', () => {
   const of = (container: Container, status: PodStatusInput | undefined) =>
     actuatedContainerFromStatus(container, status);

@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, settle, silentLogger } from 'kubelet-status-manager/testing';
@@ -8,6 +9,7 @@ import {
 } from '../../../src/agent/eviction/create-eviction-manager.ts';
 import type { EvictionManager } from '../../../src/agent/eviction/eviction-manager.ts';
 import { fileSystemInfo } from '../../../src/agent/runtime/runtime-storage.ts';
+import { quantityValue } from '../../../src/kube/quantity.ts';
 import { TestDirectories } from '../../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -85,7 +87,42 @@ it('a pod is evicted for what the runtime and the volumes say together', async (
   expect(updates).toEqual([{ uid: 'u1', gracePeriodSeconds: 1 }]);
 });
 
+it('a pod is evicted for its volumes alone, if the runtime reports no stats', async () => {
+  const volumeManager = {
+    getPodVolumeStats: async () => ({ time: '', volumes: new Map([['data', { bytes: 11, inodes: 1 }]]) }),
+  } as unknown as EvictionSources['volumeManager'];
+  expect(await createEvictionManager({ ...sources, runtime: {}, volumeManager })!.synchronize()).toEqual([pod]);
+  // A volume manager that measures nothing.
+  const blind = {} as EvictionSources['volumeManager'];
+  expect(await createEvictionManager({ ...sources, volumeManager: blind })!.synchronize()).toEqual([]);
+});
+
+it('without thresholds, writable layers count as if they were on the main file system', async () => {
+  const { name, namespace, uid } = pod.metadata;
+  const app = { name: 'app', startTime: '', rootfs: { time: '', usedBytes: 11 } };
+  const runtime = {
+    imageFsStats: async () => ({ imageFs: { time: '', capacityBytes: 1, inodes: 1 } }),
+    listPodStats: async () => [{ podRef: { name, namespace, uid }, startTime: '', containers: [app] }],
+  };
+  const other = { name: 'other', resources: { limits: { 'ephemeral-storage': '90' } } };
+  const limited: ValidPod = { ...pod, spec: { containers: [...pod.spec!.containers!, other] } };
+  pods = [limited];
+  expect(await createEvictionManager({ ...sources, runtime })!.synchronize()).toEqual([limited]);
+});
+
 describe.runIf(process.platform === 'linux')('the node', () => {
+  it('compares percentages with all of its memory and processes', async () => {
+    pods = [];
+    const manager = createEvictionManager({
+      ...sources,
+      eviction: { hard: { 'memory.available': '99.9%', 'pid.available': '99.99998%' }, rootDirectory },
+    })!;
+    await manager.synchronize();
+    const [memory, pids] = manager.inspect().metThresholds;
+    expect(quantityValue(memory!.threshold)! / totalmem()).toBeCloseTo(0.999, 2);
+    expect(Number(pids!.threshold)).toBeGreaterThan(Number(pids!.available));
+  });
+
   /** A file system that has less than every threshold, so that pods are evicted. */
   const full = { 'nodefs.available': '99999Pi' };
   const managerWith = (eviction: EvictionOptions, runtime: EvictionSources['runtime'] = {}): EvictionManager =>
@@ -177,14 +214,18 @@ describe.runIf(process.platform === 'linux')('the node', () => {
   it.each([
     ['memory.available', 'MemoryPressure'],
     ['nodefs.available', 'DiskPressure'],
+    ['nodefs.inodesFree', 'DiskPressure'],
     ['imagefs.available', 'DiskPressure'],
+    ['imagefs.inodesFree', 'DiskPressure'],
     ['pid.available', 'PIDPressure'],
   ] as const)('is under pressure when less than the threshold is there: %s', async (signal, type) => {
     const imageFs = { time: '', capacityBytes: 1000, availableBytes: 500, inodes: 10, inodesFree: 5 };
     const runtime = { imageFsStats: async () => ({ imageFs }) };
+    const { inodes } = await fileSystemInfo(rootDirectory);
+    const hasAmount = signal !== 'nodefs.inodesFree' || inodes !== undefined;
     for (const [threshold, conditions] of [
       ['1', []],
-      ['99999Pi', [type]],
+      ['99999Pi', hasAmount ? [type] : []],
     ] as const) {
       const eviction = { hard: { [signal]: threshold }, rootDirectory };
       const manager = createEvictionManager({ ...sources, runtime, eviction })!;
@@ -194,17 +235,32 @@ describe.runIf(process.platform === 'linux')('the node', () => {
   });
 
   it.each([
-    ['its own file system', undefined, ['containers', 'images']],
-    ['another one of the same size', 0, ['containers', 'images']],
-    ['another one of another size', 1, []],
-  ])('frees space on the disk by containers and images if these are on it: %s', async (_, difference, expected) => {
-    const { capacityBytes, availableBytes, inodes, inodesFree } = await fileSystemInfo(rootDirectory);
-    const same = { time: '', capacityBytes, availableBytes, inodes, inodesFree };
-    const imageFs = difference === undefined ? undefined : { ...same, capacityBytes: capacityBytes + difference };
-    const runtime = { imageFsStats: async () => ({ imageFs }) };
-    const eviction = { hard: { 'nodefs.available': '99999Pi' }, rootDirectory };
+    ['its own file system', undefined, 0, ['containers', 'images']],
+    ['another one of the same size', 0, 0, ['containers', 'images']],
+    ['another one of another size', 1, 0, []],
+    ['another one with another number of inodes', 0, 1, []],
+  ])(
+    'frees space on the disk by containers and images if these are on it: %s',
+    async (_, difference, more, expected) => {
+      const { capacityBytes, availableBytes, inodes, inodesFree } = await fileSystemInfo(rootDirectory);
+      const same = { time: '', capacityBytes, availableBytes, inodes, inodesFree };
+      const others = {
+        capacityBytes: capacityBytes + (difference ?? 0),
+        ...(more > 0 && { inodes: (inodes ?? 0) + more }),
+      };
+      const imageFs = difference === undefined ? undefined : { ...same, ...others };
+      const runtime = { imageFsStats: async () => ({ imageFs }) };
+      const eviction = { hard: { 'nodefs.available': '99999Pi' }, rootDirectory };
+      pods = [];
+      await createEvictionManager({ ...sources, runtime, eviction })!.synchronize();
+      expect(reclaimed).toEqual(expected);
+    },
+  );
+
+  it('frees space by containers alone without a collection of images', async () => {
     pods = [];
-    await createEvictionManager({ ...sources, runtime, eviction })!.synchronize();
-    expect(reclaimed).toEqual(expected);
+    sources = { ...sources, imageGC: undefined };
+    await managerWith({ hard: full }).synchronize();
+    expect(reclaimed).toEqual(['containers']);
   });
 });

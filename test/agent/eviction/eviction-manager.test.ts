@@ -109,7 +109,10 @@ describe('EvictionManager', () => {
         'Container app was using 90Mi, request is 50Mi, has larger consumption of memory. ',
     ]);
     expect(events).toMatchObject([
-      { object: { kind: 'Node' }, reason: 'EvictionThresholdMet', message: 'Attempting to reclaim memory' },
+      {
+        ...{ object: { kind: 'Node', name: 'node-a' }, type: 'Warning' },
+        ...{ reason: 'EvictionThresholdMet', message: 'Attempting to reclaim memory' },
+      },
     ]);
     expect(counted).toEqual(['memory.available']);
   });
@@ -203,8 +206,10 @@ describe('EvictionManager', () => {
   it('frees no space on the disk when memory is low', async () => {
     addPod('a', { usedMi: 500 });
     observe('memory.available', 50);
-    const manager = new EvictionManager({ ...options, reclaimDisk: async () => expect.unreachable() });
+    let isReclaimed = false;
+    const manager = new EvictionManager({ ...options, reclaimDisk: async () => void (isReclaimed = true) });
     expect(namesOf(await manager.synchronize())).toEqual(['a']);
+    expect(isReclaimed).toBe(false);
   });
 
   it('ranks by what is on the file system that is full if containers write to another one', async () => {
@@ -326,6 +331,32 @@ describe('EvictionManager', () => {
     expect(manager.inspect().observedAt).toBeUndefined();
   });
 
+  it('measures all pods under pressure', async () => {
+    addPod('a', { usedMi: 1 });
+    observe('memory.available', 50);
+    const measured: string[][] = [];
+    const podUsage = async (list: readonly ValidPod[]) => (measured.push(namesOf(list)), usage);
+    await new EvictionManager({ ...options, podUsage }).synchronize();
+    expect(measured).toEqual([['a']]);
+  });
+
+  it('each threshold has its own beginning, in inspect() and in the log', async () => {
+    const manager = new EvictionManager(options);
+    observe('memory.available', 50);
+    await manager.synchronize();
+    const first = timeFromEpochMs(clock.now());
+    clock.advance(10_000);
+    observe('nodefs.available', 50);
+    await manager.synchronize();
+    expect(manager.inspect().metThresholds).toMatchObject([
+      { signal: 'memory.available', since: first },
+      { signal: 'nodefs.available', since: timeFromEpochMs(clock.now()) },
+    ]);
+    const { warnings } = options.logger as ReturnType<typeof recordingLogger>;
+    const begun = warnings.filter(({ message }) => message === 'An eviction threshold is met');
+    expect(begun.map(({ fields }) => fields['signal'])).toEqual(['memory.available', 'nodefs.available']);
+  });
+
   it('memory is the most urgent, even by a soft threshold', async () => {
     addPod('a', { usedMi: 500 });
     observe('nodefs.available', 50);
@@ -440,6 +471,16 @@ describe('EvictionManager', () => {
       expect(await evictedIn(manager)).toEqual([[]]);
     });
 
+    it('a soft threshold whose grace period has not passed is no longer met as soon as it is above', async () => {
+      const minimumReclaim = { 'memory.available': '50Mi' };
+      const manager = new EvictionManager({ ...options, thresholds: parseThresholds({ ...soft, minimumReclaim }) });
+      observe('memory.available', 150);
+      await evictedIn(manager);
+      observe('memory.available', 200);
+      await evictedIn(manager);
+      expect(manager.inspect().metThresholds).toEqual([]);
+    });
+
     it('freeing space on the disk is enough only with the minimum', async () => {
       addPod('a', { usedMi: 500 });
       const hard = { 'nodefs.available': '10%' };
@@ -457,6 +498,7 @@ describe('EvictionManager', () => {
 
   it('inspect() and the log say which threshold is met since when, what was observed and what was evicted', async () => {
     addPod('a', { usedMi: 500 });
+    clock.advance(5000);
     const manager = new EvictionManager(options);
     expect(manager.inspect()).toEqual({
       ...{ observedAt: undefined, failure: undefined, metThresholds: [], pressure: [], lastEviction: undefined },
@@ -689,6 +731,7 @@ it.each([
   ['1Ki', 5, 1024],
   ['33%', 10, 3],
   ['5.5%', 1000, 55],
+  ['5.55%', 10_000, 555],
   ['100%', 7, 7],
 ])('a threshold of %s of a capacity of %d is %d', (value, capacity, amount) => {
   expect(amountOf(value, capacity)).toBe(amount);
@@ -728,16 +771,24 @@ it.each([
   expect(parse).toThrow(`to be ${expected}`);
 });
 
-it.each<[string, ThresholdOptions]>([
-  ['softGracePeriodMs.memory.available', { soft: { 'memory.available': '1Mi' } }],
-  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': -1 } }],
-  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': Number.NaN } }],
-  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': Infinity } }],
-  ['softGracePeriodMs.cpu', { softGracePeriodMs: { cpu: 1 } as object }],
-  ['soft.memory.available', { soft: { 'memory.available': 'much' }, softGracePeriodMs: { 'memory.available': 1 } }],
-  ['minimumReclaim.pid.available', { minimumReclaim: { 'pid.available': '-1' } }],
-])('parseThresholds names eviction.%s if it is invalid or missing', (path, thresholds) => {
-  expect(() => parseThresholds(thresholds)).toThrow(`eviction.${path}`);
+it.each<[string, ThresholdOptions, string]>([
+  [
+    'softGracePeriodMs.memory.available',
+    { soft: { 'memory.available': '1Mi' } },
+    'given, as there is a soft threshold',
+  ],
+  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': -1 } }, 'a number ≥ 0'],
+  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': Number.NaN } }, 'a number ≥ 0'],
+  ['softGracePeriodMs.memory.available', { softGracePeriodMs: { 'memory.available': Infinity } }, 'a number ≥ 0'],
+  ['softGracePeriodMs.cpu', { softGracePeriodMs: { cpu: 1 } as object }, 'one of memory.available, '],
+  [
+    'soft.memory.available',
+    { soft: { 'memory.available': 'much' }, softGracePeriodMs: { 'memory.available': 1 } },
+    'a quantity or a percentage: ',
+  ],
+  ['minimumReclaim.pid.available', { minimumReclaim: { 'pid.available': '-1' } }, 'a quantity or a percentage: '],
+])('parseThresholds names eviction.%s if it is invalid or missing', (path, thresholds, expected) => {
+  expect(() => parseThresholds(thresholds)).toThrow(`Expected \`eviction.${path}\` to be ${expected}`);
 });
 
 it('parseThresholds puts hard thresholds first, each with its grace period and minimum reclaim', () => {

@@ -87,6 +87,21 @@ describe('TestLocalStorageEviction', () => {
       'Container s exceeded its local ephemeral storage limit "1Mi". ',
     ],
     [
+      'the second container above its limit',
+      podWith({ containers: [limited('a', '9Mi'), limited('b', '1Mi')] }),
+      statsWith({ a: { logs: 1 }, b: { logs: Mi + 1 } }),
+      undefined,
+      'Container b exceeded its local ephemeral storage limit "1Mi". ',
+    ],
+    [
+      'a volume that is not measured yet',
+      podWith(volumes({ sizeLimit: '1Mi' })),
+      undefined,
+      { time: '', volumes: new Map() },
+      undefined,
+    ],
+    ['volumes that are not measured', podWith(volumes({ sizeLimit: '1Mi' })), undefined, undefined, undefined],
+    [
       'a container at its limit',
       podWith({ containers: [limited('a', '1Mi'), limited('b', '9Mi')] }),
       statsWith({ a: { logs: Mi / 2, rootfs: Mi / 2 } }),

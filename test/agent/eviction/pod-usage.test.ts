@@ -79,10 +79,12 @@ describe('rankPods', () => {
     const usages = new Map<string, PodUsage>();
     for (const { name, used } of list) {
       if (used === undefined) continue;
-      const fs = { time: '', usedBytes: used, inodesUsed: used };
+      // Of the other resources, the pod uses the less.
+      const amount = (of: StarvedResource): number => (of === resource ? used : 1000 - used);
+      const fs = { time: '', usedBytes: amount('ephemeral-storage'), inodesUsed: amount('inodes') };
       const containers = [{ name: 'app', startTime: '', rootfs: fs }];
-      const memory = { time: '', workingSetBytes: used };
-      const stats = { podRef, startTime: '', containers, memory, process_stats: { process_count: used } };
+      const memory = { time: '', workingSetBytes: amount('memory') };
+      const stats = { podRef, startTime: '', containers, memory, process_stats: { process_count: amount('pids') } };
       usages.set(name, { stats, volumeStats: undefined });
     }
     const measure = { resource, parts: ['rootfs'] as const };
@@ -104,6 +106,31 @@ describe('rankPods', () => {
     expect(order).toEqual(['without requests', 'more above', 'less above', 'important', 'within']);
   });
 
+  it('the excess is the usage above the requests', () => {
+    const order = ranked(
+      'memory',
+      { name: 'uses more', used: 100, requests: { memory: '90' } },
+      { name: 'requests less', used: 60, requests: { memory: '10' } },
+    );
+    expect(order).toEqual(['requests less', 'uses more']);
+  });
+
+  it('a pod whose stats lack the resource has an unknown usage of memory, and no processes', () => {
+    const pods = ['used', 'unknown'].map((name): ValidPod => ({ metadata: { name, namespace: 'ns', uid: name } }));
+    const stats = { podRef, startTime: '', containers: [] };
+    const used = { ...stats, memory: { time: '', workingSetBytes: 1 }, process_stats: { process_count: 1 } };
+    const orderOf = (resource: StarvedResource): string[] =>
+      [{ ...stats, memory: { time: '' }, process_stats: {} }, stats, undefined].map((unknown) => {
+        const usageOf = ({ metadata }: ValidPod): PodUsage => ({
+          stats: metadata.name === 'used' ? used : unknown,
+          volumeStats: undefined,
+        });
+        return rankPods(pods, usageOf, { resource, parts: [] })[0]!.metadata.name;
+      });
+    expect(orderOf('memory')).toEqual(['unknown', 'unknown', 'unknown']);
+    expect(orderOf('pids')).toEqual(['used', 'used', 'used']);
+  });
+
   it('a pod of unknown usage comes before others of its priority, and two of them stay in order', () => {
     const order = ranked('memory', { name: 'used', used: 9 }, { name: 'unknown' }, { name: 'unknown, too' });
     expect(order).toEqual(['unknown', 'unknown, too', 'used']);
@@ -118,8 +145,8 @@ describe('rankPods', () => {
     const order = ranked(
       'pids',
       { name: 'important', used: 99, priority: 1, requests },
-      { name: 'few', used: 1 },
-      { name: 'many', used: 2 },
+      { name: 'few', used: 1, requests: { pids: '5' } },
+      { name: 'many', used: 7, requests: { pids: '5' } },
     );
     expect(order).toEqual(['many', 'few', 'important']);
   });

@@ -257,6 +257,9 @@ it('a changed health of devices is an event, once', async () => {
       containers: listed.containers.map((container) => ({ ...container, allocatedResourcesStatus })),
     };
   };
+  await relist([podOf('other-pod', { app: 'running' })]);
+  // That the runtime reports nothing of devices is no change.
+  expect(await relist([podOf('other-pod', { app: 'running' })])).toEqual([]);
   await relist([withHealth('Healthy')]);
   expect(await relist([withHealth('Healthy')])).toEqual([]);
   expect(await relist([withHealth('Unhealthy')])).toEqual(['test-pod PodSync']);
@@ -314,6 +317,178 @@ describe('TestWorkerLoop', () => {
     expect(kit.events).toHaveLength(1);
     expect(clock.pendingTimers).toBe(0);
   });
+});
+
+describe('inspect()', () => {
+  it('shows when the pods were last listed, how many run, and why they cannot be listed', async () => {
+    let isBroken = false;
+    const pods = [podOf('1', { c1: 'running', c2: 'exited' }), podOf('2', { c3: 'exited' })];
+    const runtime = {
+      listPods: async () => {
+        if (isBroken) throw new Error('connection refused');
+        return pods;
+      },
+      getPod: async () => undefined,
+    };
+    const { pleg, clock, relist } = newPLEG({ runtime });
+    expect(pleg.inspect()).toEqual({
+      ...{ relistedAt: undefined, relistPeriodMs: 1000, failure: undefined, runningPods: 0, containers: {} },
+    });
+    clock.advance(5000);
+    await relist();
+    isBroken = true;
+    clock.advance(5000);
+    await relist();
+    expect(pleg.inspect()).toEqual({
+      relistedAt: '2000-01-01T00:00:05Z',
+      relistPeriodMs: 1000,
+      failure: { failingSince: '2000-01-01T00:00:10Z', reason: 'connection refused' },
+      runningPods: 1,
+      containers: { running: 1, exited: 2 },
+    });
+  });
+
+  it('is healthy for three minutes after the begin of the last list, and says the last error then', async () => {
+    let isBroken = false;
+    const runtime = {
+      listPods: async () => {
+        if (isBroken) throw new Error('connection refused');
+        return [];
+      },
+      getPod: async () => undefined,
+    };
+    const { pleg, clock, relist } = newPLEG({ runtime });
+    await relist();
+    isBroken = true;
+    clock.advance(180_000);
+    await relist();
+    expect(pleg.unhealthyReason()).toBeUndefined();
+    clock.advance(1);
+    expect(pleg.unhealthyReason()).toBe(
+      'pleg was last seen active 180.001 s ago; threshold is 180 s: connection refused',
+    );
+  });
+});
+
+it('the duration of each relist is recorded in seconds, also of one that fails', async () => {
+  const seconds: number[] = [];
+  const clock = new FakeClock();
+  clock.advance(7000);
+  let isBroken = false;
+  const runtime = {
+    listPods: async () => {
+      clock.advance(1500);
+      if (isBroken) throw new Error('connection refused');
+      return [];
+    },
+    getPod: async () => undefined,
+  };
+  const recordMetric: GenericPLEGOptions['recordMetric'] = (...[name, value]) => {
+    if (name === 'pleg_relist_duration_seconds') seconds.push(value);
+  };
+  const { relist } = newPLEG({ runtime, clock, recordMetric });
+  await relist();
+  isBroken = true;
+  await relist();
+  expect(seconds).toEqual([1.5, 1.5]);
+});
+
+describe('start and stop', () => {
+  async function started(options: Partial<GenericPLEGOptions['runtime']> = {}) {
+    const calls: string[] = [];
+    const runtime = {
+      listPods: async () => {
+        calls.push('listPods');
+        return [];
+      },
+      getPod: async (uid: string) => void calls.push(`getPod ${uid}`),
+      subscribe: () => {
+        calls.push('subscribe');
+        return () => void calls.push('unsubscribe');
+      },
+      ...options,
+    };
+    const log = recordingLogger();
+    const { pleg, clock, cache } = newPLEG({ runtime, logger: log });
+    pleg.start();
+    await clock.advanceAsync(0);
+    return { pleg, clock, cache, calls, log };
+  }
+
+  it('start() again does nothing, and stop() unsubscribes; then it can be started again', async () => {
+    const { pleg, clock, calls } = await started();
+    pleg.start();
+    await clock.advanceAsync(0);
+    expect(calls.splice(0)).toEqual(['subscribe', 'listPods']);
+    await pleg.stop();
+    pleg.requestRelist('1');
+    await clock.advanceAsync(5000);
+    expect(calls.splice(0)).toEqual(['unsubscribe']);
+    pleg.start();
+    await clock.advanceAsync(1000);
+    expect(calls).toEqual(['subscribe', 'listPods', 'listPods']);
+    await pleg.stop();
+    await pleg.stop();
+  });
+
+  it('stop() aborts the calls in progress, which is no failure, and drops the pods that wait', async () => {
+    const aborted: string[] = [];
+    const untilAborted = (name: string) => (signal: AbortSignal | undefined) =>
+      new Promise<never>((_, reject) =>
+        signal!.addEventListener('abort', () => {
+          aborted.push(name);
+          reject(new Error('cancelled'));
+        }),
+      );
+    const list = await started({ listPods: ({ signal } = {}) => untilAborted('listPods')(signal) });
+    list.pleg.requestRelist('1');
+    await list.pleg.stop();
+    expect([aborted.splice(0), list.calls, list.log.lines]).toEqual([['listPods'], ['subscribe', 'unsubscribe'], []]);
+    const get = await started({ getPod: (_, { signal } = {}) => untilAborted('getPod')(signal) });
+    get.pleg.requestRelist('1');
+    await get.clock.advanceAsync(0);
+    await get.pleg.stop();
+    expect([aborted, get.log.lines]).toEqual([['getPod'], []]);
+  });
+
+  it('a worker that needs the status of its pod now gets it without a relist of all pods', async () => {
+    const { pleg, clock, cache, calls } = await started();
+    calls.splice(0);
+    const pod = { metadata: { uid: '1234', name: 'p', namespace: 'n' } };
+    await cache.getNewerThan(pod, cache.lastObservation(), { observeNow: true });
+    expect(calls.splice(0)).toEqual(['getPod 1234']);
+    const waiting = cache.getNewerThan(pod, cache.lastObservation());
+    await clock.advanceAsync(999);
+    expect(calls).toEqual([]);
+    await clock.advanceAsync(1);
+    await waiting;
+    expect(calls).toEqual(['listPods']);
+    await pleg.stop();
+  });
+
+  it('a getPod that hangs is logged with the time since when', async () => {
+    const { pleg, clock, log } = await started({ getPod: () => new Promise(() => {}) });
+    await clock.advanceAsync(500);
+    pleg.requestRelist('1');
+    await clock.advanceAsync(30_000);
+    expect(log.errors.map(({ fields }) => fields)).toMatchObject([
+      { reason: 'getPod has not returned for 30000 ms', failingSince: '2000-01-01T00:00:00Z' },
+    ]);
+  });
+});
+
+it('a pod that was only asked about does not wait for the time when it appears', async () => {
+  const { pleg, relist } = newPLEG();
+  pleg.requestReinspect('test-pod');
+  expect(await relist([])).toEqual([]);
+  expect(await relist([podOf('test-pod', {})])).toEqual(['test-pod PodSync']);
+});
+
+it('a pod that is to be inspected again and has changed has the events of the change only', async () => {
+  const { pleg, relist } = newPLEG();
+  await relist([podOf('test-pod', { c1: 'running' })]);
+  pleg.requestReinspect('test-pod');
+  expect(await relist([podOf('test-pod', { c1: 'exited' })])).toEqual(['test-pod ContainerDied c1']);
 });
 
 it('pods that wait for a relist are inspected at the same time', async () => {

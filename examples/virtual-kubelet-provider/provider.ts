@@ -1,0 +1,62 @@
+import type { PodProvider, ProviderPod } from 'kubelet-status-manager/provider';
+import { ProviderError } from 'kubelet-status-manager/provider';
+import type { Instance } from './cloud.ts';
+
+interface CloudRequest {
+  readonly signal: AbortSignal;
+  readonly epoch?: number;
+  readonly node?: string | undefined;
+  readonly body?: unknown;
+}
+
+/** Runs pods as instances of the cloud in cloud.ts. */
+export function cloudProvider(url: string): PodProvider {
+  async function call(method: string, path: string, { signal, epoch = 0, node = '', body }: CloudRequest) {
+    const sent = fetch(`${url}/instances${path}`, {
+      ...{ method, signal },
+      headers: { 'x-epoch': String(epoch), 'x-node': node },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const response = await sent.catch((error: Error) => {
+      const { code } = (error.cause ?? {}) as { readonly code?: string };
+      throw new ProviderError(`the cloud cannot be reached: ${code ?? error.message}`);
+    });
+    const text = await response.text();
+    if (response.ok || response.status === 404) return response.ok && text !== '' ? JSON.parse(text) : undefined;
+    const retryAfter = response.headers.get('retry-after');
+    throw new ProviderError(`the cloud answers ${response.status} ${text}`, {
+      permanent: response.status === 400,
+      ...(retryAfter && { retryAfterMs: Number(retryAfter) * 1000 }),
+    });
+  }
+
+  const put: PodProvider['createPod'] = async ({ metadata, spec }, { signal, epoch, materials }) => {
+    const { containers: materialsOf } = await materials();
+    const containers = spec?.containers?.map(({ name, image }) => ({ name, image, ...materialsOf.get(name) }));
+    const { uid, namespace, name, labels } = metadata;
+    const node = spec?.nodeName;
+    await call('PUT', `/${uid}`, { signal, epoch, node, body: { namespace, name, node, labels, containers } });
+  };
+
+  return {
+    createPod: put,
+    updatePod: (pod, _previous, options) => put(pod, options),
+    async deletePod({ uid, nodeName }, { gracePeriodSeconds, signal, epoch }) {
+      await call('DELETE', `/${uid}?gracePeriodSeconds=${gracePeriodSeconds}`, { signal, epoch, node: nodeName });
+    },
+    async listPods({ signal }) {
+      return ((await call('GET', '', { signal })) as Instance[]).map(podOf);
+    },
+  };
+}
+
+function podOf({ id, namespace, name, node, state, ip, startedAt, exitCode, containers }: Instance): ProviderPod {
+  return {
+    ...{ uid: id, namespace, name, nodeName: node, state },
+    ...(state !== 'creating' && { ips: [ip] }),
+    ...(startedAt !== undefined && { startedAt: new Date(startedAt) }),
+    ...(exitCode !== undefined && {
+      containers: containers.map((container) => ({ name: container.name, exit: { exitCode } })),
+    }),
+  };
+}
