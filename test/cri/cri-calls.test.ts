@@ -1,7 +1,8 @@
+import { EventEmitter } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
+import { FakeClock, type RecordingLogger, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import { type ContainerConfig, noTimeoutMs } from '../../src/agent/runtime/container-runtime.ts';
 import { CRIError } from '../../src/cri/cri-client.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
@@ -44,6 +45,10 @@ const notFound = errorOf(5, 'not found');
 const refused = errorOf(9, 'not allowed');
 const goMessage = 'rpc error: code = FailedPrecondition desc = not allowed';
 
+/** The clients of runtimes, which a test can give streams. */
+const clients = new WeakMap<CRIRuntime, object>();
+const clientOf = (runtime: CRIRuntime): object => clients.get(runtime)!;
+
 function runtimeWith(settings: object = {}): CRIRuntime {
   const call = async (method: string, request: object, options: { readonly signal?: AbortSignal } = {}) => {
     requests.push({ method, request, signal: options.signal });
@@ -51,12 +56,19 @@ function runtimeWith(settings: object = {}): CRIRuntime {
     if (response instanceof Error) throw response;
     return typeof response === 'function' ? response(request) : response;
   };
-  return new CRIRuntime({
+  const client = {
+    call,
+    isConnected: true,
+    close: () => void requests.push({ method: 'close', request: {}, signal: undefined }),
+  };
+  const runtime = new CRIRuntime({
     ...{ runtimeName: 'containerd', rootDirectory: join(folder, 'kubelet'), seccompDefault: false },
     ...{ podLogsDirectory: join(folder, 'pods'), containerLogMaxSizeBytes: Infinity, containerLogMaxFiles: 5 },
-    ...{ client: { call, close: () => requests.push({ method: 'close', request: {}, signal: undefined }) } },
+    client,
     ...{ helper, machine, clock: new FakeClock('2026-01-02T03:04:05Z'), logger, ...settings },
   } as object as CRIRuntimeSettings);
+  clients.set(runtime, client);
+  return runtime;
 }
 
 const labelsOf = (uid: string) => ({
@@ -597,6 +609,179 @@ describe('images', () => {
     responses['ImageFsInfo'] = { image_filesystems: [usage], container_filesystems: [] };
     const stats = { time: '1970-01-01T00:00:01Z', usedBytes: 7, inodesUsed: 2 };
     expect(await runtimeWith().imageFsStats()).toEqual({ imageFs: stats, containerFs: stats });
+  });
+});
+
+/** What the containers of `podWith()` need is made while their sandbox is created. */
+async function filesMade(): Promise<void> {
+  const paths = ['pods/default_web_uid-1/app', 'containers'];
+  await expect.poll(() => paths.every((path) => existsSync(join(folder, path)))).toBe(true);
+}
+
+it.each<[string, (runtime: CRIRuntime, signal: AbortSignal) => Promise<unknown>]>([
+  ['status', (runtime, signal) => runtime.status({ signal })],
+  ['nodeStatus', (runtime, signal) => runtime.nodeStatus({ signal }).catch(() => {})],
+  ['getPod', (runtime, signal) => runtime.getPod('u', { signal })],
+  [
+    'updatePodResources',
+    (runtime, signal) => runtime.updatePodResources(podWith(), 'before', { sandboxID: 's', signal }),
+  ],
+  [
+    'runPodSandbox',
+    async (runtime, signal) => {
+      await runtime.runPodSandbox({ pod: podWith(), attempt: 0 }, { signal });
+      await filesMade();
+    },
+  ],
+  ['podSandboxStatus', (runtime, signal) => runtime.podSandboxStatus('s', { signal })],
+  ['stopPodSandbox', (runtime, signal) => runtime.stopPodSandbox('s', { signal })],
+  ['removePodSandbox', (runtime, signal) => runtime.removePodSandbox('s', { signal })],
+  [
+    'createContainer',
+    (runtime, signal) => {
+      const pod = podWith({ hostUsers: false });
+      const container = pod.spec!.containers![0]!;
+      return runtime.createContainer({ pod, container, attempt: 0, hash: '', sandboxID: 's' }, { signal });
+    },
+  ],
+  ['startContainer', (runtime, signal) => runtime.startContainer('containerd://c', { signal })],
+  ['stopContainer', (runtime, signal) => runtime.stopContainer('containerd://c', 1, { signal })],
+  ['removeContainer', (runtime, signal) => runtime.removeContainer('containerd://c', { signal })],
+  ['updateContainerResources', (runtime, signal) => runtime.updateContainerResources('containerd://c', {}, { signal })],
+  ['execSync', (runtime, signal) => runtime.execSync('containerd://c', [], 1, { signal }).catch(() => {})],
+  ['getContainerLog', (runtime, signal) => runtime.getContainerLog('containerd://c', { signal })],
+  ['getExec', (runtime, signal) => runtime.getExec('containerd://c', [], {} as never, { signal })],
+  ['getAttach', (runtime, signal) => runtime.getAttach('containerd://c', {} as never, { signal })],
+  ['getPortForward', (runtime, signal) => runtime.getPortForward('u', [], { signal })],
+  ['listPodStats', (runtime, signal) => runtime.listPodStats({ signal }).catch(() => {})],
+  ['imageFsStats', (runtime, signal) => runtime.imageFsStats({ signal }).catch(() => {})],
+  ['imageRef', (runtime, signal) => runtime.imageRef('app', { signal })],
+  ['pullImage', (runtime, signal) => runtime.pullImage('app', podWith(), { signal })],
+  ['listImages', (runtime, signal) => runtime.listImages({ signal }).catch(() => {})],
+  ['removeImage', (runtime, signal) => runtime.removeImage('sha256:1', { signal })],
+  ['removePodContent', (runtime, signal) => runtime.removePodContent(() => false, { signal })],
+])('%s passes its signal on to the runtime', async (_name, call) => {
+  mkdirSync(join(folder, 'containers'));
+  symlinkSync('/missing', join(folder, 'containers', 'a_ns_app-123456.log'));
+  responses['ListPodSandbox'] = { items: [listedSandbox('s', 'u')] };
+  responses['ListContainers'] = { containers: [listedContainer('c', 'u')] };
+  responses['ContainerStatus'] = { status: containerStatus('c') };
+  responses['Status'] = { status: null, runtime_handlers: [{ name: '', features: { user_namespaces: true } }] };
+  const { signal } = new AbortController();
+  const runtime = runtimeWith({
+    podCgroups: {
+      ...{ parentOf: () => '', removeOrphans: async () => {} },
+      update: async (_pod: unknown, _step: unknown, updateSandbox: (config: object) => Promise<void>) =>
+        updateSandbox({ cpuShares: 2 }),
+    },
+    userNamespaces: { getOrCreate: async () => ({ mode: 'POD' }), releaseOrphans: async () => {} },
+  });
+  await call(runtime, signal);
+  expect(requests.length).toBeGreaterThan(0);
+  expect(requests.filter((one) => one.signal !== signal).map(({ method }) => method)).toEqual([]);
+});
+
+describe('what was prepared for a pod', () => {
+  it('is used only for that pod, and forgotten when its sandbox is gone', async () => {
+    const pod = podWith();
+    const runtime = runtimeWith();
+    await runtime.runPodSandbox({ pod, attempt: 0 });
+    await filesMade();
+    expect(requestsOf('ImageStatus')).toHaveLength(1);
+    const other = { ...pod, metadata: { ...pod.metadata, uid: 'other' } };
+    await runtime.imageRef('app:1', { pod: other });
+    await runtime.imageRef('app:1');
+    expect(requestsOf('ImageStatus')).toHaveLength(3);
+    responses['ListPodSandbox'] = { items: [listedSandbox('s', 'uid-1')] };
+    await runtime.listPods();
+    await runtime.imageRef('app:1', { pod });
+    expect(requestsOf('ImageStatus')).toHaveLength(3);
+    await runtime.runPodSandbox({ pod, attempt: 1 });
+    responses['ListPodSandbox'] = { items: [] };
+    await runtime.listPods();
+    await runtime.imageRef('app:1', { pod });
+    expect(requestsOf('ImageStatus')).toHaveLength(5);
+  });
+});
+
+describe('logs of running containers', () => {
+  it('are rotated if a kubelet or this agent has started them', async () => {
+    const clock = new FakeClock('2026-01-02T03:04:05Z');
+    const log = (name: string) => join(folder, 'pods', 'ns_web_u', 'app', name);
+    mkdirSync(join(folder, 'pods', 'ns_web_u', 'app'), { recursive: true });
+    writeFileSync(log('0.log'), 'a large log');
+    responses['ListContainers'] = {
+      containers: [
+        listedContainer('c1', 'u'),
+        { ...listedContainer('x', ''), labels: {} },
+        listedContainer('gone', 'u'),
+      ],
+    };
+    responses['ContainerStatus'] = ({ container_id: id }: { readonly container_id: string }) =>
+      id === 'gone' ? { status: null } : { status: containerStatus(id, { log_path: log('0.log') }) };
+    responses['ReopenContainerLog'] = () => (writeFileSync(log('0.log'), ''), {});
+    const runtime = runtimeWith({ containerLogMaxSizeBytes: 10, clock });
+    clock.advance(10_000);
+    await expect.poll(() => requestsOf('ReopenContainerLog')).toHaveLength(1);
+    await expect.poll(() => existsSync(log('0.log'))).toBe(true);
+    await settle();
+    clock.advance(10_000);
+    await expect.poll(() => requestsOf('ContainerStatus')).toHaveLength(3);
+    runtime.close();
+    expect(requestsOf('ListContainers')[0]).toEqual({ filter: { state: { state: 'CONTAINER_RUNNING' } } });
+    expect(requestsOf('ReopenContainerLog')).toEqual([{ container_id: 'c1' }]);
+    expect(readdirSync(join(log('0.log'), '..')).toSorted()).toEqual(['0.log', '0.log.20260102-030415']);
+    // The path of a log does not change; what is gone is asked for again.
+    expect(requestsOf('ContainerStatus')).toEqual(['c1', 'gone', 'gone'].map((id) => ({ container_id: id })));
+  });
+});
+
+describe('an exit that containerd reports', () => {
+  class Stream extends EventEmitter {
+    cancel(): void {}
+  }
+  /** Events of containerd for a runtime without CRI events. */
+  async function subscribe(runtime: CRIRuntime, clock: FakeClock, streams: readonly [Stream, Stream]) {
+    const seen: object[] = [];
+    const stop = runtime.subscribe((event) => seen.push(event));
+    streams[0].emit('error', Object.assign(new Error('unknown method'), { code: 12, details: 'unknown method' }));
+    clock.advance(0);
+    /** A message with the ID of the container. */
+    const emit = (topic: string, id: string) => {
+      const value = Uint8Array.from([10, id.length, ...Buffer.from(id)]);
+      streams[1].emit('data', { topic, event: { value } });
+    };
+    return { seen, stop, emit };
+  }
+
+  it.each(['c1', 's1'])('is an event as soon as the CRI shows it: %s', async (id) => {
+    const clock = new FakeClock();
+    const streams = [new Stream(), new Stream()] as const;
+    responses['ListPodSandbox'] = { items: [listedSandbox('s1', 'u1')] };
+    responses['ListContainers'] = { containers: [listedContainer('c1', 'u1')] };
+    responses['ContainerStatus'] = { status: containerStatus('c1') };
+    responses['PodSandboxStatus'] = { status: sandboxStatus('s1') };
+    const runtime = runtimeWith({ clock });
+    Object.assign(clientOf(runtime), { getContainerEvents: () => streams[0], stream: () => streams[1] });
+    await runtime.listPods();
+    const { seen, stop, emit } = await subscribe(runtime, clock, streams);
+    emit('/tasks/exit', id);
+    await expect.poll(() => clock.pendingTimers).toBe(2);
+    expect(seen).toEqual([]);
+    responses['ContainerStatus'] = { status: containerStatus('c1', { state: 'CONTAINER_EXITED' }) };
+    responses['PodSandboxStatus'] = { status: sandboxStatus('s1', { state: 'SANDBOX_NOTREADY' }) };
+    clock.advance(25);
+    await expect.poll(() => seen).toHaveLength(1);
+    expect(seen).toEqual([{ type: 'stopped', podUID: 'u1', ...(id === 'c1' && { containerID: 'containerd://c1' }) }]);
+    requests = [];
+    responses['ListContainers'] = { containers: [listedContainer('c1', 'u1', 'CONTAINER_EXITED')] };
+    await runtime.getPod('u1');
+    // What has changed is read while the pod is listed, and only once.
+    expect(methods().filter((method) => method === 'ContainerStatus')).toHaveLength(1);
+    emit('/containers/delete', id);
+    emit('/tasks/start', 'unknown');
+    expect(seen.slice(1)).toMatchObject([{ type: 'deleted', podUID: 'u1' }]);
+    stop();
   });
 });
 
