@@ -23,11 +23,25 @@ it.each([
   expect(imagePullCredentialsVerification('NeverVerifyAllowlistedImages', [pattern])(image, true)).toBe(required);
 });
 
-it.each(['', '/*', '*', 'registry.example/*/app', 'registry.example/app*', ' app', 'app ', 'app:1', 'app@sha256:0'])(
-  'the list refuses %j',
-  (pattern) => {
-    expect(() => imagePullCredentialsVerification('NeverVerifyAllowlistedImages', ['app', pattern])).toThrow(
-      'Expected `imagePulls.preloadedImagesVerificationAllowlist[1]` to be ',
-    );
-  },
-);
+const anImage = 'an image, or the start of one: registry.example/team/*';
+it.each([
+  ['', anImage],
+  ['/*', anImage],
+  ['*', anImage],
+  ['registry.example/*/app', anImage],
+  ['registry.example/*/*', anImage],
+  ['registry.example/app*', anImage],
+  [' app', anImage],
+  ['app ', anImage],
+  ['app:1', 'without tag and digest'],
+  ['app@sha256:0', 'without tag and digest'],
+])('the list refuses %j: expected is %s', (pattern, expected) => {
+  expect(() => imagePullCredentialsVerification('NeverVerifyAllowlistedImages', ['app', pattern])).toThrow(
+    `Expected \`imagePulls.preloadedImagesVerificationAllowlist[1]\` to be ${expected}`,
+  );
+});
+
+it('the start of images may have the port of a registry', () => {
+  const requires = imagePullCredentialsVerification('NeverVerifyAllowlistedImages', ['registry.example:5000/*']);
+  expect([requires('registry.example:5000/app', true), requires('registry.example/app', true)]).toEqual([false, true]);
+});

@@ -370,8 +370,8 @@ describe('inspect()', () => {
   });
 });
 
-it('the duration of each relist is recorded in seconds, also of one that fails', async () => {
-  const seconds: number[] = [];
+it('the durations of relists and the time between two of them are recorded in seconds', async () => {
+  const recorded: Partial<Record<string, number[]>> = {};
   const clock = new FakeClock();
   clock.advance(7000);
   let isBroken = false;
@@ -381,16 +381,29 @@ it('the duration of each relist is recorded in seconds, also of one that fails',
       if (isBroken) throw new Error('connection refused');
       return [];
     },
-    getPod: async () => undefined,
+    getPod: async () => {
+      clock.advance(500);
+      return undefined;
+    },
   };
   const recordMetric: GenericPLEGOptions['recordMetric'] = (...[name, value]) => {
-    if (name === 'pleg_relist_duration_seconds') seconds.push(value);
+    (recorded[name] ??= []).push(value);
   };
-  const { relist } = newPLEG({ runtime, clock, recordMetric });
+  const { pleg, relist } = newPLEG({ runtime, clock, recordMetric });
+  await relist();
+  clock.advance(1000);
   await relist();
   isBroken = true;
   await relist();
-  expect(seconds).toEqual([1.5, 1.5]);
+  expect(recorded).toMatchObject({
+    pleg_relist_duration_seconds: [1.5, 1.5, 1.5],
+    pleg_relist_interval_seconds: [2.5, 1.5],
+  });
+  pleg.start();
+  pleg.requestRelist('1');
+  await pleg.relist();
+  expect(recorded['pleg_pod_relist_duration_seconds']).toEqual([0.5]);
+  await pleg.stop();
 });
 
 describe('start and stop', () => {
