@@ -6,13 +6,13 @@ import type {
   ProviderPod,
   ProviderPodOptions,
 } from 'kubelet-status-manager/provider';
-import type { FakeClock } from 'kubelet-status-manager/testing';
+import type { Clock } from 'kubelet-status-manager';
 
 /** A call of the provider, for example `createPod web`. */
 type Call = 'createPod' | 'deletePod' | 'getPod' | 'listPods' | 'updatePod';
 
 export interface FakeCloudOptions {
-  readonly clock: FakeClock;
+  readonly clock: Clock;
   /** From `createPod` until the pod runs. Default: 1,000. */
   readonly startMs?: number | undefined;
   /** From `deletePod` until the pod is gone. Default: 1,000. */
@@ -48,7 +48,7 @@ export class FakeCloud implements PodProvider {
   forgetsDeletions = false;
   /** True if calls do not react to their signal. */
   ignoresSignals = false;
-  readonly #clock: FakeClock;
+  readonly #clock: Clock;
   readonly #pods = new Map<string, CloudPod>();
   readonly #reactions = new Map<Call, Reaction>();
   readonly #inProgress = new Map<string, number>();
@@ -91,7 +91,7 @@ export class FakeCloud implements PodProvider {
   /** All containers end, and none is restarted. */
   stop(name: string, exitCode = 0): void {
     const containers = this.#find(name)?.pod.spec?.containers ?? [];
-    const finishedAt = this.#clock.date();
+    const finishedAt = new Date(this.#clock.now());
     this.report(name, {
       state: 'stopped',
       containers: containers.map((container): ProviderContainer => ({
@@ -146,7 +146,11 @@ export class FakeCloud implements PodProvider {
     this.#pods.set(uid, { pod, reported: { uid, name, namespace, nodeName, state: 'creating' } });
     this.#clock.afterFunc(this.startMs, () => {
       if (this.#pods.get(uid)?.reported.state !== 'creating') return;
-      this.report(name, { state: 'running', ips: [`10.0.0.${this.#pods.size}`], startedAt: this.#clock.date() });
+      this.report(name, {
+        state: 'running',
+        ips: [`10.0.0.${this.#pods.size}`],
+        startedAt: new Date(this.#clock.now()),
+      });
     });
   }
 

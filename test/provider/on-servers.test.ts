@@ -1,0 +1,101 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Pod, systemClock } from 'kubelet-status-manager';
+import type { KubeTransport } from 'kubelet-status-manager/http';
+import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
+import { createVirtualNodes, ProviderError, type VirtualNodes } from 'kubelet-status-manager/provider';
+import { recordingLogger } from 'kubelet-status-manager/testing';
+import { createKubeTransport } from '../../src/kube/http/transport.ts';
+import { expectOk } from '../contract/pod-api.ts';
+import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
+import { FakeCloud } from './fake-cloud.ts';
+
+const nodeName = 'virtual-c';
+
+describe.each(contractServers)('virtual nodes: $name', (kind) => {
+  let server: ContractServer;
+  let nodes: VirtualNodes | undefined;
+  let transport: KubeTransport | undefined;
+  let seen: InformerPodManager | undefined;
+  afterEach(async () => {
+    await nodes?.stop();
+    await seen?.stop();
+    await transport?.close();
+    await server?.stop();
+  });
+
+  const kubeConfig = () => ({
+    clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority-data': server.caData } }],
+    users: [{ name: 'u', user: { token: server.adminToken } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  });
+
+  /** Resolves when the API server shows a pod of this name that fits; undefined: it is gone. */
+  function untilShown(name: string, fits: (pod: Pod | undefined) => boolean): Promise<Pod | undefined> {
+    let resolve: (pod: Pod) => void = () => {};
+    const shown = new Promise<Pod>((resolveShown) => (resolve = resolveShown));
+    const check = (pod: Pod, isRemoved = false): void => {
+      if (pod.metadata?.name === name && fits(isRemoved ? undefined : pod)) resolve(pod);
+    };
+    const onPodRemoved = (pod: Pod): void => check(pod, true);
+    return shown.finally(seen!.subscribe({ onPodAdded: check, onPodUpdated: (pod) => check(pod), onPodRemoved }));
+  }
+  const isReady = (pod: Pod | undefined): boolean =>
+    pod?.status?.phase === 'Running' &&
+    pod.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+
+  it.runIf(kind.available)(
+    'register their Node, create, report, update and delete pods in the cloud, and are continued by another process',
+    async () => {
+      server = await kind.start();
+      const logger = recordingLogger();
+      const cloud = new FakeCloud({ clock: systemClock, startMs: 100, stopMs: 100 });
+      const start = async (): Promise<void> => {
+        nodes = createVirtualNodes({ client: kubeConfig(), provider: cloud, listPeriodMs: 200, logger });
+        const capacity = { cpu: '100', memory: '100Gi', pods: '1000' };
+        nodes.add({ nodeName, addresses: ['10.1.2.3'], nodeStatus: () => ({ capacity }) });
+        nodes.start();
+        await nodes.whenReady();
+      };
+      await start();
+      transport = createKubeTransport(kubeConfig());
+      seen = createInformerPodManager({ client: { transport }, nodeName });
+      seen.start();
+      const create = async (name: string): Promise<void> => {
+        const spec = { nodeName, containers: [{ name: 'app', image: 'app:1' }], terminationGracePeriodSeconds: 5 };
+        await server.pods.create(name, { spec: { ...spec, restartPolicy: 'Never' } });
+      };
+
+      await create('web');
+      const web = await untilShown('web', isReady);
+      expect(web?.status).toMatchObject({
+        hostIP: '10.1.2.3',
+        podIP: '10.0.0.1',
+        containerStatuses: [{ started: true }],
+      });
+      await create('job');
+      await untilShown('job', isReady);
+      cloud.stop('job', 3);
+      const job = await untilShown('job', (pod) => pod?.status?.phase === 'Failed');
+      expect(job?.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({ exitCode: 3, reason: 'Error' });
+
+      const refusal = new ProviderError('There is no such GPU', { permanent: true, reason: 'NoSuchGPU' });
+      cloud.react('createPod', (pod) => (pod?.name === 'refused' ? refusal : undefined));
+      await create('refused');
+      const refused = await untilShown('refused', (pod) => pod?.status?.phase === 'Failed');
+      expect(refused?.status).toMatchObject({ reason: 'NoSuchGPU', message: 'There is no such GPU' });
+
+      await nodes!.stop({ drain: true });
+      await start();
+      for (const name of ['web', 'job', 'refused']) {
+        const isGone = untilShown(name, (pod) => pod === undefined);
+        expectOk(await server.pods.delete(name));
+        await isGone;
+      }
+      await expect.poll(() => cloud.names).toEqual([]);
+      expect(cloud.callsOf('createPod').toSorted()).toEqual(['createPod job', 'createPod refused', 'createPod web']);
+      expect(logger.errors).toEqual([]);
+    },
+    START_TIMEOUT_MS,
+  );
+});
