@@ -4,6 +4,7 @@ import { benchAPI } from './api/api.ts';
 import { benchJournalFiles } from './journal-files/journal-files.ts';
 import { benchLatency } from './latency/latency.ts';
 import { benchMemory } from './memory/memory.ts';
+import { benchNodes } from './nodes/nodes.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
 import { type Section, writeResults } from './results-document.ts';
 import { benchScale } from './scale/scale.ts';
@@ -15,6 +16,9 @@ interface Options {
   readonly processes: number;
   readonly passes: number;
   readonly rounds: number;
+  readonly nodes: readonly number[];
+  readonly turns: number;
+  readonly quick: boolean;
   readonly write?: boolean;
 }
 
@@ -27,6 +31,7 @@ const benchmarks = {
   latency: ({ rounds }: Options) => benchLatency({ rounds, progress }),
   scale: ({ processes }: Options) => benchScale({ processes, progress }),
   agent: () => benchAgent({ progress }),
+  nodes: ({ nodes, turns, quick }: Options) => benchNodes({ nodes, turns, quick, progress }),
   'journal-files': ({ processes }: Options) => benchJournalFiles({ pods: 2_000, processes, progress }),
 } as const satisfies Record<string, (options: Options) => Promise<Report>>;
 
@@ -41,6 +46,7 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
   latency: 'slow and absent API servers',
   scale: '1,000 to 20,000 pods in one manager',
   agent: 'CPU, memory and latency of a node agent whose containers are processes',
+  nodes: '1 to 500 virtual nodes of 20 pods in one process, beside virtual-kubelet',
   'journal-files': 'the journal beside one that has a file for each pod',
   all: 'all other benchmarks, one after the other',
 };
@@ -55,6 +61,9 @@ for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
     .option('--processes <count>', 'memory, scale, journal-files: processes per measurement', positiveInteger, 5)
     .option('--passes <count>', 'api: processes of each contestant', positiveInteger, 5)
     .option('--rounds <count>', 'latency: rounds per measurement', positiveInteger, 5)
+    .option('--nodes <counts>', 'nodes: numbers of nodes, separated by commas', positiveIntegers, [1, 20, 100, 500])
+    .option('--turns <count>', 'nodes: processes of each contestant', positiveInteger, 3)
+    .option('--quick', 'nodes: one turn, and shorter', false)
     .action((options: Options) => run(name === 'all' ? measuringThisLibrary : [name], options));
   if (name === 'all') subcommand.option('--write', 'write bench/results.md and its plots');
 }
@@ -91,4 +100,8 @@ function positiveInteger(text: string): number {
   const number = Number(text);
   if (!Number.isSafeInteger(number) || number < 1) throw new InvalidArgumentError('Expected a positive integer.');
   return number;
+}
+
+function positiveIntegers(text: string): number[] {
+  return text.split(',').map(positiveInteger);
 }

@@ -1,0 +1,145 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pod } from 'kubelet-status-manager';
+import type { BenchServer } from './api-servers.ts';
+import { connectionsOf } from './connections-of.ts';
+import { startContestant } from './contestant.ts';
+import { changedSuffix, NodePods } from './node-pods.ts';
+
+/** How much is measured. */
+export interface Extent {
+  readonly rounds: number;
+  readonly idleMs: number;
+}
+
+/** What one process measures; a list has one value for each round. */
+export interface NodesFigures {
+  /** Seconds until each pod is shown as Running. */
+  readonly running: readonly number[];
+  /** Seconds until one change of each pod is shown. */
+  readonly change: readonly number[];
+  /** Milliseconds of own CPU for each of these changes. */
+  readonly cpu: readonly number[];
+  /** Requests for each of these changes. */
+  readonly requests: readonly number[];
+  /** Seconds until each pod is shown as Succeeded. */
+  readonly exit: readonly number[];
+  readonly rssMegabytes: readonly number[];
+  readonly connections: readonly number[];
+  readonly watches: readonly number[];
+  /** In percent of a core. */
+  readonly idleCPU: readonly number[];
+  /** Seconds from the start of the second process until what has changed in the meantime is shown. */
+  readonly restart: readonly number[];
+  /** Writes of unchanged pods, and Events about pods, of the second process. */
+  readonly restartWrites: readonly number[];
+}
+
+export interface NodesSetting extends Extent {
+  readonly server: BenchServer;
+  /** See `startContestant`. */
+  readonly command: readonly [string, ...string[]];
+  readonly nodes: number;
+  /** Of the names of the nodes and pods. */
+  readonly prefix: string;
+}
+
+/** V8 compiles what runs often: as much is changed before the first measured round. */
+const warmUpChanges = 2000;
+const settleMs = 5000;
+
+/** Measures one contestant with so many nodes, in two processes: the second one begins with the cloud of the first. */
+export async function measureNodes(setting: NodesSetting): Promise<NodesFigures> {
+  const { server, command, nodes, prefix, rounds, idleMs } = setting;
+  const folder = mkdtempSync(join(tmpdir(), 'ksm-nodes-'));
+  const kubeConfigFile = join(folder, 'kubeconfig');
+  const stateFile = join(folder, 'state.json');
+  writeFileSync(kubeConfigFile, JSON.stringify(server.kubeConfig), { mode: 0o600 });
+  const start = (...args: readonly string[]) =>
+    startContestant([...command, prefix, String(nodes), ...args], { KUBECONFIG: kubeConfigFile });
+  const pods = new NodePods(server.http, prefix, nodes);
+  await using _ = { [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
+
+  const { watches: otherWatches } = await server.requests();
+  const first = start();
+  await first.ready;
+  await pods.create();
+  while ((await first.ask('usage')).pods < pods.count) await delay(100);
+  await untilQuiet(server);
+  await first.ask('run');
+  const runningMs = await pods.msUntilEach(isReady);
+  await untilQuiet(server);
+  await first.ask(`save ${stateFile}`);
+  await first.end();
+
+  const [before, eventsBefore] = [await server.requests(), await pods.countEvents()];
+  const second = start(stateFile);
+  const restartMs = await pods.msUntilEach(hasChanged(0), changedSuffix);
+  await second.ready;
+  await untilQuiet(server);
+  const [after, eventsAfter] = [await server.requests(), await pods.countEvents()];
+
+  const change: number[] = [];
+  const cpu: number[] = [];
+  const requests: number[] = [];
+  const warmUpRounds = Math.ceil(warmUpChanges / pods.count);
+  for (let round = 1; round <= warmUpRounds + rounds; round++) {
+    const [usage, handled] = [await second.ask('usage'), await server.requests()];
+    await second.ask('change');
+    const ms = await pods.msUntilEach(hasChanged(round));
+    const [usageAfter, handledAfter] = [await second.ask('usage'), await server.requests()];
+    if (round <= warmUpRounds) continue;
+    change.push(ms / 1000);
+    cpu.push((usageAfter.cpuMs - usage.cpuMs) / pods.count);
+    const reads = handledAfter.podReads - handled.podReads;
+    requests.push((reads + handledAfter.podWrites - handled.podWrites) / pods.count);
+  }
+
+  await delay(settleMs);
+  const idleBefore = await second.ask('usage');
+  await delay(idleMs);
+  const idleAfter = await second.ask('usage');
+  const connections = connectionsOf(second.pid);
+  const { watches } = await server.requests();
+
+  await second.ask('stop');
+  const exitMs = await pods.msUntilEach(({ status }) => status?.phase === 'Succeeded');
+  await second.end();
+  await pods.delete();
+  return {
+    running: [runningMs / 1000],
+    ...{ change, cpu, requests },
+    exit: [exitMs / 1000],
+    rssMegabytes: [idleAfter.rssBytes / 1e6],
+    connections: connections === undefined ? [] : [connections],
+    // The watch of this process is not that of the contestant.
+    watches: [watches - otherWatches - 1],
+    idleCPU: [(100 * (idleAfter.cpuMs - idleBefore.cpuMs)) / idleMs],
+    restart: [restartMs / 1000],
+    restartWrites: [after.podWrites - before.podWrites - nodes + eventsAfter - eventsBefore],
+  };
+}
+
+/** Resolves when no pod has been written for two seconds. */
+async function untilQuiet(server: BenchServer): Promise<void> {
+  let [before, { podWrites }] = [-1, await server.requests()];
+  while (podWrites !== before) {
+    await delay(2000);
+    [before, { podWrites }] = [podWrites, await server.requests()];
+  }
+}
+
+function isReady({ status }: Pod): boolean {
+  if (status?.phase !== 'Running') return false;
+  return status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+}
+
+/** True after so many changes; the pods that have changed during the restart have changed once more. */
+function hasChanged(times: number): (pod: Pod) => boolean {
+  return ({ metadata, status }) => {
+    const expected = metadata!.name!.endsWith(changedSuffix) ? times + 1 : times;
+    return (status?.containerStatuses?.[0]?.restartCount ?? 0) >= expected;
+  };
+}

@@ -1,0 +1,166 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { projectPath } from '../environment.ts';
+import type { Figure, Report, Target } from '../report.ts';
+import { median } from '../statistics.ts';
+import { linePlot, type Point } from '../svg.ts';
+import { type BenchServer, startAPIServer, startKubeAPIServer } from './api-servers.ts';
+import { type Extent, measureNodes, type NodesFigures } from './measure-nodes.ts';
+
+export interface NodesOptions {
+  /** The numbers of nodes; those from `inMemoryFrom` on run on the API server in memory, without a reference. */
+  readonly nodes: readonly number[];
+  readonly turns: number;
+  /** One turn, and little of everything. */
+  readonly quick: boolean;
+  readonly progress: (text: string) => void;
+}
+
+type Command = readonly [string, ...string[]];
+type Contestant = 'ours' | 'theirs';
+type Measured = Readonly<Record<Contestant, readonly NodesFigures[]>>;
+
+/** A row of the table for each number of nodes. */
+interface Row {
+  readonly name: string;
+  readonly unit: string;
+  readonly field: keyof NodesFigures;
+  readonly target?: (nodes: number) => Target | undefined;
+}
+
+const inMemoryFrom = 500;
+const extents = {
+  whole: { rounds: 5, idleMs: 60_000 },
+  quick: { rounds: 2, idleMs: 10_000 },
+} as const satisfies Record<string, Extent>;
+
+/** Of bench/nodes/go/go.mod. */
+const referenceName = 'virtual-kubelet v1.14.1';
+const ratioAtMost = (atMost: number) => (): Target => ({ of: 'ratio', atMost });
+
+const rows: readonly Row[] = [
+  { name: 'each pod becomes Running', unit: 's', field: 'running', target: ratioAtMost(1) },
+  { name: 'one change of each pod', unit: 's', field: 'change', target: ratioAtMost(1) },
+  { name: 'own CPU', unit: 'ms/change', field: 'cpu', target: ratioAtMost(1) },
+  { name: 'requests', unit: 'per change', field: 'requests' },
+  { name: 'each pod ends', unit: 's', field: 'exit', target: ratioAtMost(1) },
+  { name: 'memory (RSS)', unit: 'MB', field: 'rssMegabytes', target: ratioAtMost(0.8) },
+  {
+    name: 'connections',
+    unit: '',
+    field: 'connections',
+    target: (nodes) => (nodes === 100 ? { of: 'value', atMost: 20 } : undefined),
+  },
+  { name: 'watches', unit: '', field: 'watches' },
+  { name: 'idle CPU', unit: '% of a core', field: 'idleCPU', target: ratioAtMost(1) },
+  { name: 'restart', unit: 's', field: 'restart', target: ratioAtMost(0.5) },
+  {
+    name: 'restart: writes of unchanged pods, and their Events',
+    unit: '',
+    field: 'restartWrites',
+    target: () => ({ of: 'value', atMost: 0 }),
+  },
+];
+
+/** Many virtual nodes of one process, beside virtual-kubelet. */
+export async function benchNodes({ nodes, turns, quick, progress }: NodesOptions): Promise<Report> {
+  const measured = new Map<number, Measured>();
+  const folder = mkdtempSync(join(tmpdir(), 'ksm-nodes-'));
+  await using _ = { [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
+  const commands: Readonly<Record<Contestant, Command | undefined>> = {
+    ours: [process.execPath, fileURLToPath(new URL('worker.js', import.meta.url))],
+    theirs: buildVirtualKubelet(folder, progress),
+  };
+  const setting = { ...(quick ? extents.quick : extents.whole), turns: quick ? 1 : turns, progress };
+  const onKubeAPIServer = nodes.filter((count) => count < inMemoryFrom);
+  const inMemory = nodes.filter((count) => count >= inMemoryFrom);
+  const versions: string[] = [];
+  const measureOn = async (server: BenchServer, counts: readonly number[], on: typeof commands): Promise<void> => {
+    versions.push(server.version);
+    try {
+      for (const count of counts) measured.set(count, await inTurns(server, count, on, setting));
+    } finally {
+      await server.stop();
+    }
+  };
+  if (onKubeAPIServer.length > 0) await measureOn(await startKubeAPIServer(), onKubeAPIServer, commands);
+  if (inMemory.length > 0) await measureOn(await startAPIServer(), inMemory, { ...commands, theirs: undefined });
+  return {
+    title: 'Virtual nodes: many nodes of 20 pods in one process',
+    notes: [
+      `Nodes of createVirtualNodes with defaults, and of ${referenceName}, each in a process of its own, one after the other in ${setting.turns} turns, on ${versions.join(', and from 500 nodes on ')}. Both have the same cloud in their memory, which accepts pods immediately and notifies of each change. Pods have two containers. ${commands.theirs === undefined ? 'There is no Go here, so virtual-kubelet is missing. ' : ''}The user is a member of system:masters, whom the API server does not throttle. virtual-kubelet has 10 workers a node, as its command; its limits of 5 requests and 10 statuses a second are lifted.`,
+      `Running, change, end: from when the cloud has changed all pods at once until the API server has shown all of them. Running is the first that the process does; the first ${(2000).toLocaleString('en-US')} changes only warm up. CPU is the user and system time of the process, its cloud included. Requests are GET, PATCH and PUT of pods.`,
+      `Idle: ${setting.idleMs / 1000} s without a change; memory and connections are those at its end. Restart: the process ends, one pod of each node changes in the cloud, and a new process starts with the same cloud; the time is from its start until the API server shows these pods. The provider of virtual-kubelet notifies of all pods then, because otherwise such changes are lost. Other pods have not changed and need no write.`,
+    ],
+    figures: figuresOf(measured),
+    plots: { 'nodes.svg': plotOf(measured) },
+  };
+}
+
+/** Undefined if there is no Go. */
+function buildVirtualKubelet(folder: string, progress: (text: string) => void): Command | undefined {
+  const program = join(folder, 'nodes');
+  progress('nodes: building virtual-kubelet');
+  try {
+    execFileSync('go', ['build', '-o', program, '.'], { cwd: projectPath('bench/nodes/go'), stdio: 'inherit' });
+    return [program];
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    progress('nodes: there is no go, so virtual-kubelet is left out');
+    return undefined;
+  }
+}
+
+async function inTurns(
+  server: BenchServer,
+  nodes: number,
+  commands: Readonly<Record<Contestant, Command | undefined>>,
+  { turns, progress, ...extent }: Extent & Pick<NodesOptions, 'turns' | 'progress'>,
+): Promise<Measured> {
+  const figures: Record<Contestant, NodesFigures[]> = { ours: [], theirs: [] };
+  for (let turn = 1; turn <= turns; turn++) {
+    for (const contestant of ['ours', 'theirs'] as const) {
+      const command = commands[contestant];
+      if (command === undefined) continue;
+      progress(
+        `nodes: ${nodes} nodes, turn ${turn} of ${turns}, ${contestant === 'ours' ? contestant : referenceName}`,
+      );
+      const prefix = `${contestant}-${nodes}-${turn}`;
+      figures[contestant].push(await measureNodes({ ...extent, server, command, nodes, prefix }));
+    }
+  }
+  return figures;
+}
+
+function figuresOf(measured: ReadonlyMap<number, Measured>): Figure[] {
+  return [...measured]
+    .flatMap(([nodes, { ours, theirs }]) =>
+      rows.map(({ name, unit, field, target }): Figure => ({
+        name: `${nodes === 1 ? '1 node' : `${nodes} nodes`}: ${name}`,
+        unit,
+        values: ours.flatMap((figures) => figures[field]),
+        ...(theirs.length > 0 && {
+          reference: { name: referenceName, values: theirs.flatMap((figures) => figures[field]) },
+        }),
+        target: theirs.length > 0 || target?.(nodes)?.of === 'value' ? target?.(nodes) : undefined,
+      })),
+    )
+    .filter(({ values }) => values.length > 0);
+}
+
+function plotOf(measured: ReadonlyMap<number, Measured>): string {
+  const pointsOf = (contestant: Contestant): Point[] =>
+    [...measured]
+      .filter(([nodes, figures]) => nodes < inMemoryFrom && figures[contestant].length > 0)
+      .map(([nodes, figures]) => [nodes, median(figures[contestant].flatMap(({ cpu }) => cpu))]);
+  return linePlot({
+    title: 'Own CPU of a change by number of nodes',
+    xLabel: 'virtual nodes of 20 pods in one process',
+    yLabel: 'ms per change',
+    points: pointsOf('ours'),
+    reference: { name: referenceName, points: pointsOf('theirs') },
+  });
+}
