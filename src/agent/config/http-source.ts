@@ -48,7 +48,7 @@ const requestTimeoutMs = 10_000;
 export function httpSource(options: HTTPSourceOptions): PodSource {
   requireFields('options', options, ['url', 'header', 'parse', 'httpCheckFrequencyMs']);
   const { url, header, parse, httpCheckFrequencyMs } = options;
-  const isUsable = URL.canParse(url) && /^https?:\/\/[^@/]+(\/|$)/.test(new URL(url).href);
+  const isUsable = URL.canParse(url) && /^https?:\/\/[^@/]+\//.test(new URL(url).href);
   if (!isUsable) refuseOption('url', 'an http or https URL without user and password');
   try {
     void new Headers(header);

@@ -111,11 +111,9 @@ export class PodConfig {
     source.pods = pods;
     source.candidates = usedCandidates;
 
-    const isFirst = !source.isReady;
-    const isSilent = changed.ADD.length + changed.UPDATE.length + changed.DELETE.length === 0;
     for (const op of ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'] as const) {
       // The first list is passed on even if it is empty, because it marks the source as ready.
-      if (changed[op].length > 0 || (op === 'ADD' && isFirst && isSilent))
+      if (changed[op].length > 0 || (op === 'ADD' && !source.isReady))
         this.#send({ op, source: name, pods: changed[op] });
     }
     source.isReady = true;

@@ -60,12 +60,46 @@ it('TestInvalidPodFiltered', () => {
   const { set } = newConfig({ logger, eventRecorder: { event: (event) => events.push(event) } });
   const twin = podOf('foo', 'new', { metadata: { uid: 'another', name: 'foo', namespace: 'new' } });
   expect(set([podOf('foo'), twin])).toEqual(['ADD new/foo']);
-  expect(events.map(({ reason, message }) => [reason, message])).toEqual([
-    ['FailedValidation', 'Error validating pod foo_new(another) from file due to duplicate pod name "foo", ignoring'],
+  expect(events.map(({ type, reason, message }) => [type, reason, message])).toEqual([
+    [
+      'Warning',
+      'FailedValidation',
+      'Error validating pod foo_new(another) from file due to duplicate pod name "foo", ignoring',
+    ],
   ]);
-  expect(logger.lines.map(({ level, message }) => [level, message])).toEqual([
-    ['warn', 'Ignoring pod: its source has another pod with the same name'],
+  expect(logger.lines).toMatchObject([
+    {
+      level: 'warn',
+      message: 'Ignoring pod: its source has another pod with the same name',
+      fields: { pod: 'new/foo', podUID: 'another', source: 'file' },
+    },
   ]);
+});
+
+it('each ignored pod is reported once, and stays ignored', () => {
+  const events: (PodEvent | ObjectEvent)[] = [];
+  const { set } = newConfig({ eventRecorder: { event: (event) => events.push(event) } });
+  const twins = ['b', 'c'].map((uid) => podOf('foo', 'new', { metadata: { uid, name: 'foo', namespace: 'new' } }));
+  expect(set([podOf('foo'), ...twins])).toEqual(['ADD new/foo']);
+  expect(set([podOf('foo'), ...twins])).toEqual([]);
+  expect(events).toHaveLength(2);
+});
+
+it('the pods of the API server keep what makes them those of the API server', () => {
+  const { updates, config } = newConfig();
+  const annotations = { 'kubernetes.io/config.mirror': 'x' };
+  const metadata = { ...podOf('foo').metadata, resourceVersion: '7', annotations };
+  config.channel('api')([podOf('foo', 'new', { metadata })]);
+  expect(updates[0]!.pods[0]!.metadata).toMatchObject({ resourceVersion: '7', annotations });
+  expect(isMirrorPod(updates[0]!.pods[0]!)).toBe(true);
+});
+
+it('the same objects again are no change', () => {
+  const { set } = newConfig();
+  const pods = [podOf('foo'), podOf('bar')];
+  expect(set(pods)).toEqual(['ADD new/foo new/bar']);
+  expect(set(pods)).toEqual([]);
+  expect(set(pods.slice(1))).toEqual(['REMOVE new/foo']);
 });
 
 it('TestNewPodAddedUpdatedRemoved', () => {
@@ -138,6 +172,14 @@ describe('TestPodUpdateAnnotations', () => {
     expect(set([annotated({})])).toEqual(['UPDATE new/foo']);
   });
 
+  it('an annotation that is gone is no longer passed on', () => {
+    const { updates, sink } = newConfig();
+    sink([annotated({ a: 'b', c: 'd' })]);
+    sink([annotated({ a: 'b' })]);
+    const { annotations } = updates[1]!.pods[0]!.metadata;
+    expect(Object.keys(annotations!).sort()).toEqual(['a', 'kubernetes.io/config.seen', 'kubernetes.io/config.source']);
+  });
+
   it("the agent's own annotations are not an update, and are kept", () => {
     const { updates, sink, clock } = newConfig();
     sink([annotated({})]);
@@ -205,10 +247,10 @@ describe('several sources', () => {
     sink([podOf('foo')]);
     sink([podOf('bar')]);
     expect(seen).toEqual(['ADD', 'REMOVE', 'ADD']);
-    expect(logger.lines.map(({ fields }) => fields)).toContainEqual({
-      op: 'REMOVE',
-      source: 'file',
-      reason: 'broken listener',
+    expect(logger.lines).toContainEqual({
+      level: 'error',
+      message: 'onUpdate failed',
+      fields: { op: 'REMOVE', source: 'file', reason: 'broken listener' },
     });
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { podSourceContext } from '../../../src/agent/config/decode-manifest.ts';
 import { podSource, type PodSourceContext } from '../../../src/agent/config/pod-source.ts';
 import { SourcesReady } from '../../../src/agent/config/sources-ready.ts';
@@ -56,7 +56,10 @@ describe('the static pods of a manifest of a source of your own', () => {
     spec: { containers: [{ name: 'app', image: 'app:1' }] },
     ...fields,
   });
-  const { staticPods } = contextOf();
+  let staticPods: PodSourceContext['staticPods'];
+  beforeEach(() => {
+    ({ staticPods } = contextOf());
+  });
 
   it('are pods on this node, without the toleration of files', () => {
     const [pod] = staticPods(manifest(), 'https://config.example/web');

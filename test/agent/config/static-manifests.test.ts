@@ -3,6 +3,7 @@ import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { computePodQOS } from '../../../src/status-manager/status/qos.ts';
 import { decodeSinglePod } from '../../../src/agent/config/decode-manifest.ts';
+import { applyDefaults } from '../../../src/agent/config/static-pod-defaults.ts';
 import { parseJSONLines } from '../../support/shared-traces.ts';
 
 /** What the kubelet's file source on node `node-a` makes of a manifest. */
@@ -124,4 +125,22 @@ it('a toleration of all NoExecute taints keeps its place and loses its seconds',
     }),
   );
   expect(spec?.tolerations).toEqual([any, { key: 'a', operator: 'Exists' }]);
+});
+
+it.each<[string, object]>([
+  ['with a key', { key: 'a', operator: 'Exists', effect: 'NoExecute' }],
+  ['with a value', { operator: 'Exists', effect: 'NoExecute', value: 'a' }],
+  ['of another operator', { operator: 'Equal', effect: 'NoExecute' }],
+  ['of another effect', { operator: 'Exists', effect: 'NoSchedule' }],
+  ['of all effects', { operator: 'Exists' }],
+])('another toleration stays, before that of all NoExecute taints: %s', (_, toleration) => {
+  const any = { operator: 'Exists', effect: 'NoExecute' };
+  // Not every one of them is valid, and so is not decoded.
+  const origin = { source: 'f', isFile: true, nodeName: 'node-a' };
+  const manifest = { metadata: { name: 'web' }, spec: { tolerations: [toleration, { ...any, tolerationSeconds: 5 }] } };
+  expect(applyDefaults(manifest, origin).spec?.tolerations).toEqual([toleration, any]);
+  expect(applyDefaults({ ...manifest, spec: { tolerations: [toleration] } }, origin).spec?.tolerations).toEqual([
+    toleration,
+    any,
+  ]);
 });
