@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fault } from 'kubelet-status-manager/testing';
-import { ProviderError } from 'kubelet-status-manager/provider';
+import { type PodProvider, ProviderError } from 'kubelet-status-manager/provider';
 import { podOf, TestNodes } from './test-nodes.ts';
 
 let test: TestNodes;
@@ -9,6 +9,7 @@ beforeEach(async () => {
 });
 afterEach(() => test[Symbol.asyncDispose]());
 
+const podReference = { namespace: 'default', name: 'web', nodeName: 'node-a' };
 const podCalls = (): string[] => test.cloud.calls.filter((call) => call !== 'listPods');
 
 describe('a pod that is deleted', () => {
@@ -129,6 +130,40 @@ describe('a pod that is deleted', () => {
     expect(test.cloud.names).toEqual(['web']);
     outage.cancel();
     await test.advance(60_000);
+    expect(test.pod('web')).toBeUndefined();
+    expect(test.cloud.names).toEqual([]);
+  });
+});
+
+describe('with getPod, a pod that is deleted', () => {
+  async function deletedPod(getPod: NonNullable<PodProvider['getPod']>): Promise<void> {
+    await test.startNodes(['node-a'], { provider: test.cloud.asProvider({ getPod }), listPeriodMs: 60_000 });
+    await test.create(podOf());
+    await test.advance(7000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+  }
+
+  it('is gone as soon as the cloud says so, without a list', async () => {
+    test.cloud.stopMs = 0;
+    test.cloud.react('listPods', () => (test.cloud.deletions.length > 0 ? new Error('the cloud is busy') : undefined));
+    await deletedPod(async ({ uid }) => {
+      const pods = await test.cloud.listPods({ signal: new AbortController().signal }).catch(() => []);
+      return pods.find((pod) => pod.uid === uid);
+    });
+    await test.advance(3000);
+    expect(test.pod('web')).toBeUndefined();
+  });
+
+  it.each([
+    ['it fails', () => Promise.reject(new Error('broken'))],
+    ['it returns another pod', () => Promise.resolve({ ...podReference, uid: 'other', state: 'stopped' as const })],
+    ['it returns no pod', () => Promise.resolve({} as never)],
+  ])('is found to be gone by the list if %s', async (_what, getPod) => {
+    test.cloud.stopMs = 5000;
+    await deletedPod(getPod);
+    await test.advance(500);
+    expect(test.pod('web')).toBeDefined();
+    await test.advance(70_000);
     expect(test.pod('web')).toBeUndefined();
     expect(test.cloud.names).toEqual([]);
   });
