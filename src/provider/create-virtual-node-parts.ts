@@ -38,6 +38,9 @@ import type { OwnedNode } from './replicas/node-ownership-options.ts';
 import { connectionWhileOwned, providerWhileOwned } from './replicas/while-owned.ts';
 import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 
+/** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
+const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
+
 /** What the nodes of a process share. */
 export interface SharedParts extends ResolvedProviderOptions {
   readonly options: VirtualNodesOptions;
@@ -124,7 +127,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
 
   // The Node.
   const canResizePods = provider.updatePod !== undefined;
-  const features = canResizePods ? ['InPlacePodLevelResourcesVerticalScaling'] : [];
+  const features = canResizePods ? resizeFeatures : [];
   const nodeStatus = () => nodeStatusOf(nodeName, node, { features });
   const nodeReporter = new NodeReporter({
     ...node,

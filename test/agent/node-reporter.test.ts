@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Node, NodeStatus, ObjectEvent } from 'kubelet-status-manager/agent';
 import type { NodeCondition } from '../../src/agent/node/node-types.ts';
+import { agentFeatures } from '../../src/agent/node/node-defaults.ts';
 import { NodeReporter } from '../../src/agent/node/node-reporter.ts';
 import type { NodeReporterOptions } from '../../src/agent/node/node-reporter-options.ts';
 import { createKubeTransport } from '../../src/kube/http/transport.ts';
@@ -288,7 +289,7 @@ describe('TestUpdateNodeStatus', () => {
 
   it('the declared features are those of the agent and of the hook', async () => {
     status = { ...status, declaredFeatures: ['VolumeBindMountOptions', 'DRAOptionalNodeOperations'] };
-    await started();
+    await started({ declaredFeatures: agentFeatures });
     expect((await readNode()).status?.declaredFeatures).toEqual([
       'DRAOptionalNodeOperations',
       'InPlacePodVerticalScalingInitContainers',

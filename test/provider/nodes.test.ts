@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { NodeStatus } from 'kubelet-status-manager/agent';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createVirtualNodes, type VirtualNodesOptions } from 'kubelet-status-manager/provider';
 import { fault } from 'kubelet-status-manager/testing';
@@ -116,6 +117,19 @@ describe('virtual nodes', () => {
     await test.advance(1000);
     const messages = test.logger.warnings.map(({ message }) => message);
     expect(messages.filter((message) => message === 'Failed to check the permissions')).toHaveLength(1);
+  });
+
+  it('declare only the features that the provider has', async () => {
+    const featuresOf = () =>
+      (test.server.nodes.get('node-a') as { status?: NodeStatus }).status?.declaredFeatures ?? [];
+    await test.startNodes();
+    expect(featuresOf()).toEqual([
+      'InPlacePodLevelResourcesVerticalScaling',
+      'InPlacePodVerticalScalingInitContainers',
+    ]);
+    await test.stopNodes();
+    await test.startNodes(['node-a'], { provider: test.cloud.asProvider() });
+    expect(featuresOf()).toEqual([]);
   });
 
   it('that somebody deletes are registered again within 15 s, and their pods keep running', async () => {

@@ -5,6 +5,7 @@ import { ContainerGC, type ContainerGCOptions } from '../container-gc/container-
 import { createEvictionManager } from '../eviction/create-eviction-manager.ts';
 import { ImageGCManager, type ImageGCManagerOptions } from '../image-gc/image-gc-manager.ts';
 import { readyErrorsOf } from '../node/node-conditions.ts';
+import { agentFeatures } from '../node/node-defaults.ts';
 import { NodeReporter } from '../node/node-reporter.ts';
 import type { NodeStatus } from '../node/node-types.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
@@ -71,6 +72,7 @@ export function createNode(
     api && node !== false
       ? new NodeReporter({
           ...node,
+          declaredFeatures: agentFeatures,
           ...{ nodeName, transport: api.requests, recorder: eventRecorder, logger, clock, random },
           nodeStatus: async () => {
             const { conditions = [], ...status } = await nodeStatus();

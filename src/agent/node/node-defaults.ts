@@ -43,9 +43,12 @@ export function defaultNodeStatus(): NodeStatus {
  * Features that this agent has on every runtime. Resizes of pod-level resources depend on the runtime, web sockets on the
  * kubelet API. Source: component-helpers `nodedeclaredfeatures`.
  */
-const agentFeatures = ['InPlacePodVerticalScalingInitContainers', 'RestartAllContainersOnContainerExits'];
+export const agentFeatures: readonly string[] = [
+  'InPlacePodVerticalScalingInitContainers',
+  'RestartAllContainersOnContainerExits',
+];
 
-/** The agent's features and those of `nodeStatus`, sorted, as the API server demands. */
-export function withDefaultFeatures(more: readonly string[] | null | undefined): string[] {
-  return [...new Set([...agentFeatures, ...(more ?? [])])].toSorted();
+/** Each feature once, sorted, as the API server demands. */
+export function declaredFeatures(...lists: readonly (readonly string[] | null | undefined)[]): string[] {
+  return [...new Set(lists.flatMap((list) => list ?? []))].toSorted();
 }

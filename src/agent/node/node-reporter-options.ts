@@ -31,9 +31,11 @@ export interface NodeReporterOptions {
    * Returns the Node's status: addresses, capacity, allocatable (default: the capacity), conditions
    * without times, nodeInfo and any other field. Called every 10 seconds. Fields that are absent have
    * defaults: cpu and memory of this machine, 110 pods, no pressure. `declaredFeatures` are added to
-   * the agent's own. If it throws or takes longer than 10 seconds, the previous status is reported.
+   * those of the option, or of the agent. If it throws or takes longer than 10 seconds, the previous status is reported.
    */
   readonly nodeStatus?: (() => NodeStatus | Promise<NodeStatus>) | undefined;
+  /** Optional features of a kubelet that the node has, in addition to those of `nodeStatus`. Default: none. */
+  readonly declaredFeatures?: readonly string[] | undefined;
   /**
    * Returns why the node is not ready, in readable form; empty if it is ready. If it throws, the node is not
    * ready. Default: always ready.

@@ -8,7 +8,7 @@ import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { jitterUntil } from './jitter-until.ts';
 import { isResponse, NodeClient } from './node-client.ts';
-import { defaultNodeStatus, withDefaultFeatures } from './node-defaults.ts';
+import { declaredFeatures, defaultNodeStatus } from './node-defaults.ts';
 import { NodeEvents } from './node-events.ts';
 import { NodeLease } from './node-lease.ts';
 import {
@@ -266,8 +266,8 @@ export class NodeReporter {
       if (!this.#stop.signal.aborted) this.#hookFailures.failed(error, { node: this.#options.nodeName });
     }
     const nodeInfo = { ...defaults.nodeInfo, ...this.#observed.nodeInfo };
-    const declaredFeatures = withDefaultFeatures(this.#observed.declaredFeatures);
-    const status = { ...defaults, ...this.#observed, nodeInfo, declaredFeatures };
+    const features = declaredFeatures(this.#options.declaredFeatures, this.#observed.declaredFeatures);
+    const status = { ...defaults, ...this.#observed, nodeInfo, declaredFeatures: features };
     return updatedNodeStatus(before, { status, readyErrors }, timeFromEpochMs(this.#clock.now()));
   }
 
