@@ -27,6 +27,7 @@ export interface ProviderPodOptions extends ProviderCallOptions {
    * Resolves the environment, the files of volumes and the pull secrets of the pod: contents, not folders. Each call reads
    * them again: objects are at most a second old, tokens at most 80 % of their time. Rejects with a ProviderError of the
    * kubelet's reason and words while something that the pod requires does not exist; let the call reject with this error.
+   * May be called after the call, too, every minute for example, to pass new tokens and changed objects to a running pod.
    */
   readonly materials: () => Promise<PodMaterials>;
 }

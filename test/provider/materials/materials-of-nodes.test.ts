@@ -61,6 +61,14 @@ describe('a token', () => {
     return { nodes, materials, requests };
   }
 
+  it('is renewed for a provider that asks again while the pod runs (k3k #1140)', async () => {
+    await using test = await TestNodes.start();
+    const { materials, requests } = await startPod(test);
+    test.clock.setWallTime('2026-01-02T04:00:00Z');
+    await materials();
+    expect(requests()).toBe(2);
+  });
+
   it('is forgotten with its pod', async () => {
     await using test = await TestNodes.start();
     const { materials } = await startPod(test);
