@@ -60,7 +60,7 @@ export class ContainerStarter {
    * `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
    */
   async start(request: StartRequest): Promise<void> {
-    const { containerType, signal } = request;
+    const { containerType } = request;
     const { recordMetric } = this.#options;
     this.#checkBackOff(request);
     recordMetric?.('started_containers_total', 1, containerType);
@@ -68,7 +68,8 @@ export class ContainerStarter {
     try {
       await this.#start(request, imageVolumes);
     } catch (thrown) {
-      if (thrown instanceof SyncActionError && !signal.aborted)
+      // A pull that was aborted has not failed.
+      if (thrown instanceof SyncActionError)
         recordMetric?.('started_containers_errors_total', 1, containerType, thrown.reason);
       throw thrown;
     }
