@@ -4,6 +4,7 @@ import {
   containerOOMScoreAdjust,
   milliCPUToQuota,
   milliCPUToShares,
+  overheadLinuxResources,
   resourcesFromStatus,
   sandboxLinuxResources,
 } from '../../src/cri/linux-resources.ts';
@@ -105,6 +106,23 @@ describe('containerOOMScoreAdjust', () => {
     expect(containerOOMScoreAdjust(withSidecar, sidecar, machine.memoryBytes)).toBe(801);
   });
 
+  it('of a container that is no sidecar depends on no other container', () => {
+    const init = { name: 'init', resources: memory('1Mi') };
+    const pod = podWith({ initContainers: [init] }, { resources: memory('5Gi') });
+    expect(containerOOMScoreAdjust(pod, init, machine.memoryBytes)).toBe(999);
+    const named = { name: 'app', restartPolicy: 'Always', resources: memory('1Mi') };
+    expect(containerOOMScoreAdjust(pod, named, machine.memoryBytes)).toBe(999);
+  });
+
+  it('of a sidecar is that of the smallest of several main containers', () => {
+    const sidecar = { name: 'proxy', restartPolicy: 'Always', resources: memory('1Mi') };
+    const containers = ['5Gi', '2Gi'].map((size) => ({ name: size, resources: memory(size) }));
+    const pod = podWith({ initContainers: [{ name: 'first' }, sidecar], containers });
+    expect(containerOOMScoreAdjust(pod, sidecar, machine.memoryBytes)).toBe(800);
+    const unlimited = podWith({ initContainers: [sidecar], containers: [{ name: 'a' }, { name: 'b', resources: {} }] });
+    expect(containerOOMScoreAdjust(unlimited, sidecar, machine.memoryBytes)).toBe(999);
+  });
+
   it('of a sidecar is at most that of the main container with the least memory', () => {
     const sidecar = { name: 'proxy', restartPolicy: 'Always', resources: memory('1Mi') };
     const pod = podWith({ initContainers: [sidecar] }, { resources: memory('5Gi') });
@@ -112,7 +130,27 @@ describe('containerOOMScoreAdjust', () => {
   });
 });
 
+describe('overheadLinuxResources', () => {
+  it('are those of the RuntimeClass, and none without one', () => {
+    expect(overheadLinuxResources(podWith({ overhead: { cpu: '250m', memory: '1Gi' } }))).toEqual({
+      ...{ cpu_shares: 256, cpu_period: 100_000, cpu_quota: 25_000, memory_limit_in_bytes: gibibyte },
+    });
+    const none = { cpu_shares: 2, cpu_period: 100_000, cpu_quota: 0, memory_limit_in_bytes: 0 };
+    for (const pod of [podWith({ overhead: {} }), podWith(), { metadata: {} }])
+      expect(overheadLinuxResources(pod)).toEqual(none);
+  });
+});
+
 describe('sandboxLinuxResources', () => {
+  it('are nothing for containers without resources, and count no init container that ends', () => {
+    const resources = { requests: { cpu: '1' }, limits: { memory: '1Gi' } };
+    const none = { cpu_shares: 2, cpu_period: 100_000, cpu_quota: 0, memory_limit_in_bytes: 0 };
+    const incomplete = ['limits', 'requests'].map((kind) => ({ name: kind, resources: { [kind]: {} } }));
+    for (const spec of [{ initContainers: [{ name: 'init', resources }] }, { containers: incomplete }])
+      expect(sandboxLinuxResources(podWith(spec))).toEqual(none);
+    expect(sandboxLinuxResources({})).toEqual(none);
+  });
+
   it('add up those of the containers and sidecars', () => {
     const resources = { requests: { cpu: '250m' }, limits: { cpu: '500m', memory: '1Gi' } };
     const sidecar = { name: 'proxy', restartPolicy: 'Always', resources };
@@ -142,6 +180,7 @@ describe('resourcesFromStatus', () => {
 
   it('have no request and no limit that is not set', () => {
     const none = { cpu_shares: 0, cpu_quota: 0, cpu_period: 100_000, memory_limit_in_bytes: 0 };
+    expect(resourcesFromStatus({ ...none, cpu_quota: 1000, cpu_period: 0 }).limits).toEqual({});
     expect(resourcesFromStatus(none)).toEqual({
       requests: {},
       limits: {},

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { CRIError, type CRIClient } from '../../src/cri/cri-client.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { listPodStats } from '../../src/cri/pod-stats.ts';
@@ -116,6 +116,157 @@ it('asks for each sandbox, one after the other, if the runtime cannot list them 
   const [pod] = await listPodStats(options);
   expect(asked).toEqual([{ pod_sandbox_id: 's' }, 'responds', { pod_sandbox_id: 'foreign' }, 'responds']);
   expect(pod).toMatchObject({ memory: { workingSetBytes: 300 } });
+});
+
+it('asks only for ready sandboxes, with the signal of the caller, and each one that ends meanwhile is left out', async () => {
+  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' } as never);
+  const { signal } = new AbortController();
+  const { call } = client(stopped);
+  const calls: unknown[] = [];
+  const recording = (async (method: string, request: never, options: { readonly signal?: AbortSignal }) => {
+    calls.push([method, request, options.signal === signal]);
+    return method === 'PodSandboxStats' ? { stats: null } : call(method as never, request);
+  }) as CRIClient['call'];
+  const [pod] = await listPodStats({ client: { call: recording }, podLogsDirectory: directories.create(), signal });
+  expect(calls).toEqual([
+    ['ListPodSandbox', { filter: { state: { state: 'SANDBOX_READY' } } }, true],
+    ['ListContainers', {}, true],
+    ['ListContainerStats', {}, true],
+    ['ListPodSandboxStats', {}, true],
+    ['PodSandboxStats', { pod_sandbox_id: 's' }, true],
+    ['PodSandboxStats', { pod_sandbox_id: 'foreign' }, true],
+  ]);
+  // What containers have is added up.
+  expect(pod).toMatchObject({ cpu: { usageCoreNanoSeconds: 6e9 } });
+});
+
+it('rejects if the caller no longer waits, or for a failure that is not of the runtime', async () => {
+  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' } as never);
+  const failing = (failure: unknown): Pick<CRIClient, 'call'> => ({
+    call: async (method: string, request: never) => {
+      if (method === 'PodSandboxStats') throw failure;
+      return client(stopped).call(method as never, request);
+    },
+  });
+  const podLogsDirectory = directories.create();
+  const options = { podLogsDirectory, signal: undefined };
+  await expect(listPodStats({ ...options, client: failing(new Error('bug')) })).rejects.toThrow('bug');
+  const signal = AbortSignal.abort(new Error('enough'));
+  await expect(listPodStats({ podLogsDirectory, signal, client: failing(stopped) })).rejects.toThrow('enough');
+});
+
+describe('the statistics of a container', () => {
+  const uint = (value: number) => ({ value });
+  const later = timestamp + 2e9;
+
+  /** Of the only container, whose sandbox has no statistics of its own. */
+  async function statsOf(fields: object, sandbox: object = {}) {
+    const podLogsDirectory = directories.create();
+    const call = async (method: string): Promise<object> =>
+      ({
+        ListPodSandbox: { items: [{ id: 's', metadata: null, created_at: timestamp, labels, ...sandbox }] },
+        ListContainers: { containers: [container('a', 'app'), container('b', 'log')] },
+        ListContainerStats: {
+          stats: [
+            { attributes: { id: 'a' }, cpu: null, memory: null, io: null, writable_layer: null, swap: null, ...fields },
+            { attributes: { id: 'unknown' }, cpu: null },
+            { attributes: null, cpu: null },
+          ],
+        },
+        ListPodSandboxStats: {
+          stats: [
+            { attributes: null, linux: {} },
+            { attributes: { id: 's' }, linux: null },
+          ],
+        },
+      })[method]!;
+    const [pod, ...others] = await listPodStats({
+      client: { call: call as CRIClient['call'] },
+      ...{ podLogsDirectory, signal: undefined },
+    });
+    expect(others).toEqual([]);
+    return pod!;
+  }
+
+  it('are those that the runtime knows, and none else', async () => {
+    const time = '2026-01-02T03:04:05Z';
+    const none = await statsOf({});
+    expect(none).toEqual({
+      ...{ podRef: { name: '', namespace: '', uid: '' }, startTime: time },
+      containers: [{ name: 'app', startTime: time }],
+    });
+    const unknown = {
+      cpu: { timestamp, usage_core_nano_seconds: null, usage_nano_cores: null },
+      memory: { timestamp, working_set_bytes: null, available_bytes: null },
+      swap: { timestamp, swap_available_bytes: null, swap_usage_bytes: null },
+      writable_layer: { timestamp, fs_id: null, used_bytes: null, inodes_used: null },
+    };
+    expect((await statsOf(unknown)).containers).toEqual([
+      { name: 'app', startTime: time, cpu: { time }, memory: { time }, swap: { time }, rootfs: { time } },
+    ]);
+  });
+
+  it('are memory, swap and the writable layer with its file system', async () => {
+    const pod = await statsOf({
+      memory: {
+        timestamp: later,
+        ...{ working_set_bytes: uint(1), available_bytes: uint(2), usage_bytes: uint(3), rss_bytes: uint(4) },
+        ...{ page_faults: uint(5), major_page_faults: uint(6), psi: { Full: null, Some: null } },
+      },
+      swap: { timestamp: later, swap_available_bytes: uint(7), swap_usage_bytes: uint(8) },
+      writable_layer: {
+        timestamp: later,
+        fs_id: { mountpoint: '/no/such/path' },
+        used_bytes: uint(9),
+        inodes_used: uint(10),
+      },
+    });
+    const time = '2026-01-02T03:04:07Z';
+    const zero = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
+    const memory = { time, usageBytes: 3, workingSetBytes: 1, rssBytes: 4, pageFaults: 5, majorPageFaults: 6 };
+    expect(pod.containers[0]).toMatchObject({
+      memory: { ...memory, availableBytes: 2, psi: { full: zero, some: zero } },
+      swap: { time, swapAvailableBytes: 7, swapUsageBytes: 8 },
+      rootfs: { time, usedBytes: 9, inodesUsed: 10 },
+    });
+    expect(pod.containers[0]!.rootfs).not.toHaveProperty('capacityBytes');
+    // What is available to several containers cannot be added up.
+    expect(pod.memory).toEqual(memory);
+    expect(pod['ephemeral-storage']).toEqual({ time, usedBytes: 9, inodesUsed: 10 });
+  });
+
+  it.each([
+    [0, undefined],
+    [1, 1],
+    [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+    [2 ** 63, undefined],
+  ])('without a limit have no available memory: %d', async (available, expected) => {
+    const memory = { timestamp, working_set_bytes: uint(1), available_bytes: uint(available) };
+    expect((await statsOf({ memory })).containers[0]!.memory!.availableBytes).toBe(expected);
+  });
+});
+
+it('a pod whose runtime names no main interface has the others; the time is that of the processor if there is no other', async () => {
+  const one = { name: 'eth1', rx_bytes: null, rx_errors: { value: 3 }, tx_bytes: null, tx_errors: { value: 4 } };
+  const linux = (fields: object) => ({
+    ...{ cpu: { timestamp, usage_core_nano_seconds: null, usage_nano_cores: null }, memory: null, process: null },
+    ...fields,
+  });
+  const statsWith = async (fields: object) => {
+    const stats = { stats: [{ attributes: { id: 's' }, linux: linux(fields) }] };
+    return (
+      await listPodStats({ client: client(stats), podLogsDirectory: directories.create(), signal: undefined })
+    )[0]!;
+  };
+  const own = { name: 'eth1', rxErrors: 3, txErrors: 4 };
+  const network = { timestamp: timestamp + 1e9, default_interface: null, interfaces: [one] };
+  expect((await statsWith({ network })).network).toEqual({ time: '2026-01-02T03:04:06Z', name: '', interfaces: [own] });
+  const timeless = { timestamp: 0, default_interface: one, interfaces: [one] };
+  expect((await statsWith({ network: timeless, cpu: null })).network).toMatchObject({ time: '1970-01-01T00:00:00Z' });
+  expect((await statsWith({ network: timeless })).network).toEqual({
+    ...{ time: '2026-01-02T03:04:05Z', ...own, interfaces: [own, own] },
+  });
+  expect((await statsWith({ process: { process_count: null } })).process_stats).toEqual({});
 });
 
 it('rejects if the runtime does not respond', async () => {
