@@ -1,5 +1,5 @@
 import type { Pod } from 'kubelet-status-manager';
-import type { Json, KubeHTTP, WatchStream } from '../../test/support/kube-http.ts';
+import type { Json, KubeHTTP } from '../../test/support/kube-http.ts';
 
 const podsPerNode = 20;
 /** Ends the name of the last pod of each node. */
@@ -17,8 +17,8 @@ export class NodePods {
   readonly #prefix: string;
   /** By name. */
   readonly #pods = new Map<string, Pod>();
-  #watch: WatchStream | undefined;
-  #reading: Promise<void> | undefined;
+  #watching: Promise<void> | undefined;
+  readonly #stop = new AbortController();
   #onChange: (pod: Pod) => void = () => {};
 
   constructor(http: KubeHTTP, prefix: string, nodes: number) {
@@ -31,8 +31,7 @@ export class NodePods {
 
   /** Creates the pods, bound to their nodes, and watches them. */
   async create(): Promise<void> {
-    this.#watch = await this.#http.watch(`${path}?watch=1&${this.#selector}`);
-    this.#reading = this.#read(this.#watch);
+    this.#watching = this.#watchPods();
     let next = 0;
     const createPods = async (): Promise<void> => {
       while (next < this.count) await this.#createPod(next++);
@@ -42,9 +41,8 @@ export class NodePods {
 
   /** Deletes the pods and the Nodes immediately. */
   async delete(): Promise<void> {
-    this.#watch?.close();
-    // Rejects because of that.
-    await this.#reading?.catch(() => {});
+    this.#stop.abort();
+    await this.#watching;
     await this.#request('DELETE', `${path}?${this.#selector}`, { gracePeriodSeconds: 0 });
     for (let i = 0; i < this.#nodes; i++) await this.#request('DELETE', `/api/v1/nodes/${this.#prefix}-${i}`);
   }
@@ -85,14 +83,23 @@ export class NodePods {
     });
   }
 
-  async #read(watch: WatchStream): Promise<void> {
-    for await (const { type, object } of watch) {
-      const pod = object as Pod;
-      if (type !== 'ADDED' && type !== 'MODIFIED') continue;
-      this.#pods.set(pod.metadata!.name!, pod);
-      this.#onChange(pod);
+  /** The API server ends a watch when it is busy; the next one begins with all pods. */
+  async #watchPods(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const watch = await this.#http.watch(`${path}?watch=1&${this.#selector}`);
+      signal.addEventListener('abort', () => watch.close());
+      try {
+        for await (const { type, object } of watch) if (type === 'ADDED' || type === 'MODIFIED') this.#see(object);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+      }
     }
-    throw new Error('The watch has ended');
+  }
+
+  #see(pod: Pod): void {
+    this.#pods.set(pod.metadata!.name!, pod);
+    this.#onChange(pod);
   }
 
   async #request(method: string, url: string, body?: Json): Promise<void> {

@@ -95,6 +95,7 @@ func (c *cloud) load(file string) error {
 		// Otherwise virtual-kubelet, which compares it with its own copy, would update each pod.
 		for i := range pod.Spec.Containers {
 			pod.Spec.Containers[i].Env = []core.EnvVar{}
+			pod.Spec.Containers[i].EnvFrom = []core.EnvFromSource{}
 		}
 		c.pods[keyOf(pod.Namespace, pod.Name)] = pod
 	}
