@@ -17,7 +17,7 @@ import type { Clock } from '../../../src/shared/clock.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from '../../../src/testing/index.ts';
 import { Random } from '../../chaos/random.ts';
 
-export const namespace = 'kube-system';
+const namespace = 'kube-system';
 const leases = resourceNamed('coordination.k8s.io', 'v1', 'leases')!;
 
 /** A call to the cloud for one node, from its start to its end in true time. */
