@@ -11,6 +11,7 @@ interface Options {
   readonly server: ServerKind;
   readonly quick: boolean;
   readonly json: boolean;
+  readonly evidence?: string;
 }
 
 const maxSeed = 0xffff_ffff;
@@ -18,7 +19,7 @@ const maxSeed = 0xffff_ffff;
 /** `npm run chaos -- replicas`. Resolves with the exit code. */
 export async function replicasChaos(args: readonly string[]): Promise<number> {
   const options = parseOptions(args);
-  const { seed, nodes, server, quick } = options;
+  const { seed, nodes, server, quick, evidence } = options;
   const { available, reason } = controlPlaneAvailable();
   if (server !== 'memory' && !available) {
     process.stderr.write(`Cannot run against a kube-apiserver: ${reason}\n`);
@@ -28,7 +29,7 @@ export async function replicasChaos(args: readonly string[]): Promise<number> {
   process.stderr.write(`chaos of replicas, seed ${seed}, ${nodes} nodes, ${server}\n`);
   try {
     const result = await runReplicas({
-      ...{ server, seed, nodes },
+      ...{ server, seed, nodes, evidence },
       pauseMs: quick ? 20_000 : 60_000,
       outageMs: quick ? 5_000 : 30_000,
       onPhase: (phase) => progress.begin(phase),
@@ -53,6 +54,7 @@ function parseOptions(args: readonly string[]): Options {
     .addOption(new Option('--server <kind>', 'the API server').choices(serverKinds).default('memory'))
     .option('--quick', 'short faults', false)
     .option('--json', 'prints the result for programs', false)
+    .option('--evidence <path>', 'after a violation, write all calls and warnings there')
     .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage or a run that failed.')
     .exitOverride(exitAfterUsage)
     .parse(args, { from: 'user' })

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { APIServer } from '../../../src/testing/index.ts';
 import { startControlPlane } from '../../support/control-plane.ts';
@@ -29,6 +30,8 @@ export interface ReplicasRunOptions {
   readonly pauseMs: number;
   /** How long the API server is gone during each fault. */
   readonly outageMs: number;
+  /** Where everything is written after a violation. */
+  readonly evidence: string | undefined;
   readonly onPhase: (phase: string) => void;
 }
 
@@ -70,6 +73,7 @@ class ReplicasRun {
   readonly #windows: Window[] = [];
   readonly #pauses: Pause[] = [];
   readonly #phases = new Map<string, { readonly fromMs: number; toMs: number }>();
+  readonly #logs: { readonly atMs: number; readonly replica: string; readonly message: string }[] = [];
   #replicas: Replica[] = [];
   #started = 0;
   #server!: Server;
@@ -98,7 +102,13 @@ class ReplicasRun {
       await this.#restore();
       await this.#phase('drain without an outage', () => this.#drain(false));
       for (const { handle } of this.#replicas.splice(0)) await this.#stop(handle);
-      return this.#result();
+      const result = this.#result();
+      if (this.#options.evidence !== undefined && result.violations.length > 0) {
+        const phases = Object.fromEntries(this.#phases);
+        const evidence = { ...result, phases, logs: this.#logs, pauses: this.#pauses, calls: this.#cloud.calls };
+        await writeFile(this.#options.evidence, JSON.stringify(evidence));
+      }
+      return result;
     } finally {
       await Promise.all(this.#replicas.map(({ handle }) => handle.kill()));
       await this.#cloud?.close();
@@ -223,7 +233,7 @@ class ReplicasRun {
     const handle = new AgentHandle(
       replicaFile,
       config,
-      (report) => this.#onReport(report),
+      (report) => this.#onReport(identity, report),
       (why) => this.#violations.push({ invariant: 'no replica crashes', details: `${identity}: ${why}` }),
     );
     this.#replicas.push({ identity, handle });
@@ -235,9 +245,11 @@ class ReplicasRun {
     if (left.length > 0) this.#violations.push({ invariant: 'no resources are leaked', details: left.join(', ') });
   }
 
-  #onReport(report: AgentReport): void {
-    if (report.kind === 'log' && report.level === 'error')
-      this.#violations.push({ invariant: 'no error is logged', details: `${report.message}: ${report.reason}` });
+  #onReport(replica: string, report: AgentReport): void {
+    if (report.kind !== 'log') return;
+    const message = `${report.message}: ${report.reason}`;
+    this.#logs.push({ atMs: Date.now(), replica, message });
+    if (report.level === 'error') this.#violations.push({ invariant: 'no error is logged', details: message });
   }
 
   #result(): ReplicasRunResult {
