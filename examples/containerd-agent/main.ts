@@ -14,15 +14,16 @@ async function main(args: readonly string[]): Promise<number> {
     if (!(error instanceof CommanderError)) throw error;
     return error.exitCode === 0 ? 0 : 2;
   }
-  const stopRequested = new Promise((resolve) => {
-    process.once('SIGTERM', resolve);
-    process.once('SIGINT', resolve);
+  const stopRequested = new Promise<undefined>((resolve) => {
+    process.once('SIGTERM', () => resolve(undefined));
+    process.once('SIGINT', () => resolve(undefined));
   });
   const logger = pino({ level: options.logLevel }, destination({ dest: 2, sync: false }));
   const cleanUps = new CleanUps();
   try {
-    await startAgent(options, { logger, cleanUps });
-    await stopRequested;
+    const { failed } = await startAgent(options, { logger, cleanUps });
+    const error = await Promise.race([stopRequested, failed]);
+    if (error !== undefined) throw AgentError.from(error, '--hostname-override');
     return 0;
   } catch (error) {
     process.stderr.write(`containerd-agent: ${error instanceof AgentError ? error.message : String(error)}\n`);

@@ -31,11 +31,15 @@ export interface AgentSurroundings {
   readonly cleanUps: CleanUps;
 }
 
-/** Starts the agent and returns when it runs; the API server need not respond yet. @throws AgentError */
+/**
+ * Starts the agent and returns when it runs; the API server need not respond yet.
+ * @returns `failed` resolves if the agent stops itself
+ * @throws AgentError
+ */
 export async function startAgent(
   options: ContainerdAgentOptions,
   { logger, cleanUps }: AgentSurroundings,
-): Promise<void> {
+): Promise<{ readonly failed: Promise<Error> }> {
   const { hostnameOverride: nodeName, podManifestPath, cgroupRoot, healthzPort } = options;
   const rootDirectory = resolve(options.rootDir);
   const podLogsDirectory = resolve(options.podLogsDir);
@@ -159,6 +163,7 @@ export async function startAgent(
     () => logger.info({ node: nodeName }, 'The node is ready for pods'),
     () => {},
   );
+  return { failed: agent.whenFailed() };
 }
 
 function kubeletAPIOptions(

@@ -101,12 +101,16 @@ export class VirtualNode {
   start(): void {
     if (this.#state !== 'created') return;
     this.#state = 'running';
-    const { nodeName, logger, allocationManager, syncLoop } = this.#parts;
+    const { nodeName, logger, allocationManager, syncLoop, nodeReporter } = this.#parts;
     logger.info({ node: nodeName }, 'Starting virtual node');
     this.#registerGauges();
     allocationManager.start();
     syncLoop.start();
     this.#starting = this.#startSource();
+    void nodeReporter.whenInUse().then((error) => {
+      logger.error({ node: nodeName, reason: error.message }, 'Stopping virtual node: the node is in use');
+      return this.stop();
+    });
   }
 
   /** For `VirtualNodes`. Resolves when nothing of the node is left but an Event that could not be written yet. */

@@ -13,7 +13,9 @@ export type StatusManagerErrorCode =
   /** The allocation checkpoint cannot be written. */
   | 'CHECKPOINT_WRITE_FAILED'
   /** The directory or file of the journal cannot be used. */
-  | 'JOURNAL_UNUSABLE';
+  | 'JOURNAL_UNUSABLE'
+  /** Another process, which has started earlier, runs the same node. */
+  | 'NODE_IN_USE';
 
 export interface StatusManagerErrorOptions extends ErrorOptions {
   path?: string;

@@ -500,3 +500,91 @@ it.each([
 ])('an invalid %s is refused', (path, overrides) => {
   expect(() => newReporter(overrides)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
 });
+
+describe('two agents of one node', () => {
+  /** Reporters that were found to be the younger ones, in order. */
+  let inUse: NodeReporter[];
+  let reporters: NodeReporter[];
+  beforeEach(() => {
+    inUse = [];
+    reporters = [];
+  });
+  afterEach(async () => {
+    for (const one of reporters) await one.stop();
+  });
+
+  async function start(): Promise<NodeReporter> {
+    const one = newReporter({ random: () => 0.1 * reporters.length });
+    reporters.push(one);
+    void one.whenInUse().then(() => inUse.push(one));
+    one.start();
+    await settle(clock, server);
+    return one;
+  }
+
+  it('the younger one is told after three renewals of the older one, whose Lease goes on', async () => {
+    const older = await start();
+    await requestsDuring(60_000);
+    const younger = await start();
+    await requestsDuring(25_000);
+    expect(inUse).toEqual([]);
+    await requestsDuring(10_000);
+    expect(inUse).toEqual([younger]);
+    const error = await younger.whenInUse();
+    expect(error).toMatchObject({
+      code: 'NODE_IN_USE',
+      message: 'An older process runs the node node-a and renews its Lease',
+    });
+    await younger.stop();
+    await requestsDuring(120_000);
+    expect(inUse).toEqual([younger]);
+    expect(older.inspect().leaseFailingSince).toBeUndefined();
+  });
+
+  it('two that start at the same time do not both stop', async () => {
+    const both = [newReporter(), newReporter({ random: () => 0.1 })];
+    for (const one of both) {
+      reporters.push(one);
+      void one.whenInUse().then(() => {
+        inUse.push(one);
+        return one.stop();
+      });
+      one.start();
+    }
+    await requestsDuring(120_000);
+    expect(inUse).toHaveLength(1);
+  });
+
+  it('restarts of one agent are not mistaken for another one, however quick and many', async () => {
+    for (let i = 0; i < 10; i++) {
+      const one = await start();
+      await requestsDuring(i % 2 === 0 ? 100 : 12_000);
+      await one.stop();
+    }
+    await start();
+    await requestsDuring(120_000);
+    expect(inUse).toEqual([]);
+  });
+
+  it('an agent that ends up to 20 s after the next one has started does not stop it', async () => {
+    const older = await start();
+    await requestsDuring(60_000);
+    await start();
+    await requestsDuring(20_000);
+    await older.stop();
+    await requestsDuring(120_000);
+    expect(inUse).toEqual([]);
+  });
+
+  it('a Lease that others change or delete, and that a kubelet renews, is not one of an older agent', async () => {
+    await start();
+    await requestsDuring(20_000);
+    for (let i = 0; i < 10; i++) {
+      const lease = await read<{ metadata: { annotations: object } }>(leasePath);
+      if (i === 5) await admin.request('DELETE', leasePath);
+      else await admin.request('PUT', leasePath, { body: { ...lease, spec: { holderIdentity: `other-${i}` } } });
+      await requestsDuring(10_500);
+    }
+    expect(inUse).toEqual([]);
+  });
+});

@@ -246,3 +246,16 @@ describe('options', () => {
     await nodes.stop();
   });
 });
+
+it('of two processes with the same node and without replicas, the younger one stops the node', async () => {
+  const older = await test.startNodes(['node-a'], { random: () => 0.5 });
+  await test.advance(20_000);
+  const younger = await test.startNodes(['node-a']);
+  await test.advance(60_000);
+  const states = [older, younger].map((nodes) => nodes.inspect().nodes.map(({ state }) => state));
+  expect(states).toEqual([['running'], ['stopped']]);
+  expect(test.logger.errors).toContainEqual(
+    expect.objectContaining({ message: 'Stopping virtual node: the node is in use' }),
+  );
+  await older.stop();
+});

@@ -133,6 +133,10 @@ export class NodeAgent implements AsyncDisposable {
     node.imageGC?.start();
     node.evictionManager?.start();
     this.#loop.startUp.start();
+    void this.whenFailed().then((error) => {
+      context.logger.error({ node: nodeName, reason: error.message }, 'Stopping node agent: the node is in use');
+      return this.stop();
+    });
   }
 
   /**
@@ -141,6 +145,14 @@ export class NodeAgent implements AsyncDisposable {
    */
   whenReady(): Promise<void> {
     return this.#loop.startUp.ready;
+  }
+
+  /**
+   * Resolves when the agent stops itself, with StatusManagerError NODE_IN_USE: an older agent, for example on another
+   * machine, runs the same node. Never resolves otherwise. Let the process end then, with an error.
+   */
+  async whenFailed(): Promise<StatusManagerError> {
+    return this.#parts.node.nodeReporter?.whenInUse() ?? new Promise(() => {});
   }
 
   /**

@@ -5,6 +5,7 @@ import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { isResponse, type NodeClient } from './node-client.ts';
 import type { Lease } from './node-types.ts';
+import { OtherAgents } from './other-agents.ts';
 
 export interface NodeLeaseOptions {
   readonly client: NodeClient;
@@ -13,6 +14,8 @@ export interface NodeLeaseOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  /** Called at each renewal as long as an older agent renews the same Lease. */
+  readonly onOlderAgent: () => void;
 }
 
 const maxUpdateRetries = 5;
@@ -25,6 +28,7 @@ const ensureBackOff = { firstMs: 200, maxMs: 7000 };
 export class NodeLease {
   readonly #options: NodeLeaseOptions;
   readonly #failures: FailureLog;
+  readonly #otherAgents = new OtherAgents();
   #latest: Lease | undefined;
   #renewedAtMs: number | undefined;
 
@@ -63,7 +67,7 @@ export class NodeLease {
         this.#latest = await client.updateLease(
           await this.#withOwner(this.#renewed(current)).catch(() => this.#renewed(current)),
         );
-        this.#succeeded();
+        this.#succeeded(tries === 0);
         return true;
       } catch (error) {
         this.#failed(error);
@@ -80,13 +84,15 @@ export class NodeLease {
     const backOff = new ExponentialBackOff(ensureBackOff);
     while (!signal.aborted) {
       try {
-        return { lease: await client.getLease(), isCreated: false };
+        const lease = await client.getLease();
+        if (this.#otherAgents.isOlderAlive(lease)) this.#options.onOlderAgent();
+        return { lease, isCreated: false };
       } catch (error) {
         if (!isResponse(error, 404)) this.#failed(error);
         else {
           try {
             const lease = await client.createLease(await this.#withOwner(this.#renewed()));
-            this.#succeeded();
+            this.#succeeded(true);
             return { lease, isCreated: true };
           } catch (error) {
             this.#failed(error);
@@ -103,13 +109,13 @@ export class NodeLease {
     const { nodeName, leaseDurationSeconds, clock } = this.#options;
     const renewTime = microTime(clock.now());
     // The Lease may have been created with another duration.
-    if (base !== undefined) return { ...base, spec: { ...base.spec, leaseDurationSeconds, renewTime } };
-    return {
+    const lease: Lease = base ?? {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
       metadata: { name: nodeName, namespace: 'kube-node-lease' },
-      spec: { holderIdentity: nodeName, leaseDurationSeconds, renewTime },
+      spec: { holderIdentity: nodeName },
     };
+    return this.#otherAgents.sign({ ...lease, spec: { ...lease.spec, leaseDurationSeconds, renewTime } });
   }
 
   /** Makes the Node the owner, so that the Lease is deleted with it. Rejects if the Node cannot be read. */
@@ -120,7 +126,8 @@ export class NodeLease {
     return { ...lease, metadata: { ...lease.metadata, ownerReferences: [owner] } };
   }
 
-  #succeeded(): void {
+  #succeeded(alone: boolean): void {
+    this.#otherAgents.renewed(alone);
     this.#renewedAtMs = this.#options.clock.monotonicMs();
     this.#failures.succeeded();
   }

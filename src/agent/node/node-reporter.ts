@@ -68,6 +68,8 @@ export class NodeReporter {
   #delayAfterChangeMs = 0;
   readonly #registered: Promise<void>;
   #settleRegistered: (error?: StatusManagerError) => void = () => {};
+  readonly #inUse: Promise<StatusManagerError>;
+  #settleInUse: (error: StatusManagerError) => void = () => {};
 
   /** @throws StatusManagerError INVALID_OPTION */
   constructor(options: NodeReporterOptions) {
@@ -87,7 +89,11 @@ export class NodeReporter {
     this.#random = resolveRandom(options.random, logger);
     const { signal } = this.#stop;
     this.#client = new NodeClient(transport, nodeName, clock, signal);
-    this.#lease = new NodeLease({ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal });
+    this.#inUse = new Promise((resolve) => (this.#settleInUse = resolve));
+    const onOlderAgent = (): void => this.#settleInUse(nodeInUse(nodeName));
+    this.#lease = new NodeLease({
+      ...{ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal, onOlderAgent },
+    });
     this.#events = new NodeEvents(nodeName, options.recorder);
     this.#registrationFailures = new FailureLog({ logger, clock, what: 'Registering the Node' });
     this.#failures = new FailureLog({ logger, clock, what: 'Reporting the Node status' });
@@ -114,6 +120,14 @@ export class NodeReporter {
   /** Resolves when the Node is registered. Rejects with StatusManagerError INVALID_STATE when stop() comes first. */
   whenRegistered(): Promise<void> {
     return this.#registered;
+  }
+
+  /**
+   * Resolves with a StatusManagerError NODE_IN_USE when an older process has renewed the Lease of the same node three times
+   * in a row, which takes 30 s; never otherwise. Stop this process then.
+   */
+  whenInUse(): Promise<StatusManagerError> {
+    return this.#inUse;
   }
 
   /** Registers the Node, retrying until it succeeds, and then starts the heartbeats. */
@@ -274,4 +288,8 @@ export class NodeReporter {
   #failed(error: unknown, failures = this.#failures): void {
     if (!this.#stop.signal.aborted) failures.failed(error, { node: this.#options.nodeName });
   }
+}
+
+function nodeInUse(nodeName: string): StatusManagerError {
+  return new StatusManagerError('NODE_IN_USE', `An older process runs the node ${nodeName} and renews its Lease`);
 }

@@ -140,3 +140,20 @@ describe('stop', () => {
     await client.transport.close();
   });
 });
+
+describe('two agents of one node', () => {
+  it('the younger one stops itself with an error, and the older one goes on', async () => {
+    const older = await cluster.startAgent();
+    await cluster.advance(20_000);
+    const younger = await cluster.startAgent({ random: () => 0.5 });
+    let failure: Error | undefined;
+    void younger.whenFailed().then((error) => (failure = error));
+    await cluster.advance(60_000);
+    expect(failure).toMatchObject({ code: 'NODE_IN_USE' });
+    expect([older.state, younger.state]).toEqual(['running', 'stopped']);
+    expect(cluster.logger.errors).toContainEqual(
+      expect.objectContaining({ message: 'Stopping node agent: the node is in use' }),
+    );
+    await older.stop();
+  });
+});

@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto';
+import type { Lease } from './node-types.ts';
+
+const annotation = 'kubelet-status-manager/agent';
+/** One or two may come from an agent that is about to end while the next one has started. */
+const enoughRenewals = 3;
+/** Agents that ended while this one could not renew the Lease. */
+const maxOlder = 100;
+
+/**
+ * Recognizes another agent of the same node. Each agent writes its identity into the node's Lease with each renewal. The
+ * identities that it finds before its first renewal are older; an agent that has ended does not appear again.
+ *
+ * Divergence: kubelets with the same node name do not notice each other.
+ */
+export class OtherAgents {
+  readonly #identity = randomUUID();
+  readonly #older = new Set<string>();
+  #hasRenewed = false;
+  #renewals = 0;
+
+  /** The Lease with the identity of this agent. */
+  sign(lease: Lease): Lease {
+    const annotations = { ...lease.metadata.annotations, [annotation]: this.#identity };
+    return { ...lease, metadata: { ...lease.metadata, annotations } };
+  }
+
+  /** This agent has renewed the Lease. @param alone nobody else had changed it since the last time */
+  renewed(alone: boolean): void {
+    this.#hasRenewed = true;
+    if (alone) this.#renewals = 0;
+  }
+
+  /** Returns true if an older agent goes on renewing the Lease that was read. */
+  isOlderAlive({ metadata }: Lease): boolean {
+    const identity = metadata.annotations?.[annotation];
+    if (identity === undefined || identity === this.#identity) return false;
+    if (!this.#hasRenewed && this.#older.size < maxOlder) this.#older.add(identity);
+    if (!this.#hasRenewed || !this.#older.has(identity)) return false;
+    this.#renewals++;
+    return this.#renewals >= enoughRenewals;
+  }
+}
