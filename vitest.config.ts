@@ -23,8 +23,11 @@ export const slow = [
   'test/support/node/*.test.ts',
 ];
 
-/** They replace modules of Node.js, and so have modules of their own; all other files of a worker share theirs. */
-const isolated = ['test/status-manager/journal/{fsync-policy,full-disk,killed}.test.ts'];
+/** They replace modules of Node.js or subscribe to channels of the process, and so have modules of their own; all other files of a worker share theirs. */
+const isolated = [
+  'test/status-manager/journal/{fsync-policy,full-disk,killed}.test.ts',
+  'test/status-manager/tracing/opentelemetry.test.ts',
+];
 
 export default defineConfig({
   resolve: {

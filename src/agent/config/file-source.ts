@@ -125,12 +125,7 @@ class FileSource {
       if (error.code === 'ENOENT') return undefined;
       throw error;
     });
-    if (stats === undefined) {
-      this.#unwatch();
-      this.#lastPods.clear();
-      this.#logOnce(this.#path, 'does not exist', 'Unable to read manifests');
-      return this.#deliver([]);
-    }
+    if (stats === undefined) return this.#gone();
     // Watch before reading the files, so that a change during the read is not missed.
     this.#watch(stats.ino);
     if (!stats.isDirectory()) {
@@ -138,7 +133,12 @@ class FileSource {
       this.#logged.delete(this.#path);
       return this.#deliver([pod]);
     }
-    const names = (await readdir(this.#path)).filter((name) => !name.startsWith('.')).toSorted();
+    const entries = await readdir(this.#path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+    if (entries === undefined) return this.#gone();
+    const names = entries.filter((name) => !name.startsWith('.')).toSorted();
     const paths = names.map((name) => join(this.#path, name));
     this.#logged.delete(this.#path);
     for (const known of [...this.#lastPods.keys(), ...this.#logged.keys()])
@@ -163,6 +163,13 @@ class FileSource {
         this.#context.logger.warn({ path, usedPath }, 'Ignoring manifest: another file has a pod with the same name');
     this.#overridden = overridden;
     this.#deliver([...pods.values()].map(({ pod }) => pod));
+  }
+
+  #gone(): void {
+    this.#unwatch();
+    this.#lastPods.clear();
+    this.#logOnce(this.#path, 'does not exist', 'Unable to read manifests');
+    this.#deliver([]);
   }
 
   #deliver(pods: readonly Pod[]): void {

@@ -32,6 +32,8 @@ export interface PodObservation extends Pick<
   readonly probeResults?: ProbeResults | undefined;
   /** See `ProbeState`. */
   readonly agentStartedAtMs?: number | undefined;
+  /** True if `probeResults` has readiness of containers without a readiness probe, too. Default: false. */
+  readonly isReadinessReported?: boolean | undefined;
 }
 
 /**
@@ -46,6 +48,7 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
     startFailures = new Map(),
     probeResults = noProbeResults,
     agentStartedAtMs,
+    isReadinessReported,
     ...rest
   } = observation;
   requireRuntimeStatus(pod, runtimeStatus);
@@ -78,7 +81,13 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
   );
   return generateAPIPodStatus(pod, {
     ...rest,
-    ...updatePodStatus(pod, { containerStatuses, initContainerStatuses }, { results: probeResults, agentStartedAtMs }),
+    ...updatePodStatus(
+      pod,
+      { containerStatuses, initContainerStatuses },
+      {
+        ...{ results: probeResults, agentStartedAtMs, isReadinessReported },
+      },
+    ),
     ephemeralContainerStatuses,
     phase,
     sandboxes: runtimeStatus.sandboxes,
