@@ -59,7 +59,7 @@ export function reportedProbeResults(status: RuntimePodStatus, reported: Provide
         return [id, (value ?? true) ? 'success' : 'failure'];
       }),
     );
-  return { readiness: byID('ready'), startup: byID('started'), liveness: new Map() };
+  return { readiness: byID('ready'), startup: byID('started'), liveness: new Map(), areReported: true };
 }
 
 /** Why a container waits; undefined if the provider does not say. */

@@ -356,7 +356,6 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       ...{ runtimeStatus, previous, hostIPs, podIsTerminal: isTerminal },
       startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
       probeResults: reportedProbeResults(runtimeStatus, reported),
-      isReadinessReported: true,
       resizeConditions: statusManager.determinePodResizeStatus(uid, isTerminal),
       eviction: failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod)),
       // Why a pod has ended stays.

@@ -11,7 +11,10 @@ export interface ProbeResultLookup {
 }
 
 /** The current results of all probes. */
-export type ProbeResults = { readonly [Type in ProbeType]: ProbeResultLookup };
+export type ProbeResults = { readonly [Type in ProbeType]: ProbeResultLookup } & {
+  /** True if they are reported, not probed: those of readiness count without a readiness probe, too. Default: false. */
+  readonly areReported?: boolean | undefined;
+};
 
 /** Empty results: no probe has run yet. */
 export const noProbeResults: ProbeResults = { startup: new Map(), readiness: new Map(), liveness: new Map() };

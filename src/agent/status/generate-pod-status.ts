@@ -32,8 +32,6 @@ export interface PodObservation extends Pick<
   readonly probeResults?: ProbeResults | undefined;
   /** See `ProbeState`. */
   readonly agentStartedAtMs?: number | undefined;
-  /** True if `probeResults` has readiness of containers without a readiness probe, too. Default: false. */
-  readonly isReadinessReported?: boolean | undefined;
 }
 
 /**
@@ -46,9 +44,8 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
   const {
     runtimeStatus,
     startFailures = new Map(),
-    probeResults = noProbeResults,
+    probeResults: results = noProbeResults,
     agentStartedAtMs,
-    isReadinessReported,
     ...rest
   } = observation;
   requireRuntimeStatus(pod, runtimeStatus);
@@ -81,13 +78,7 @@ export function generatePodStatus(pod: Pod, observation: PodObservation): PodSta
   );
   return generateAPIPodStatus(pod, {
     ...rest,
-    ...updatePodStatus(
-      pod,
-      { containerStatuses, initContainerStatuses },
-      {
-        ...{ results: probeResults, agentStartedAtMs, isReadinessReported },
-      },
-    ),
+    ...updatePodStatus(pod, { containerStatuses, initContainerStatuses }, { results, agentStartedAtMs }),
     ephemeralContainerStatuses,
     phase,
     sandboxes: runtimeStatus.sandboxes,

@@ -19,8 +19,6 @@ export interface ProbeState {
    * Ready, so that a restart of the agent does not take the pod out of service. Default: no container is older.
    */
   readonly agentStartedAtMs?: number | undefined;
-  /** True if readiness is reported of containers without a readiness probe, too. Default: false: they are ready. */
-  readonly isReadinessReported?: boolean | undefined;
 }
 
 /**
@@ -74,12 +72,12 @@ function isReady(
   pod: Pod,
   container: Container | undefined,
   status: ContainerStatusInput,
-  { results, agentStartedAtMs, isReadinessReported = false }: ProbeState,
+  { results, agentStartedAtMs }: ProbeState,
 ): boolean {
+  const isProbed = container?.readinessProbe != null;
   const result = results.readiness.get(status.containerID ?? '');
-  if (container?.readinessProbe == null && !isReadinessReported) return true;
-  if (result !== undefined) return result === 'success';
-  if (container?.readinessProbe == null) return true;
+  if (result !== undefined && (isProbed || results.areReported === true)) return result === 'success';
+  if (!isProbed) return true;
   const startedAt = status.state?.running?.startedAt;
   return (
     agentStartedAtMs !== undefined &&
