@@ -9,6 +9,7 @@ import { getPodFullName } from '../../kube/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { readRegularFile } from '../../shared/regular-file.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
+import { codeOf, undefinedIfMissing } from '../host-paths/error-code.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import {
   maxManifestBytes,
@@ -121,11 +122,8 @@ class FileSource {
 
   /** Source: kubelet `listConfig`. */
   async #list(isChange: boolean): Promise<void> {
-    const stats = await stat(this.#path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    });
-    if (stats === undefined) return this.#gone();
+    const stats = await stat(this.#path).catch(undefinedIfMissing);
+    if (stats === undefined) return this.#handleMissing();
     // Watch before reading the files, so that a change during the read is not missed.
     this.#watch(stats.ino);
     if (!stats.isDirectory()) {
@@ -133,11 +131,8 @@ class FileSource {
       this.#logged.delete(this.#path);
       return this.#deliver([pod]);
     }
-    const entries = await readdir(this.#path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    });
-    if (entries === undefined) return this.#gone();
+    const entries = await readdir(this.#path).catch(undefinedIfMissing);
+    if (entries === undefined) return this.#handleMissing();
     const names = entries.filter((name) => !name.startsWith('.')).toSorted();
     const paths = names.map((name) => join(this.#path, name));
     this.#logged.delete(this.#path);
@@ -165,7 +160,8 @@ class FileSource {
     this.#deliver([...pods.values()].map(({ pod }) => pod));
   }
 
-  #gone(): void {
+  /** The path does not exist: its pods end. */
+  #handleMissing(): void {
     this.#unwatch();
     this.#lastPods.clear();
     this.#logOnce(this.#path, 'does not exist', 'Unable to read manifests');
@@ -181,7 +177,7 @@ class FileSource {
       this.#lastPods.set(path, await this.#readPod(path));
       this.#logged.delete(path);
     } catch (thrown) {
-      const isGone = (thrown as NodeJS.ErrnoException).code === 'ENOENT';
+      const isGone = codeOf(thrown) === 'ENOENT';
       if (isGone || !isChange) this.#lastPods.delete(path);
       if (!isGone) this.#logOnce(path, reasonOf(thrown), 'Skipping manifest');
     }

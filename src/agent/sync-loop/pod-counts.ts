@@ -45,7 +45,7 @@ export function recordPodCounts(
     const key = workerKey(lifecycles[worker.state], ...labelsOf(worker));
     working.set(key, (working.get(key) ?? 0) + 1);
   }
-  const kinds = [...['desired', 'orphan'].flatMap((config) => staticLabels.map((label) => [config, label] as const))];
+  const kinds = ['desired', 'orphan'].flatMap((config) => staticLabels.map((label) => [config, label] as const));
   for (const lifecycle of Object.values(lifecycles)) {
     for (const [config, label] of [...kinds, ['runtime_only', 'unknown'] as const])
       recordMetric('working_pods', working.get(workerKey(lifecycle, config, label)) ?? 0, lifecycle, config, label);
