@@ -6,6 +6,7 @@ import { createKubeTransport } from '../../src/kube/http/transport.ts';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
+import { kubeConfigOf } from '../contract/kube-config-of.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
 
 const nodeName = 'node-c';
@@ -20,12 +21,7 @@ describe.each(contractServers)('Node, Lease and events as a node user: $name', (
   beforeAll(async () => {
     if (!kind.available) return;
     server = await kind.start();
-    transport = createKubeTransport({
-      clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority-data': server.caData } }],
-      users: [{ name: 'u', user: { token: server.nodeToken(nodeName) } }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'x',
-    });
+    transport = createKubeTransport(kubeConfigOf(server, server.nodeToken(nodeName)));
   }, START_TIMEOUT_MS);
   afterAll(async () => {
     await transport?.close();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntimeHelper } from 'kubelet-status-manager/agent';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
+import { kubeConfigOf } from './kube-config-of.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from './servers.ts';
 import { recordingLogger } from '../kube/informer/pods.ts';
 import { TestDirectories } from '../support/directories.ts';
@@ -22,16 +23,7 @@ for (const kind of contractServers) {
 
     beforeAll(async () => {
       server = await kind.start();
-      const { url, caData = '' } = server;
-      client = createPodClient(
-        {
-          clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': caData } }],
-          users: [{ name: 'node-a', user: { token: server.nodeToken('node-a') } }],
-          contexts: [{ name: 'x', context: { cluster: 'c', user: 'node-a' } }],
-          'current-context': 'x',
-        },
-        { env: {} },
-      );
+      client = createPodClient(kubeConfigOf(server, server.nodeToken('node-a')), { env: {} });
       helper = createRuntimeHelper({ client, rootDirectory: directories.create(), mounts: false, logger });
     }, START_TIMEOUT_MS);
     afterAll(async () => {

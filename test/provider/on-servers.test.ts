@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Pod, systemClock } from 'kubelet-status-manager';
+import { systemClock } from 'kubelet-status-manager';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
 import { createVirtualNodes, ProviderError, type VirtualNodes } from 'kubelet-status-manager/provider';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { createKubeTransport } from '../../src/kube/http/transport.ts';
+import { kubeConfigOf } from '../contract/kube-config-of.ts';
 import { expectOk } from '../contract/pod-api.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
+import { isReady, untilShown } from '../contract/until-shown.ts';
 import { FakeCloud } from './fake-cloud.ts';
 
 const nodeName = 'virtual-c';
@@ -23,26 +25,7 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
     await server?.stop();
   });
 
-  const kubeConfig = () => ({
-    clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority-data': server.caData } }],
-    users: [{ name: 'u', user: { token: server.adminToken } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  });
-
-  /** Resolves when the API server shows a pod of this name that fits; undefined: it is gone. */
-  function untilShown(name: string, fits: (pod: Pod | undefined) => boolean): Promise<Pod | undefined> {
-    let resolve: (pod: Pod) => void = () => {};
-    const shown = new Promise<Pod>((resolveShown) => (resolve = resolveShown));
-    const check = (pod: Pod, isRemoved = false): void => {
-      if (pod.metadata?.name === name && fits(isRemoved ? undefined : pod)) resolve(pod);
-    };
-    const onPodRemoved = (pod: Pod): void => check(pod, true);
-    return shown.finally(seen!.subscribe({ onPodAdded: check, onPodUpdated: (pod) => check(pod), onPodRemoved }));
-  }
-  const isReady = (pod: Pod | undefined): boolean =>
-    pod?.status?.phase === 'Running' &&
-    pod.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+  const kubeConfig = () => kubeConfigOf(server, server.adminToken);
 
   it.runIf(kind.available)(
     'register their Node, create, report, update and delete pods in the cloud, and are continued by another process',
@@ -67,28 +50,28 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
       };
 
       await create('web');
-      const web = await untilShown('web', isReady);
+      const web = await untilShown(seen, 'web', isReady);
       expect(web?.status).toMatchObject({
         hostIP: '10.1.2.3',
         podIP: '10.0.0.1',
         containerStatuses: [{ started: true }],
       });
       await create('job');
-      await untilShown('job', isReady);
+      await untilShown(seen, 'job', isReady);
       cloud.stop('job', 3);
-      const job = await untilShown('job', (pod) => pod?.status?.phase === 'Failed');
+      const job = await untilShown(seen, 'job', (pod) => pod?.status?.phase === 'Failed');
       expect(job?.status?.containerStatuses?.[0]?.state?.terminated).toMatchObject({ exitCode: 3, reason: 'Error' });
 
       const refusal = new ProviderError('There is no such GPU', { permanent: true, reason: 'NoSuchGPU' });
       cloud.react('createPod', (pod) => (pod?.name === 'refused' ? refusal : undefined));
       await create('refused');
-      const refused = await untilShown('refused', (pod) => pod?.status?.phase === 'Failed');
+      const refused = await untilShown(seen, 'refused', (pod) => pod?.status?.phase === 'Failed');
       expect(refused?.status).toMatchObject({ reason: 'NoSuchGPU', message: 'There is no such GPU' });
 
       await nodes!.stop({ drain: true });
       await start();
       for (const name of ['web', 'job', 'refused']) {
-        const isGone = untilShown(name, (pod) => pod === undefined);
+        const isGone = untilShown(seen, name, (pod) => pod === undefined);
         expectOk(await server.pods.delete(name));
         await isGone;
       }

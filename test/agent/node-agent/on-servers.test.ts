@@ -8,8 +8,10 @@ import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
 import { FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
+import { kubeConfigOf } from '../../contract/kube-config-of.ts';
 import { expectOk } from '../../contract/pod-api.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
+import { isReady, untilShown } from '../../contract/until-shown.ts';
 
 const nodeName = 'node-c';
 
@@ -27,30 +29,6 @@ describe.each(contractServers)('an agent as the user of its node: $name', (kind)
     if (directory !== undefined) await rm(directory, { recursive: true });
   });
 
-  const kubeConfig = (token: string) => ({
-    clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority-data': server.caData } }],
-    users: [{ name: 'u', user: { token } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  });
-
-  /** Resolves when the API server shows a pod of this name that fits; undefined: it is gone. */
-  function untilShown(name: string, fits: (pod: Pod | undefined) => boolean): Promise<Pod | undefined> {
-    let resolve: (pod: Pod) => void = () => {};
-    const shown = new Promise<Pod>((resolveShown) => (resolve = resolveShown));
-    const check = (pod: Pod, isRemoved = false): void => {
-      if (pod.metadata?.name === name && fits(isRemoved ? undefined : pod)) resolve(pod);
-    };
-    const leave = seen!.subscribe(
-      { onPodAdded: check, onPodUpdated: (pod) => check(pod), onPodRemoved: (pod) => check(pod, true) },
-      { includeMirrorPods: true },
-    );
-    return shown.finally(leave);
-  }
-  const isRunning = (pod: Pod | undefined): boolean =>
-    pod?.status?.phase === 'Running' &&
-    pod.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-
   it.runIf(kind.available)(
     'registers its Node, runs a pod and a static pod with its mirror, evicts, deletes, and is continued by another agent',
     async () => {
@@ -67,7 +45,7 @@ describe.each(contractServers)('an agent as the user of its node: $name', (kind)
       const start = (): NodeAgent => {
         agent = createNodeAgent({
           nodeName,
-          client: kubeConfig(server.nodeToken(nodeName)),
+          client: kubeConfigOf(server, server.nodeToken(nodeName)),
           runtime,
           sources: [fileSource({ path: directory! })],
           node: { addresses: ['10.1.2.3'] },
@@ -77,7 +55,7 @@ describe.each(contractServers)('an agent as the user of its node: $name', (kind)
         return agent;
       };
       await start().whenReady();
-      transport = createKubeTransport(kubeConfig(server.adminToken));
+      transport = createKubeTransport(kubeConfigOf(server, server.adminToken));
       seen = createInformerPodManager({ client: { transport }, nodeName });
       seen.start();
 
@@ -87,20 +65,20 @@ describe.each(contractServers)('an agent as the user of its node: $name', (kind)
       };
       const uid = await create('web');
       await create('evicted');
-      await untilShown('web', isRunning);
-      const mirror = await untilShown(`static-${nodeName}`, isRunning);
-      expect(isMirrorPod(mirror!)).toBe(true);
-      await untilShown('evicted', isRunning);
+      await untilShown(seen, 'web', isReady);
+      const mirror = await untilShown(seen, `static-${nodeName}`, isReady);
+      expect(isMirrorPod(mirror)).toBe(true);
+      await untilShown(seen, 'evicted', isReady);
 
       const toEvict = agent!.getPods().find(({ metadata }) => metadata?.name === 'evicted')!;
       expect(await agent!.evict(toEvict, { message: 'too big', gracePeriodSeconds: 1 })).toBe(true);
-      const evicted = await untilShown('evicted', (pod) => pod?.status?.phase === 'Failed');
+      const evicted = await untilShown(seen, 'evicted', (pod) => pod?.status?.phase === 'Failed');
       expect(evicted?.status).toMatchObject({ reason: 'Evicted', message: 'too big' });
 
       await agent!.stop({ drain: true });
       await start().whenReady();
       expectOk(await server.pods.delete('web'));
-      await untilShown('web', (pod) => pod === undefined);
+      await untilShown(seen, 'web', (pod) => pod === undefined);
       expect(runtime.callsOf({ method: 'startContainer', podUID: uid })).toHaveLength(1);
 
       const events = expectOk(await server.http.request('GET', '/api/v1/namespaces/default/events')).items as {

@@ -1,4 +1,5 @@
 import type { Pod, PodSpec } from 'kubelet-status-manager';
+import { kubeConfigOf } from '../../contract/kube-config-of.ts';
 import { createNodeAgent, type NodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
 import { FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import { expectOk } from '../../contract/pod-api.ts';
@@ -87,15 +88,9 @@ export class AgentCluster implements AsyncDisposable {
   }
 
   #createAgent(): NodeAgent {
-    const { url, caData } = this.server;
     const agent = createNodeAgent({
       nodeName,
-      client: {
-        clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': caData } }],
-        users: [{ name: 'u', user: { token: this.server.nodeToken(nodeName) } }],
-        contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-        'current-context': 'x',
-      },
+      client: kubeConfigOf(this.server, this.server.nodeToken(nodeName)),
       runtime: this.runtime,
       node: { addresses: ['10.1.2.3'] },
       logger: this.logger,

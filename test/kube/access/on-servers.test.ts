@@ -12,21 +12,13 @@ import {
   StatusManager,
 } from '../../../src/status-manager/index.ts';
 import { silentLogger } from '../../../src/testing/silent-logger.ts';
+import { kubeConfigOf } from '../../contract/kube-config-of.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
 import { loadClientNode } from '../../support/client-node.ts';
 import { controlPlaneAvailable, type ControlPlane, startControlPlane } from '../../support/control-plane.ts';
 import { KubeHTTP } from '../../support/kube-http.ts';
 
 const waiting = { timeout: 20_000, interval: 50 };
-
-function kubeConfigOf(server: { readonly url: string; readonly caData?: string }, token: string) {
-  return {
-    clusters: [{ name: 'c', cluster: { server: server.url, 'certificate-authority-data': server.caData } }],
-    users: [{ name: 'u', user: { token } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  };
-}
 
 function podOn(nodeName: string, name: string): object {
   const spec = { nodeName, automountServiceAccountToken: false, containers: [{ name: 'app', image: 'app' }] };

@@ -3,6 +3,7 @@ import type { HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createPodClient } from '../../../src/kube/http/index.ts';
 import type { InformerPodManager } from '../../../src/kube/informer/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
+import { kubeConfigOf } from '../../contract/kube-config-of.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
 import { fromFile, mirror, recordingLogger } from './pods.ts';
 
@@ -15,16 +16,7 @@ for (const { name: serverName, available, start } of contractServers) {
 
     beforeAll(async () => {
       server = await start();
-      const { url, caData = '' } = server;
-      client = createPodClient(
-        {
-          clusters: [{ name: 'c', cluster: { server: url, 'certificate-authority-data': caData } }],
-          users: [{ name: 'node-a', user: { token: server.nodeToken('node-a') } }],
-          contexts: [{ name: 'x', context: { cluster: 'c', user: 'node-a' } }],
-          'current-context': 'x',
-        },
-        { env: {} },
-      );
+      client = createPodClient(kubeConfigOf(server, server.nodeToken('node-a')), { env: {} });
       pods = createInformerPodManager({ client, nodeName: 'node-a', random: () => 0, logger });
       pods.start();
       await pods.whenSynced();
