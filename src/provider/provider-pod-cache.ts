@@ -1,3 +1,4 @@
+import cloneDeep from 'lodash/cloneDeep.js';
 import isEqual from 'lodash/isEqual.js';
 import type { ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -122,8 +123,11 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     if (known !== undefined && observation <= known.observation) return;
     const { deletedAtMs } = known ?? {};
     const reportedAtMs = this.#options.clock.now();
-    this.#pods.set(pod.uid, { state: 'reported', pod, observation, misses: 0, reportedAtMs, deletedAtMs });
-    if (known?.misses !== 0 || !isEqual(known.pod, pod)) this.#changed(pod.uid);
+    const isAsKnown = isEqual(known?.pod, pod);
+    // A copy, because the provider may report one object again and again, and change it.
+    const reported = isAsKnown ? known!.pod! : cloneDeep(pod);
+    this.#pods.set(pod.uid, { state: 'reported', pod: reported, observation, misses: 0, reportedAtMs, deletedAtMs });
+    if (known?.misses !== 0 || !isAsKnown) this.#changed(pod.uid);
   }
 
   /** The provider did not have the pod in an observation that began as this one. */

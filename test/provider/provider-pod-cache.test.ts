@@ -111,3 +111,13 @@ it('retain forgets the pods that are neither in the cloud nor wanted', () => {
   cache.retain(new Set(['u-3']));
   expect(['u-1', 'u-2', 'u-3'].map((uid) => cache.known(uid) !== undefined)).toEqual([true, false, true]);
 });
+
+it('a change of a pod is noticed although the provider reports the same object, which it has changed', () => {
+  const reported = { ...pod, state: 'running' as ProviderPod['state'] };
+  cache.replace([reported], begin());
+  reported.state = 'stopped';
+  expect(cache.reported('u-1')?.state).toBe('running');
+  cache.replace([reported], begin());
+  expect(cache.reported('u-1')?.state).toBe('stopped');
+  expect(events).toEqual(['u-1', 'u-1']);
+});
