@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock, type RecordingLogger, recordingLogger, settle } from 'kubelet-status-manager/testing';
@@ -612,10 +612,14 @@ describe('images', () => {
   });
 });
 
-/** What the containers of `podWith()` need is made while their sandbox is created. */
+/**
+ * Resolves when the folders are made that the containers of `podWith()` need, which happens while their sandbox is
+ * created, and removes them, so that the next call waits for those of another sandbox.
+ */
 async function filesMade(): Promise<void> {
   const paths = ['pods/default_web_uid-1/app', 'containers'];
   await expect.poll(() => paths.every((path) => existsSync(join(folder, path)))).toBe(true);
+  for (const path of paths) rmSync(join(folder, path), { recursive: true });
 }
 
 it.each<[string, (runtime: CRIRuntime, signal: AbortSignal) => Promise<unknown>]>([
@@ -697,6 +701,7 @@ describe('what was prepared for a pod', () => {
     await runtime.imageRef('app:1', { pod });
     expect(requestsOf('ImageStatus')).toHaveLength(3);
     await runtime.runPodSandbox({ pod, attempt: 1 });
+    await filesMade();
     responses['ListPodSandbox'] = { items: [] };
     await runtime.listPods();
     await runtime.imageRef('app:1', { pod });
