@@ -87,7 +87,10 @@ export interface ProviderPod extends PodReference {
 export interface ProviderErrorOptions extends ErrorOptions {
   /** True if trying again is useless: the pod then fails with `reason` and the message. Default: false. */
   readonly permanent?: boolean | undefined;
-  /** The next try is not earlier than after this many milliseconds. Default: the back-off of the pod. */
+  /**
+   * The next try is not earlier than after this many milliseconds. Default: 1,000, then twice as long after each failure,
+   * at most 300,000, of deletePod 60,000; up to half as much is added at random.
+   */
   readonly retryAfterMs?: number | undefined;
   /** In CamelCase, for the status and the Events of the pod. Default: `ProviderFailed`. */
   readonly reason?: string | undefined;

@@ -15,6 +15,7 @@ import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../agent/status/generate-pod-status.ts';
 import { keepReportedEnds } from '../agent/status/reported-ends.ts';
 import type { Clock } from '../shared/clock.ts';
+import { type BackOffRange, nextDelayMs } from '../shared/exponential-back-off.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import type { NodeFacts, PodMaterialsReader } from './materials/pod-materials-reader.ts';
@@ -61,8 +62,16 @@ interface PodCalls {
   refused?: ValidPod | undefined;
   /** Why the pod could not be created. */
   createFailure?: PodFailure | undefined;
-  /** Until then the provider does not want this call again, on the monotonic clock. */
-  notBefore?: { readonly operation: PodOperation; readonly ms: number } | undefined;
+  /** The call that failed last, which is not made again before `untilMs` on the monotonic clock. */
+  backOff?: CallBackOff | undefined;
+}
+
+interface CallBackOff {
+  readonly operation: PodOperation;
+  /** The last delay that the cloud did not ask for, which the next one doubles. */
+  readonly delayMs: number;
+  readonly untilMs: number;
+  readonly message: string;
 }
 
 type PodOperation = 'create_pod' | 'update_pod' | 'delete_pod';
@@ -80,8 +89,14 @@ interface StatusUpdate {
 const endTimeoutMs = 60_000;
 /** An orphan has no spec, so its grace period is unknown. */
 const orphanGracePeriodSeconds = 1;
-const orphanRetryMs = 10_000;
 const defaultGracePeriodSeconds = 30;
+
+/** The delays after failures that pass; the worker adds jitter. A pod that is to end may cost money, and keeps its name. */
+const retryRanges: Readonly<Record<PodOperation, BackOffRange>> = {
+  create_pod: { firstMs: 1000, maxMs: 300_000 },
+  update_pod: { firstMs: 1000, maxMs: 300_000 },
+  delete_pod: { firstMs: 1000, maxMs: 60_000 },
+};
 
 /** The reasons of Events. Source: virtual-kubelet `podEventCreateFailed`, `podEventUpdateFailed`, `podEventDeleteFailed`. */
 const eventReasons: Readonly<Record<PodOperation, string>> = {
@@ -164,10 +179,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   /** Removes what is known of all pods except these. Call it only when the pods of the API server are known. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
     this.activeDeadlineHandler.removeOrphanedPods(remainingPodUIDs);
-    this.#options.podCache.retain(remainingPodUIDs);
-    const nowMs = this.#options.clock.monotonicMs();
-    for (const [podUID, { notBefore }] of this.#podCalls)
-      if (!remainingPodUIDs.has(podUID) && (notBefore?.ms ?? 0) <= nowMs) this.#podCalls.delete(podUID);
+    const { podCache } = this.#options;
+    podCache.retain(remainingPodUIDs);
+    // The deletion of an orphan has a back-off, too.
+    for (const podUID of this.#podCalls.keys())
+      if (!remainingPodUIDs.has(podUID) && podCache.known(podUID) === undefined) this.#podCalls.delete(podUID);
   }
 
   /**
@@ -290,14 +306,14 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     call: (options: ProviderCallOptions) => Promise<void>,
   ): Promise<void> {
     const { calls, clock, epoch, eventRecorder } = this.#options;
-    const { notBefore } = this.#podCallsOf(uid);
-    if (notBefore?.operation === operation && clock.monotonicMs() < notBefore.ms)
-      throw new BackOffError('the provider does not want to be asked again yet', notBefore.ms);
+    const { backOff } = this.#podCallsOf(uid);
+    if (backOff?.operation === operation && clock.monotonicMs() < backOff.untilMs)
+      throw new BackOffError(backOff.message, backOff.untilMs);
     try {
       await calls.forPod(uid, operation, signal, (options) => call({ ...options, epoch }));
       // Read again after the await, because housekeeping may have removed them.
       const podCalls = this.#podCallsOf(uid);
-      podCalls.notBefore = undefined;
+      podCalls.backOff = undefined;
       if (operation === 'create_pod') podCalls.createFailure = undefined;
     } catch (error) {
       signal.throwIfAborted();
@@ -305,13 +321,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       const podCalls = this.#podCallsOf(uid);
       if (operation === 'create_pod') podCalls.createFailure = failure;
       if (pod !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
-      // Housekeeping requests the deletion of an orphan every 2 s.
-      const defaultMs = pod === undefined ? orphanRetryMs : undefined;
-      const { permanent = false, retryAfterMs = defaultMs } = error instanceof ProviderError ? error : {};
-      const isFinal = permanent && operation !== 'delete_pod';
-      if (isFinal || retryAfterMs === undefined) throw error;
-      podCalls.notBefore = { operation, ms: clock.monotonicMs() + retryAfterMs };
-      throw new BackOffError(failure.message, podCalls.notBefore.ms);
+      const { permanent, retryAfterMs } = error instanceof ProviderError ? error : {};
+      if (permanent && operation !== 'delete_pod') throw error;
+      const lastMs = podCalls.backOff?.operation === operation ? podCalls.backOff.delayMs : 0;
+      const delayMs = retryAfterMs === undefined ? nextDelayMs(lastMs, retryRanges[operation]) : lastMs;
+      const untilMs = clock.monotonicMs() + (retryAfterMs ?? delayMs);
+      podCalls.backOff = { operation, delayMs, untilMs, message: failure.message };
+      throw new BackOffError(failure.message, untilMs);
     }
   }
 

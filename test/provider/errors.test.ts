@@ -32,12 +32,59 @@ describe('a call that fails', () => {
       phase: 'Pending',
       containerStatuses: [{ state: { waiting: { reason: 'ProviderCreateFailed', message: 'the cloud is down' } } }],
     });
-    await test.advance(30_000);
-    expect(test.cloud.callsOf('createPod')).toHaveLength(4);
     test.cloud.react('createPod');
-    await test.advance(20_000);
+    await test.advance(3000);
     expect(test.status('web')?.phase).toBe('Running');
     expect(test.podEvents()).toEqual(['web: ProviderCreateFailed']);
+  });
+
+  it.each([
+    ['createPod', 300],
+    ['deletePod', 60],
+  ] as const)('%s again and again is made after 1, 2, 4 s … and at most %d s', async (call, max) => {
+    await test.startNodes(['node-a'], { listPeriodMs: 60_000 });
+    await test.create(podOf());
+    await test.advance(3000);
+    const calledMs: number[] = [];
+    test.cloud.react(call, () => {
+      calledMs.push(test.clock.monotonicMs());
+      return calledMs.length % 12 === 0 ? undefined : new Error('the cloud is down');
+    });
+    if (call === 'createPod') await test.create(podOf('db'));
+    else test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+    await test.advance(call === 'createPod' ? 1200_000 : 400_000);
+    // The workers look once a second which pods are due.
+    const delays = calledMs.slice(1).map((ms, i) => Math.floor((ms - calledMs[i]!) / 1000));
+    expect(delays).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300].map((seconds) => Math.min(seconds, max)));
+  });
+
+  it('after a success is made again as soon as after the first failure', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(3000);
+    let failures = 4;
+    test.cloud.react('updatePod', () => (failures-- > 0 ? new Error('not now') : undefined));
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: '1' } } });
+    await test.advance(20_000);
+    expect(test.cloud.updates).toHaveLength(1);
+    failures = 1;
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: '2' } } });
+    await test.advance(3000);
+    expect(test.cloud.updates).toHaveLength(2);
+  });
+
+  it('at the same time for many pods is not made again at the same time', async () => {
+    let seed = 0;
+    const random = (): number => (seed = (seed + 0.37) % 1);
+    await test.startNodes(['node-a'], { random });
+    const calledMs: number[] = [];
+    test.cloud.react('createPod', () => {
+      calledMs.push(test.clock.monotonicMs());
+      return new Error('the cloud is down');
+    });
+    for (let i = 0; i < 8; i++) await test.create(podOf(`web-${i}`));
+    await test.advance(30_000);
+    expect(new Set(calledMs.slice(-8)).size).toBeGreaterThan(4);
   });
 
   it('with retryAfterMs is not made again before, whatever happens to the pod', async () => {

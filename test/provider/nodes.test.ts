@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeStatus } from 'kubelet-status-manager/agent';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
-import { createVirtualNodes, type VirtualNodesOptions } from 'kubelet-status-manager/provider';
+import { createVirtualNodes, ProviderError, type VirtualNodesOptions } from 'kubelet-status-manager/provider';
 import { fault } from 'kubelet-status-manager/testing';
 import { Registry } from 'prom-client';
 import { podOf, TestNodes } from './test-nodes.ts';
@@ -93,7 +93,7 @@ describe('virtual nodes', () => {
     await test.startNodes(['node-a', 'node-b'], { metrics: createPrometheusMetrics({ register }) });
     await test.create(podOf('web'), 'node-a');
     await test.create(podOf('db'), 'node-b');
-    test.cloud.react('createPod', () => new Error('the cloud is down'));
+    test.cloud.react('createPod', () => new ProviderError('the cloud is down', { retryAfterMs: 60_000 }));
     await test.create(podOf('waiting'), 'node-b');
     await test.advance(7000);
     const valueOf = async (name: string): Promise<number | undefined> => {

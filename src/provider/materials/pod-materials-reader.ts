@@ -17,6 +17,8 @@ import type { ContainerMaterials, PodMaterials, VolumeFile } from './pod-materia
 
 /** Much more than a pod needs, and little enough for a process that runs the pods of many nodes. */
 const maxBytes = 64 * 1024 * 1024;
+/** What is missing may be there soon. Source: kubelet `backOffPeriod`. */
+const retryAfterMs = 10_000;
 
 export interface PodMaterialsReaderOptions extends ServiceListerOptions {
   /** For everything but the watch of Services. */
@@ -90,7 +92,7 @@ export class PodMaterialsReader {
         };
         files.set(volume.name, [...payload].map(toFile));
       } catch (cause) {
-        throw new ProviderError(setUpFailure(volume, cause), { reason: 'FailedMount', cause });
+        refusal('FailedMount', setUpFailure(volume, cause))(cause);
       }
     }
     return files;
@@ -130,8 +132,8 @@ class ByteLimit {
   }
 }
 
-function refusal(reason: string): (cause: unknown) => never {
+function refusal(reason: string, message?: string): (cause: unknown) => never {
   return (cause) => {
-    throw new ProviderError((cause as Error).message, { reason, cause });
+    throw new ProviderError(message ?? (cause as Error).message, { reason, cause, retryAfterMs });
   };
 }
