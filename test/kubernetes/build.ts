@@ -1,6 +1,6 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { GoModule } from './go-module.ts';
+import { type GoModule, lines, testImports } from './go-module.ts';
 import { pathOf, programsFolder, type Program, sourceOf } from './programs.ts';
 import { runCommand } from '../support/run-command.ts';
 
@@ -46,8 +46,8 @@ export class Builder {
       return;
     }
     const list = (...args: string[]): Promise<string[]> =>
-      this.#run('go', ['list', '-mod=readonly', ...args, name]).then((text) => text.split('\n').filter(Boolean));
-    const imports = isTest ? await list('-f', '{{range .TestImports}}{{println .}}{{end}}') : [];
+      this.#run('go', ['list', '-mod=readonly', ...args, name]).then(lines);
+    const imports = isTest ? await list('-f', testImports) : [];
     const missing = (await list('-deps', ...imports)).filter((each) => !this.#compiled.has(each));
     progress.begin(missing.length);
     const flags = ['-mod=readonly', '-trimpath', '-ldflags', this.#linkerFlags()];
