@@ -1,6 +1,6 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type GoModule, lines, testImports } from './go-module.ts';
+import type { GoModule } from './go-module.ts';
 import { pathOf, programsFolder, type Program, sourceOf } from './programs.ts';
 import { runCommand } from '../support/run-command.ts';
 
@@ -45,19 +45,17 @@ export class Builder {
       await this.#run('gcc', ['-Os', '-static', `-DVERSION=v${pauseVersion}`, '-o', output, source]);
       return;
     }
-    const list = (...args: string[]): Promise<string[]> =>
-      this.#run('go', ['list', '-mod=readonly', ...args, name]).then(lines);
-    const imports = isTest ? await list('-f', testImports) : [];
-    const missing = (await list('-deps', ...imports)).filter((each) => !this.#compiled.has(each));
+    const deps = ['list', '-mod=readonly', '-deps', ...(isTest ? ['-test'] : []), name];
+    const packages = (await this.#run('go', deps)).split('\n').filter(Boolean);
+    const missing = packages.filter((each) => !this.#compiled.has(each));
     progress.begin(missing.length);
     const flags = ['-mod=readonly', '-trimpath', '-ldflags', this.#linkerFlags()];
-    // `go test` does not print what it compiles.
-    await this.#run('go', ['build', '-v', ...flags, ...(isTest ? imports : ['-o', output]), name], (line) => {
-      const isPackage = /^[\w.-]+(\/[\w.-]+)*$/.test(line);
-      if (isPackage) progress.advance();
-      return isPackage;
+    // Prints its commands, because `go test` has no way to print what it compiles.
+    const compile = [...(isTest ? ['test', '-c'] : ['build']), '-x'];
+    await this.#run('go', [...compile, ...flags, '-o', output, name], (line) => {
+      if (/^\S+\/compile /.test(line)) progress.advance();
+      return !/^go: |^\S+\.go:\d/.test(line);
     });
-    if (isTest) await this.#run('go', ['test', '-c', ...flags, '-o', output, name]);
     for (const each of missing) this.#compiled.add(each);
   }
 

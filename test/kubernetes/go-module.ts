@@ -65,24 +65,14 @@ export function goSumOf(kubernetes: string, checksums: readonly string[]): strin
 
 /** The checksums that the sources need beside those of Kubernetes' own go.sum, as the public checksum database has them. */
 export async function findChecksums({ folder, sources }: GoModule, programs: readonly Source[]): Promise<string[]> {
-  const list = (...args: string[]): Promise<string> => runCommand('go', ['list', '-mod=mod', ...args], { cwd: folder });
-  await list('-deps', '-test', ...programs.flatMap((source) => source.package ?? []));
-  // As `Builder` does: for packages that it is told, `go` reads more modules than for those that others import.
-  for (const { package: name, isTest } of programs)
-    if (name !== undefined && isTest) await list('-deps', ...lines(await list('-f', testImports, name)));
+  const packages = programs.flatMap((source) => source.package ?? []);
+  await runCommand('go', ['list', '-mod=mod', '-deps', '-test', ...packages], { cwd: folder });
   const [found, kubernetes] = await Promise.all([folder, sources].map((one) => readFile(join(one, 'go.sum'), 'utf8')));
   const known = new Set(kubernetes!.split('\n'));
   const modules = new Set(programs.map(({ module }) => module));
   return found!
     .split('\n')
     .filter((line) => line !== '' && (!known.has(line) || modules.has(readChecksum(line).module)));
-}
-
-/** For `go list -f`: what the tests of a package import, one a line. */
-export const testImports = '{{range .TestImports}}{{println .}}{{end}}';
-
-export function lines(text: string): string[] {
-  return text.split('\n').filter(Boolean);
 }
 
 function joinLines(lines: readonly string[]): string {
