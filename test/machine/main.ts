@@ -6,6 +6,7 @@ import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { programsFolder } from '../kubernetes/programs.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { archiveImages } from '../support/node/images.ts';
+import { nodeName } from '../support/node/machine.ts';
 import { Progress } from '../support/progress.ts';
 import { makeDiskImage } from './disk-image.ts';
 import { fromKubelet } from './parts/from-kubelet.ts';
@@ -24,8 +25,6 @@ interface Options {
   readonly record: boolean;
   readonly index: number;
 }
-
-const nodeName = 'machine';
 
 const program = new Command('npm run machine --')
   .description(
@@ -58,8 +57,8 @@ async function main(): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'machine-'));
   let failed = 1;
   try {
-    failed = await withNode(options, folder, end.signal, (node, progress) =>
-      options.record ? record(node, progress) : runParts(node, names, progress),
+    failed = await withNode(options, folder, end.signal, (node) =>
+      options.record ? record(node) : runParts(node, names),
     );
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
@@ -70,15 +69,16 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-async function record(node: TestNode, progress: Progress): Promise<number> {
-  progress.begin('the kubelet, and a reboot');
+async function record(node: TestNode): Promise<number> {
+  node.progress.begin('the kubelet, and a reboot');
   await fromKubelet(node);
   await recordReboot(node);
   return 0;
 }
 
 /** The node is made first; without it there is nothing to check. Resolves with how many parts have failed. */
-async function runParts(node: TestNode, names: readonly PartName[], progress: Progress): Promise<number> {
+async function runParts(node: TestNode, names: readonly PartName[]): Promise<number> {
+  const { progress } = node;
   const report = (name: string, startedAtMs: number, failure = ''): void => {
     progress.end();
     const seconds = Math.round((Date.now() - startedAtMs) / 1000);
@@ -107,7 +107,7 @@ async function withNode(
   { kvm, index }: Options,
   folder: string,
   signal: AbortSignal,
-  use: (node: TestNode, progress: Progress) => Promise<number>,
+  use: (node: TestNode) => Promise<number>,
 ): Promise<number> {
   const [address, gateway] = [`10.97.${index}.2`, `10.97.${index}.1`];
   const progress = new Progress();
@@ -126,7 +126,11 @@ async function withNode(
     removeTap = await addTap(tap, `${gateway}/24`);
     controlPlane = await startControlPlane({
       ...{ assets: programsFolder(), folder: join(folder, 'control-plane'), address: gateway, signal },
-      apiServerFlags: ['--allow-privileged=true', '--kubelet-preferred-address-types=InternalIP'],
+      apiServerFlags: [
+        '--allow-privileged=true',
+        '--kubelet-preferred-address-types=InternalIP',
+        '--enable-bootstrap-token-auth',
+      ],
       controllers: true,
       pki: true,
     });
@@ -134,10 +138,10 @@ async function withNode(
       mode: 0o600,
     });
     machine = await VirtualMachine.start({ image, folder, address, tap, kvm, signal });
-    const node = new TestNode({ name: nodeName, machine, controlPlane, folder, signal });
+    const node = new TestNode({ name: nodeName, machine, controlPlane, folder, signal, progress });
     progress.begin('images of pods');
     await importImages(node);
-    return await use(node, progress);
+    return await use(node);
   } finally {
     progress.end();
     await machine?.powerOff();

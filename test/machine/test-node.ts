@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '../support/control-plane.ts';
 import type { Json } from '../support/kube-http.ts';
+import type { Progress } from '../support/progress.ts';
 import { runCommand } from '../support/run-command.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
@@ -16,14 +17,16 @@ export class TestNode {
   /** Of the administrator: kubeconfig, and what scripts write. */
   readonly folder: string;
   readonly signal: AbortSignal;
+  readonly progress: Progress;
 
-  constructor(options: Pick<TestNode, 'name' | 'machine' | 'controlPlane' | 'folder' | 'signal'>) {
+  constructor(options: Pick<TestNode, 'name' | 'machine' | 'controlPlane' | 'folder' | 'signal' | 'progress'>) {
     ({
       name: this.name,
       machine: this.machine,
       controlPlane: this.controlPlane,
       folder: this.folder,
       signal: this.signal,
+      progress: this.progress,
     } = options);
   }
 

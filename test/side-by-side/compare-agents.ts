@@ -2,17 +2,22 @@ import { compareWithAny } from './compare/compare.ts';
 import { measureFigures, type Samples } from './figures/measure.ts';
 import { compareFigures, type ComparedFigures } from './figures/render.ts';
 import type { AgentName } from '../support/node/agents.ts';
+import type { ShapeNode } from '../support/node/node-under-test.ts';
 import type { Progress } from '../support/progress.ts';
 import type { Recording } from './recording.ts';
 import type { RecordingsFolder } from './recordings-folder.ts';
 import { needsAnotherTry, shapeResult, type ShapeResult } from './shape-result.ts';
-import { runShapes } from './run-shapes.ts';
+import { runShapes, type RunShapesOptions } from './run-shapes.ts';
 import type { Session } from '../support/node/session.ts';
 import type { Shape } from './shape.ts';
 
-export interface CompareOptions {
+/** Runs a node with one agent after the other. */
+export interface NodeOfAgents {
+  withAgent<T>(name: AgentName, use: (node: ShapeNode) => Promise<T>): Promise<T>;
+}
+
+export interface CompareOptions extends Omit<RunShapesOptions, 'onRecorded'> {
   readonly shapes: readonly Shape[];
-  readonly concurrency: number;
   readonly recordings: RecordingsFolder;
   readonly progress: Progress;
 }
@@ -22,38 +27,38 @@ const figureTurns = 3;
 
 /** Records shapes on the kubelet, in addition to the recordings that are there. */
 export async function recordKubelet(
-  session: Session,
+  nodes: NodeOfAgents,
   shapes: readonly Shape[],
   options: CompareOptions,
 ): Promise<void> {
   if (shapes.length === 0) return;
-  for (const recording of await record(session, 'kubelet', shapes, options)) options.recordings.add(recording);
+  for (const recording of await record(nodes, 'kubelet', shapes, options)) options.recordings.add(recording);
 }
 
 /**
  * Runs shapes on both agents. Those that differ are tried again on both, also if chance may have decided: the status
  * managers of either side write two statuses in quick succession as one, and some races are the kubelet's own.
  */
-export async function compareAgents(session: Session, options: CompareOptions): Promise<ShapeResult[]> {
+export async function compareAgents(nodes: NodeOfAgents, options: CompareOptions): Promise<ShapeResult[]> {
   const { shapes, recordings } = options;
   const results = new Map<string, ShapeResult>();
   let missing = shapes.filter(({ name }) => recordings.read(name).length === 0);
   let next = shapes;
   for (let tries = 1; next.length > 0 && tries <= maxTries; tries++) {
-    await recordKubelet(session, missing, options);
-    for (const result of await tryShapes(session, next, options, tries)) results.set(result.shape, result);
+    await recordKubelet(nodes, missing, options);
+    for (const result of await tryShapes(nodes, next, options, tries)) results.set(result.shape, result);
     next = missing = next.filter(({ name }) => needsAnotherTry(results.get(name)!));
   }
   return shapes.map(({ name }) => results.get(name)!);
 }
 
 async function tryShapes(
-  session: Session,
+  nodes: NodeOfAgents,
   shapes: readonly Shape[],
   options: CompareOptions,
   tries: number,
 ): Promise<ShapeResult[]> {
-  return (await record(session, 'agent', shapes, options)).map((ours) => {
+  return (await record(nodes, 'agent', shapes, options)).map((ours) => {
     const theirs = options.recordings.read(ours.shape);
     return shapeResult(theirs, ours, compareWithAny(theirs, ours), tries);
   });
@@ -74,10 +79,10 @@ export async function measureAgents(session: Session, progress: Progress): Promi
 }
 
 async function record(
-  session: Session,
+  nodes: NodeOfAgents,
   agent: AgentName,
   shapes: readonly Shape[],
-  { concurrency, progress }: CompareOptions,
+  { progress, ...options }: CompareOptions,
 ): Promise<Recording[]> {
   progress.begin(agent, shapes.length);
   const recordings: Recording[] = [];
@@ -85,7 +90,7 @@ async function record(
     recordings.push(recording);
     progress.advance();
   };
-  await session.withAgent(agent, (node) => runShapes(node, shapes, { concurrency, onRecorded }));
+  await nodes.withAgent(agent, (node) => runShapes(node, shapes, { ...options, onRecorded }));
   progress.end();
   return recordings;
 }

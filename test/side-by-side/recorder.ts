@@ -7,20 +7,23 @@ export type PodPredicate = (pod: Json, type: PodEvent['type']) => boolean;
 
 export interface UntilOptions {
   readonly after?: PodEvent | undefined;
-  /** Default 60,000. */
+  /** Default: that of the recorder. */
   readonly timeoutMs?: number | undefined;
 }
 
 /** Records every watch event of the namespace's pods, and their Events. */
 export class Recorder {
   readonly #cluster: Cluster;
+  readonly #timeoutMs: number;
   readonly #pods = new Map<string, PodEvent[]>();
   readonly #events = new Map<string, Map<string, Json>>();
   readonly #waiting = new Set<() => void>();
   #stop: (() => void) | undefined;
 
-  constructor(cluster: Cluster) {
+  /** @param timeoutMs how long `until` and `untilEvent` wait */
+  constructor(cluster: Cluster, timeoutMs = 60_000) {
     this.#cluster = cluster;
+    this.#timeoutMs = timeoutMs;
   }
 
   async start(): Promise<void> {
@@ -45,7 +48,7 @@ export class Recorder {
 
   /** The first watch event after a given one that matches, also one of the past. Rejects after the time-out, naming what it waited for. */
   until(pod: string, what: string, matches: PodPredicate, options: UntilOptions = {}): Promise<PodEvent> {
-    const { after, timeoutMs = 60_000 } = options;
+    const { after, timeoutMs = this.#timeoutMs } = options;
     return new Promise((resolve, reject) => {
       const check = (): void => {
         const events = this.#pods.get(pod) ?? [];
@@ -66,7 +69,7 @@ export class Recorder {
   }
 
   /** Waits for an Event of a pod. */
-  async untilEvent(pod: string, reason: string, timeoutMs = 60_000): Promise<void> {
+  async untilEvent(pod: string, reason: string, timeoutMs = this.#timeoutMs): Promise<void> {
     for (let waitedMs = 0; !this.eventsOf(pod).some((event) => event.reason === reason); waitedMs += 50) {
       if (waitedMs > timeoutMs) throw new Error(`Pod ${pod} had no Event ${reason} within ${timeoutMs / 1000} s`);
       await sleep(50);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Meeting } from './meeting.ts';
-import type { NodeUnderTest } from '../support/node/node-under-test.ts';
+import type { ShapeNode } from '../support/node/node-under-test.ts';
 import { Recorder } from './recorder.ts';
 import type { Recording } from './recording.ts';
 import { type Disturbed, type Shape, ShapeRun } from './shape.ts';
@@ -8,6 +8,8 @@ import { type Disturbed, type Shape, ShapeRun } from './shape.ts';
 export interface RunShapesOptions {
   /** How many shapes run at the same time. */
   readonly concurrency: number;
+  /** How long a step of a shape is waited for. Default: that of `Recorder`. */
+  readonly timeoutMs?: number | undefined;
   readonly onRecorded: (recording: Recording) => void;
 }
 
@@ -16,11 +18,11 @@ export interface RunShapesOptions {
  * then those that need the node for themselves. A shape that fails leaves a recording with the error.
  */
 export async function runShapes(
-  node: NodeUnderTest,
+  node: ShapeNode,
   shapes: readonly Shape[],
-  { concurrency, onRecorded }: RunShapesOptions,
+  { concurrency, timeoutMs, onRecorded }: RunShapesOptions,
 ): Promise<void> {
-  const recorder = new Recorder(node.cluster);
+  const recorder = new Recorder(node.cluster, timeoutMs);
   await recorder.start();
   const run = async (shape: Shape, disturbed: Disturbed): Promise<void> =>
     onRecorded(await recordShape(shape, node, recorder, disturbed));
@@ -52,7 +54,7 @@ export async function runShapes(
 
 async function recordShape(
   shape: Shape,
-  node: NodeUnderTest,
+  node: ShapeNode,
   recorder: Recorder,
   disturbed: Disturbed,
 ): Promise<Recording> {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Json } from '../support/kube-http.ts';
 import { namespace } from '../support/node/cluster.ts';
 import { nodeName } from '../support/node/machine.ts';
-import type { Disturbance, NodeUnderTest } from '../support/node/node-under-test.ts';
+import type { Disturbance, ShapeNode } from '../support/node/node-under-test.ts';
 import { signal } from '../support/node/processes.ts';
 import type { PodPredicate, Recorder, UntilOptions } from './recorder.ts';
 import type { PodEvent } from './recording.ts';
@@ -27,12 +27,12 @@ export type Disturbed = (whileAway?: () => Promise<unknown>) => Promise<void>;
 /** One run of a shape on one agent: what its steps may do. All waits are for what a watcher sees. */
 export class ShapeRun {
   readonly name: string;
-  readonly node: NodeUnderTest;
+  readonly node: ShapeNode;
   readonly sleep = sleep;
   readonly #recorder: Recorder;
   readonly #disturbed: Disturbed;
 
-  constructor(shape: Shape, node: NodeUnderTest, recorder: Recorder, disturbed: Disturbed) {
+  constructor(shape: Shape, node: ShapeNode, recorder: Recorder, disturbed: Disturbed) {
     this.name = shape.name;
     this.node = node;
     this.#recorder = recorder;

@@ -3,11 +3,11 @@ import { programsFolder } from '../../kubernetes/programs.ts';
 import type { TestNode } from '../test-node.ts';
 import { addCredentials, addNetwork } from './from-readme.ts';
 
-const config = `apiVersion: kubelet.config.k8s.io/v1beta1
+const configOf = (cgroupDriver: CgroupDriver): string => `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 staticPodPath: /etc/kubernetes/manifests
-cgroupDriver: cgroupfs
+cgroupDriver: ${cgroupDriver}
 failSwapOn: false
 authentication:
   anonymous: { enabled: false }
@@ -26,13 +26,20 @@ RestartSec=5
 WantedBy=multi-user.target
 `;
 
+export type CgroupDriver = 'cgroupfs' | 'systemd';
+
 /** Makes the machine a node of the real kubelet. */
 export async function fromKubelet(node: TestNode): Promise<void> {
   await addNetwork(node);
   await addCredentials(node);
+  await startKubelet(node, 'cgroupfs');
+}
+
+/** On a machine that has a network and credentials. */
+export async function startKubelet(node: TestNode, driver: CgroupDriver): Promise<void> {
   await node.machine.copy([join(programsFolder(), 'kubelet')], '/usr/local/bin/');
   await node.machine.run(
-    `cat >/etc/kubernetes/config.yaml <<'END'\n${config}END\ncat >/etc/systemd/system/kubelet.service <<'END'\n${unit}END
+    `cat >/etc/kubernetes/config.yaml <<'END'\n${configOf(driver)}END\ncat >/etc/systemd/system/kubelet.service <<'END'\n${unit}END
      systemctl enable --now containerd kubelet`,
   );
   await node.untilNode('Ready', 'True');

@@ -1,9 +1,11 @@
 import type { TestNode } from '../test-node.ts';
+import { bootstrap } from './bootstrap.ts';
 import { cgroups, systemdCgroups } from './cgroups.ts';
 import { fullDisk } from './full-disk.ts';
 import { appArmor, userNamespaces } from './isolation.ts';
 import { kills } from './kills.ts';
 import { reboot } from './reboot.ts';
+import { shapes } from './shapes.ts';
 
 /** What is checked on the node, in this order. */
 export const parts = {
@@ -12,8 +14,11 @@ export const parts = {
   'user-namespaces': userNamespaces,
   kills,
   reboot,
+  shapes: (node) => shapes(node, 'cgroupfs'),
   'systemd-cgroups': systemdCgroups,
+  'systemd-shapes': (node) => shapes(node, 'systemd'),
   'full-disk': fullDisk,
+  bootstrap,
 } as const satisfies Readonly<Record<string, (node: TestNode) => Promise<void>>>;
 
 export type PartName = keyof typeof parts;

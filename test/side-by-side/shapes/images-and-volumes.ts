@@ -1,4 +1,6 @@
-import { app, containerOf, forever, isWaiting, type Shape, type ShapeRun } from '../shape.ts';
+import { join } from 'node:path';
+import { privateImage, registry, registryUser, servePrivateImage } from '../../support/node/private-registry.ts';
+import { app, busybox, containerOf, forever, isWaiting, type Shape, type ShapeRun } from '../shape.ts';
 
 const untilWaiting =
   (reason: string, spec: object, afterwardsMs = 0) =>
@@ -11,6 +13,12 @@ const untilWaiting =
 const remake = async (run: ShapeRun, kind: 'configmaps' | 'secrets', name: string, data: object) => {
   await run.api('DELETE', `${kind}/${name}`);
   await run.api('POST', kind, { metadata: { name }, [kind === 'secrets' ? 'stringData' : 'data']: data });
+};
+
+const pullSecret = {
+  metadata: { name: 'pull-secret' },
+  type: 'kubernetes.io/dockerconfigjson',
+  stringData: { '.dockerconfigjson': JSON.stringify({ auths: { [registry]: registryUser } }) },
 };
 
 export const images: readonly Shape[] = [
@@ -48,6 +56,30 @@ export const images: readonly Shape[] = [
       await run.patch({ spec: { containers: [{ name: 'app', image: 'docker.io/library/busybox:1' }] } });
       await run.untilReady();
       await run.end();
+    },
+  },
+  {
+    name: 'private-image',
+    pods: ['private-image', 'private-image-without-secret'],
+    run: async (run) => {
+      const { machine } = run.node;
+      const layout = join(machine.folder, 'private-image');
+      await machine.exportImage(busybox, layout);
+      const endRegistry = await servePrivateImage(layout);
+      try {
+        await run.api('DELETE', 'secrets/pull-secret');
+        await run.api('POST', 'secrets', pullSecret);
+        const spec = { containers: [app(forever, { image: privateImage })] };
+        await run.create({ ...spec, imagePullSecrets: [{ name: 'pull-secret' }] });
+        await run.untilReady();
+        await run.create(spec, { name: 'private-image-without-secret' });
+        await run.until('without its image', isWaiting('ImagePullBackOff'), { pod: 'private-image-without-secret' });
+        await run.end('private-image-without-secret');
+        await run.end();
+      } finally {
+        await machine.removeImage(privateImage);
+        endRegistry();
+      }
     },
   },
 ];

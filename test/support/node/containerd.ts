@@ -73,6 +73,11 @@ export class Containerd {
     return existsSync(file) ? readFileSync(file, 'utf8') : '';
   }
 
+  /** Runs `ctr images`. */
+  async images(...args: readonly string[]): Promise<void> {
+    await runCommand('ctr', ['-a', this.socket, '-n', 'k8s.io', 'images', ...args]);
+  }
+
   async #responds(): Promise<boolean> {
     return runCommand('ctr', ['-a', this.socket, 'version']).then(
       () => true,

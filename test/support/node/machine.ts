@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { CRIClient, ignoreNotFound } from '../../../src/cri/cri-client.ts';
 import { programsFolder } from '../../kubernetes/programs.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
+import { runCommand } from '../run-command.ts';
 import { Containerd } from './containerd.ts';
 import { descendantsOf, endProcess, listProcesses } from './processes.ts';
 
@@ -122,6 +123,18 @@ export class Machine {
     return descendantsOf((command) => this.#isShim(command))
       .filter(({ command }) => command.includes(text))
       .map(({ pid }) => pid);
+  }
+
+  /** Writes an image as an OCI layout. */
+  async exportImage(name: string, folder: string): Promise<void> {
+    mkdirSync(folder, { recursive: true });
+    const archive = join(folder, 'image.tar');
+    await this.#containerd.images('export', archive, name);
+    await runCommand('tar', ['-C', folder, '-xf', archive]);
+  }
+
+  async removeImage(name: string): Promise<void> {
+    await this.#containerd.images('rm', '--sync', name);
   }
 
   /** What containerd has logged since the first start. */

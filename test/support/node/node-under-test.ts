@@ -8,8 +8,16 @@ import type { Machine } from './machine.ts';
 export const disturbances = ['agent-restart', 'agent-crash', 'runtime-restart', 'reboot', 'wipe'] as const;
 export type Disturbance = (typeof disturbances)[number];
 
+/** What shapes need of a node. */
+export interface ShapeNode {
+  readonly cluster: Cluster;
+  readonly agent: Pick<NodeAgentProcess, 'staticPods'>;
+  readonly machine: Pick<Machine, 'containerProcesses' | 'exportImage' | 'folder' | 'removeImage' | 'sandboxProcess'>;
+  disturb(disturbance: Disturbance, whileAway?: readonly (() => Promise<unknown>)[]): Promise<void>;
+}
+
 /** The machine with one of the agents. */
-export class NodeUnderTest {
+export class NodeUnderTest implements ShapeNode {
   readonly machine: Machine;
   readonly agent: NodeAgentProcess;
   readonly cluster: Cluster;
