@@ -10,7 +10,8 @@ import { requestAttributes } from './request-attributes.ts';
 import { createReview, type ReviewOptions } from './review.ts';
 
 export interface AccessControlOptions {
-  readonly nodeName: string;
+  /** Undefined: permissions must be for all nodes. */
+  readonly nodeName: string | undefined;
   readonly requests: APIRequests | undefined;
   readonly authentication: KubeletAuthentication;
   readonly authorization: KubeletAuthorization;

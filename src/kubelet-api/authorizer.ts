@@ -15,7 +15,8 @@ export interface KubeletAuthorization {
 
 export interface AuthorizerOptions extends KubeletAuthorization {
   readonly clock: Clock;
-  readonly nodeName: string;
+  /** Undefined: permissions must be for all nodes. */
+  readonly nodeName: string | undefined;
   /** Rejects without an API server. */
   readonly review: Review;
 }

@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http';
+import { untilAborted } from '../shared/abort.ts';
 import { reasonOf } from '../shared/logger.ts';
+import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { ContainerStatusInput, PodStatusInput } from '../kube/types.ts';
 import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
 import { parseLogOptions } from './log-options.ts';
 import { readLogs } from './read-logs.ts';
+import { fromRuntime } from './streaming.ts';
 
 /** `/containerLogs/{namespace}/{pod}/{container}`. Source: kubelet `getContainerLogs`, `GetKubeletContainerLogs` */
 export async function serveContainerLogs(
@@ -19,32 +22,69 @@ export async function serveContainerLogs(
   const pod = requirePod(context, namespace, podName);
   if (!containersOf(pod).some(({ name }) => name === containerName))
     throw new HTTPError(404, `container "${containerName}" not found in pod "${podName}"`);
-  if (runtime.getContainerLog === undefined) throw new HTTPError(501, 'The runtime has no logs');
+  if (runtime.getContainerLog === undefined && runtime.streamContainerLog === undefined)
+    throw new HTTPError(501, 'The runtime has no logs');
   const status = agent.statusManager.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
-  const containerID = containerIDForLogs(podName, status, containerName, previous);
-
+  const isStreamed = runtime.streamContainerLog !== undefined;
+  const containerID = containerIDForLogs(podName, status, containerName, previous && !isStreamed);
+  const text = isStreamed
+    ? await fromRuntime(runtime.streamContainerLog!(containerID, { ...options, previous }, { signal }))
+    : undefined;
   response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).flushHeaders();
   try {
-    const log = await runtime.getContainerLog(containerID, { signal });
-    if (log === undefined) throw new Error(`unable to retrieve container logs for ${containerID}`);
-    await readLogs(log.path, options, {
-      clock,
-      signal,
-      write: (chunk) => write(response, chunk, signal),
-      // While the runtime does not respond, its containers still run.
-      isRunning: async () => {
-        try {
-          return (await runtime.getContainerLog!(containerID, { signal }))?.isRunning ?? false;
-        } catch {
-          return true;
-        }
-      },
-    });
+    if (text !== undefined) await writeText(text, options, signal, (chunk) => write(response, chunk, signal));
+    else await writeFile(context, containerID, options, signal, (chunk) => write(response, chunk, signal));
   } catch (error) {
     // The status is sent already: as in the kubelet, the reason is in the text.
     if (!signal.aborted) response.write(reasonOf(error));
   }
   response.end();
+}
+
+type Write = (chunk: Buffer) => Promise<void>;
+
+async function writeFile(
+  { runtime, clock }: KubeletAPIContext,
+  containerID: string,
+  options: ContainerLogOptions,
+  signal: AbortSignal,
+  write: Write,
+): Promise<void> {
+  const log = await runtime.getContainerLog?.(containerID, { signal });
+  if (log === undefined) throw new Error(`unable to retrieve container logs for ${containerID}`);
+  await readLogs(log.path, options, {
+    ...{ clock, signal, write },
+    // While the runtime does not respond, its containers still run.
+    isRunning: async () => {
+      try {
+        return (await runtime.getContainerLog!(containerID, { signal }))?.isRunning ?? false;
+      } catch {
+        return true;
+      }
+    },
+  });
+}
+
+/** Whoever reads from a cloud that is slow or does not end stops when the client is gone. */
+async function writeText(
+  text: AsyncIterable<Uint8Array>,
+  { limitBytes = Number.POSITIVE_INFINITY }: ContainerLogOptions,
+  signal: AbortSignal,
+  write: Write,
+): Promise<void> {
+  const chunks = text[Symbol.asyncIterator]();
+  try {
+    for (let left = limitBytes; left > 0;) {
+      const { done, value } = await untilAborted(chunks.next(), signal);
+      if (done === true) return;
+      const chunk = Buffer.from(value).subarray(0, left);
+      left -= chunk.length;
+      await write(chunk);
+    }
+  } finally {
+    // It may wait for the next chunk first.
+    Promise.resolve(chunks.return?.()).catch(() => {});
+  }
 }
 
 /** Resolves when the client can take more. */

@@ -3,4 +3,11 @@ export { serveKubeletAPI, type KubeletAPIServer } from './serve-kubelet-api.ts';
 export type { KubeletAPIOptions } from './kubelet-api-options.ts';
 export type { KubeletAuthentication } from './authenticator.ts';
 export type { KubeletAuthorization } from './authorizer.ts';
-export type { ContainerIO, ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
+export type { KubeletAPINode } from './kubelet-api-context.ts';
+export type {
+  ContainerIO,
+  ContainerLog,
+  ContainerLogOptions,
+  StreamingRuntime,
+  StreamOptions,
+} from '../agent/runtime/streaming-runtime.ts';

@@ -1,14 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
+import type { CheckedInspection } from '../agent/http-server/health-checks.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { HTTPError } from './http-error.ts';
 import type { KubeletAPIOptions } from './kubelet-api-options.ts';
 
+/** What the kubelet's API is served of: an agent, or all virtual nodes of a process. */
+export interface KubeletAPINode extends Pick<
+  NodeAgent,
+  'apiRequests' | 'getNode' | 'getPods' | 'nodeName' | 'setKubeletEndpoint'
+> {
+  /**
+   * True for several nodes that share the port, of which `nodeName` is one: a client needs its permission for all nodes,
+   * and there are no statistics. Default: false.
+   */
+  readonly isShared?: boolean | undefined;
+  readonly statusManager: Pick<NodeAgent['statusManager'], 'getPodStatus'>;
+  inspect(): CheckedInspection;
+}
+
 /** What the handlers of requests need. */
 export interface KubeletAPIContext {
-  readonly agent: NodeAgent;
+  readonly agent: KubeletAPINode;
   readonly options: KubeletAPIOptions;
   readonly runtime: KubeletAPIOptions['runtime'];
   readonly clock: Clock;

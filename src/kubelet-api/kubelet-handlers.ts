@@ -41,6 +41,7 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
     },
   };
   const summary = async (signal: AbortSignal): ReturnType<SummaryProvider['get']> => {
+    if (agent.isShared === true) throw new HTTPError(501, 'There are several nodes behind this port: no statistics');
     try {
       const result = await summaries.get({ signal });
       statsFailures.succeeded();

@@ -1,9 +1,12 @@
 import { canonicalTime, epochMsOf } from '../shared/time.ts';
 import { HTTPError } from './http-error.ts';
-import type { LogOptions } from './read-logs.ts';
+import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
 
 /** @throws HTTPError 400 for a query that cannot be parsed, 422 for an invalid one. Source: `ValidatePodLogOptions` */
-export function parseLogOptions(query: URLSearchParams, nowMs: number): LogOptions & { readonly previous: boolean } {
+export function parseLogOptions(
+  query: URLSearchParams,
+  nowMs: number,
+): ContainerLogOptions & { readonly previous: boolean } {
   // Its deprecated name.
   const tail = query.get('tail');
   const tailLines = tail === 'all' ? undefined : integer(tail ?? query.get('tailLines'));

@@ -1,25 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
+import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { HostDirectory } from '../agent/host-paths/host-directory.ts';
 import { watchFile } from '../agent/host-paths/watch-file.ts';
 import { useLogFolder } from '../agent/host-paths/log-folder.ts';
 import type { Clock } from '../shared/clock.ts';
 import { fixedWidthTime, parseLogLine } from './parse-log-line.ts';
-
-/** Source: cri-client `LogOptions`. */
-export interface LogOptions {
-  /** Lines from the end of the log; default: all. With `follow`, only the lines that are there already count. */
-  readonly tailLines?: number | undefined;
-  /** Maximum number of bytes to write. Default: no limit. */
-  readonly limitBytes?: number | undefined;
-  /** Skips lines before this time, in milliseconds since the epoch. */
-  readonly sinceMs?: number | undefined;
-  /** Reads on until the container has ended. */
-  readonly follow?: boolean | undefined;
-  /** Puts the time in front of each line. */
-  readonly timestamps?: boolean | undefined;
-  /** Only this stream; default: both. */
-  readonly stream?: 'stdout' | 'stderr' | undefined;
-}
 
 export interface LogReaderOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
@@ -40,7 +25,7 @@ const forceCheckMs = 1000;
  * and then the new one. Rejects if the file does not have the CRI's format; later lines of another format are skipped.
  * Rejects for a link and for what is not a regular file. Source: cri-client `ReadLogs`.
  */
-export async function readLogs(path: string, options: LogOptions, reader: LogReaderOptions): Promise<void> {
+export async function readLogs(path: string, options: ContainerLogOptions, reader: LogReaderOptions): Promise<void> {
   await useLogFolder(path, (folder, name) => readLogsIn(folder, name, path, options, reader));
 }
 
@@ -48,7 +33,7 @@ async function readLogsIn(
   folder: HostDirectory,
   name: string,
   path: string,
-  options: LogOptions,
+  options: ContainerLogOptions,
   reader: LogReaderOptions,
 ): Promise<void> {
   const { signal, isRunning } = reader;
@@ -162,13 +147,13 @@ class LogFile {
 
 /** Formats lines and counts bytes. Source: cri-client `logWriter`. */
 class LogOutput {
-  readonly #options: LogOptions;
+  readonly #options: ContainerLogOptions;
   readonly #write: (chunk: Buffer) => Promise<void>;
   #bytesLeft: number;
   #isNewLine = true;
   #isFormatKnown = false;
 
-  constructor(options: LogOptions, write: (chunk: Buffer) => Promise<void>) {
+  constructor(options: ContainerLogOptions, write: (chunk: Buffer) => Promise<void>) {
     this.#options = options;
     this.#write = write;
     this.#bytesLeft = options.limitBytes ?? Number.POSITIVE_INFINITY;

@@ -4,13 +4,12 @@ import { createServer } from 'node:https';
 import { CertificateManager, servingKind } from '../agent/certificate/certificate-manager.ts';
 import type { KeyPair } from '../agent/certificate/certificate-store.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
-import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
 import { listen } from '../shared/listen.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { ConnectionLimit } from '../shared/connection-limit.ts';
 import { AccessControl } from './access-control.ts';
 import { type KubeletAPIOptions, requireKubeletAPIOptions } from './kubelet-api-options.ts';
-import type { KubeletAPIContext } from './kubelet-api-context.ts';
+import type { KubeletAPIContext, KubeletAPINode } from './kubelet-api-context.ts';
 import { KubeletRequests } from './kubelet-requests.ts';
 import { tlsServerOptions } from './tls-options.ts';
 import { CertificateFiles, readCertificate, selfSignedCertificate, servingHosts } from './serving-certificate.ts';
@@ -29,7 +28,8 @@ export interface KubeletAPIServer extends AsyncDisposable {
  * calls it with its kubelet client certificate (`authentication.clientCAFile`) or a token. By default, the API server
  * decides about each request, by TokenReview and SubjectAccessReview: everything else is refused.
  *
- * Call it before `start()` of the agent: the Node then shows the port. Rejects if the address cannot be listened on, or a
+ * Call it before `start()` of the agent: the Node then shows the port. `VirtualNodes.kubelet` in place of an agent serves
+ * all virtual nodes of a process on one port. Rejects if the address cannot be listened on, or a
  * file cannot be read. Source: kubelet `ListenAndServeKubeletServer`.
  * @throws StatusManagerError INVALID_OPTION, INVALID_STATE
  *
@@ -50,7 +50,7 @@ export interface KubeletAPIServer extends AsyncDisposable {
  * });
  * ```
  */
-export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptions): Promise<KubeletAPIServer> {
+export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPIOptions): Promise<KubeletAPIServer> {
   requirePort('agent', agent, ['inspect', 'getPods']);
   requireKubeletAPIOptions(options, agent.apiRequests !== undefined);
   const { host = '0.0.0.0', port = 10_250, runtime, authentication = {}, authorization = {} } = options;
@@ -59,7 +59,8 @@ export async function serveKubeletAPI(agent: NodeAgent, options: KubeletAPIOptio
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
   const accessControl = new AccessControl({
-    ...{ nodeName: agent.nodeName, requests: agent.apiRequests, authentication, authorization },
+    nodeName: agent.isShared === true ? undefined : agent.nodeName,
+    ...{ requests: agent.apiRequests, authentication, authorization },
     ...{ clock, logger, metrics: options.metrics, signal: closed.signal },
   });
   const { clientCAFile } = authentication;

@@ -154,7 +154,7 @@ async function runningContainerID(
 }
 
 /** Source: cri-streaming `WriteError`. */
-async function fromRuntime<T>(call: Promise<T>): Promise<T> {
+export async function fromRuntime<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (cause) {

@@ -41,6 +41,13 @@ import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions }
 /** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
 const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
 
+/** The port of the kubelet's API, which all Nodes of the process show. */
+export interface KubeletEndpoint {
+  kubeletPort?: number;
+  /** Declared by the Nodes because of what the port serves. */
+  features: readonly string[];
+}
+
 /** What the nodes of a process share. */
 export interface SharedParts extends ResolvedProviderOptions {
   readonly options: VirtualNodesOptions;
@@ -52,6 +59,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly calls: ProviderCalls;
   readonly lister: ProviderPodLister;
   readonly materials: PodMaterialsReader;
+  readonly endpoint: KubeletEndpoint;
 }
 
 /** The parts of a virtual node. */
@@ -127,8 +135,12 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
 
   // The Node.
   const canResizePods = provider.updatePod !== undefined;
-  const features = canResizePods ? resizeFeatures : [];
-  const nodeStatus = () => nodeStatusOf(nodeName, node, { features });
+  const { endpoint } = shared;
+  const nodeStatus = () =>
+    nodeStatusOf(nodeName, node, {
+      kubeletPort: endpoint.kubeletPort,
+      features: [...(canResizePods ? resizeFeatures : []), ...endpoint.features],
+    });
   const nodeReporter = new NodeReporter({
     ...node,
     ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },
@@ -186,7 +198,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     },
   });
   return {
-    ...{ nodeName, clock, logger, metrics: options.metrics, lister, source, podConfig, firstUpdate, informer },
+    ...{ nodeName, epoch, clock, logger, metrics: options.metrics, lister, source, podConfig, firstUpdate, informer },
     ...{ podCache, podManager, podWorkers },
     ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },
     podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),

@@ -2,6 +2,7 @@
 
 export { createVirtualNodes } from './create-virtual-nodes.ts';
 export type { VirtualNodes, VirtualNodesInspection } from './virtual-nodes.ts';
+export type { VirtualKubelet } from './virtual-kubelet.ts';
 export type { VirtualNode, VirtualNodeInspection } from './virtual-node.ts';
 export type { ReplicasOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 export {

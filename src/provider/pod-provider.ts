@@ -1,4 +1,5 @@
 import type { ValidPod } from '../kube/types.ts';
+import type { ContainerIO, ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { PodMaterials } from './materials/pod-materials.ts';
 
 /** What identifies a pod of a virtual node. */
@@ -150,4 +151,24 @@ export interface PodProvider {
    * listed. Returns a function that ends it. Default: changes are found by `listPods`.
    */
   notifyPods?(listener: (pod: ProviderPod) => void, onGap: () => void): () => void;
+  /**
+   * The log of a container, for `kubectl logs`; see `VirtualNodes.kubelet`. `previous`: of the run before the last restart.
+   * What it yields is written as it is; it is ended when the client is gone. Default: the client is told that there are none.
+   */
+  logs?(
+    pod: PodReference,
+    containerName: string,
+    log: ContainerLogOptions & { readonly previous: boolean },
+    options: ProviderCallOptions,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  /** Runs a command in a container, for `kubectl exec`. Resolves with the exit code when all output is written. */
+  exec?(
+    pod: PodReference,
+    containerName: string,
+    command: readonly string[],
+    io: ContainerIO,
+    options: ProviderCallOptions,
+  ): Promise<number>;
+  /** Connects the client to the main process of a container, for `kubectl attach`. Resolves when the process has ended. */
+  attach?(pod: PodReference, containerName: string, io: ContainerIO, options: ProviderCallOptions): Promise<void>;
 }

@@ -99,6 +99,17 @@ function stateOf(
   return own === undefined && isPlainInitContainer(pod, container) ? 'exited' : 'running';
 }
 
+/** The ID of a run of a container of the provider; `containerOfID` reads it. */
+function containerID(podUID: string, name: string, attempt: number): string {
+  return `provider://${podUID}/${name}/${attempt}`;
+}
+
+/** The container of an ID in the status of a pod. */
+export function containerOfID(id: string): { readonly podUID: string; readonly name: string } {
+  const [, , podUID = '', name = ''] = id.split('/');
+  return { podUID, name };
+}
+
 function runOf(
   reported: ProviderPod,
   container: AnyContainer,
@@ -107,7 +118,7 @@ function runOf(
 ): RuntimeContainerStatus {
   const { name, image } = container;
   const attempt = own?.restartCount ?? 0;
-  const id = `provider://${reported.uid}/${name}/${attempt}`;
+  const id = containerID(reported.uid, name, attempt);
   const known = statusesOf(previous).find(({ containerID }) => containerID === id)?.state;
   const startedAtMs =
     (own?.startedAt ?? reported.startedAt)?.getTime() ??

@@ -11,6 +11,7 @@ import type { NodeReporterInspection } from '../agent/node/node-reporter-options
 import type { Node } from '../agent/node/node-types.ts';
 import { agentGauges, type NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
 import type { AgentStatusManager, NodeAgentStopOptions } from '../agent/node-agent/node-agent-options.ts';
+import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
 import type { PodWorkerInspection } from '../agent/pod-workers/pod-workers-options.ts';
 import type { SyncLoopInspection } from '../agent/sync-loop/sync-loop.ts';
 import type { VirtualNodeParts } from './create-virtual-node-parts.ts';
@@ -95,6 +96,20 @@ export class VirtualNode {
       node: nodeReporter.inspect(),
       events: ownEventRecorder?.inspect(),
     };
+  }
+
+  /** Passed to the calls of the provider. */
+  get epoch(): number {
+    return this.#parts.epoch;
+  }
+
+  /** For `VirtualKubelet`. A pod of the node as its runtime would show it. */
+  runtimePod(podUID: string): RuntimePod | undefined {
+    const pod = this.#parts.podManager.getPodByUID(podUID);
+    if (pod === undefined) return undefined;
+    const { name, namespace } = pod.metadata;
+    const { sandboxes, containers = [] } = this.#parts.podCache.get(podUID) ?? {};
+    return { uid: podUID, name, namespace, sandboxes, containers };
   }
 
   /** For `VirtualNodes`. */

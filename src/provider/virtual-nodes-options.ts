@@ -137,7 +137,12 @@ export interface ResolvedProviderOptions {
 export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedProviderOptions {
   requireFields('options', options, Object.keys(optionNames));
   const { provider, lost = {}, statusManager, eventRecorder } = options;
-  requirePort('provider', provider, ['createPod', 'deletePod', 'listPods'], ['getPod', 'notifyPods', 'updatePod']);
+  requirePort(
+    'provider',
+    provider,
+    ['createPod', 'deletePod', 'listPods'],
+    ['attach', 'exec', 'getPod', 'logs', 'notifyPods', 'updatePod'],
+  );
   requireFields('lost', lost, ['misses', 'action']);
   const { misses = 3, action = 'fail' } = lost;
   if (action !== 'fail' && action !== 'recreate') refuseOption('lost.action', "'fail' or 'recreate'", action);

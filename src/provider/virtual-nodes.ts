@@ -7,6 +7,7 @@ import type { ProviderListInspection } from './provider-pod-lister.ts';
 import { NodeOwnership } from './replicas/node-ownership.ts';
 import type { NodeOwnershipInspection } from './replicas/node-ownership-inspection.ts';
 import type { OwnedNode, OwnershipEnd } from './replicas/node-ownership-options.ts';
+import { VirtualKubelet } from './virtual-kubelet.ts';
 import { VirtualNode, type VirtualNodeInspection, type VirtualNodeStopOptions } from './virtual-node.ts';
 import { requireVirtualNodeOptions, type VirtualNodeOptions } from './virtual-nodes-options.ts';
 
@@ -28,6 +29,8 @@ export interface VirtualNodesInspection {
  * and removed at any time.
  */
 export class VirtualNodes implements AsyncDisposable {
+  /** All nodes as one kubelet, for `kubectl logs`, `exec` and `attach`: `serveKubeletAPI` takes it. */
+  readonly kubelet: VirtualKubelet;
   readonly #parts: SharedParts;
   readonly #added = new Map<string, VirtualNodeOptions>();
   /** Those that run in this process: all that were added, or with `replicas` those that it owns. */
@@ -43,6 +46,12 @@ export class VirtualNodes implements AsyncDisposable {
   constructor(parts: SharedParts) {
     this.#parts = parts;
     this.#ownership = this.#createOwnership();
+    this.kubelet = new VirtualKubelet({
+      ...{ provider: parts.provider, apiRequests: parts.api.requests, endpoint: parts.endpoint },
+      state: () => this.#state,
+      nodeNames: () => [...this.#added.keys()],
+      nodes: () => [...this.#nodes.values()],
+    });
   }
 
   /**

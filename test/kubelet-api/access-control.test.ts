@@ -172,3 +172,10 @@ it('AlwaysAllow asks for no permission', async () => {
   expect((await server.get('/pods')).status).toBe(200);
   expect((await server.get('/pods', { token: 'unknown' })).status).toBe(401);
 });
+
+it('a client of several nodes on one port needs the permission for all nodes', async () => {
+  await using server = await TestServer.start({}, { isShared: true });
+  server.reviews.allows = ({ resourceAttributes }) =>
+    (resourceAttributes as unknown as { name?: string }).name === undefined;
+  expect(await server.get('/pods')).toMatchObject({ status: 200 });
+});

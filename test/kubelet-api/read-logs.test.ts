@@ -2,7 +2,8 @@ import { appendFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fixedWidthTime, parseLogLine } from '../../src/kubelet-api/parse-log-line.ts';
-import { type LogOptions, readLogs } from '../../src/kubelet-api/read-logs.ts';
+import { readLogs } from '../../src/kubelet-api/read-logs.ts';
+import type { ContainerLogOptions } from '../../src/agent/runtime/streaming-runtime.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { TestDirectories } from '../support/directories.ts';
@@ -17,7 +18,7 @@ function logFile(...lines: readonly string[]): string {
 }
 
 /** Reads the log of a container that has ended. */
-async function read(path: string, options: LogOptions): Promise<string> {
+async function read(path: string, options: ContainerLogOptions): Promise<string> {
   const chunks: Buffer[] = [];
   await readLogs(path, options, {
     clock: systemClock,
@@ -31,7 +32,7 @@ async function read(path: string, options: LogOptions): Promise<string> {
 // kubelet: TestReadLogs, with its case names, in the CRI's format.
 describe('readLogs', () => {
   const sinceMs = Date.parse('2020-09-27T11:18:02Z');
-  it.each<[string, LogOptions, string]>([
+  it.each<[string, ContainerLogOptions, string]>([
     ['default pod log options should output all lines', {}, 'line1\nline2\nline3\n'],
     ['using TailLines 2 should output last 2 lines', { tailLines: 2 }, 'line2\nline3\n'],
     [
@@ -70,7 +71,7 @@ describe('readLogs', () => {
   });
 
   // kubelet: TestWriteLogs, TestWriteLogsWithBytesLimit, TestOnlyStdoutStream.
-  it.each<[string, LogOptions, string]>([
+  it.each<[string, ContainerLogOptions, string]>([
     ['stdout only', { stream: 'stdout' }, 'out1\nout2\n'],
     ['stderr only', { stream: 'stderr' }, 'err1\n'],
     ['the first 7 bytes from stdout', { stream: 'stdout', limitBytes: 7 }, 'out1\nou'],

@@ -8,6 +8,7 @@ import type { NodeAgentInspection } from '../../src/agent/node-agent/node-agent-
 import type { APIRequests } from '../../src/kube/client/api-requests.ts';
 import type { ValidPod } from '../../src/kube/types.ts';
 import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-options.ts';
+import type { KubeletAPINode } from '../../src/kubelet-api/kubelet-api-context.ts';
 import { type KubeletAPIServer, serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
 
 export const certificateFile = (name: string): string =>
@@ -76,6 +77,14 @@ interface RequestOptions {
   readonly certificate?: string;
 }
 
+interface TestedNode {
+  /** Whether the agent has one. Default: true. */
+  readonly apiServer?: boolean;
+  readonly isShared?: boolean;
+  /** In place of the agent. */
+  readonly served?: KubeletAPINode;
+}
+
 /** A kubelet API over an agent with `pods`, and a client of it. */
 export class TestServer implements AsyncDisposable {
   readonly clock = new FakeClock('2026-01-02T03:04:05Z');
@@ -88,11 +97,12 @@ export class TestServer implements AsyncDisposable {
 
   static async start(
     options: Partial<KubeletAPIOptions> = {},
-    { apiServer = true }: { readonly apiServer?: boolean } = {},
+    { apiServer = true, isShared = false, served }: TestedNode = {},
   ): Promise<TestServer> {
     const test = new TestServer();
     const agent = {
       nodeName: 'node-a',
+      isShared,
       apiRequests: apiServer ? test.reviews : undefined,
       getPods: () => test.pods,
       inspect: () => ({ state: 'running', syncLoop: {} }) as NodeAgentInspection,
@@ -102,7 +112,7 @@ export class TestServer implements AsyncDisposable {
       },
       statusManager: { getPodStatus: () => undefined },
     };
-    test.#server = await serveKubeletAPI(agent as unknown as NodeAgent, {
+    test.#server = await serveKubeletAPI(served ?? (agent as unknown as NodeAgent), {
       host: '127.0.0.1',
       port: 0,
       tlsCertFile: certificateFile('server'),

@@ -1,9 +1,9 @@
 import { EventEmitter, once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
 import type { RuntimePod } from '../../src/agent/runtime/container-runtime.ts';
 import type { ContainerIO, StreamingRuntime } from '../../src/agent/runtime/streaming-runtime.ts';
 import { testPod, TestServer } from './test-server.ts';
+import { WebSocketClient } from './web-socket-client.ts';
 
 const container = { id: 'fake://1', name: 'app', image: 'app:1', state: 'running' };
 const pod = { uid: 'uid-web', name: 'web', namespace: 'default', containers: [container] } as unknown as RuntimePod;
@@ -14,39 +14,6 @@ async function serverWith(methods: StreamingRuntime): Promise<TestServer> {
   const server = await TestServer.start({ runtime: { ...runtime, ...methods } });
   server.pods.push(testPod('web'));
   return server;
-}
-
-class Client {
-  readonly socket: WebSocket;
-  readonly #received: Buffer[] = [];
-
-  constructor(server: TestServer, path = execPath, protocol = 'v5.channel.k8s.io') {
-    this.socket = new WebSocket(`wss://127.0.0.1:${server.port}${path}`, protocol, {
-      headers: { authorization: 'Bearer admin-token' },
-      rejectUnauthorized: false,
-    });
-    this.socket.on('message', (data: Buffer) => this.#received.push(data));
-  }
-
-  async open(): Promise<this> {
-    await once(this.socket, 'open');
-    return this;
-  }
-
-  send(channel: number, content: string | Uint8Array): void {
-    this.socket.send(Buffer.concat([Buffer.from([channel]), Buffer.from(content)]));
-  }
-
-  text(channel: number): string {
-    const messages = this.#received.filter((message) => message[0] === channel);
-    return Buffer.concat(messages.map((message) => message.subarray(1))).toString();
-  }
-
-  /** The status that the server sends before it closes the connection. */
-  async status(): Promise<object> {
-    if (this.socket.readyState !== WebSocket.CLOSED) await once(this.socket, 'close');
-    return JSON.parse(this.text(3)) as object;
-  }
 }
 
 /** Runs `cat`, with errors in upper case. */
@@ -74,7 +41,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
       return 0;
     };
     await using server = await serverWith({ exec });
-    const client = await new Client(server, execPath, protocol).open();
+    const client = await new WebSocketClient(server, execPath, protocol).open();
     expect(client.socket.protocol).toBe(protocol);
     expect(await client.status()).toEqual({ metadata: {}, status: 'Success' });
     expect(client.text(1)).toBe('hello ');
@@ -83,7 +50,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
 
   it('stdin ends when the client closes its channel', async () => {
     await using server = await serverWith({ exec: async (_id, _command, io) => cat(io) });
-    const client = await new Client(server).open();
+    const client = await new WebSocketClient(server, execPath).open();
     client.send(0, 'abc');
     client.send(0, 'x'.repeat(100_000));
     client.send(255, Uint8Array.of(0));
@@ -99,7 +66,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
         return 0;
       },
     });
-    const client = await new Client(server).open();
+    const client = await new WebSocketClient(server, execPath).open();
     client.send(0, 'x'.repeat(900_000));
     client.send(0, 'x'.repeat(900_000));
     expect(await client.status()).toMatchObject({ status: 'Success' });
@@ -108,7 +75,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
   it('the status has the exit code or the error', async () => {
     let result: () => number = () => 7;
     await using server = await serverWith({ exec: async () => result() });
-    expect(await (await new Client(server).open()).status()).toEqual({
+    expect(await (await new WebSocketClient(server, execPath).open()).status()).toEqual({
       metadata: {},
       status: 'Failure',
       reason: 'NonZeroExitCode',
@@ -118,7 +85,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
     result = () => {
       throw new Error('no such command');
     };
-    expect(await (await new Client(server).open()).status()).toMatchObject({
+    expect(await (await new WebSocketClient(server, execPath).open()).status()).toMatchObject({
       ...{ status: 'Failure', reason: 'InternalError', code: 500 },
       message: 'Internal error occurred: no such command',
     });
@@ -135,7 +102,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
         });
       });
     await using server = await serverWith({ exec });
-    const client = await new Client(server, `${execPath}&tty=1`).open();
+    const client = await new WebSocketClient(server, `${execPath}&tty=1`).open();
     for (const text of ['{"Width":80,"Height":24}', 'nonsense', '{"Width":100,"Height":30}']) client.send(4, text);
     await client.status();
     expect(sizes).toEqual([
@@ -156,7 +123,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
         events.emit('started');
       });
     await using server = await serverWith({ exec });
-    const client = await new Client(server).open();
+    const client = await new WebSocketClient(server, execPath).open();
     client.socket.on('error', () => {});
     await started;
     if (who === 'client') client.socket.terminate();
@@ -167,7 +134,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
   it('attach connects to the main process', async () => {
     const attach: StreamingRuntime['attach'] = async (_id, io) => void (await cat(io));
     await using server = await serverWith({ attach });
-    const client = await new Client(server, '/attach/default/web/app?input=1&output=1&error=1').open();
+    const client = await new WebSocketClient(server, '/attach/default/web/app?input=1&output=1&error=1').open();
     client.send(0, 'abc');
     client.send(255, Uint8Array.of(0));
     expect(await client.status()).toMatchObject({ status: 'Success' });

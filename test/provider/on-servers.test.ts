@@ -1,9 +1,12 @@
+import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from 'kubelet-status-manager';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
 import { createVirtualNodes, ProviderError, type VirtualNodes } from 'kubelet-status-manager/provider';
 import { recordingLogger } from 'kubelet-status-manager/testing';
+import { serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
+import { certificateFile } from '../kubelet-api/test-server.ts';
 import { createKubeTransport } from '../../src/kube/http/transport.ts';
 import { kubeConfigOf } from '../contract/kube-config-of.ts';
 import { expectOk } from '../contract/pod-api.ts';
@@ -78,6 +81,44 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
       await expect.poll(() => cloud.names).toEqual([]);
       expect(cloud.callsOf('createPod').toSorted()).toEqual(['createPod job', 'createPod refused', 'createPod web']);
       expect(logger.errors).toEqual([]);
+    },
+    START_TIMEOUT_MS,
+  );
+
+  it.runIf(kind.available && kind !== contractServers[0])(
+    'serve kubectl logs of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
+    async () => {
+      server = await kind.start();
+      const cloud = new FakeCloud({ clock: systemClock, startMs: 100, stopMs: 100 });
+      const provider = cloud.asProvider({
+        logs: async ({ name }, container, { tailLines }) =>
+          Readable.from([Buffer.from(`${name} ${container} ${tailLines}\n`)]),
+      });
+      nodes = createVirtualNodes({ client: kubeConfig(), provider, listPeriodMs: 200, logger: recordingLogger() });
+      const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
+      const nodeStatus = () => ({ addresses, capacity: { cpu: '100', memory: '100Gi', pods: '1000' } });
+      for (const name of [nodeName, 'virtual-d']) nodes.add({ nodeName: name, nodeStatus });
+      await using _ = await serveKubeletAPI(nodes.kubelet, {
+        ...{ runtime: nodes.kubelet, host: '127.0.0.1', port: 0, logger: recordingLogger() },
+        tlsCertFile: certificateFile('server'),
+        tlsPrivateKeyFile: certificateFile('server.key'),
+        authentication: { anonymous: true },
+        authorization: { mode: 'AlwaysAllow' },
+      });
+      nodes.start();
+      await nodes.whenReady();
+      transport = createKubeTransport(kubeConfig());
+      for (const name of [nodeName, 'virtual-d']) {
+        await server.pods.create(`on-${name}`, {
+          spec: { nodeName: name, containers: [{ name: 'app', image: 'app:1' }], terminationGracePeriodSeconds: 0 },
+        });
+        const path = `/api/v1/namespaces/default/pods/on-${name}`;
+        await expect
+          .poll(async () => (await transport!.request('GET', path)).json(), { timeout: 20_000 })
+          .toMatchObject({ status: { phase: 'Running' } });
+        const { text } = await transport.request('GET', `${path}/log`, { query: { tailLines: 2 } });
+        expect(text).toBe(`on-${name} app 2\n`);
+      }
     },
     START_TIMEOUT_MS,
   );

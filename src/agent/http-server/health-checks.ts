@@ -12,8 +12,13 @@ export interface HealthCheck {
   readonly failure?: string | undefined;
 }
 
+/** What `healthChecks` reads. */
+export interface CheckedInspection extends Pick<NodeAgentInspection, 'state'> {
+  readonly syncLoop: Pick<NodeAgentInspection['syncLoop'], 'lastIterationAt'>;
+}
+
 /** Liveness: if a check fails, the process must be restarted. Source: kubelet `syncLoopHealthCheck` */
-export function healthChecks({ state, syncLoop }: NodeAgentInspection, nowMs: number): readonly HealthCheck[] {
+export function healthChecks({ state, syncLoop }: CheckedInspection, nowMs: number): readonly HealthCheck[] {
   const { lastIterationAt } = syncLoop;
   const ageMs = lastIterationAt === undefined ? 0 : nowMs - epochMsOf(lastIterationAt);
   // Nothing waits for a log.

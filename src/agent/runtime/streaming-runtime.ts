@@ -28,6 +28,22 @@ export interface ContainerIO {
   onResize(listener: (size: TerminalSize) => void): void;
 }
 
+/** What is wanted of the log of a container. Source: cri-client `LogOptions`. */
+export interface ContainerLogOptions {
+  /** Lines from the end of the log; default: all. With `follow`, only the lines that are there already count. */
+  readonly tailLines?: number | undefined;
+  /** Maximum number of bytes to write. Default: no limit. */
+  readonly limitBytes?: number | undefined;
+  /** Skips lines before this time, in milliseconds since the epoch. */
+  readonly sinceMs?: number | undefined;
+  /** Reads on until the container has ended. */
+  readonly follow?: boolean | undefined;
+  /** Puts the time in front of each line. */
+  readonly timestamps?: boolean | undefined;
+  /** Only this stream; default: both. */
+  readonly stream?: 'stdout' | 'stderr' | undefined;
+}
+
 /** Where the log of a container is. */
 export interface ContainerLog {
   /** The log file, in the CRI's format. */
@@ -43,6 +59,15 @@ export interface ContainerLog {
 export interface StreamingRuntime {
   /** The log of a container; undefined if the runtime does not know the container. Source: CRI `ContainerStatus`. */
   getContainerLog?(containerID: string, options?: CallOptions): Promise<ContainerLog | undefined>;
+  /**
+   * The text of the log, for a runtime without log files; used in place of `getContainerLog`. With `previous`, that of the
+   * run before this one. `signal` is aborted when the client is gone. No more than `limitBytes` is read.
+   */
+  streamContainerLog?(
+    containerID: string,
+    log: ContainerLogOptions & { readonly previous: boolean },
+    options?: CallOptions,
+  ): Promise<AsyncIterable<Uint8Array>>;
   /** The URL of the runtime's streaming server that runs the command. Source: CRI `Exec`. */
   getExec?(
     containerID: string,

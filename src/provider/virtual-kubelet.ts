@@ -1,0 +1,141 @@
+import { epochMsOf } from '../shared/time.ts';
+import { StatusManagerError } from '../shared/errors.ts';
+import type { PodStatus, ValidPod } from '../kube/types.ts';
+import type { APIRequests } from '../kube/client/api-requests.ts';
+import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
+import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
+import type { Node } from '../agent/node/node-types.ts';
+import type { NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
+import type { PodProvider, PodReference, ProviderCallOptions } from './pod-provider.ts';
+import { containerOfID } from './provider-pod-status.ts';
+import type { KubeletEndpoint } from './create-virtual-node-parts.ts';
+import type { VirtualNode } from './virtual-node.ts';
+
+export interface VirtualKubeletOptions {
+  readonly provider: PodProvider;
+  readonly apiRequests: APIRequests;
+  readonly endpoint: KubeletEndpoint;
+  readonly state: () => NodeAgentState;
+  /** The names of all nodes, also of those that do not run in this process. */
+  readonly nodeNames: () => readonly string[];
+  /** Those that run in this process. */
+  readonly nodes: () => readonly VirtualNode[];
+}
+
+interface SignalOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * The virtual nodes of a process as one kubelet, for `kubectl logs`, `exec` and `attach`: `serveKubeletAPI` takes it in place
+ * of an agent and of its runtime, and serves all nodes on one port.
+ *
+ * @example
+ * ```ts
+ * import { createVirtualNodes } from 'kubelet-status-manager/provider';
+ * import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
+ *
+ * const nodes = createVirtualNodes({ client, provider });
+ * nodes.add({ nodeName: 'cloud-a', addresses: ['10.1.2.3'] });
+ * await serveKubeletAPI(nodes.kubelet, {
+ *   runtime: nodes.kubelet,
+ *   authentication: { clientCAFile: '/var/run/kubelet-client/ca.crt' },
+ *   certDirectory: '/var/run/kubelet-certificate',
+ * });
+ * nodes.start();
+ * ```
+ */
+export class VirtualKubelet implements StreamingRuntime {
+  /** The nodes share the port. */
+  readonly isShared = true;
+  readonly statusManager: { getPodStatus(podUID: string): PodStatus | undefined };
+  readonly streamContainerLog?: NonNullable<StreamingRuntime['streamContainerLog']>;
+  readonly exec?: NonNullable<StreamingRuntime['exec']>;
+  readonly attach?: NonNullable<StreamingRuntime['attach']>;
+  readonly #options: VirtualKubeletOptions;
+
+  /** For `VirtualNodes`. */
+  constructor(options: VirtualKubeletOptions) {
+    this.#options = options;
+    const { provider } = options;
+    this.statusManager = { getPodStatus: (podUID) => this.#nodeOf(podUID)?.statusManager.getPodStatus(podUID) };
+    if (provider.logs !== undefined)
+      this.streamContainerLog = (id, log, options) => {
+        const { pod, name, call } = this.#container(id, options);
+        return provider.logs!(pod, name, log, call);
+      };
+    if (provider.exec !== undefined)
+      this.exec = (id, command, io, options) => {
+        const { pod, name, call } = this.#container(id, options);
+        return provider.exec!(pod, name, command, io, call);
+      };
+    if (provider.attach !== undefined)
+      this.attach = (id, io, options) => {
+        const { pod, name, call } = this.#container(id, options);
+        return provider.attach!(pod, name, io, call);
+      };
+  }
+
+  /** That of the first node: the name in the serving certificate. @throws StatusManagerError INVALID_STATE without a node */
+  get nodeName(): string {
+    const [name] = this.#options.nodeNames();
+    if (name === undefined) throw new StatusManagerError('INVALID_STATE', 'Add a node before `serveKubeletAPI`');
+    return name;
+  }
+
+  get apiRequests(): APIRequests {
+    return this.#options.apiRequests;
+  }
+
+  /** The pods of all nodes. */
+  getPods(): readonly ValidPod[] {
+    return this.#options.nodes().flatMap((node) => node.getPods());
+  }
+
+  /** A Node with the addresses of the process. */
+  getNode(): Node | undefined {
+    return this.#options.nodes()[0]?.getNode();
+  }
+
+  /** Of the node whose sync loop has not run for the longest time. */
+  inspect(): { readonly state: NodeAgentState; readonly syncLoop: { readonly lastIterationAt?: string | undefined } } {
+    const times = this.#options.nodes().flatMap((node) => node.inspect().syncLoop.lastIterationAt ?? []);
+    const [lastIterationAt] = times.sort((a, b) => epochMsOf(a) - epochMsOf(b));
+    return { state: this.#options.state(), syncLoop: { lastIterationAt } };
+  }
+
+  /** Sets the port that all Nodes show; `serveKubeletAPI` calls it. */
+  setKubeletEndpoint(port: number, features: readonly string[] = []): void {
+    this.#options.endpoint.kubeletPort = port;
+    this.#options.endpoint.features = features;
+  }
+
+  async getPod(podUID: string): Promise<RuntimePod | undefined> {
+    return this.#nodeOf(podUID)?.runtimePod(podUID);
+  }
+
+  async listPods(): Promise<RuntimePod[]> {
+    return this.#options
+      .nodes()
+      .flatMap((node) => node.getPods().flatMap(({ metadata }) => node.runtimePod(metadata.uid) ?? []));
+  }
+
+  /** Rejects: clouds run commands with streams. */
+  execSync(): Promise<never> {
+    return Promise.reject(new Error('The provider runs commands with streams only'));
+  }
+
+  #nodeOf(podUID: string): VirtualNode | undefined {
+    return this.#options.nodes().find((node) => node.runtimePod(podUID) !== undefined);
+  }
+
+  #container(containerID: string, { signal = new AbortController().signal }: SignalOptions = {}) {
+    const { podUID, name } = containerOfID(containerID);
+    const node = this.#nodeOf(podUID);
+    const found = node?.runtimePod(podUID);
+    if (node === undefined || found === undefined) throw new Error(`The pod of ${containerID} is gone`);
+    const pod: PodReference = { uid: podUID, namespace: found.namespace, name: found.name, nodeName: node.nodeName };
+    const call: ProviderCallOptions = { signal, epoch: node.epoch };
+    return { pod, name, call };
+  }
+}
