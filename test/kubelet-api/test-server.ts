@@ -92,6 +92,8 @@ export class TestServer implements AsyncDisposable {
   readonly reviews = new Reviews();
   readonly pods: ValidPod[] = [];
   readonly ports: number[] = [];
+  /** UID → what the status manager has. */
+  readonly statuses = new Map<string, object>();
   features: readonly string[] = [];
   #server: KubeletAPIServer | undefined;
 
@@ -110,7 +112,7 @@ export class TestServer implements AsyncDisposable {
         test.ports.push(port);
         test.features = features;
       },
-      statusManager: { getPodStatus: () => undefined },
+      statusManager: { getPodStatus: (uid: string) => test.statuses.get(uid) },
     };
     test.#server = await serveKubeletAPI(served ?? (agent as unknown as NodeAgent), {
       host: '127.0.0.1',
@@ -127,6 +129,10 @@ export class TestServer implements AsyncDisposable {
       ...options,
     });
     return test;
+  }
+
+  get url(): string {
+    return this.#server!.url;
   }
 
   get port(): number {

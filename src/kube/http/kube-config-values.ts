@@ -4,28 +4,28 @@ import { isObject, type Raw } from '../../shared/json.ts';
 import type { ExecConfig } from './kube-config-types.ts';
 
 export function readExec(value: unknown, directory?: string): ExecConfig {
-  const exec = record(value);
-  const command = requiredText(exec?.['command'], 'users[].user.exec.command');
+  const exec = record(value) ?? {};
+  const command = requiredText(exec['command'], 'users[].user.exec.command');
   // A command with a slash is a file, relative to the kubeconfig; one without is looked up in PATH.
   const isFile = directory !== undefined && command.includes('/');
   return {
-    apiVersion: optionalText(exec?.['apiVersion']),
+    apiVersion: optionalText(exec['apiVersion']),
     command: isFile ? resolve(directory, command) : command,
-    args: textList(exec?.['args']),
-    env: readEnv(exec?.['env']),
-    installHint: optionalText(exec?.['installHint']),
-    provideClusterInfo: exec?.['provideClusterInfo'] === true,
-    interactiveMode: optionalText(exec?.['interactiveMode']),
+    args: textList(exec['args']),
+    env: readEnv(exec['env']),
+    installHint: optionalText(exec['installHint']),
+    provideClusterInfo: exec['provideClusterInfo'] === true,
+    interactiveMode: optionalText(exec['interactiveMode']),
   };
 }
 
 function readEnv(value: unknown): ExecConfig['env'] {
   if (!Array.isArray(value)) return [];
   return value.map((entry: unknown) => {
-    const variable = record(entry);
+    const variable = record(entry) ?? {};
     return {
-      name: requiredText(variable?.['name'], 'users[].user.exec.env[].name'),
-      value: optionalText(variable?.['value']) ?? '',
+      name: requiredText(variable['name'], 'users[].user.exec.env[].name'),
+      value: optionalText(variable['value']) ?? '',
     };
   });
 }

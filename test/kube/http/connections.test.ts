@@ -39,6 +39,7 @@ it('a closed client connects neither for requests nor for streams', async () => 
   await connections.close();
   expect(connections.isClosed).toBe(true);
   expect(() => connections.dispatcherFor(some)).toThrow(aborted);
+  expect(() => connections.dispatcherFor(some)).toThrow('the transport is closed');
   expect(() => stream.dispatcherFor(some)).toThrow(aborted);
   await connections.closeIdle();
   expect(connections.isClosed).toBe(true);
@@ -49,5 +50,6 @@ it('a stream that was given up while its credentials were loaded does not connec
   const stream = connections.forStream();
   stream.release();
   expect(() => stream.dispatcherFor(some)).toThrow(aborted);
+  expect(() => stream.dispatcherFor(some)).toThrow('the stream has been given up');
   await connections.close();
 });

@@ -507,6 +507,12 @@ describe('a kubeconfig that cannot be used is refused immediately', () => {
       'kubeConfig.users[].user.auth-provider',
     ],
     ['exec without command', kubeConfig('https://h', { exec: {} }), 'kubeConfig.users[].user.exec.command'],
+    ['exec that is a text', kubeConfig('https://h', { exec: 'aws' }), 'kubeConfig.users[].user.exec.command'],
+    [
+      'a variable of exec that is a text',
+      kubeConfig('https://h', { exec: { command: 'aws', env: ['A=1'] } }),
+      'kubeConfig.users[].user.exec.env[].name',
+    ],
     [
       'an ftp proxy',
       kubeConfig('https://h', {}, { 'proxy-url': 'ftp://p' }),

@@ -72,6 +72,13 @@ describe('HTTPPodClient', () => {
     },
   );
 
+  it('says that a response is not a pod, and counts it as a sign of life of the server', async () => {
+    server.respond = (_request, response) => json(response, { kind: 'Status' });
+    expect(client.lastSuccessAgeMs).toBeUndefined();
+    await expect(client.getPod(web, { signal: signal() })).rejects.toThrow('the response is not a pod');
+    expect(client.lastSuccessAgeMs).toBeGreaterThanOrEqual(0);
+  });
+
   it('a 200 with HTML to a DELETE is an invalid response', async () => {
     server.respond = (_request, response) => response.end('<html>');
     await expect(

@@ -322,6 +322,30 @@ describe('proxy of the environment', () => {
       'http://proxy:3128/',
     ],
     ['its IPv6 network', 'https://[fd00::1]', { ...https, NO_PROXY: 'fd00::/8' }, undefined],
+    ['its small IPv6 network', 'https://[fd00::1]', { ...https, NO_PROXY: 'fd00::/64' }, undefined],
+    ['its small network', 'https://10.96.0.1', { ...https, NO_PROXY: '10.96.0.0/16' }, undefined],
+    ['its network of one address', 'https://10.96.0.1', { ...https, NO_PROXY: '10.96.0.1/32' }, undefined],
+    ['the end of an address', 'https://10.96.0.1', { ...https, NO_PROXY: '96.0.1' }, 'http://proxy:3128/'],
+    [
+      'entries that are no networks',
+      'https://10.96.0.1',
+      { ...https, NO_PROXY: '10.0.0.0/8x,10.0.0.0/x8,10.0.0.0/,/' },
+      'http://proxy:3128/',
+    ],
+    [
+      'a name with a prefix length, which is no network',
+      'https://kube.example.com',
+      { ...https, NO_PROXY: 'example.com/8' },
+      'http://proxy:3128/',
+    ],
+    ['an absolute name, beside no entry', 'https://kube.', { ...https, NO_PROXY: ' a,, b ,' }, 'http://proxy:3128/'],
+    ['its IPv6 address in brackets', 'https://[fd00::1]', { ...https, NO_PROXY: '[fd00::1]' }, undefined],
+    [
+      'the default port of http',
+      'http://kube.example.com',
+      { HTTP_PROXY: 'http://proxy', NO_PROXY: 'kube.example.com:80' },
+      undefined,
+    ],
     ['its IPv6 address', 'https://[fd00::1]', { ...https, NO_PROXY: 'fd00::1' }, undefined],
     ['its IPv6 address and port', 'https://[fd00::1]:6443', { ...https, NO_PROXY: '[fd00::1]:6443' }, undefined],
     ['its port', 'https://kube.example.com:6443', { ...https, NO_PROXY: 'kube.example.com:6443' }, undefined],
@@ -343,6 +367,7 @@ describe('proxy of the environment', () => {
   it('an unusable proxy URL is refused without being quoted', () => {
     const refusal = (): unknown => proxyFor(new URL('https://k'), undefined, { HTTPS_PROXY: 'socks4://u:secret@p' });
     expect(refusal).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'HTTPS_PROXY' }));
+    expect(refusal).toThrow('Expected `HTTPS_PROXY` to be an http, https or socks5 URL');
     expect(refusal).not.toThrow(/secret/);
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { HTTPPodClient } from '../../../src/kube/http/index.ts';
 import { createPodClient } from '../../../src/kube/http/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
-import { recordingLogger } from '../../../src/testing/recording-logger.ts';
+import { type RecordingLogger, recordingLogger } from '../../../src/testing/recording-logger.ts';
 import { kubeConfig, signal } from './kube-configs.ts';
 import type { KubeServer } from './kube-server.ts';
 import { json, pod, startKubeServer } from './kube-server.ts';
@@ -13,7 +13,7 @@ import { json, pod, startKubeServer } from './kube-server.ts';
 let server: KubeServer;
 let clock: FakeClock;
 let client: HTTPPodClient;
-const logger = recordingLogger();
+let logger: RecordingLogger;
 /** Requests that the server has received and not responded to, by path. */
 let held: { readonly url: string; readonly response: ServerResponse }[];
 let arrival: () => void;
@@ -27,6 +27,7 @@ beforeEach(async () => {
     arrival();
   };
   clock = new FakeClock();
+  logger = recordingLogger();
   client = createPodClient(kubeConfig(server.url), { env: {}, clock, logger, connections: 2 });
 });
 afterEach(async () => {

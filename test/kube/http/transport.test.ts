@@ -238,6 +238,22 @@ describe('failures', () => {
     });
   });
 
+  it('the message of a Status is read from gzip, and only from the first 64 KiB of a stream', async () => {
+    const body = JSON.stringify({ kind: 'Status', message: 'not yours' });
+    server.respond = (_request, response) => {
+      response.writeHead(403, { 'content-encoding': 'gzip' });
+      response.end(gzipSync(body));
+    };
+    expect((await failure(transport.request('GET', '/version'))).message).toContain('not yours');
+    expect((await failure(transport.stream('/watch'))).message).toContain('not yours');
+    server.respond = (_request, response) => {
+      response.writeHead(403);
+      response.write(body);
+      response.write(' '.repeat(64 * 1024));
+    };
+    expect((await failure(transport.stream('/watch'))).message).toContain('not yours');
+  });
+
   it('a cut connection, before and within the body, is a network failure', async () => {
     server.respond = (_request, response) => response.destroy();
     expect(await failure(transport.request('GET', '/version'))).toMatchObject({ kind: 'network' });
@@ -401,6 +417,19 @@ describe('stream', () => {
     expect(Buffer.from((await chunks.next()).value as Uint8Array).toString()).toBe('second');
     expect((await chunks.next()).done).toBe(true);
     await narrow.close();
+  });
+
+  it('requests no compression, which a proxy may buffer, and has the headers of its caller', async () => {
+    await transport.stream('/watch', { headers: { accept: 'text/plain' } });
+    expect(server.arrived[0]?.headers).toMatchObject({ accept: 'text/plain', 'accept-encoding': 'identity' });
+  });
+
+  it('releases its connection when it has ended', async () => {
+    server.respond = (_request, response) => response.end('x');
+    const { body } = await transport.stream('/watch');
+    expect(await read(body)).toBe('x');
+    await server.quiet();
+    expect(server.openSockets()).toBe(0);
   });
 
   it('ends the request when the reader leaves the loop', async () => {
