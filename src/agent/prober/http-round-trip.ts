@@ -47,7 +47,7 @@ function dial({ host, port }: HTTPProbeRequest, signal: AbortSignal): Promise<So
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
     const abort = (): void => void socket.destroy(new Error('aborted'));
-    signal.addEventListener('abort', abort, { once: true });
+    signal.addEventListener('abort', abort);
     socket.once('close', () => signal.removeEventListener('abort', abort));
     // Later errors are those of the request.
     socket.on('error', (error) =>

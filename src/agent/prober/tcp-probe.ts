@@ -24,7 +24,7 @@ export function probeTCP(
     signal,
     (deadline) =>
       new Promise((resolve) => {
-        const socket = connect({ host: host || 'localhost', port });
+        const socket = connect({ host, port });
         const end = (outcome: ProbeOutcome): void => {
           socket.destroy();
           resolve(outcome);
@@ -33,7 +33,7 @@ export function probeTCP(
         socket.on('error', (error) => end({ result: 'failure', output: dialErrorMessage(error, address) }));
         const abort = (): void => end({ result: 'failure', output: `dial tcp ${address}: i/o timeout` });
         if (deadline.signal.aborted) abort();
-        deadline.signal.addEventListener('abort', abort, { once: true });
+        deadline.signal.addEventListener('abort', abort);
       }),
   );
 }

@@ -136,6 +136,7 @@ describe('TestHTTPProbeChecker', () => {
       'Keep-Alive: timeout=5',
     ]);
     expect(await sentWith('Connection: keep-alive')).toEqual(['Connection: close', 'Connection: keep-alive']);
+    expect(await sentWith('Connection: close')).toEqual(['Connection: close']);
     expect(await sentWith('Upgrade: websocket', 'Connection: Upgrade')).toEqual([
       'Connection: Upgrade',
       'Upgrade: websocket',
@@ -400,6 +401,42 @@ describe('https', () => {
       }),
     );
     expect(await probe({ scheme: 'HTTPS', port })).toEqual({ result: 'success', output: '2.0 kube-probe/1.37' });
+  });
+
+  it('HTTP/2 has the Host header of the pod as authority, and no headers of a connection', async () => {
+    const { pem: cert, key } = createSelfSignedCertificate({ commonName: 'a', hosts: ['localhost'] }, Date.now());
+    const port = await listen(
+      createSecureServer({ cert, key }, ({ headers }, response) => response.end(JSON.stringify(headers))),
+    );
+    const sentWith = async (...httpHeaders: readonly { name: string; value: string }[]): Promise<object> => {
+      const { output } = await probe({ scheme: 'HTTPS', port, path: '/live', httpHeaders: [...httpHeaders] });
+      return JSON.parse(output) as object;
+    };
+    const own = { ':method': 'GET', ':scheme': 'https', ':path': '/live', 'user-agent': 'kube-probe/1.37' };
+    expect(await sentWith()).toEqual({ ...own, ':authority': `127.0.0.1:${port}`, accept: '*/*' });
+    const sent = await sentWith(
+      { name: 'Host', value: 'muffins.cupcakes.org' },
+      { name: 'Connection', value: 'close' },
+      { name: 'Keep-Alive', value: 'timeout=5' },
+      { name: 'X-Name', value: 'Zoë' },
+    );
+    const name = Buffer.from('Zoë').toString('latin1');
+    expect(sent).toEqual({ ...own, ':authority': 'muffins.cupcakes.org', accept: '*/*', 'x-name': name });
+  });
+
+  it('HTTP/2 has no Upgrade, and a stream that ends without a response fails', async () => {
+    const { pem: cert, key } = createSelfSignedCertificate({ commonName: 'a', hosts: ['localhost'] }, Date.now());
+    const server = createSecureServer({ cert, key });
+    server.on('stream', (stream) => stream.on('error', () => {}).close());
+    const port = await listen(server);
+    const outputOf = async (...httpHeaders: readonly { name: string; value: string }[]): Promise<string> =>
+      (await probe({ scheme: 'HTTPS', port, httpHeaders: [...httpHeaders] })).output;
+    expect(await outputOf({ name: 'Upgrade', value: 'x' })).toBe(
+      `Get "https://127.0.0.1:${port}/": http2: invalid Upgrade request header: ["x"]`,
+    );
+    expect(await outputOf()).toBe(
+      `Get "https://127.0.0.1:${port}/": http2: server closed the stream without a response`,
+    );
   });
 
   it('the TLS server name is that of the URL, not of the Host header', async () => {
