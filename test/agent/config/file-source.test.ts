@@ -98,7 +98,10 @@ it('TestUpdateOnNonExistentFile', async () => {
   const empty = nextList('');
   start({ path });
   await empty;
-  expect(logger.lines.map(({ fields }) => fields)).toEqual([{ path, reason: 'does not exist' }]);
+  expect(lists).toEqual([[]]);
+  expect(logger.lines).toEqual([
+    { level: 'error', message: 'Unable to read manifests', fields: { path, reason: 'does not exist' } },
+  ]);
   await mkdir(path);
   await writeFile(join(path, 'web.yaml'), yaml('web'));
   const listed = nextList('web-node-a');
@@ -353,6 +356,31 @@ it('all files are read again at the interval `fileCheckFrequencyMs`', async () =
   await listed;
 });
 
+it('a folder that is watched is read again after 20 s besides', async () => {
+  let listed = nextList('');
+  start();
+  await listed;
+  await clock.advanceAsync(19_999);
+  expect(lists).toHaveLength(1);
+  listed = nextList('');
+  await clock.advanceAsync(1);
+  await listed;
+});
+
+it('a source that is stopped while it reads delivers nothing, and nothing is left behind', async () => {
+  await write('web.yaml', yaml('web'));
+  start();
+  await source!.stop();
+  expect([lists, clock.pendingTimers]).toEqual([[], 0]);
+  await write('db.yaml', yaml('db'));
+  await clock.advanceAsync(20_000);
+  expect([lists, clock.pendingTimers]).toEqual([[], 0]);
+});
+
+it('the source is named `file`', () => {
+  expect(fileSource({ path: directory }).name).toBe('file');
+});
+
 it('a manifest that was refused and is gone is no longer shown', async () => {
   await write('bad.yaml', 'kind: {');
   let listed = nextList('');
@@ -393,6 +421,7 @@ it('of three manifests with one pod name, the last one is used, and the log name
 it.each<[string, string, object]>([
   ['path', 'the path of a folder or file', { path: '' }],
   ['path', 'the path of a folder or file', { path: undefined }],
+  ['path', 'the path of a folder or file', { path: 7 }],
   ['parse', 'a function', { path: '/a', parse: 'yaml' }],
   ['fileCheckFrequencyMs', 'milliseconds > 0', { path: '/a', fileCheckFrequencyMs: 0 }],
   ['options.paths', 'absent', { path: '/a', paths: [] }],
