@@ -21,9 +21,12 @@ export async function readMachineResources(): Promise<MachineResources> {
 }
 
 /** Source: go-selinux `GetEnabled`. */
-async function isSELinuxEnabled(): Promise<boolean> {
-  if (!existsSync('/sys/fs/selinux/enforce')) return false;
-  const label = await readFile('/proc/self/attr/current', 'utf8').catch(() => '');
+export async function isSELinuxEnabled(
+  enforceFile = '/sys/fs/selinux/enforce',
+  ownLabelFile = '/proc/self/attr/current',
+): Promise<boolean> {
+  if (!existsSync(enforceFile)) return false;
+  const label = await readFile(ownLabelFile, 'utf8').catch(() => '');
   return label.replace('\0', '').trim() !== 'kernel';
 }
 

@@ -12,7 +12,7 @@ import type { CRIRequest } from './cri-messages.ts';
 const idsPerPod = 65_536;
 const idCount = 2 ** 32;
 const mappingsFile = 'userns';
-const run = promisify(execFile);
+const execute = promisify(execFile);
 
 /** IDs of the machine that no user and no other program has. */
 export interface IDRange {
@@ -172,8 +172,11 @@ function parseMappings(text: string): number {
  * The subordinate IDs of the user `kubelet`, if it exists and `getsubids` is installed; otherwise all IDs above those of
  * the machine's users. Source: kubelet `getKubeletMappings`.
  */
-export async function readIDRange(): Promise<IDRange> {
-  const users = await readFile('/etc/passwd', 'utf8').catch(() => '');
+export async function readIDRange(
+  usersFile = '/etc/passwd',
+  run: (program: string, args: readonly string[]) => Promise<{ readonly stdout: string }> = execute,
+): Promise<IDRange> {
+  const users = await readFile(usersFile, 'utf8').catch(() => '');
   const all = { firstID: idsPerPod, length: idCount - idsPerPod };
   if (!users.split('\n').some((line) => line.startsWith('kubelet:'))) return all;
   try {

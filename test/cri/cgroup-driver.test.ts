@@ -79,3 +79,12 @@ it('a systemd that cannot be reached fails the start with what to do', async () 
 it('a call that fails otherwise fails the start', async () => {
   await expect(createCgroupManager(runtime({}, status.UNAVAILABLE), containerd)).rejects.toThrow('refused');
 });
+
+it('whether systemd can be reached is asked over D-Bus and with systemctl, once each', async () => {
+  const calls: string[] = [];
+  const run = async (program: string, args: readonly string[]): Promise<void> =>
+    void calls.push([program, ...args].join(' '));
+  await createCgroupManager(says('SYSTEMD'), { ...containerd, run });
+  const systemd = 'org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager';
+  expect(calls).toEqual([`busctl -- get-property ${systemd} Version`, 'systemctl show --property=Version']);
+});

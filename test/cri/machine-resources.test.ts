@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { cgroupFeatures, listThermalThrottlePaths } from '../../src/cri/machine-resources.ts';
+import { cgroupFeatures, isSELinuxEnabled, listThermalThrottlePaths } from '../../src/cri/machine-resources.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -35,6 +35,20 @@ it('a machine whose own cgroup cannot be read has no swap controller', async () 
     hasCgroup2: false,
     hasSwapController: false,
   });
+});
+
+it.each([
+  ['a process with a label', 'system_u:system_r:container_runtime_t:s0\0', true],
+  ['a process without a policy', 'kernel\0', false],
+  ['a process without a policy, with a newline', 'kernel\n', false],
+  ['a label that cannot be read', undefined, true],
+])('SELinux of a kernel that has it: %s', async (_name, label, isEnabled) => {
+  const folder = directories.create();
+  const [enforce, own] = [join(folder, 'enforce'), join(folder, 'current')];
+  if (label !== undefined) writeFileSync(own, label);
+  expect(await isSELinuxEnabled(enforce, own)).toBe(false);
+  writeFileSync(enforce, '1');
+  expect(await isSELinuxEnabled(enforce, own)).toBe(isEnabled);
 });
 
 it('thermal_throttle is looked for at each possible CPU, on any kind of machine', async () => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from '../../src/kube/types.ts';
-import { parseSubordinateIDs, UserNamespaces } from '../../src/cri/user-namespaces.ts';
+import { parseSubordinateIDs, readIDRange, UserNamespaces } from '../../src/cri/user-namespaces.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -117,4 +117,46 @@ it.each([
 ])('TestParseGetSubIdsOutput: %j', (output, expected) => {
   if (expected === undefined) expect(() => parseSubordinateIDs(output)).toThrow('error parsing');
   else expect(parseSubordinateIDs(output)).toEqual(expected);
+});
+
+describe('the IDs of pods', () => {
+  const all = { firstID: 65_536, length: 2 ** 32 - 65_536 };
+  const usersFile = (text: string): string => {
+    const file = join(directories.create(), 'passwd');
+    writeFileSync(file, text);
+    return file;
+  };
+  const withKubelet = 'root:x:0:0:root:/root:/bin/bash\nkubelet:x:998:998::/:/usr/sbin/nologin\n';
+  /** A `getsubids` with these outputs, for users and for groups. */
+  const getsubids =
+    (users: string, groups: string) =>
+    async (program: string, args: readonly string[]): Promise<{ readonly stdout: string }> => {
+      const outputs: Record<string, string> = { 'getsubids kubelet': users, 'getsubids -g kubelet': groups };
+      return { stdout: outputs[[program, ...args].join(' ')]! };
+    };
+  const failing = (fields: object) => async (): Promise<never> => {
+    throw Object.assign(new Error('getsubids failed'), fields);
+  };
+
+  it.each([
+    ['there is no user kubelet', 'root:x:0:0::/:/bin/sh\nmykubelet:x:1:1::/:/bin/sh\n', getsubids('', '')],
+    ['there is no user at all', '', getsubids('', '')],
+    ['getsubids is not installed', withKubelet, failing({ code: 'ENOENT' })],
+  ])('are all above those of users of the machine if %s', async (_name, users, run) => {
+    expect(await readIDRange(usersFile(users), run)).toEqual(all);
+  });
+
+  it('are all above those of users of the machine if the users cannot be read', async () => {
+    expect(await readIDRange(join(directories.create(), 'missing'), getsubids('', ''))).toEqual(all);
+  });
+
+  it('are the subordinate IDs of the user kubelet, which must be the same for users and groups', async () => {
+    const output = '0: kubelet 65536 2147483648\n';
+    const file = usersFile(withKubelet);
+    expect(await readIDRange(file, getsubids(output, output))).toEqual({ firstID: 65_536, length: 2_147_483_648 });
+    await expect(readIDRange(file, getsubids(output, '0: kubelet 65536 65536\n'))).rejects.toThrow(
+      'mismatched subuids and subgids for user "kubelet"',
+    );
+    await expect(readIDRange(file, failing({ code: 1 }))).rejects.toThrow('getsubids failed');
+  });
 });

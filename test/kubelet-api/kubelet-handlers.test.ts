@@ -210,7 +210,7 @@ describe('containerLogs', () => {
     async (field) => {
       const status = { [field]: [{ name: 'other', state: { running: {} } }, ...running.containerStatuses] };
       const pod = testPod('web', status);
-      const containers = [{ name: 'other', image: 'o:1' }, ...pod.spec!.containers];
+      const containers = [{ name: 'other', image: 'o:1' }, ...(pod.spec?.containers ?? [])];
       const ids: string[] = [];
       const getContainerLog: Runtime['getContainerLog'] = async (id) => {
         ids.push(id);
