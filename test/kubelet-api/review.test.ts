@@ -51,18 +51,18 @@ it('a review that takes 10 s fails, and so does one in progress when the server 
   const { review, requests, clock } = reviewWith();
   const late = review();
   await expect.poll(() => requests.sent.length).toBe(1);
-  const rejected = expect(late).rejects.toThrow('aborted');
+  const failed = late.catch((error: Error) => error.message);
   clock.advance(9999);
   expect(clock.pendingTimers).toBe(1);
   clock.advance(1);
-  await rejected;
+  expect(await failed).toBe('aborted');
 
   const closing = new AbortController();
   const other = reviewWith({ signal: closing.signal });
-  const reviewed = expect(other.review()).rejects.toThrow('aborted');
+  const reviewed = other.review().catch((error: Error) => error.message);
   await expect.poll(() => other.requests.sent.length).toBe(1);
   closing.abort();
-  await reviewed;
+  expect(await reviewed).toBe('aborted');
 });
 
 it('eight are in flight; each that ends, however it ends, makes room for the next', async () => {
@@ -129,5 +129,5 @@ it('metrics that throw do not change what the request gets', async () => {
 });
 
 it('without an API server, every review fails', async () => {
-  await expect(reviewWith({ requests: undefined }).review()).rejects.toThrow();
+  await expect(reviewWith({ requests: undefined }).review()).rejects.toThrow(TypeError);
 });

@@ -27,22 +27,22 @@ it('a free connection is taken at once; a request that waits is admitted when on
 it('a request that has waited too long fails, and says why', async () => {
   const { queue, clock } = setUp();
   void queue.enter({});
-  const waiting = expect(queue.enter({})).rejects.toMatchObject({
+  const waiting = queue.enter({});
+  clock.advance(20_000);
+  await expect(waiting).rejects.toMatchObject({
     kind: 'connection-wait',
     message: 'no connection became free within 20000 ms (all 1 are in use)',
   });
-  clock.advance(20_000);
-  await waiting;
 });
 
 it('a request that is aborted while it waits leaves neither a listener nor a timer', async () => {
   const { queue, clock } = setUp();
   void queue.enter({});
   const controller = new AbortController();
-  const waiting = expect(queue.enter({ signal: controller.signal })).rejects.toMatchObject({ kind: 'aborted' });
+  const waiting = queue.enter({ signal: controller.signal });
   expect(getEventListeners(controller.signal, 'abort').length).toBe(1);
   controller.abort();
-  await waiting;
+  await expect(waiting).rejects.toMatchObject({ kind: 'aborted' });
   expect([getEventListeners(controller.signal, 'abort').length, clock.pendingTimers]).toEqual([0, 0]);
   // The connection is free for the next one.
   queue.leave();
