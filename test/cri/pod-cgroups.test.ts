@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { CgroupFiles } from '../../src/cri/cgroup-files.ts';
 import { CgroupfsManager, type CgroupName, parseCgroupName } from '../../src/cri/cgroup-manager.ts';
 import { PodCgroups, type PodCgroupsOptions } from '../../src/cri/pod-cgroups.ts';
+import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
@@ -34,15 +35,15 @@ it.each([
   const mountPoint = directories.create();
   if (hierarchies.includes('.')) writeFileSync(join(mountPoint, 'cgroup.controllers'), '');
   const folders = hierarchies.map((hierarchy) => join(mountPoint, hierarchy, 'kubepods'));
-  const paths = ['podgone', 'burstable/podgone/container', 'besteffort/podgone', 'podkept', 'other'];
+  const paths = ['podgone', 'burstable/podgone/container', 'besteffort/podgone', 'podkept', 'other', 'mypodgone'];
   for (const folder of folders) for (const path of paths) mkdirSync(join(folder, path), { recursive: true });
   await podCgroups(mountPoint).removeOrphans((podUID) => podUID === 'gone');
   for (const folder of folders)
     expect(
-      ['podgone', 'burstable/podgone', 'besteffort/podgone', 'podkept', 'other'].map((path) =>
+      ['podgone', 'burstable/podgone', 'besteffort/podgone', 'podkept', 'other', 'mypodgone'].map((path) =>
         existsSync(join(folder, path)),
       ),
-    ).toEqual([false, false, false, true, true]);
+    ).toEqual([false, false, false, true, true, true]);
 });
 
 it('a cgroup that cannot be removed is logged once, and the others are removed', async () => {
@@ -51,12 +52,58 @@ it('a cgroup that cannot be removed is logged once, and the others are removed',
   for (const folder of folders) mkdirSync(folder, { recursive: true });
   // Stands for a process in it.
   writeFileSync(join(folders[0]!, 'busy'), '');
-  const logged: unknown[] = [];
-  const logger = { ...silentLogger, warn: (fields: unknown) => void logged.push(fields) };
+  const logger = recordingLogger();
   const cgroups = podCgroups(mountPoint, { logger });
   for (let i = 0; i < 2; i++) await cgroups.removeOrphans(() => true);
   expect(folders.map((folder) => existsSync(folder))).toEqual([true, false]);
-  expect(logged).toEqual([{ podUID: 'busy', reason: expect.stringMatching(/^ENOTEMPTY.*podbusy/) as string }]);
+  const failure = {
+    message: 'Failed to remove the cgroup of a removed pod; it will be retried',
+    fields: { podUID: 'busy', reason: expect.stringMatching(/^ENOTEMPTY.*podbusy/) as string },
+  };
+  expect(logger.warnings).toMatchObject([failure]);
+  rmSync(join(folders[0]!, 'busy'));
+  await cgroups.removeOrphans(() => true);
+  expect(existsSync(folders[0]!)).toBe(false);
+  // A later one is another failure.
+  mkdirSync(folders[0]!);
+  writeFileSync(join(folders[0]!, 'busy'), '');
+  await cgroups.removeOrphans(() => true);
+  expect(logger.warnings).toMatchObject([failure, failure]);
+});
+
+describe('the cgroup of a pod is below that of its QoS class', () => {
+  const besteffort = podWith();
+  const resources = { cpu: '1', memory: '1Gi' };
+  const guaranteed = podWith({}, { resources: { limits: resources, requests: resources } });
+
+  it('and that of a Guaranteed pod below the root', () => {
+    const cgroups = podCgroups('/missing');
+    expect(cgroups.parentOf(besteffort)).toBe('/kubepods/besteffort/poduid-1');
+    expect(cgroups.parentOf(guaranteed)).toBe('/kubepods/poduid-1');
+  });
+
+  it.each([
+    [[], ['besteffort', 'besteffort/poduid-1']],
+    [['kubepods'], ['kubepods', 'kubepods/besteffort', 'kubepods/besteffort/poduid-1']],
+    [
+      ['a', 'b'],
+      ['a/b', 'a/b/besteffort', 'a/b/besteffort/poduid-1'],
+    ],
+  ])('which is created before it, once: root %j', async (root, expected) => {
+    const mountPoint = directories.create();
+    for (const controller of ['cpu', 'memory']) mkdirSync(join(mountPoint, controller));
+    const files = new CgroupFiles(mountPoint);
+    const created: string[] = [];
+    class Manager extends CgroupfsManager {
+      override create(name: CgroupName): Promise<void> {
+        created.push(name.join('/'));
+        return super.create(name);
+      }
+    }
+    const cgroups = podCgroups(mountPoint, { files, manager: new Manager(files), root });
+    for (let i = 0; i < 2; i++) await cgroups.ensureExists(besteffort);
+    expect(created).toEqual(expected);
+  });
 });
 
 describe('the cgroup of a pod that has ended', () => {
@@ -200,7 +247,8 @@ describe('the resources of a pod are those of its cgroup', () => {
 
 describe('the shares of cpu of QoS classes', () => {
   const burstable = (cpu: string) => podWith({}, { resources: { requests: { cpu } } });
-  const guaranteed = podWith({}, { resources: { limits: { cpu: '2', memory: '1Gi' } } });
+  const resources = { cpu: '2', memory: '1Gi' };
+  const guaranteed = podWith({}, { resources: { limits: resources, requests: resources } });
   const sharesIn = (mountPoint: string) =>
     ['', 'burstable', 'besteffort'].map((name) =>
       readFileSync(join(mountPoint, 'cpu/kubepods', name, 'cpu.shares'), 'utf8'),

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { afterEach, expect, it } from 'vitest';
-import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
-import type { CRIClient } from '../../src/cri/cri-client.ts';
+import { FakeClock, type RecordingLogger, recordingLogger, settle } from 'kubelet-status-manager/testing';
+import { type CRIClient, CRIError } from '../../src/cri/cri-client.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
-import { RuntimeEvents } from '../../src/cri/runtime-events.ts';
+import { RuntimeEvents, type RuntimeEventsOptions } from '../../src/cri/runtime-events.ts';
 import type { RuntimeEvent } from '../../src/agent/runtime/container-runtime.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
@@ -16,7 +16,7 @@ class Stream extends EventEmitter {
 }
 
 /** Events whose streams the test ends. */
-function watchEvents(): {
+function watchEvents(options: Partial<RuntimeEventsOptions> = {}): {
   clock: FakeClock;
   logger: RecordingLogger;
   streams: Stream[];
@@ -44,6 +44,7 @@ function watchEvents(): {
     hasEnded: async () => true,
     onEvent: () => {},
     onComplete: (areComplete) => completeness.push(areComplete),
+    ...options,
   });
   return { clock, logger, streams, completeness, connection: client, events };
 }
@@ -219,4 +220,72 @@ it('events are complete from the first one of a stream to its end, and say so ea
   streams.at(-1)!.emit('data', event);
   expect(completeness).toEqual([true, true, false, true]);
   events.stop();
+});
+
+/** Events of containerd, for a runtime without CRI events, of a container that has exited. */
+function watchExit(hasEnded: () => Promise<boolean>) {
+  const seen: unknown[] = [];
+  const watched = watchEvents({
+    hasEnded,
+    ownerOf: () => ({ podUID: 'u', isSandbox: false }),
+    onEvent: (id, { type }) => void seen.push([id, type]),
+  });
+  watched.streams[0]!.emit('error', Object.assign(serviceError('unknown method'), { code: 12 }));
+  watched.clock.advance(0);
+  const value = Uint8Array.from([10, 1, ...Buffer.from('c')]);
+  watched.streams[1]!.emit('data', { topic: '/tasks/exit', event: { value } });
+  return { ...watched, seen };
+}
+
+it('the exit of a container that the runtime no longer knows is an event at once', async () => {
+  const { seen, clock, events } = watchExit(() =>
+    Promise.reject(new CRIError(Object.assign(new Error(), { code: 5, details: 'not found' }) as never)),
+  );
+  await expect.poll(() => seen).toEqual([['c', 'stopped']]);
+  events.stop();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+it('an exit that the runtime does not show is an event after 10 s', async () => {
+  let asked = 0;
+  const { seen, clock, events } = watchExit(async () => {
+    asked += 1;
+    if (asked % 2 === 0) throw new Error('no connection');
+    return false;
+  });
+  for (let ms = 0; ms < 10_000; ms += 25) {
+    await settle();
+    expect(seen).toEqual([]);
+    clock.advance(25);
+  }
+  await expect.poll(() => seen).toEqual([['c', 'stopped']]);
+  expect(asked).toBe(400);
+  events.stop();
+});
+
+it('after stop there are no events, and nothing is asked or opened', async () => {
+  let asked = 0;
+  const { seen, clock, events, streams, completeness } = watchExit(async () => (++asked, false));
+  await settle();
+  const before = [...completeness];
+  events.stop();
+  await clock.advanceAsync(25);
+  streams[1]!.emit('data', { topic: '/tasks/start', event: null });
+  streams[1]!.emit('end');
+  await clock.advanceAsync(20_000);
+  expect([seen, asked, streams.length, clock.pendingTimers]).toEqual([[], 1, 2, 0]);
+  expect(completeness).toEqual(before);
+});
+
+it('a stream that has had events and ends is a failure with this reason, if it lasts', () => {
+  const { clock, logger, streams } = watchEvents();
+  for (let i = 0; i <= 10; i++) {
+    streams.at(-1)!.emit('data', { container_id: 'c', container_event_type: 'CONTAINER_STARTED_EVENT' });
+    streams.at(-1)!.emit('end');
+    streams.at(-1)!.emit('end');
+    expect(clock.pendingTimers).toBe(1);
+    clock.advance(1000);
+  }
+  expect(streams.length).toBe(12);
+  expect(logger.warnings).toEqual([]);
 });
