@@ -25,6 +25,11 @@ describe('the kubelet API is closed by default', () => {
       403,
       'Forbidden (user=other, verb=get, resource=nodes, subresource(s)=[pods proxy])\n',
     ]);
+    expect(server.logger.lines).toContainEqual({
+      level: 'debug',
+      message: 'A request to the kubelet API is forbidden',
+      fields: { user: 'other', verb: 'get', subresources: ['pods', 'proxy'] },
+    });
   });
 
   it('a user with permission for one of the subresources is admitted', async () => {

@@ -104,6 +104,10 @@ it('a failed health check is 0, and counted as an error', () => {
   const metrics = new HealthMetrics();
   metrics.observe([{ name: 'syncloop' }]);
   metrics.observe([{ name: 'syncloop', failure: 'stuck' }]);
+  expect(metrics.format().match(/^# TYPE.*$/gm)).toEqual([
+    '# TYPE kubernetes_healthcheck gauge',
+    '# TYPE kubernetes_healthchecks_total counter',
+  ]);
   expect(metrics.format().match(/^kubernetes.*$/gm)).toEqual([
     'kubernetes_healthcheck{name="syncloop",type="healthz"} 0',
     'kubernetes_healthchecks_total{name="syncloop",status="error",type="healthz"} 1',
@@ -493,6 +497,7 @@ describe('exec, attach and portForward', () => {
     const path = '/exec/default/web/app?output=1';
     const refused = await server.get(path, { method: 'POST', headers: upgrade });
     expect([refused.status, refused.text, refused.headers['x-from']]).toEqual([403, 'denied', 'runtime']);
+    expect([refused.headers.connection, refused.headers['transfer-encoding']]).toEqual(['close', undefined]);
     await new Promise((resolve) => plain.close(resolve));
     const down = await server.get(path, { method: 'POST', headers: upgrade });
     expect([down.status, down.text]).toEqual([

@@ -7,12 +7,13 @@ export class WebSocketClient {
   readonly socket: WebSocket;
   readonly #received: Buffer[] = [];
 
-  constructor(server: TestServer, path: string, protocol = 'v5.channel.k8s.io') {
+  constructor(server: TestServer, path: string, protocol: string | string[] = 'v5.channel.k8s.io') {
     this.socket = new WebSocket(`wss://127.0.0.1:${server.port}${path}`, protocol, {
       headers: { authorization: 'Bearer admin-token' },
       rejectUnauthorized: false,
     });
-    this.socket.on('message', (data: Buffer) => this.#received.push(data));
+    // Channels are bytes: a message of text would be none of them.
+    this.socket.on('message', (data: Buffer, isBinary: boolean) => isBinary && this.#received.push(data));
   }
 
   async open(): Promise<this> {

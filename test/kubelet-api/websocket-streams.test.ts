@@ -72,6 +72,78 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
     expect(await client.status()).toMatchObject({ status: 'Success' });
   });
 
+  it('stdin has everything that the client sends, however slowly it is read, and no other channel ends it', async () => {
+    let bytes = 0;
+    await using server = await serverWith({
+      exec: async (_id, _command, io) => {
+        for await (const chunk of io.stdin!) bytes += (chunk as Buffer).length;
+        return 0;
+      },
+    });
+    const client = await new WebSocketClient(server, execPath).open();
+    client.send(255, Uint8Array.of(1));
+    for (let i = 0; i < 3; i++) client.send(0, 'x'.repeat(900_000));
+    client.send(255, Uint8Array.of(0));
+    expect(await client.status()).toMatchObject({ status: 'Success' });
+    expect(bytes).toBe(2_700_000);
+  });
+
+  it('input for a command without stdin is ignored, and so are channels that are for the client', async () => {
+    const sizes: unknown[] = [];
+    const exec: StreamingRuntime['exec'] = (_id, _command, io) => {
+      expect([io.stdin, io.stderr]).toEqual([undefined, undefined]);
+      return new Promise((resolve) => io.onResize((size) => (sizes.push(size), resolve(0))));
+    };
+    await using server = await serverWith({ exec });
+    const client = await new WebSocketClient(server, '/exec/default/web/app?command=sh&output=1').open();
+    client.send(0, 'abc');
+    client.send(1, 'abc');
+    client.send(255, Uint8Array.of(0));
+    client.send(4, '{"Width":80,"Height":24}');
+    expect(await client.status()).toMatchObject({ status: 'Success' });
+    expect(sizes).toEqual([{ width: 80, height: 24 }]);
+  });
+
+  it('stdin ends when the client is gone', async () => {
+    let end = (_text: string): void => {};
+    const ended = new Promise<string>((resolve) => (end = resolve));
+    await using server = await serverWith({
+      exec: async (_id, _command, io) => {
+        let text = '';
+        for await (const chunk of io.stdin!) {
+          text += (chunk as Buffer).toString();
+          io.stdout!.write(chunk);
+        }
+        end(text);
+        return 0;
+      },
+    });
+    const client = await new WebSocketClient(server, execPath).open();
+    client.socket.on('error', () => {});
+    client.send(0, 'abc');
+    await expect.poll(() => client.text(1)).toBe('abc');
+    client.socket.terminate();
+    expect(await ended).toBe('abc');
+  });
+
+  it('a message above 1 MiB ends the connection, and nothing else', async () => {
+    await using server = await serverWith({ exec: async (_id, _command, io) => cat(io) });
+    const client = await new WebSocketClient(server, execPath).open();
+    client.socket.on('error', () => {});
+    const closed = once(client.socket, 'close');
+    client.send(0, 'x'.repeat(2 ** 20));
+    await closed;
+    expect((await server.get('/healthz')).text).toBe('ok');
+  });
+
+  it('the newest protocol that client and server have is used, wherever the client names it', async () => {
+    await using server = await serverWith({ exec: async () => 0 });
+    const client = new WebSocketClient(server, execPath, ['channel.k8s.io', 'v4.channel.k8s.io', 'v5.channel.k8s.io']);
+    await client.open();
+    expect(client.socket.protocol).toBe('v5.channel.k8s.io');
+    expect(await client.status()).toMatchObject({ status: 'Success' });
+  });
+
   it('the status has the exit code or the error', async () => {
     let result: () => number = () => 7;
     await using server = await serverWith({ exec: async () => result() });
@@ -88,6 +160,7 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
     expect(await (await new WebSocketClient(server, execPath).open()).status()).toMatchObject({
       ...{ status: 'Failure', reason: 'InternalError', code: 500 },
       message: 'Internal error occurred: no such command',
+      details: { causes: [{ message: 'no such command' }] },
     });
   });
 
@@ -103,7 +176,11 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
       });
     await using server = await serverWith({ exec });
     const client = await new WebSocketClient(server, `${execPath}&tty=1`).open();
-    for (const text of ['{"Width":80,"Height":24}', 'nonsense', '{"Width":100,"Height":30}']) client.send(4, text);
+    for (const text of [
+      ...['{"Width":80,"Height":24}', 'nonsense', '{"Width":"80","Height":24}', '{"Width":80,"Height":"24"}', '{}'],
+      '{"Width":100,"Height":30}',
+    ])
+      client.send(4, text);
     await client.status();
     expect(sizes).toEqual([
       { width: 80, height: 24 },
@@ -143,6 +220,11 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
 
   it.each([
     ['SPDY', { connection: 'Upgrade', upgrade: 'SPDY/3.1' }],
+    [
+      'SPDY with a protocol of WebSockets',
+      { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'sec-websocket-protocol': 'v5.channel.k8s.io' },
+    ],
+    ['no protocol', { connection: 'Upgrade', upgrade: 'websocket' }],
     ['another protocol', { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': 'channel.k8s.io' }],
   ])('%s is refused by name', async (_name, headers) => {
     await using server = await serverWith({ exec: async () => 0 });
