@@ -107,6 +107,8 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   });
   const dispatcher = new PodDispatcher({ podManager, podWorkers });
   const statusManager = new StatusManager({
+    // Declared in docs/parity.md.
+    readBeforePatch: 'when-stale',
     ...options.statusManager,
     ...{ podManager, podDeletionSafety: podWorkers, allocationState, clock, logger, random, eventRecorder },
     client: api.podClient,

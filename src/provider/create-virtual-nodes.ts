@@ -8,6 +8,9 @@ import { ProviderPodLister } from './provider-pod-lister.ts';
 import { VirtualNodes } from './virtual-nodes.ts';
 import { resolveProviderOptions, type VirtualNodesOptions } from './virtual-nodes-options.ts';
 
+/** More make an API server that is busy no faster. Requests for Nodes and Leases have as many of their own. */
+const connections = 16;
+
 /**
  * Creates the virtual nodes of a process: whole pods run in a cloud, a fleet or another cluster, through a `PodProvider`.
  * Each node registers its Node, admits pods as the kubelet does, has the provider create, update and delete them, and keeps
@@ -37,7 +40,7 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
   const recordMetric = guardedRecordMetric(options.metrics, logger);
-  const api = openAPIConnection(options.client, { clock, logger });
+  const api = openAPIConnection(options.client, { clock, logger, connections });
   const calls = new ProviderCalls({ ...resolved, clock, recordMetric });
   return new VirtualNodes({
     ...{ ...resolved, options, provider, api, calls },

@@ -17,15 +17,18 @@ export interface APIConnection {
   close(): Promise<void>;
 }
 
-/** @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig */
+/**
+ * @param options of the client, if it is not one yet
+ * @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig
+ */
 export function openAPIConnection(
   client: NonNullable<NodeAgentOptions['client']>,
-  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  options: { readonly clock: Clock; readonly logger: Logger; readonly connections?: number },
 ): APIConnection {
   if (typeof client !== 'object' || client === null)
     refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
   const isOwn = !isHTTPPodClient(client);
-  const podClient = isOwn ? createPodClient(client, { clock, logger }) : client;
+  const podClient = isOwn ? createPodClient(client, options) : client;
   const { transport } = podClient;
   const aborted = new AbortController();
   setMaxListeners(0, aborted.signal);
