@@ -5,9 +5,11 @@ import { createPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import { APIServer, FakeClock, fault, settle, silentLogger } from 'kubelet-status-manager/testing';
 
-test('the informer misses nothing when its watch is cut', async () => {
+test('the informer misses nothing when its watch is cut', async (t) => {
   const clock = new FakeClock('2026-01-02T03:04:05Z');
   const server = await APIServer.start({ clock, nodeUsers: ['node-a'] });
+  // Also when an assertion fails: an open server keeps the process alive.
+  t.after(() => server.close());
   server.nodes.create('node-a');
   const client = createPodClient(server.kubeconfig('node-a'));
   const podManager = createInformerPodManager({
@@ -31,5 +33,4 @@ test('the informer misses nothing when its watch is cut', async () => {
 
   await podManager.stop();
   await client.transport.close();
-  await server.close();
 });

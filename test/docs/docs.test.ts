@@ -326,7 +326,8 @@ describe('docs/testing.md', () => {
   const nodeTest = new URL('dist/examples/testing/with-node-test.js', root);
   it.skipIf(!existsSync(nodeTest))('links a test that node:test passes (skipped before `npm run build`)', () => {
     const { NODE_TEST_CONTEXT: _context, ...env } = process.env;
-    const run = spawnSync(process.execPath, ['--test', fileURLToPath(nodeTest)], { encoding: 'utf8', env });
+    const options = { encoding: 'utf8', env, timeout: 60_000 } as const;
+    const run = spawnSync(process.execPath, ['--test', fileURLToPath(nodeTest)], options);
     expect(run.stdout).toMatch(/^# pass 1$/m);
     expect(run.status).toBe(0);
   });
