@@ -92,10 +92,13 @@ func (c *cloud) load(file string) error {
 		return err
 	}
 	for _, pod := range pods {
-		// Otherwise virtual-kubelet, which compares it with its own copy, would update each pod.
+		// JSON leaves out empty lists; virtual-kubelet, which compares them with its own, would update each pod.
 		for i := range pod.Spec.Containers {
-			pod.Spec.Containers[i].Env = []core.EnvVar{}
-			pod.Spec.Containers[i].EnvFrom = []core.EnvFromSource{}
+			container := &pod.Spec.Containers[i]
+			container.EnvFrom = []core.EnvFromSource{}
+			if container.Env == nil {
+				container.Env = []core.EnvVar{}
+			}
 		}
 		c.pods[keyOf(pod.Namespace, pod.Name)] = pod
 	}
