@@ -82,6 +82,21 @@ describe('the life of a pod', () => {
     expect(test.condition('web', 'Ready')).toBe('True');
   });
 
+  it('a change takes one PATCH, without a GET', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    test.writes.length = 0;
+    test.podReads = 0;
+    test.cloud.report('web', { containers: [{ name: 'app', restartCount: 1 }] });
+    await test.advance(6000);
+    expect(test.status('web')).toMatchObject({ containerStatuses: [{ restartCount: 1 }] });
+    expect(test.writes.filter((write) => write.includes('/pods/'))).toEqual([
+      'PATCH /api/v1/namespaces/default/pods/web/status 200',
+    ]);
+    expect(test.podReads).toBe(0);
+  });
+
   it('that is stopped by the cloud with a reason fails with it', async () => {
     await test.startNodes();
     await test.create(podOf());

@@ -18,6 +18,8 @@ export class TestNodes implements AsyncDisposable {
   readonly cloud = new FakeCloud({ clock: this.clock });
   /** What the API server was asked, without reads: `PATCH /api/v1/… 200`. */
   readonly writes: string[] = [];
+  /** How often a single pod was read. */
+  podReads = 0;
   readonly #events: KubeEvent[] = [];
   #server: APIServer | undefined;
   #nodes: VirtualNodes | undefined;
@@ -27,6 +29,7 @@ export class TestNodes implements AsyncDisposable {
     test.#server = await APIServer.start({
       clock: test.clock,
       onRequest: ({ method, path, status, body }) => {
+        if (method === 'GET' && /\/pods\/[^/?]+$/.test(path)) test.podReads++;
         // A dry run, as of the check of permissions, writes nothing.
         if (method === 'GET' || path.includes('dryRun=All')) return;
         const [withoutQuery = ''] = path.split('?');
