@@ -107,7 +107,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   });
   const dispatcher = new PodDispatcher({ podManager, podWorkers });
   const statusManager = new StatusManager({
-    // Declared in docs/parity.md.
+    // Divergence: the kubelet reads each pod before a patch.
     readBeforePatch: 'when-stale',
     ...options.statusManager,
     ...{ podManager, podDeletionSafety: podWorkers, allocationState, clock, logger, random, eventRecorder },

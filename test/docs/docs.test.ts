@@ -211,7 +211,9 @@ describe('README.md', () => {
 
 describe('docs/performance.md', () => {
   it('shows ratios of bench/results.md', () => {
-    const [, ...rows] = rowsOf(read('docs/performance.md'));
+    // The section on virtual nodes has a command of its own.
+    const [text = ''] = read('docs/performance.md').split('\n## ');
+    const [, ...rows] = rowsOf(text);
     const measured = rowsOf(read('bench/results.md')).map(([name, , , , ratio]) => `${name}: ${ratio}`);
     expect(rows.length).toBeGreaterThan(5);
     expect(rows.map(([name, ratio]) => `${name}: ${ratio}`).filter((row) => !measured.includes(row))).toEqual([]);
