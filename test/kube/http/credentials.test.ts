@@ -321,6 +321,21 @@ describe('exec plugin', () => {
     });
   });
 
+  it('may give a certificate and its key without a token', async () => {
+    const status = { clientCertificateData: testPem('client-a'), clientKeyData: testPem('client-a.key') };
+    await call(open(kubeConfig(server.url, execUser(printCredential(status)))));
+    expect(server.arrived[0]).toMatchObject({ clientName: 'client-a' });
+    expect(server.arrived[0]?.headers.authorization).toBeUndefined();
+  });
+
+  it('without apiVersion is asked for v1, and may answer with another version', async () => {
+    const script = `const asked = JSON.parse(process.env.KUBERNETES_EXEC_INFO).apiVersion.split('/')[1];
+      const status = { token: 'asked-' + asked };
+      console.log(JSON.stringify({ kind: 'ExecCredential', apiVersion: 'client.authentication.k8s.io/v1beta1', status }))`;
+    await call(open(kubeConfig(server.url, execUser(script, { apiVersion: undefined }))));
+    expect(last()).toBe('asked-v1');
+  });
+
   it('with a relative path is resolved relative to the kubeconfig', async () => {
     const script = `#!${process.execPath}\n${printCredential({ token: 'by-file' })}`;
     await writeFile(join(directory, 'plugin.cjs'), script, { mode: 0o755 });
@@ -345,9 +360,24 @@ describe('exec plugin', () => {
     ['one of a removed version', printCredential({ token: secret }), { apiVersion: `${v1}alpha1` }, /v1alpha1/],
     ['one that gives nothing', printCredential({}), {}, /neither/],
     ['one that gives a certificate alone', printCredential({ clientCertificateData: secret }), {}, /without its key/],
+    ['one that gives a key alone', printCredential({ clientKeyData: secret }), {}, /a key without certificate/],
+    [
+      'one that prints too much',
+      `process.stdout.write('${secret}'.repeat(200_000));setInterval(() => {}, 1000)`,
+      {},
+      /printed more than 1048576 bytes$/,
+    ],
+    [
+      'one that is killed',
+      `process.kill(process.pid, 'SIGTERM');setInterval(() => {}, 1)`,
+      {},
+      /was killed \(SIGTERM\)/,
+    ],
+    ['a file that is not executable', '', { command: './not-executable', installHint: 'install it' }, /\(EACCES\)$/],
     ['a bad expiry', printCredential({ token: secret, expirationTimestamp: 'soon' }), {}, /expirationTimestamp/],
     ['one that needs a terminal', printCredential({ token: secret }), { interactiveMode: 'Always' }, /terminal/],
   ])('%s fails the request without quoting its output', async (_what, script, more, message) => {
+    await writeFile(join(directory, 'not-executable'), '', { mode: 0o644 });
     const error: unknown = await call(open(kubeConfig(server.url, execUser(script, more)))).catch(
       (reason: unknown) => reason,
     );
