@@ -63,6 +63,8 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
   readonly #listed: Promise<void>;
   readonly #unsubscribe: () => void;
   #settleListed: (() => void) | undefined;
+  /** Of the last list. */
+  #mayInclude: (podUID: string) => boolean = () => false;
 
   constructor(options: ProviderPodCacheOptions) {
     this.#options = options;
@@ -109,11 +111,13 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return [...this.#pods.values()].filter(({ pod, misses }) => pod?.state === 'running' && misses === 0).length;
   }
 
-  replace(pods: readonly ProviderPod[], observation: number): void {
+  replace(pods: readonly ProviderPod[], observation: number, mayInclude: (podUID: string) => boolean): void {
     if (observation <= this.#since) return;
+    this.#mayInclude = mayInclude;
     const listed = new Set(pods.map(({ uid }) => uid));
     for (const pod of pods) this.set(pod, observation);
-    for (const podUID of this.#pods.keys()) if (!listed.has(podUID)) this.missed(podUID, observation);
+    for (const podUID of this.#pods.keys())
+      if (!listed.has(podUID) && !mayInclude(podUID)) this.missed(podUID, observation);
     this.#settleListed?.();
     this.#settleListed = undefined;
   }
@@ -168,7 +172,8 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
 
   /** The pod ran before a restart. That the first list does not have it is the first miss. */
   expect(podUID: string): void {
-    this.#pods.set(podUID, { state: 'expected', observation: 0, misses: 1 });
+    const misses = this.#mayInclude(podUID) ? 0 : 1;
+    this.#pods.set(podUID, { state: 'expected', observation: 0, misses });
     this.#options.lister.listSoon();
     if (this.isLost(podUID)) this.#changed(podUID);
   }

@@ -4,7 +4,7 @@ import { type Logger, reasonOf } from '../shared/logger.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { type PodProvider, ProviderError, type ProviderPod } from './pod-provider.ts';
-import { requireProviderPod, requireProviderPods } from './require-provider-pods.ts';
+import { type ProviderPodList, readProviderPods, requireProviderPod } from './require-provider-pods.ts';
 
 export interface ProviderPodListerOptions {
   readonly provider: Pick<PodProvider, 'listPods' | 'notifyPods'>;
@@ -17,8 +17,8 @@ export interface ProviderPodListerOptions {
 
 /** Receives what was observed of the pods of a node. */
 export interface ProviderPodSink {
-  /** All pods of the node, by an observation that began as the one with this number. */
-  replace(pods: readonly ProviderPod[], observation: number): void;
+  /** All pods of the node, by an observation that began as the one with this number; `mayInclude` as of the list. */
+  replace(pods: readonly ProviderPod[], observation: number, mayInclude: ProviderPodList['mayInclude']): void;
   /** One pod. */
   set(pod: ProviderPod, observation: number): void;
 }
@@ -27,8 +27,10 @@ export interface ProviderPodSink {
 export interface ProviderListInspection {
   /** When the provider last listed its pods; absent before the first list. */
   readonly listedAt?: string | undefined;
-  /** The number of pods in the last list, those of other nodes included. */
+  /** The number of valid pods in the last list, those of other nodes included. */
   readonly pods: number;
+  /** Why the last list has pods that are unknown because they are invalid; absent if it has none. */
+  readonly invalid?: Failure | undefined;
   /** Why the pods cannot be listed, and since when; absent if the last list succeeded. */
   readonly failure?: Failure | undefined;
 }
@@ -44,6 +46,7 @@ export class ProviderPodLister {
   readonly #options: ProviderPodListerOptions;
   readonly #sinks = new Map<string, ProviderPodSink>();
   readonly #failures: FailureLog;
+  readonly #invalid: FailureLog;
   readonly #stop = new AbortController();
   #lastObservation = 0;
   #pods = 0;
@@ -57,6 +60,7 @@ export class ProviderPodLister {
     this.#options = options;
     const { logger, clock } = options;
     this.#failures = new FailureLog({ logger, clock, what: 'Listing the pods of the provider' });
+    this.#invalid = new FailureLog({ logger, clock, what: 'Reading a pod that the provider has listed' });
   }
 
   /** The number of the last observation that has begun; 0 if none has. */
@@ -104,9 +108,11 @@ export class ProviderPodLister {
 
   inspect(): ProviderListInspection {
     const { failure } = this.#failures;
+    const invalid = this.#invalid.failure;
     return {
       pods: this.#pods,
       ...(this.#listedAtMs !== undefined && { listedAt: timeFromEpochMs(this.#listedAtMs) }),
+      ...(invalid !== undefined && { invalid }),
       ...(failure !== undefined && { failure }),
     };
   }
@@ -131,12 +137,14 @@ export class ProviderPodLister {
     const { signal } = this.#stop;
     const observation = this.beginObservation();
     try {
-      const pods: unknown = await calls.bounded('list_pods', signal, (options) => provider.listPods(options));
-      requireProviderPods(pods);
-      this.#pods = pods.length;
+      const list = readProviderPods(
+        await calls.bounded<unknown>('list_pods', signal, (options) => provider.listPods(options)),
+      );
+      this.#pods = list.pods.length;
       this.#listedAtMs = clock.now();
       this.#failures.succeeded();
-      this.#deliver(pods, observation);
+      this.#logInvalid(list);
+      this.#deliver(list, observation);
       return 0;
     } catch (thrown) {
       if (!signal.aborted) this.#failures.failed(thrown);
@@ -144,10 +152,15 @@ export class ProviderPodLister {
     }
   }
 
-  #deliver(pods: readonly ProviderPod[], observation: number): void {
+  #logInvalid({ invalid: [first, ...others] }: ProviderPodList): void {
+    if (first === undefined) return this.#invalid.succeeded();
+    this.#invalid.failed(new Error(others.length === 0 ? first : `${first}; and ${others.length} others`));
+  }
+
+  #deliver({ pods, mayInclude }: ProviderPodList, observation: number): void {
     const byNode = new Map([...this.#sinks.keys()].map((nodeName) => [nodeName, [] as ProviderPod[]]));
     for (const pod of pods) byNode.get(pod.nodeName)?.push(pod);
-    for (const [nodeName, ofNode] of byNode) this.#sinks.get(nodeName)?.replace(ofNode, observation);
+    for (const [nodeName, ofNode] of byNode) this.#sinks.get(nodeName)?.replace(ofNode, observation, mayInclude);
   }
 
   #subscribeToProvider(): (() => void) | undefined {

@@ -1,17 +1,41 @@
 import { isDate } from 'node:util/types';
 import { refuseArgument, requireObject } from '../shared/errors.ts';
+import { reasonOf } from '../shared/logger.ts';
 import { requireOneOf, requireString, requireText } from '../shared/validate.ts';
 import type { ProviderPod } from './pod-provider.ts';
 
 const states: readonly ProviderPod['state'][] = ['creating', 'running', 'stopped'];
 
+/** What a provider has listed. */
+export interface ProviderPodList {
+  /** The valid ones. */
+  readonly pods: readonly ProviderPod[];
+  /** Why each of the others is invalid: `pods[3].state must be …`. */
+  readonly invalid: readonly string[];
+  /** True if an invalid one is, or could be, the pod with this UID. */
+  readonly mayInclude: (podUID: string) => boolean;
+}
+
 /**
- * Checks what a provider has listed.
- * @throws StatusManagerError INVALID_ARGUMENT; `path` names the field
+ * Separates the valid pods from the invalid ones.
+ * @throws StatusManagerError INVALID_ARGUMENT if it is no list
  */
-export function requireProviderPods(pods: unknown): asserts pods is readonly ProviderPod[] {
-  if (!Array.isArray(pods)) refuseArgument('pods', 'a list', pods);
-  for (const [i, pod] of (pods as readonly unknown[]).entries()) requireProviderPod(pod, `pods[${i}]`);
+export function readProviderPods(list: unknown): ProviderPodList {
+  if (!Array.isArray(list)) refuseArgument('pods', 'a list', list);
+  const pods: ProviderPod[] = [];
+  const invalid: string[] = [];
+  const invalidUIDs = new Set<unknown>();
+  for (const [i, pod] of (list as readonly unknown[]).entries()) {
+    try {
+      requireProviderPod(pod, `pods[${i}]`);
+      pods.push(pod);
+    } catch (error) {
+      invalid.push(reasonOf(error));
+      const uid: unknown = Object(pod).uid;
+      invalidUIDs.add(typeof uid === 'string' && uid !== '' ? uid : undefined);
+    }
+  }
+  return { pods, invalid, mayInclude: (podUID) => invalidUIDs.has(podUID) || invalidUIDs.has(undefined) };
 }
 
 /** @throws StatusManagerError INVALID_ARGUMENT; `path` names the field */

@@ -83,13 +83,35 @@ describe('a pod that is missing in the list', () => {
     expect(messages).toEqual(['Listing the pods of the provider failed']);
   });
 
-  it('because the list is invalid is not lost, and the log names the field', async () => {
+  it('because it is invalid there is not lost; the log and inspect() name the field, and the other pods are read', async () => {
+    await runningPod();
+    await test.create(podOf('other'));
+    await test.advance(7000);
+    test.cloud.report('web', { state: 'Running' as never });
+    test.cloud.stop('other');
+    await test.advance(60_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.condition('other', 'Ready')).toBe('False');
+    const { list } = test.nodes.inspect();
+    expect(list).toMatchObject({ pods: 1, invalid: { reason: expect.stringContaining('pods[0].state') as string } });
+    expect(list.failure).toBeUndefined();
+    const [logged, ...more] = test.logger.warnings;
+    expect(logged?.message).toBe('Reading a pod that the provider has listed failed');
+    expect(logged?.fields['reason']).toContain('pods[0].state');
+    expect(more).toEqual([]);
+    test.cloud.report('web', { state: 'running' });
+    await test.advance(6000);
+    expect(test.nodes.inspect().list.invalid).toBeUndefined();
+    expect(test.cloud.callsOf('deletePod')).toEqual([]);
+  });
+
+  it('is not lost as long as an invalid pod without a UID could be it', async () => {
     await runningPod();
     test.cloud.add({ uid: '', namespace: 'default', name: 'x', nodeName: 'node-a', state: 'running' });
     test.cloud.lose('web');
     await test.advance(60_000);
     expect(test.status('web')?.phase).toBe('Running');
-    expect(test.nodes.inspect().list.failure?.reason).toContain('pods[0].uid');
+    expect(test.nodes.inspect().list.invalid?.reason).toContain('pods[0].uid');
   });
 
   it('that began before the pod was created is not lost, and not created twice', async () => {

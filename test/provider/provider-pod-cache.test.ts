@@ -28,9 +28,9 @@ beforeEach(() => {
 });
 
 it('a list that began before the node was added does not count as its first list', () => {
-  cache.replace([], 4);
+  cache.replace([], 4, () => false);
   expect(cache.isListed).toBe(false);
-  cache.replace([], begin());
+  cache.replace([], begin(), () => false);
   expect(cache.isListed).toBe(true);
 });
 
@@ -38,9 +38,9 @@ it('a list that began before the provider accepted a pod does not make it lost',
   cache.requested('u-1');
   const list = begin();
   cache.created('u-1');
-  cache.replace([], list);
+  cache.replace([], list, () => false);
   expect(cache.isLost('u-1')).toBe(false);
-  cache.replace([], begin());
+  cache.replace([], begin(), () => false);
   expect(cache.isLost('u-1')).toBe(true);
   expect(events).toEqual(['u-1']);
 });
@@ -48,7 +48,7 @@ it('a list that began before the provider accepted a pod does not make it lost',
 it('a list that began before a notification does not undo it', () => {
   const list = begin();
   cache.set({ ...pod, state: 'stopped' }, begin());
-  cache.replace([pod], list);
+  cache.replace([pod], list, () => false);
   expect(cache.reported('u-1')?.state).toBe('stopped');
 });
 
@@ -66,11 +66,11 @@ it('a deleted pod has ended when a list that began later does not have it, or wh
   cache.deleted('u-1');
   let hasEnded = false;
   const ended = cache.untilEnded('u-1', signal).then(() => (hasEnded = true));
-  cache.replace([], list);
-  cache.replace([pod], begin());
+  cache.replace([], list, () => false);
+  cache.replace([pod], begin(), () => false);
   await clock.yieldToEventLoop();
   expect(hasEnded).toBe(false);
-  cache.replace([], begin());
+  cache.replace([], begin(), () => false);
   await ended;
   expect(cache.reported('u-1')).toBeUndefined();
 
@@ -98,8 +98,8 @@ it('a pod whose deletion was accepted is listed again after a minute, so that it
 });
 
 it('a list without changes causes no sync', () => {
-  cache.replace([pod], begin());
-  cache.replace([{ ...pod }], begin());
+  cache.replace([pod], begin(), () => false);
+  cache.replace([{ ...pod }], begin(), () => false);
   expect(events).toEqual(['u-1']);
 });
 
@@ -107,17 +107,17 @@ it('retain forgets the pods that are neither in the cloud nor wanted', () => {
   cache.set(pod, begin());
   cache.set({ ...pod, uid: 'u-2' }, begin());
   cache.requested('u-3');
-  cache.replace([pod], begin());
+  cache.replace([pod], begin(), () => false);
   cache.retain(new Set(['u-3']));
   expect(['u-1', 'u-2', 'u-3'].map((uid) => cache.known(uid) !== undefined)).toEqual([true, false, true]);
 });
 
 it('a change of a pod is noticed although the provider reports the same object, which it has changed', () => {
   const reported = { ...pod, state: 'running' as ProviderPod['state'] };
-  cache.replace([reported], begin());
+  cache.replace([reported], begin(), () => false);
   reported.state = 'stopped';
   expect(cache.reported('u-1')?.state).toBe('running');
-  cache.replace([reported], begin());
+  cache.replace([reported], begin(), () => false);
   expect(cache.reported('u-1')?.state).toBe('stopped');
   expect(events).toEqual(['u-1', 'u-1']);
 });

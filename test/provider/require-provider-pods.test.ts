@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { requireProviderPods } from '../../src/provider/require-provider-pods.ts';
+import { readProviderPods } from '../../src/provider/require-provider-pods.ts';
 
 const pod = { uid: 'u-1', namespace: 'default', name: 'web', nodeName: 'node-a', state: 'running' };
 
@@ -16,12 +16,10 @@ it('a complete pod is accepted', () => {
   };
   const waiting = { name: 'b', waiting: { reason: 'ImagePullBackOff', message: 'no such image' } };
   const complete = { ...pod, ips: ['10.0.0.1'], reason: 'r', message: 'm', startedAt: new Date() };
-  expect(() => requireProviderPods([pod, { ...complete, containers: [container, waiting] }])).not.toThrow();
+  expect(readProviderPods([pod, { ...complete, containers: [container, waiting] }])).toMatchObject({ invalid: [] });
 });
 
 it.each([
-  ['pods', undefined],
-  ['pods', {}],
   ['pods[0]', [null]],
   ['pods[0]', ['web']],
   ['pods[1].uid', [pod, { ...pod, uid: '' }]],
@@ -46,6 +44,22 @@ it.each([
     [{ ...pod, containers: [{ name: 'a', exit: { exitCode: 0, finishedAt: 1 } }] }],
   ],
   ['pods[0].containers[0].waiting.reason', [{ ...pod, containers: [{ name: 'a', waiting: {} }] }]],
-])('%s is named when it is invalid', (path, pods) => {
-  expect(() => requireProviderPods(pods)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT', path }) as Error);
+])('%s is named when it is invalid, and the other pods are read', (path, pods) => {
+  const valid = { ...pod, uid: 'u-2' };
+  const list = readProviderPods([...pods, valid]);
+  expect(list.invalid).toEqual([expect.stringContaining(path)]);
+  expect(list.pods).toContainEqual(valid);
+});
+
+it.each([undefined, {}])('what is no list is refused: %s', (list) => {
+  expect(() => readProviderPods(list)).toThrow(
+    expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pods' }) as Error,
+  );
+});
+
+it('an invalid pod may be the one with its UID, and without a UID any', () => {
+  const { mayInclude } = readProviderPods([{ ...pod, state: '?' }]);
+  expect(['u-1', 'u-2'].map(mayInclude)).toEqual([true, false]);
+  for (const entry of [null, 7, {}, { uid: '' }, { uid: 1 }])
+    expect(readProviderPods([entry]).mayInclude('u-2')).toBe(true);
 });
