@@ -112,7 +112,6 @@ class FileSource {
       } catch (thrown) {
         this.#logOnce(this.#path, reasonOf(thrown), 'Unable to read manifests');
       }
-      if (this.#isStopped) return;
       const { fileCheckFrequencyMs = 20_000 } = this.#options;
       const delayMs =
         this.#watcher === undefined ? Math.min(retryPeriodMs, fileCheckFrequencyMs) : fileCheckFrequencyMs;
