@@ -18,6 +18,7 @@ export interface KubeletAPINode extends Pick<
    */
   readonly isShared?: boolean | undefined;
   readonly statusManager: Pick<NodeAgent['statusManager'], 'getPodStatus'>;
+  /** For `/healthz`. */
   inspect(): CheckedInspection;
 }
 

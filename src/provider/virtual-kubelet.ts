@@ -48,7 +48,10 @@ interface SignalOptions {
 export class VirtualKubelet implements StreamingRuntime {
   /** The nodes share the port. */
   readonly isShared = true;
-  readonly statusManager: { getPodStatus(podUID: string): PodStatus | undefined };
+  readonly statusManager: {
+    /** Of the node that has the pod. */
+    getPodStatus(podUID: string): PodStatus | undefined;
+  };
   readonly streamContainerLog?: NonNullable<StreamingRuntime['streamContainerLog']>;
   readonly exec?: NonNullable<StreamingRuntime['exec']>;
   readonly attach?: NonNullable<StreamingRuntime['attach']>;
@@ -83,6 +86,7 @@ export class VirtualKubelet implements StreamingRuntime {
     return name;
   }
 
+  /** Requests to the API server as the user of the nodes. */
   get apiRequests(): APIRequests {
     return this.#options.apiRequests;
   }
@@ -110,10 +114,12 @@ export class VirtualKubelet implements StreamingRuntime {
     this.#options.endpoint.features = features;
   }
 
+  /** A pod of any node, with its containers. */
   async getPod(podUID: string): Promise<RuntimePod | undefined> {
     return this.#nodeOf(podUID)?.runtimePod(podUID);
   }
 
+  /** The pods of all nodes, with their containers. */
   async listPods(): Promise<RuntimePod[]> {
     return this.#options
       .nodes()

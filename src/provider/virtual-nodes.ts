@@ -114,7 +114,7 @@ export class VirtualNodes implements AsyncDisposable {
     return this.#stopped;
   }
 
-  /** `stop()` without a drain. */
+  /** `stop()` with its defaults. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }

@@ -12,7 +12,9 @@ import { HealthMetrics } from '../../src/kubelet-api/health-metrics.ts';
 import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-options.ts';
 import { cipherSuites } from '../../src/kubelet-api/tls-options.ts';
 import { serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
+import type { APIRequests } from '../../src/kube/client/api-requests.ts';
 import { TestDirectories } from '../support/directories.ts';
+import { hasOpenSSL, signRequest } from '../support/sign-request.ts';
 import { certificateFile, testPod, TestServer } from './test-server.ts';
 
 type Runtime = KubeletAPIOptions['runtime'];
@@ -566,3 +568,48 @@ describe('options', () => {
     });
   });
 });
+
+it.skipIf(!hasOpenSSL)(
+  'with serverTLSBootstrap, connections are refused until the cluster has issued the certificate (skipped without openssl)',
+  async () => {
+    let pem = '';
+    let isIssued = false;
+    let nowMs = 0;
+    const apiRequests: APIRequests = {
+      request: async (method, _path, { body } = {}) => {
+        if (method === 'POST')
+          pem = Buffer.from((body as { spec: { request: string } }).spec.request, 'base64').toString();
+        const certificate = (): string => Buffer.from(signRequest(pem, nowMs)).toString('base64');
+        const status = method === 'GET' && isIssued ? { certificate: certificate() } : {};
+        return { json: () => ({ metadata: { name: 'csr-1' }, status }) };
+      },
+    };
+    const served = {
+      ...{ nodeName: 'node-a', apiRequests, getPods: () => [], setKubeletEndpoint: () => {} },
+      getNode: () => ({ status: { addresses: [{ type: 'InternalIP', address: '192.0.2.7' }] } }) as never,
+      inspect: () => ({ state: 'running', syncLoop: {} }) as const,
+      statusManager: { getPodStatus: () => undefined },
+    };
+    await using server = await TestServer.start(
+      {
+        ...{ serverTLSBootstrap: true, certDirectory: directories.create() },
+        ...{ tlsCertFile: undefined, tlsPrivateKeyFile: undefined },
+      },
+      { served },
+    );
+    nowMs = server.clock.now();
+    const certificateOf = (): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const socket = connectTLS({ host: '127.0.0.1', port: server.port, rejectUnauthorized: false }, () => {
+          const { subjectaltname = '' } = socket.getPeerCertificate();
+          socket.destroy();
+          resolve(subjectaltname);
+        });
+        socket.once('error', reject);
+      });
+    await expect(certificateOf()).rejects.toThrow(/alert|handshake|disconnected|ECONNRESET/);
+    isIssued = true;
+    await server.clock.advanceAsync(120_000);
+    expect(await certificateOf()).toBe('IP Address:192.0.2.7');
+  },
+);

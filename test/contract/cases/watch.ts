@@ -17,6 +17,11 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
     return { name, pod: await server().pods.create(name, { metadata: { labels: { run: name } } }) };
   }
 
+  /** Waits until the watch cache, which answers for resourceVersion 0, has a pod. */
+  async function untilCached({ metadata }: Json): Promise<void> {
+    expectOk(await server().http.request('GET', `${PODS_PATH}?resourceVersion=${metadata.resourceVersion}`));
+  }
+
   async function take(events: WatchStream, count: number): Promise<WatchEvent[]> {
     const taken: WatchEvent[] = [];
     while (taken.length < count) {
@@ -120,6 +125,7 @@ export function describeWatch(server: () => ContractServer, { isAsNewest }: Cont
       const fact = what.startsWith('sendInitialEvents') ? 'watch-list' : 'initial-events-end';
       skip(!isAsNewest(fact), 'this version differs, see version-facts.ts');
       const { name, pod } = await createPod();
+      await untilCached(pod);
       const events = await watch({ ...byRun(name), allowWatchBookmarks: 'true', ...query });
       const [added, bookmark] = await take(events, 2);
       expect(added).toEqual({ type: 'ADDED', object: pod });
