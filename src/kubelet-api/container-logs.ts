@@ -28,7 +28,9 @@ export async function serveContainerLogs(
   const isStreamed = runtime.streamContainerLog !== undefined;
   const containerID = containerIDForLogs(podName, status, containerName, previous && !isStreamed);
   const text = isStreamed
-    ? await fromRuntime(runtime.streamContainerLog!(containerID, { ...options, previous }, { signal }))
+    ? await fromRuntime(
+        untilAborted(runtime.streamContainerLog!(containerID, { ...options, previous }, { signal }), signal),
+      )
     : undefined;
   response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).flushHeaders();
   try {

@@ -63,17 +63,17 @@ export class VirtualKubelet implements StreamingRuntime {
     const { provider } = options;
     this.statusManager = { getPodStatus: (podUID) => this.#nodeOf(podUID)?.statusManager.getPodStatus(podUID) };
     if (provider.logs !== undefined)
-      this.streamContainerLog = (id, log, options) => {
+      this.streamContainerLog = async (id, log, options) => {
         const { pod, name, call } = this.#container(id, options);
         return provider.logs!(pod, name, log, call);
       };
     if (provider.exec !== undefined)
-      this.exec = (id, command, io, options) => {
+      this.exec = async (id, command, io, options) => {
         const { pod, name, call } = this.#container(id, options);
         return provider.exec!(pod, name, command, io, call);
       };
     if (provider.attach !== undefined)
-      this.attach = (id, io, options) => {
+      this.attach = async (id, io, options) => {
         const { pod, name, call } = this.#container(id, options);
         return provider.attach!(pod, name, io, call);
       };

@@ -1,5 +1,9 @@
+import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
-import { containerIDForLogs } from '../../src/kubelet-api/container-logs.ts';
+import { FakeClock } from 'kubelet-status-manager/testing';
+import { containerIDForLogs, serveContainerLogs } from '../../src/kubelet-api/container-logs.ts';
+import type { KubeletAPIContext, KubeletRequest } from '../../src/kubelet-api/kubelet-api-context.ts';
+import { testPod } from './test-server.ts';
 
 const ended = { terminated: { exitCode: 0, containerID: 'containerd://last' } };
 const unknownEnd = { terminated: { exitCode: 0 } };
@@ -61,4 +65,18 @@ it.each([
 
 it('containerIDForLogs: a container without a status is not available', () => {
   expect(() => containerIDForLogs('p', {}, 'x', false)).toThrow('container "x" in pod "p" is not available');
+});
+
+it('a request ends when the client is gone, though the runtime does not answer', async () => {
+  const gone = new AbortController();
+  const status = { containerStatuses: [{ name: 'app', containerID: 'fake://1', state: { running: {} } }] };
+  const context = {
+    agent: { getPods: () => [testPod('web', status)], statusManager: { getPodStatus: () => undefined } },
+    runtime: { streamContainerLog: () => new Promise(() => {}) },
+    clock: new FakeClock(),
+  } as unknown as KubeletAPIContext;
+  const request = { segments: ['default', 'web', 'app'], query: new URLSearchParams(), signal: gone.signal };
+  const served = serveContainerLogs(context, request as unknown as KubeletRequest, {} as ServerResponse);
+  gone.abort();
+  await expect(served).rejects.toMatchObject({ statusCode: 500 });
 });

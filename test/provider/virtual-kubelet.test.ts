@@ -116,8 +116,12 @@ describe('virtual-kubelet #1142, interLink #447: one port for all nodes', () => 
     expect([text, read]).toEqual(['0123456789012345678901234', 3]);
   });
 
-  it('says why the provider has no log', async () => {
-    await serve({ logs: () => Promise.reject(new Error('the cloud keeps logs for a day')) });
+  it('says why the provider has no log, also if it throws at once', async () => {
+    await serve({
+      logs: () => {
+        throw new Error('the cloud keeps logs for a day');
+      },
+    });
     expect(await server.get('/containerLogs/default/a/app')).toMatchObject({
       status: 500,
       text: 'the cloud keeps logs for a day',
