@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { untilAborted } from '../shared/abort.ts';
 import { reasonOf } from '../shared/logger.ts';
 import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { ContainerStatusInput, PodStatusInput } from '../kube/types.ts';
@@ -7,7 +6,7 @@ import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
 import { parseLogOptions } from './log-options.ts';
 import { readLogs } from './read-logs.ts';
-import { fromRuntime } from './streaming.ts';
+import { openText, writeText } from './text-log.ts';
 
 /** `/containerLogs/{namespace}/{pod}/{container}`. Source: kubelet `getContainerLogs`, `GetKubeletContainerLogs` */
 export async function serveContainerLogs(
@@ -25,13 +24,10 @@ export async function serveContainerLogs(
   if (runtime.getContainerLog === undefined && runtime.streamContainerLog === undefined)
     throw new HTTPError(501, 'The runtime has no logs');
   const status = agent.statusManager.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
-  const isStreamed = runtime.streamContainerLog !== undefined;
-  const containerID = containerIDForLogs(podName, status, containerName, previous && !isStreamed);
-  const text = isStreamed
-    ? await fromRuntime(
-        untilAborted(runtime.streamContainerLog!(containerID, { ...options, previous }, { signal }), signal),
-      )
-    : undefined;
+  // The runtime itself finds the run before.
+  const isPreviousRun = previous && runtime.streamContainerLog === undefined;
+  const containerID = containerIDForLogs(podName, status, containerName, isPreviousRun);
+  const text = await openText(runtime, containerID, { ...options, previous }, signal);
   response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).flushHeaders();
   try {
     if (text !== undefined) await writeText(text, options, signal, (chunk) => write(response, chunk, signal));
@@ -43,14 +39,12 @@ export async function serveContainerLogs(
   response.end();
 }
 
-type Write = (chunk: Buffer) => Promise<void>;
-
 async function writeFile(
   { runtime, clock }: KubeletAPIContext,
   containerID: string,
   options: ContainerLogOptions,
   signal: AbortSignal,
-  write: Write,
+  write: (chunk: Buffer) => Promise<void>,
 ): Promise<void> {
   const log = await runtime.getContainerLog?.(containerID, { signal });
   if (log === undefined) throw new Error(`unable to retrieve container logs for ${containerID}`);
@@ -65,28 +59,6 @@ async function writeFile(
       }
     },
   });
-}
-
-/** Whoever reads from a cloud that is slow or does not end stops when the client is gone. */
-async function writeText(
-  text: AsyncIterable<Uint8Array>,
-  { limitBytes = Number.POSITIVE_INFINITY }: ContainerLogOptions,
-  signal: AbortSignal,
-  write: Write,
-): Promise<void> {
-  const chunks = text[Symbol.asyncIterator]();
-  try {
-    for (let left = limitBytes; left > 0;) {
-      const { done, value } = await untilAborted(chunks.next(), signal);
-      if (done === true) return;
-      const chunk = Buffer.from(value).subarray(0, left);
-      left -= chunk.length;
-      await write(chunk);
-    }
-  } finally {
-    // It may wait for the next chunk first.
-    Promise.resolve(chunks.return?.()).catch(() => {});
-  }
 }
 
 /** Resolves when the client can take more. */

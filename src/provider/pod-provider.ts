@@ -153,7 +153,8 @@ export interface PodProvider {
   notifyPods?(listener: (pod: ProviderPod) => void, onGap: () => void): () => void;
   /**
    * The log of a container, for `kubectl logs`; see `VirtualNodes.kubelet`. `previous`: of the run before the last restart.
-   * What it yields is written as it is; it is ended when the client is gone. Default: the client is told that there are none.
+   * What it yields is written as it is. It is ended when the client is gone; a generator that waits for something ends only
+   * after that, so let it heed `options.signal`. Default: the client is told that there are none.
    */
   logs?(
     pod: PodReference,

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { expect, it } from 'vitest';
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import type { StreamingRuntime } from '../../src/agent/runtime/streaming-runtime.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { containerIDForLogs, serveContainerLogs } from '../../src/kubelet-api/container-logs.ts';
 import type { KubeletAPIContext, KubeletRequest } from '../../src/kubelet-api/kubelet-api-context.ts';
@@ -67,16 +69,53 @@ it('containerIDForLogs: a container without a status is not available', () => {
   expect(() => containerIDForLogs('p', {}, 'x', false)).toThrow('container "x" in pod "p" is not available');
 });
 
-it('a request ends when the client is gone, though the runtime does not answer', async () => {
-  const gone = new AbortController();
-  const status = { containerStatuses: [{ name: 'app', containerID: 'fake://1', state: { running: {} } }] };
-  const context = {
-    agent: { getPods: () => [testPod('web', status)], statusManager: { getPodStatus: () => undefined } },
-    runtime: { streamContainerLog: () => new Promise(() => {}) },
-    clock: new FakeClock(),
-  } as unknown as KubeletAPIContext;
-  const request = { segments: ['default', 'web', 'app'], query: new URLSearchParams(), signal: gone.signal };
-  const served = serveContainerLogs(context, request as unknown as KubeletRequest, {} as ServerResponse);
-  gone.abort();
-  await expect(served).rejects.toMatchObject({ statusCode: 500 });
+describe('when the client of a streamed log is gone', () => {
+  /** Serves the log that `stream` resolves with. `leave` is the client that goes. */
+  function serve(stream: NonNullable<StreamingRuntime['streamContainerLog']>): {
+    readonly served: Promise<void>;
+    readonly leave: () => void;
+  } {
+    const gone = new AbortController();
+    const status = { containerStatuses: [{ name: 'app', containerID: 'fake://1', state: { running: {} } }] };
+    const context = {
+      agent: { getPods: () => [testPod('web', status)], statusManager: { getPodStatus: () => undefined } },
+      runtime: { streamContainerLog: stream },
+      clock: new FakeClock(),
+    } as unknown as KubeletAPIContext;
+    const request = { segments: ['default', 'web', 'app'], query: new URLSearchParams(), signal: gone.signal };
+    const response = { writeHead: () => ({ flushHeaders: () => {} }), write: () => true, end: () => {} };
+    const served = serveContainerLogs(
+      context,
+      request as unknown as KubeletRequest,
+      response as unknown as ServerResponse,
+    );
+    return { served, leave: () => gone.abort() };
+  }
+
+  it('the request ends, though the runtime does not answer', async () => {
+    const { served, leave } = serve(() => new Promise(() => {}));
+    leave();
+    await expect(served).rejects.toMatchObject({ statusCode: 500 });
+  });
+
+  it('a stream that yields nothing any more is destroyed', async () => {
+    const text = new Readable({ read: () => {} });
+    const { served, leave } = serve(async () => text);
+    text.push('first line\n');
+    await new Promise((resolve) => setImmediate(resolve));
+    leave();
+    await served;
+    expect(text.destroyed).toBe(true);
+  });
+
+  it('a stream that the runtime opens later is destroyed', async () => {
+    const text = new Readable({ read: () => {} });
+    let open = (_text: Readable): void => {};
+    const { served, leave } = serve(() => new Promise((resolve) => (open = resolve)));
+    leave();
+    await expect(served).rejects.toMatchObject({ statusCode: 500 });
+    open(text);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(text.destroyed).toBe(true);
+  });
 });

@@ -1,0 +1,54 @@
+import { Readable } from 'node:stream';
+import type { ContainerLogOptions, StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
+import { untilAborted } from '../shared/abort.ts';
+import { fromRuntime } from './streaming.ts';
+
+type Text = AsyncIterable<Uint8Array>;
+
+/**
+ * Resolves with the text of a log that the runtime streams, for `writeText`; undefined if the runtime has log files. When
+ * the client is gone, it rejects, and a text that comes later is ended. @throws HTTPError
+ */
+export async function openText(
+  runtime: StreamingRuntime,
+  containerID: string,
+  log: ContainerLogOptions & { readonly previous: boolean },
+  signal: AbortSignal,
+): Promise<Text | undefined> {
+  const opening = runtime.streamContainerLog?.(containerID, log, { signal });
+  if (opening === undefined) return undefined;
+  opening.then(
+    (text) => {
+      if (signal.aborted) end(text);
+    },
+    () => {},
+  );
+  return fromRuntime(untilAborted(opening, signal));
+}
+
+/** Writes a text, and ends it when enough is written or the client is gone, even if it yields nothing any more. */
+export async function writeText(
+  text: Text,
+  { limitBytes = Number.POSITIVE_INFINITY }: ContainerLogOptions,
+  signal: AbortSignal,
+  write: (chunk: Buffer) => Promise<void>,
+): Promise<void> {
+  const chunks = text[Symbol.asyncIterator]();
+  try {
+    for (let left = limitBytes; left > 0;) {
+      const { done, value } = await untilAborted(chunks.next(), signal);
+      if (done === true) return;
+      const chunk = Buffer.from(value).subarray(0, left);
+      left -= chunk.length;
+      await write(chunk);
+    }
+  } finally {
+    end(text, chunks);
+  }
+}
+
+/** A generator that waits for something else ends only after that. */
+function end(text: Text, chunks = text[Symbol.asyncIterator]()): void {
+  if (text instanceof Readable) text.destroy();
+  else Promise.resolve(chunks.return?.()).catch(() => {});
+}
