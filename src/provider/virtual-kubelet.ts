@@ -2,7 +2,7 @@ import { epochMsOf } from '../shared/time.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import type { PodStatus, ValidPod } from '../kube/types.ts';
 import type { APIRequests } from '../kube/client/api-requests.ts';
-import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
+import type { CallOptions, RuntimePod } from '../agent/runtime/container-runtime.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { Node } from '../agent/node/node-types.ts';
 import type { NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
@@ -22,8 +22,10 @@ export interface VirtualKubeletOptions {
   readonly nodes: () => readonly VirtualNode[];
 }
 
-interface SignalOptions {
-  readonly signal?: AbortSignal | undefined;
+/** A pod, and the node that it is on. */
+interface Found {
+  readonly node: VirtualNode;
+  readonly pod: RuntimePod;
 }
 
 /**
@@ -61,7 +63,7 @@ export class VirtualKubelet implements StreamingRuntime {
   constructor(options: VirtualKubeletOptions) {
     this.#options = options;
     const { provider } = options;
-    this.statusManager = { getPodStatus: (podUID) => this.#nodeOf(podUID)?.statusManager.getPodStatus(podUID) };
+    this.statusManager = { getPodStatus: (podUID) => this.#find(podUID)?.node.statusManager.getPodStatus(podUID) };
     if (provider.logs !== undefined)
       this.streamContainerLog = async (id, log, options) => {
         const { pod, name, call } = this.#container(id, options);
@@ -103,7 +105,7 @@ export class VirtualKubelet implements StreamingRuntime {
 
   /** Of the node whose sync loop has not run for the longest time. */
   inspect(): { readonly state: NodeAgentState; readonly syncLoop: { readonly lastIterationAt?: string | undefined } } {
-    const times = this.#options.nodes().flatMap((node) => node.inspect().syncLoop.lastIterationAt ?? []);
+    const times = this.#options.nodes().flatMap((node) => node.lastIterationAt ?? []);
     const [lastIterationAt] = times.sort((a, b) => epochMsOf(a) - epochMsOf(b));
     return { state: this.#options.state(), syncLoop: { lastIterationAt } };
   }
@@ -116,7 +118,7 @@ export class VirtualKubelet implements StreamingRuntime {
 
   /** A pod of any node, with its containers. */
   async getPod(podUID: string): Promise<RuntimePod | undefined> {
-    return this.#nodeOf(podUID)?.runtimePod(podUID);
+    return this.#find(podUID)?.pod;
   }
 
   /** The pods of all nodes, with their containers. */
@@ -131,17 +133,21 @@ export class VirtualKubelet implements StreamingRuntime {
     return Promise.reject(new Error('The provider runs commands with streams only'));
   }
 
-  #nodeOf(podUID: string): VirtualNode | undefined {
-    return this.#options.nodes().find((node) => node.runtimePod(podUID) !== undefined);
+  #find(podUID: string): Found | undefined {
+    for (const node of this.#options.nodes()) {
+      const pod = node.runtimePod(podUID);
+      if (pod !== undefined) return { node, pod };
+    }
+    return undefined;
   }
 
-  #container(containerID: string, { signal = new AbortController().signal }: SignalOptions = {}) {
+  #container(containerID: string, { signal = new AbortController().signal }: CallOptions = {}) {
     const { podUID, name } = containerOfID(containerID);
-    const node = this.#nodeOf(podUID);
-    const found = node?.runtimePod(podUID);
-    if (node === undefined || found === undefined) throw new Error(`The pod of ${containerID} is gone`);
-    const pod: PodReference = { uid: podUID, namespace: found.namespace, name: found.name, nodeName: node.nodeName };
-    const call: ProviderCallOptions = { signal, epoch: node.epoch };
+    const found = this.#find(podUID);
+    if (found === undefined) throw new Error(`The pod of ${containerID} is gone`);
+    const { nodeName, epoch } = found.node;
+    const pod: PodReference = { uid: podUID, namespace: found.pod.namespace, name: found.pod.name, nodeName };
+    const call: ProviderCallOptions = { signal, epoch };
     return { pod, name, call };
   }
 }

@@ -103,6 +103,11 @@ export class VirtualNode {
     return this.#parts.epoch;
   }
 
+  /** When its sync loop last began an iteration. */
+  get lastIterationAt(): string | undefined {
+    return this.#parts.syncLoop.inspect().lastIterationAt;
+  }
+
   /** For `VirtualKubelet`. A pod of the node as its runtime would show it. */
   runtimePod(podUID: string): RuntimePod | undefined {
     const pod = this.#parts.podManager.getPodByUID(podUID);

@@ -58,7 +58,9 @@ export class PodMaterialsReader {
     const limit = new ByteLimit();
     const volumes = await this.#readVolumes(pod, node, limit);
     const containers = await this.#readContainers(pod, node, limit);
-    const { entries, missingSecrets } = await readPullSecrets(pod, this.#objects).catch(refusal('ErrImagePull'));
+    const { entries, missingSecrets } = await readPullSecrets(pod, this.#objects).catch((cause) =>
+      refuse('ErrImagePull', cause),
+    );
     const pullSecrets = entries.map(({ address, credentials: { username = '', password = '' } }) => {
       return { registry: address, username, password };
     });
@@ -92,7 +94,7 @@ export class PodMaterialsReader {
         };
         files.set(volume.name, [...payload].map(toFile));
       } catch (cause) {
-        refusal('FailedMount', setUpFailure(volume, cause))(cause);
+        refuse('FailedMount', cause, setUpFailure(volume, cause));
       }
     }
     return files;
@@ -115,7 +117,7 @@ export class PodMaterialsReader {
         for (const text of [...commandAndArgs.command, ...commandAndArgs.args]) limit.count(text.length);
         materials.set(container.name, { ...commandAndArgs, env });
       } catch (cause) {
-        refusal('CreateContainerConfigError')(cause);
+        refuse('CreateContainerConfigError', cause);
       }
     }
     return materials;
@@ -132,8 +134,6 @@ class ByteLimit {
   }
 }
 
-function refusal(reason: string, message?: string): (cause: unknown) => never {
-  return (cause) => {
-    throw new ProviderError(message ?? (cause as Error).message, { reason, cause, retryAfterMs });
-  };
+function refuse(reason: string, cause: unknown, message = (cause as Error).message): never {
+  throw new ProviderError(message, { reason, cause, retryAfterMs });
 }
