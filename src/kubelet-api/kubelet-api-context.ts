@@ -1,3 +1,4 @@
+import maxBy from 'lodash/maxBy.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
 import type { CheckedInspection } from '../agent/http-server/health-checks.ts';
@@ -45,7 +46,9 @@ export type KubeletHandler = (request: KubeletRequest, response: ServerResponse)
 
 /** @throws HTTPError 404. Source: kubelet `GetPodByName` */
 export function requirePod({ agent }: KubeletAPIContext, namespace = '', name = ''): ValidPod {
-  const pod = agent.getPods().find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  const named = agent.getPods().filter(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  // Nodes that share the port may have two for a moment: the older one has been deleted.
+  const pod = maxBy(named, ({ metadata }) => metadata.creationTimestamp ?? '');
   if (pod === undefined) throw new HTTPError(404, `pod "${name}" does not exist`);
   return pod;
 }

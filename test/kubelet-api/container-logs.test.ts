@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { StreamingRuntime } from '../../src/agent/runtime/streaming-runtime.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { containerIDForLogs, serveContainerLogs } from '../../src/kubelet-api/container-logs.ts';
-import type { KubeletAPIContext, KubeletRequest } from '../../src/kubelet-api/kubelet-api-context.ts';
+import { type KubeletAPIContext, type KubeletRequest, requirePod } from '../../src/kubelet-api/kubelet-api-context.ts';
+import type { ValidPod } from '../../src/kube/types.ts';
 import { testPod } from './test-server.ts';
 
 const ended = { terminated: { exitCode: 0, containerID: 'containerd://last' } };
@@ -118,4 +119,19 @@ describe('when the client of a streamed log is gone', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(text.destroyed).toBe(true);
   });
+});
+
+it('a request for a name that two nodes have for a moment is for the newer pod', () => {
+  const created = (creationTimestamp: string): ValidPod => {
+    const pod = testPod('web');
+    return { ...pod, metadata: { ...pod.metadata, creationTimestamp } };
+  };
+  const [older, newer] = [created('2026-01-02T03:04:05Z'), created('2026-01-02T03:04:07Z')];
+  for (const pods of [
+    [older, newer],
+    [newer, older],
+  ]) {
+    const context = { agent: { getPods: () => pods } } as unknown as KubeletAPIContext;
+    expect(requirePod(context, 'default', 'web')).toBe(newer);
+  }
 });
