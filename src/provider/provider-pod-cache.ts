@@ -213,23 +213,26 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
 
   get(podUID: string): RuntimePodStatus | undefined {
     if (!this.isListed) return undefined;
-    const { getPodByUID } = this.#options;
-    return this.#statusOf(getPodByUID(podUID) ?? { metadata: { uid: podUID, name: '', namespace: '' } });
+    const { getPodByUID, clock } = this.#options;
+    const pod = getPodByUID(podUID) ?? { metadata: { uid: podUID, name: '', namespace: '' } };
+    return runtimePodStatus(pod, this.reported(podUID), { previous: pod.status, nowMs: clock.now() });
   }
 
   lastObservation(): number {
     return this.#options.lister.lastObservation();
   }
 
-  /** Resolves immediately once the provider has listed the pods of the node. Rejects only when `signal` is aborted. */
-  async getNewerThan(pod: ValidPod, _observation: number, { signal }: PodCacheOptions = {}): Promise<RuntimePodStatus> {
+  /**
+   * Resolves immediately once the provider has listed the pods of the node, and rejects only when `signal` is aborted. The
+   * status is empty: `ProviderPodSyncer` reads what is known at each step of a sync.
+   */
+  async getNewerThan(
+    _pod: ValidPod,
+    _observation: number,
+    { signal }: PodCacheOptions = {},
+  ): Promise<RuntimePodStatus> {
     await untilAborted(this.#listed, signal);
-    return this.#statusOf(pod);
-  }
-
-  #statusOf(pod: ValidPod): RuntimePodStatus {
-    const nowMs = this.#options.clock.now();
-    return runtimePodStatus(pod, this.reported(pod.metadata.uid), { previous: pod.status, nowMs });
+    return { sandboxes: [], containers: [] };
   }
 
   #changed(podUID: string): void {

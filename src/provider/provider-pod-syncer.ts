@@ -64,6 +64,14 @@ interface PodCalls {
   createFailure?: PodFailure | undefined;
   /** The call that failed last, which is not made again before `untilMs` on the monotonic clock. */
   backOff?: CallBackOff | undefined;
+  /** What the last status was generated from. */
+  shown?: ShownStatus | undefined;
+}
+
+interface ShownStatus {
+  readonly inputs: readonly unknown[];
+  /** The cached status afterwards. */
+  readonly status: PodStatusInput;
 }
 
 interface CallBackOff {
@@ -358,28 +366,41 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     podCache.deleted(reference.uid);
   }
 
-  /** Generates the status of the pod, and passes it to the status manager. */
+  /**
+   * Generates the status of the pod, and passes it to the status manager. It is not generated again while nothing has changed
+   * of what it is made of: an end takes four steps, each with a status. A status of a deleted pod is always passed on.
+   */
   #updateStatus(pod: ValidPod, { podIsTerminal = false, podStatusFn, failure }: StatusUpdate = {}): PodStatusInput {
     const { podCache, statusManager, hostIPs, clock } = this.#options;
-    const { uid } = pod.metadata;
+    const { uid, deletionTimestamp } = pod.metadata;
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const reported = podCache.reported(uid);
-    const { accepted, createFailure } = this.#podCalls.get(uid) ?? {};
+    const podCalls = this.#podCallsOf(uid);
+    const { accepted, createFailure, shown } = podCalls;
+    const isTerminal = podIsTerminal || reported?.state === 'stopped';
+    const eviction =
+      failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod));
+    const resizeConditions = statusManager.determinePodResizeStatus(uid, isTerminal);
+    const inputs = [pod, reported, accepted, createFailure, isTerminal];
+    const isOrdinary =
+      deletionTimestamp == null && !podStatusFn && eviction === undefined && resizeConditions.length === 0;
+    if (isOrdinary && shown !== undefined && shown.status === previous && isSameList(shown.inputs, inputs))
+      return previous;
     const observed = runtimePodStatus(pod, reported, { previous, accepted, nowMs: clock.now() });
     const runtimeStatus = keepReportedEnds(observed, previous);
-    const isTerminal = podIsTerminal || reported?.state === 'stopped';
     const generated = generatePodStatus(pod, {
       ...{ runtimeStatus, previous, hostIPs, podIsTerminal: isTerminal },
       startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
       probeResults: reportedProbeResults(runtimeStatus, reported),
-      resizeConditions: statusManager.determinePodResizeStatus(uid, isTerminal),
-      eviction: failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod)),
+      ...{ resizeConditions, eviction },
       // Why a pod has ended stays.
       ...(reported !== undefined &&
         !isPodPhaseTerminal(previous?.phase) && { reason: reported.reason ?? '', message: reported.message ?? '' }),
     });
     const status = podStatusFn === undefined ? generated : podStatusFn(generated);
     statusManager.setPodStatus(pod, status, { keepTerminated: true });
+    const cached = statusManager.getPodStatus(uid);
+    podCalls.shown = isOrdinary && cached ? { inputs, status: cached } : undefined;
     return status;
   }
 
@@ -416,6 +437,10 @@ function hasRun(status: PodStatusInput | null | undefined): boolean {
   return [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].some(
     ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
   );
+}
+
+function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.every((item, i) => item === b[i]);
 }
 
 /** True when nothing has changed that is passed on: labels, annotations, images and resources. */
