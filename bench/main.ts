@@ -53,7 +53,7 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
 
 const program = new Command('npm run bench --').description('Measures this library and compares it with the kubelet.');
 for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
-  const subcommand = program
+  program
     .command(name)
     .description(descriptions[name])
     .option('--json', 'print lines of JSON even on a terminal')
@@ -64,8 +64,8 @@ for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
     .option('--nodes <counts>', 'nodes: numbers of nodes, separated by commas', positiveIntegers, [1, 20, 100, 500])
     .option('--turns <count>', 'nodes: processes of each contestant', positiveInteger, 3)
     .option('--quick', 'nodes: one turn, and shorter', false)
+    .option('--write', 'write the results into bench/results.md, and the plots')
     .action((options: Options) => run(name === 'all' ? measuringThisLibrary : [name], options));
-  if (name === 'all') subcommand.option('--write', 'write bench/results.md and its plots');
 }
 await program.parseAsync();
 

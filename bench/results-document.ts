@@ -1,14 +1,14 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { markdownTables, type Report } from './report.ts';
 import { projectPath } from './environment.ts';
 
 const introduction = `# Results of the benchmarks
 
-Written by \`npm run bench -- all --write\`; do not edit. \`npm run bench -- --help\` lists the
-benchmarks, and docs/performance.md explains the most important rows. Each row has a median with the
-range of its values; \`n\` is the number of processes or rounds, \`reference\` the median of what is
-compared, \`ratio\` our median divided by that one, and \`target\` our target for the ratio (×) or for
-the value.
+Written by \`npm run bench -- all --write\`, or a section by its own benchmark; do not edit.
+\`npm run bench -- --help\` lists the benchmarks, and docs/performance.md explains the most important
+rows. Each row has a median with the range of its values; \`n\` is the number of processes or rounds,
+\`reference\` the median of what is compared, \`ratio\` our median divided by that one, and \`target\`
+our target for the ratio (×) or for the value.
 `;
 
 /** Beside the other pictures, because docs/performance.md shows them. */
@@ -20,9 +20,10 @@ export interface Section {
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** bench/results.md as text. */
-function resultsDocument(sections: readonly Section[]): string {
-  return [introduction, ...sections.map(sectionText)].join('\n');
+/** The sections of the document, by their titles. */
+function sectionsOf(document: string): Map<string, string> {
+  const [, ...sections] = document.split(/^## /m);
+  return new Map(sections.map((text) => [text.slice(0, text.indexOf('\n')), `## ${text.trimEnd()}\n`]));
 }
 
 function sectionText({ report, environment }: Section): string {
@@ -39,9 +40,12 @@ function wrapped(text: string): string {
   return text.replaceAll(/(?![^\n]{1,98}$)([^\n]{1,98}) /g, '$1\n');
 }
 
-/** Writes bench/results.md, and the plots. */
+/** Writes these sections of bench/results.md, and their plots; other sections stay. */
 export function writeResults(sections: readonly Section[]): void {
-  writeFileSync(projectPath('bench/results.md'), resultsDocument(sections));
+  const file = projectPath('bench/results.md');
+  const texts = sectionsOf(readFileSync(file, 'utf8'));
+  for (const section of sections) texts.set(section.report.title, sectionText(section));
+  writeFileSync(file, [introduction, ...texts.values()].join('\n'));
   for (const { report } of sections) {
     for (const [file, svg] of Object.entries(report.plots ?? {})) {
       writeFileSync(projectPath(`${plotFolder}/${file}`), svg);

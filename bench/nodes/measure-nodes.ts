@@ -47,7 +47,7 @@ export interface NodesSetting extends Extent {
 }
 
 /** V8 compiles what runs often: as much is changed before the first measured round. */
-const warmUpChanges = 2000;
+export const warmUpChanges = 4000;
 const settleMs = 5000;
 
 /** Measures one contestant with so many nodes, in two processes: the second one begins with the cloud of the first. */

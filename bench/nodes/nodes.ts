@@ -8,7 +8,7 @@ import type { Figure, Report, Target } from '../report.ts';
 import { median } from '../statistics.ts';
 import { linePlot, type Point } from '../svg.ts';
 import { type BenchServer, startAPIServer, startKubeAPIServer } from './api-servers.ts';
-import { type Extent, measureNodes, type NodesFigures } from './measure-nodes.ts';
+import { type Extent, measureNodes, type NodesFigures, warmUpChanges } from './measure-nodes.ts';
 
 export interface NodesOptions {
   /** The numbers of nodes; those from `inMemoryFrom` on run on the API server in memory, without a reference. */
@@ -33,7 +33,7 @@ interface Row {
 
 const inMemoryFrom = 500;
 const extents = {
-  whole: { rounds: 5, idleMs: 60_000 },
+  whole: { rounds: 5, idleMs: 30_000 },
   quick: { rounds: 2, idleMs: 10_000 },
 } as const satisfies Record<string, Extent>;
 
@@ -92,7 +92,7 @@ export async function benchNodes({ nodes, turns, quick, progress }: NodesOptions
     title: 'Virtual nodes: many nodes of 20 pods in one process',
     notes: [
       `Nodes of createVirtualNodes with defaults, and of ${referenceName}, each in a process of its own, one after the other in ${setting.turns} turns, on ${versions.join(', and from 500 nodes on ')}. Both have the same cloud in their memory, which accepts pods immediately and notifies of each change. Pods have two containers. ${commands.theirs === undefined ? 'There is no Go here, so virtual-kubelet is missing. ' : ''}The user is a member of system:masters, whom the API server does not throttle. virtual-kubelet has 10 workers a node, as its command; its limits of 5 requests and 10 statuses a second are lifted.`,
-      `Running, change, end: from when the cloud has changed all pods at once until the API server has shown all of them. Running is the first that the process does; the first ${(2000).toLocaleString('en-US')} changes only warm up. CPU is the user and system time of the process, its cloud included. Requests are GET, PATCH and PUT of pods.`,
+      `Running, change, end: from when the cloud has changed all pods at once until the API server has shown all of them. Running is the first that the process does; the first ${warmUpChanges.toLocaleString('en-US')} changes only warm up. CPU is the user and system time of the process, its cloud included. Requests are GET, PATCH and PUT of pods.`,
       `Idle: ${setting.idleMs / 1000} s without a change; memory and connections are those at its end. Restart: the process ends, one pod of each node changes in the cloud, and a new process starts with the same cloud; the time is from its start until the API server shows these pods. The provider of virtual-kubelet notifies of all pods then, because otherwise such changes are lost; it writes the statuses of all of them. Other pods have not changed and need no write.`,
     ],
     figures: figuresOf(measured),
