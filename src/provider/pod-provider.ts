@@ -139,7 +139,8 @@ export interface PodProvider {
   updatePod?(pod: ValidPod, previous: ValidPod, options: ProviderPodOptions): Promise<void>;
   /**
    * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent. The pod has ended when it is
-   * reported `stopped`, or is gone. Also called for pods of the node that the API server does not have.
+   * reported `stopped`, `getPod` does not find it, or as many lists as `lost.misses` do not have it, which are then made one
+   * a second. Also called for pods of the node that the API server does not have.
    */
   deletePod(pod: PodReference, options: ProviderCallOptions & { readonly gracePeriodSeconds: number }): Promise<void>;
   /** One pod; undefined if the cloud does not have it. Default: everything is listed. */

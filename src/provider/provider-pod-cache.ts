@@ -117,7 +117,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const listed = new Set(pods.map(({ uid }) => uid));
     for (const pod of pods) this.set(pod, observation);
     for (const podUID of this.#pods.keys())
-      if (!listed.has(podUID) && !mayInclude(podUID)) this.missed(podUID, observation);
+      if (!listed.has(podUID) && !mayInclude(podUID)) this.#missed(podUID, observation);
     this.#settleListed?.();
     this.#settleListed = undefined;
   }
@@ -134,13 +134,9 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     if (known?.misses !== 0 || !isAsKnown) this.#changed(pod.uid);
   }
 
-  /** The provider did not have the pod in an observation that began as this one. */
-  missed(podUID: string, observation: number): void {
-    const known = this.#pods.get(podUID);
-    if (known === undefined || observation <= known.observation) return;
-    const misses = known.misses + 1;
-    this.#pods.set(podUID, { ...known, misses });
-    if (misses === this.#options.lostMisses || this.hasEnded(podUID)) this.#changed(podUID);
+  /** The provider has said in an observation that began as this one that it does not have the pod. */
+  gone(podUID: string, observation: number): void {
+    this.#missed(podUID, observation, Number.POSITIVE_INFINITY);
   }
 
   /** The number of a new observation of one pod: call it right before the provider is asked. */
@@ -166,7 +162,10 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const known = this.#pods.get(podUID);
     if (known === undefined) return;
     const deletedAtMs = this.#options.clock.monotonicMs();
-    this.#pods.set(podUID, { ...known, observation: this.beginObservation(), misses: 0, deletedAtMs });
+    // Lists since the first time count: they may take longer than it takes until the deletion is requested again.
+    const isFirst = known.deletedAtMs === undefined;
+    const since = isFirst ? { observation: this.beginObservation(), misses: 0 } : {};
+    this.#pods.set(podUID, { ...known, ...since, deletedAtMs });
     this.#options.lister.listSoon();
   }
 
@@ -178,16 +177,16 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     if (this.isLost(podUID)) this.#changed(podUID);
   }
 
-  /** Forgets the pods that are neither in the cloud nor among these. */
+  /** Forgets the pods that are lost, and not among these. */
   retain(podUIDs: ReadonlySet<string>): void {
-    for (const [podUID, { misses }] of this.#pods) if (misses > 0 && !podUIDs.has(podUID)) this.#pods.delete(podUID);
+    for (const podUID of this.#pods.keys()) if (this.isLost(podUID) && !podUIDs.has(podUID)) this.#pods.delete(podUID);
   }
 
-  /** True when the pod is reported as stopped, or was not listed after its deletion was requested. */
+  /** True when the pod is reported as stopped, or counts as lost after its deletion was requested. */
   hasEnded(podUID: string): boolean {
     const known = this.#pods.get(podUID);
     return (
-      known === undefined || known.pod?.state === 'stopped' || (known.deletedAtMs !== undefined && known.misses > 0)
+      known === undefined || known.pod?.state === 'stopped' || (known.deletedAtMs !== undefined && this.isLost(podUID))
     );
   }
 
@@ -204,11 +203,10 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     }
   }
 
-  /** The pod as its status shows it: as last seen, but undefined once it is lost, or gone after its deletion. */
+  /** The pod as its status shows it: as last seen, but undefined once it is lost, unless it was stopped. */
   reported(podUID: string): ProviderPod | undefined {
     const pod = this.#pods.get(podUID)?.pod;
-    const isGone = this.isLost(podUID) || this.hasEnded(podUID);
-    return pod?.state !== 'stopped' && isGone ? undefined : pod;
+    return pod?.state !== 'stopped' && this.isLost(podUID) ? undefined : pod;
   }
 
   get(podUID: string): RuntimePodStatus | undefined {
@@ -233,6 +231,15 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
   ): Promise<RuntimePodStatus> {
     await untilAborted(this.#listed, signal);
     return { sandboxes: [], containers: [] };
+  }
+
+  /** The end of a deleted pod is not to take as many periods as it takes lists. */
+  #missed(podUID: string, observation: number, count = 1): void {
+    const known = this.#pods.get(podUID);
+    if (known === undefined || observation <= known.observation || this.isLost(podUID)) return;
+    this.#pods.set(podUID, { ...known, misses: known.misses + count });
+    if (this.isLost(podUID)) this.#changed(podUID);
+    else if (known.deletedAtMs !== undefined) this.#options.lister.listSoon();
   }
 
   #changed(podUID: string): void {

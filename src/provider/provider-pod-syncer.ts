@@ -298,7 +298,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       const pod: unknown = await calls.forPod(reference.uid, 'get_pod', signal, (options) =>
         provider.getPod!(reference, { ...options, epoch }),
       );
-      if (pod === undefined) return podCache.missed(reference.uid, observation);
+      if (pod === undefined) return podCache.gone(reference.uid, observation);
       requireProviderPod(pod);
       if (pod.uid === reference.uid) podCache.set(pod, observation);
     } catch {

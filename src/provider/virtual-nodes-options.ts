@@ -28,7 +28,7 @@ import type { NodeOwnershipOptions } from './replicas/node-ownership-options.ts'
 
 /** What happens to a pod that the cloud had, and does not list any more. */
 export interface LostPods {
-  /** After so many lists in a row without the pod. Failed lists do not count. Default: 3. */
+  /** After so many lists in a row without the pod. Failed lists do not count. A deleted pod has then ended. Default: 3. */
   readonly misses?: number | undefined;
   /**
    * `fail`: the pod fails with the reason `LostByProvider`, and a controller replaces it. `recreate`: `createPod` is called

@@ -27,7 +27,8 @@ describe('a pod that is deleted', () => {
       expect(test.pod('web')).toBeUndefined();
       expect(test.cloud.names).toEqual([]);
       expect(test.cloud.maxCallsOfOnePod).toBe(1);
-      expect(podCalls()).toEqual(['createPod web', 'deletePod web']);
+      // Three lists of 20 s each take longer than it takes until the deletion is requested again.
+      expect(podCalls()).toEqual(['createPod web', 'deletePod web', 'deletePod web']);
     },
   );
 
@@ -117,6 +118,26 @@ describe('a pod that is deleted', () => {
     await test.advance(60_000);
     expect(test.cloud.callsOf('deletePod')).toHaveLength(2);
     expect(test.pod('web')).toBeUndefined();
+  });
+
+  it('keeps its object until three lists in a row have not had it, which take three seconds, not three periods', async () => {
+    await test.startNodes(['node-a'], { listPeriodMs: 60_000 });
+    test.cloud.stopMs = 1e9;
+    await test.create(podOf());
+    await test.advance(3000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1_000_000 });
+    test.cloud.hidden.add('web');
+    await test.advance(1500);
+    test.cloud.hidden.clear();
+    await test.advance(4000);
+    expect(test.pod('web')).toBeDefined();
+    test.cloud.lose('web');
+    await test.advance(60_000);
+    const beforeMs = test.cloud.callsOf('listPods').length;
+    await test.advance(3000);
+    expect(test.cloud.callsOf('listPods').length - beforeMs).toBeLessThanOrEqual(2);
+    expect(test.pod('web')).toBeUndefined();
+    expect(test.cloud.callsOf('deletePod')).toHaveLength(1);
   });
 
   it('while the API server is down is freed in the cloud as soon as the API server is back', async () => {

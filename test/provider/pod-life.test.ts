@@ -29,7 +29,7 @@ describe('the life of a pod', () => {
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 7 });
     await test.settle();
     expect(test.cloud.deletions).toEqual([{ name: 'web', gracePeriodSeconds: 7 }]);
-    await test.advance(6000);
+    await test.advance(8000);
     expect(test.pod('web')).toBeUndefined();
     expect(test.cloud.names).toEqual(['db']);
     await test.advance(10_000);
