@@ -146,6 +146,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const nodeReporter = new NodeReporter({
     ...node,
     ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },
+    spreadHeartbeats: true,
   });
   const ownNode = new OwnNode({ nodeName, node, nodeStatus, nodeReporter, clock, logger });
 

@@ -56,6 +56,22 @@ describe('virtual nodes', () => {
     expect(test.cloud.callsOf('listPods').length).toBeLessThan(8);
   });
 
+  it('spread their heartbeats over the period, also if all start together', async () => {
+    let state = 1;
+    const random = (): number => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+    await test.startNodes(
+      Array.from({ length: 20 }, (_, i) => `node-${i}`),
+      { random },
+    );
+    await test.advance(15_000);
+    for (let second = 0; second < 10; second++) {
+      const before = test.writes.length;
+      await test.advance(1000);
+      const renewals = test.writes.slice(before).filter((write) => write.includes('/leases/'));
+      expect(renewals.length).toBeLessThan(8);
+    }
+  });
+
   it('tell the provider the epoch of their node', async () => {
     const epochs: number[] = [];
     const { createPod } = test.cloud;

@@ -48,6 +48,8 @@ export interface NodeReporterOptions {
   readonly adoptNode?: ((node: Node) => object | undefined) | undefined;
   /** Duration of the Lease, which is renewed after a quarter of it. Default: 40. */
   readonly leaseDurationSeconds?: number | undefined;
+  /** For many nodes that start together: the second heartbeat of each comes after a random part of its period. Default: false. */
+  readonly spreadHeartbeats?: boolean | undefined;
 }
 
 /** State of a `NodeReporter`, for debugging. */

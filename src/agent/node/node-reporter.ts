@@ -184,8 +184,8 @@ export class NodeReporter {
 
   async #run(): Promise<void> {
     await this.#registerUntilDone();
-    const { leaseDurationSeconds = 40 } = this.#options;
-    const loop = { clock: this.#clock, random: this.#random, signal: this.#stop.signal };
+    const { leaseDurationSeconds = 40, spreadHeartbeats: spread } = this.#options;
+    const loop = { clock: this.#clock, random: this.#random, signal: this.#stop.signal, spread };
     await Promise.all([
       jitterUntil(() => this.#lease.renew(), { ...loop, periodMs: leaseDurationSeconds * 250 }),
       jitterUntil(() => this.#update(), { ...loop, periodMs: updateFrequencyMs }),
