@@ -20,6 +20,7 @@ describe.skipIf(!isBuilt)(`--help${isBuilt ? '' : ' (skipped: run `npm run build
     'test/mutation',
     'test/side-by-side',
     'test/stranger',
+    'test/virtual-kubelet',
   ])('of %s ends without an error when nobody reads its output', async (command) => {
     const child = spawn(process.execPath, [join(dist, command, 'main.js'), '--help']);
     child.stdout.destroy();

@@ -14,7 +14,7 @@ const podCalls = (): string[] => test.cloud.calls.filter((call) => call !== 'lis
 
 describe('a pod that is deleted', () => {
   it.each([true, false])(
-    'while it is created does not stay in the cloud (liqo #598, tensile-kube #48); ignores its signal: %s',
+    'while it is created does not stay in the cloud (liqo #604); ignores its signal: %s',
     async (ignoresSignals) => {
       await test.startNodes();
       test.cloud.ignoresSignals = ignoresSignals;
@@ -32,7 +32,7 @@ describe('a pod that is deleted', () => {
     },
   );
 
-  it('by force does not stay in the cloud (liqo #604, tensile-kube #48)', async () => {
+  it('by force does not stay in the cloud (tensile-kube #48)', async () => {
     await test.startNodes();
     await test.create(podOf());
     await test.advance(7000);
@@ -89,7 +89,7 @@ describe('a pod that is deleted', () => {
     expect(statuses).toContainEqual({ terminated: expect.objectContaining({ exitCode: 3 }) as unknown });
   });
 
-  it('is deleted in the cloud although it fails for a while, and stays Terminating only until then', async () => {
+  it('is deleted in the cloud although it fails for a while, and stays Terminating only until then (virtual-kubelet #587, liqo #598)', async () => {
     await test.startNodes();
     await test.create(podOf());
     await test.advance(7000);

@@ -21,7 +21,7 @@ function startReplica(test: TestNodes, identity: string): VirtualNodes {
 const ran = (nodes: VirtualNodes): string[] => nodes.inspect().nodes.map(({ nodeName }) => nodeName);
 
 describe('virtual nodes of several processes', () => {
-  it('each run in one of them; those of one that ends are taken over, with a higher epoch, and no pod is created again', async () => {
+  it('each run in one of them; those of one that ends are taken over, with a higher epoch, and no pod is created again (virtual-kubelet #875, #981, node-cli #32)', async () => {
     await using test = await TestNodes.start();
     const epochs: number[] = [];
     const deletePod = test.cloud.deletePod.bind(test.cloud);

@@ -49,7 +49,7 @@ describe('a restart of the process', () => {
     expect(test.status('web')?.phase).toBe('Running');
   });
 
-  it('frees a pod that was deleted by force meanwhile', async () => {
+  it('frees a pod that was deleted by force meanwhile (tensile-kube #48)', async () => {
     await runningPod();
     await test.stopNodes();
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
@@ -68,7 +68,7 @@ describe('a restart of the process', () => {
     expect(test.cloud.deletions).toEqual([{ name: 'web', gracePeriodSeconds: 5 }]);
   });
 
-  it('with a first list that is incomplete changes nothing of a pod that ran', async () => {
+  it('with a first list that is incomplete changes nothing of a pod that ran (liqo #2748)', async () => {
     await runningPod();
     await test.stopNodes({ drain: true });
     const writes = test.writes.length;
@@ -91,7 +91,7 @@ describe('a restart of the process', () => {
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
   });
 
-  it('waits for the first list of the cloud before it creates a pod', async () => {
+  it('waits for the first list of the cloud before it creates a pod (liqo #2748)', async () => {
     await test.startNodes();
     await test.stopNodes();
     test.cloud.react('listPods', () => new Error('the cloud is down'));

@@ -11,6 +11,7 @@ import (
 	"github.com/virtual-kubelet/virtual-kubelet/node/nodeutil"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"nodes/podstatus"
 )
 
 // changedSuffix ends the name of the last pod of each node.
@@ -92,39 +93,13 @@ func (c *cloud) load(file string) error {
 		return err
 	}
 	for _, pod := range pods {
-		// JSON leaves out empty lists; virtual-kubelet, which compares them with its own, would update each pod.
-		for i := range pod.Spec.Containers {
-			container := &pod.Spec.Containers[i]
-			container.EnvFrom = []core.EnvFromSource{}
-			if container.Env == nil {
-				container.Env = []core.EnvVar{}
-			}
-		}
+		podstatus.RestoreEmptyLists(pod)
 		c.pods[keyOf(pod.Namespace, pod.Name)] = pod
 	}
 	return nil
 }
 
-func run(pod *core.Pod) {
-	now := meta.Now()
-	pod.Status.Phase = core.PodRunning
-	pod.Status.PodIP = "10.0.0.1"
-	pod.Status.PodIPs = []core.PodIP{{IP: "10.0.0.1"}}
-	pod.Status.StartTime = &now
-	pod.Status.Conditions = nil
-	for _, kind := range []core.PodConditionType{core.PodScheduled, core.PodInitialized, core.ContainersReady, core.PodReady} {
-		pod.Status.Conditions = append(pod.Status.Conditions,
-			core.PodCondition{Type: kind, Status: core.ConditionTrue, LastTransitionTime: now})
-	}
-	pod.Status.ContainerStatuses = nil
-	started := true
-	for _, container := range pod.Spec.Containers {
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, core.ContainerStatus{
-			Name: container.Name, Image: container.Image, Ready: true, Started: &started,
-			State: core.ContainerState{Running: &core.ContainerStateRunning{StartedAt: now}},
-		})
-	}
-}
+func run(pod *core.Pod) { podstatus.Running(pod, meta.Now()) }
 
 func restart(pod *core.Pod) {
 	for i := range pod.Status.ContainerStatuses {
@@ -132,23 +107,7 @@ func restart(pod *core.Pod) {
 	}
 }
 
-func stop(pod *core.Pod) {
-	now := meta.Now()
-	pod.Status.Phase = core.PodSucceeded
-	for i := range pod.Status.Conditions {
-		condition := &pod.Status.Conditions[i]
-		if condition.Type == core.ContainersReady || condition.Type == core.PodReady {
-			condition.Status, condition.Reason, condition.LastTransitionTime = core.ConditionFalse, "PodCompleted", now
-		}
-	}
-	for i := range pod.Status.ContainerStatuses {
-		status := &pod.Status.ContainerStatuses[i]
-		status.Ready, status.Started = false, nil
-		status.State = core.ContainerState{Terminated: &core.ContainerStateTerminated{
-			Reason: "Completed", StartedAt: status.State.Running.StartedAt, FinishedAt: now,
-		}}
-	}
-}
+func stop(pod *core.Pod) { podstatus.Stopped(pod, 0, meta.Now()) }
 
 // provider is the cloud, as virtual-kubelet sees it for one node. What the benchmark does not use is not implemented.
 type provider struct {

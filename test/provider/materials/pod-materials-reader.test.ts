@@ -177,7 +177,7 @@ describe('the default volume of a ServiceAccount', () => {
     },
   ];
 
-  it('has a token that the API server accepts as the ServiceAccount, bound to the pod (azure-aci #543)', async () => {
+  it('has a token that the API server accepts as the ServiceAccount, bound to the pod (azure-aci #543, #91)', async () => {
     const { server, createPod, read } = await start();
     const pod = createPod({ volumes, serviceAccountName: 'default', securityContext: { runAsUser: 1000 } });
     const materials = await read(pod);
