@@ -18,6 +18,16 @@ export interface AgentGauges {
   readonly runningPods: number;
   /** Containers in the runtime, by state; states without a container are absent. */
   readonly containers: Readonly<Record<string, number>>;
+  /** Of a process with the option `replicas` of `createVirtualNodes`. */
+  readonly replica?: {
+    /** Whether it may own nodes: its Lease is renewed in time. */
+    readonly isMember: boolean;
+    readonly ownedNodes: number;
+    /** How often it has taken a node. */
+    readonly takenNodes: number;
+    /** Since it last had both renewed its Lease and listed those of all; undefined before that. */
+    readonly renewalAgeSeconds: number | undefined;
+  };
 }
 
 /** Where an agent reports its measurements, in addition to `Metrics`. `createPrometheusMetrics` implements it. */

@@ -6,6 +6,7 @@ import {
   metricIn,
   type MetricsRegistry,
   type Sample,
+  SourcedCounter,
   SourcedGauge,
   type SourcedMetric,
   sourcedMetricsIn,
@@ -52,6 +53,28 @@ const agentGauges: readonly SourcedMetric<AgentGauges>[] = [
     labels: ['container_state'],
     read: ({ containers }) =>
       Object.entries(containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
+  },
+  {
+    name: 'kubelet_node_agent_replica_member',
+    help: '1 while this replica may own virtual nodes, because its Lease is renewed in time.',
+    read: ({ replica }) => replica?.isMember,
+  },
+  {
+    name: 'kubelet_node_agent_replica_owned_nodes',
+    help: 'Virtual nodes that this replica owns.',
+    read: ({ replica }) => replica?.ownedNodes,
+  },
+  {
+    Kind: SourcedCounter,
+    name: 'kubelet_node_agent_replica_taken_nodes_total',
+    help: 'How often this replica has taken a virtual node.',
+    read: ({ replica }) => replica?.takenNodes,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_node_agent_replica_renewal_age_seconds',
+    help: 'Seconds since this replica had renewed its Lease and listed those of all replicas.',
+    read: ({ replica }) => replica?.renewalAgeSeconds,
   },
 ];
 

@@ -16,8 +16,8 @@ export interface ProviderCallOptions {
   /** Aborted when the caller no longer waits: the time-out of a call, a newer request for the pod, or the end of the process. */
   readonly signal: AbortSignal;
   /**
-   * Grows each time that another process takes over the node. A cloud may refuse a call whose epoch is lower than one that
-   * it has seen for the same node. 0 without `replicas`.
+   * Higher each time that a process takes the node, a safe integer of which only the order means something. A cloud may refuse
+   * a call whose epoch is lower than one that it has seen for the same node. 0 without `replicas`.
    */
   readonly epoch: number;
 }

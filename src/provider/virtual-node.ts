@@ -1,7 +1,6 @@
 import type { AgentGauges } from '../observe/agent-metrics.ts';
 import { undefinedIfAborted } from '../shared/abort.ts';
 import { StatusManagerError } from '../shared/errors.ts';
-import { tryCall } from '../shared/guarded.ts';
 import { reasonOf } from '../shared/logger.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { ManagerInspection } from '../status-manager/inspection.ts';
@@ -9,6 +8,7 @@ import { withDeadline } from '../agent/deadline.ts';
 import type { EventRecorderInspection } from '../agent/events/api-event-recorder.ts';
 import type { NodeReporterInspection } from '../agent/node/node-reporter-options.ts';
 import type { Node } from '../agent/node/node-types.ts';
+import { registerGauges } from '../agent/node-agent/agent-context.ts';
 import { agentGauges, type NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
 import type { AgentStatusManager, NodeAgentStopOptions } from '../agent/node-agent/node-agent-options.ts';
 import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
@@ -152,11 +152,7 @@ export class VirtualNode {
       const node = { runtime, node: nodeReporter.inspect(), podWorkers: podWorkers.inspect(), refusedManifests: [] };
       return agentGauges({ ...node, state: this.#state }, clock.monotonicMs() - startedMs, clock.now());
     };
-    this.#unregisterGauges = tryCall(
-      () => metrics?.registerAgentGauges?.(read),
-      (thrown) =>
-        logger.error({ reason: reasonOf(thrown), method: 'metrics.registerAgentGauges' }, 'User callback threw'),
-    );
+    this.#unregisterGauges = registerGauges(metrics, logger, read);
   }
 
   async #startSource(): Promise<void> {

@@ -4,13 +4,7 @@ import type { ClockLike } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { refuseOption } from '../shared/errors.ts';
 import { requirePort } from '../shared/ports.ts';
-import {
-  integerOption,
-  maxDurationMs,
-  positiveIntegerOption,
-  requireFields,
-  requireFunctionOption,
-} from '../shared/validate.ts';
+import { integerOption, positiveIntegerOption, requireFields, requireFunctionOption } from '../shared/validate.ts';
 import type { Journal } from '../status-manager/journal/journal.ts';
 import type { Metrics } from '../status-manager/metrics.ts';
 import type { AgentMetrics } from '../observe/agent-metrics.ts';
@@ -165,7 +159,7 @@ export function requireVirtualNodeOptions(options: VirtualNodeOptions, hasReplic
   requireNodeName(options.nodeName);
   requireNode(options);
   requireFunctionOption('canAdmitPod', options.canAdmitPod);
-  integerOption('epoch', options.epoch ?? 0, 0, maxDurationMs);
+  integerOption('epoch', options.epoch ?? 0, 0, Number.MAX_SAFE_INTEGER);
   if (!hasReplicas) return;
   // Without, the node is created now, and checks them.
   requireNodeReporterOptions(options);

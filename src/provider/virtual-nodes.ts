@@ -1,6 +1,8 @@
+import { registerGauges } from '../agent/node-agent/agent-context.ts';
 import { logMissingAccess } from '../kube/access/log-missing-access.ts';
 import type { AccessPart } from '../kube/access/permissions.ts';
 import { StatusManagerError } from '../shared/errors.ts';
+import { epochMsOf } from '../shared/time.ts';
 import { integerOption, maxDurationMs, requireBooleanOption, requireFields } from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
 import type { ProviderListInspection } from './provider-pod-lister.ts';
@@ -39,6 +41,7 @@ export class VirtualNodes implements AsyncDisposable {
   #state: VirtualNodesInspection['state'] = 'created';
   #stopOptions: VirtualNodeStopOptions = {};
   readonly #stopSignal = new AbortController();
+  #unregisterGauges: (() => void) | undefined;
   #accessLogged: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -94,7 +97,9 @@ export class VirtualNodes implements AsyncDisposable {
     this.#state = 'running';
     this.#parts.lister.start();
     for (const node of this.#nodes.values()) this.#startNode(node);
-    this.#ownership?.start();
+    if (this.#ownership === undefined) return;
+    this.#registerGauges(this.#ownership);
+    this.#ownership.start();
   }
 
   /** Resolves when all nodes that run in this process are ready: see `VirtualNode.whenReady`. */
@@ -150,6 +155,16 @@ export class VirtualNodes implements AsyncDisposable {
     });
   }
 
+  #registerGauges(ownership: NodeOwnership): void {
+    const { options, context } = this.#parts;
+    this.#unregisterGauges = registerGauges(options.metrics, context.logger, () => ({
+      // The nodes have gauges of their own.
+      ...{ relistAgeSeconds: undefined, leaseAgeSeconds: undefined, leaseDurationSeconds: undefined },
+      ...{ isNodeRegistered: undefined, failingPods: 0, refusedManifests: 0, runningPods: 0, containers: {} },
+      replica: replicaGauges(ownership.inspect(), context.clock.now()),
+    }));
+  }
+
   async #lost({ nodeName }: OwnedNode, reason: OwnershipEnd): Promise<void> {
     const node = this.#nodes.get(nodeName);
     // Without the ownership, nothing may be written.
@@ -180,8 +195,18 @@ export class VirtualNodes implements AsyncDisposable {
     api.abort();
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.whenEventsStopped()));
     await api.close();
+    this.#unregisterGauges?.();
     this.#state = 'stopped';
   }
+}
+
+function replicaGauges({ memberSince, renewedAt, takenNodes, nodes }: NodeOwnershipInspection, nowMs: number) {
+  return {
+    isMember: memberSince !== undefined,
+    ownedNodes: nodes.filter(({ state }) => state === 'owned').length,
+    takenNodes,
+    renewalAgeSeconds: renewedAt === undefined ? undefined : (nowMs - epochMsOf(renewedAt)) / 1000,
+  };
 }
 
 function requireStopOptions(options: VirtualNodeStopOptions): void {

@@ -81,9 +81,9 @@ export class AgentHandle<Config> {
   }
 
   /** Stops it gracefully, and checks that it exits as it should. */
-  async stop(drain: boolean): Promise<AgentEnd> {
+  async stop(drain: boolean, deadlineMs = stopDeadlineMs): Promise<AgentEnd> {
     this.#isEnding = true;
-    const stopping = this.next('stopped', stopDeadlineMs);
+    const stopping = this.next('stopped', deadlineMs);
     this.tell({ do: 'stop', drain });
     const stopped = await Promise.race([stopping, this.#closed.then(() => undefined)]);
     let problem = stopped === undefined ? 'did not stop in time' : undefined;

@@ -97,6 +97,8 @@ export type AgentReport =
     }
   /** An agent of the agent kit is about to create a container. */
   | { readonly kind: 'creating'; readonly uid: string; readonly container: string }
+  /** The nodes that a replica owns now. */
+  | { readonly kind: 'owned'; readonly nodes: readonly string[] }
   | { readonly kind: 'log'; readonly level: 'warn' | 'error'; readonly message: string; readonly reason: string }
   /** The last report, when everything has stopped. */
   | ({ readonly kind: 'stopped' } & StoppedAgent);

@@ -12,6 +12,7 @@ export interface ChaosServer {
   /** PEM. */
   readonly ca: string;
   readonly nodeToken: string;
+  readonly adminToken: string;
   /** Sends requests as the admin, without the proxy. */
   readonly http: KubeHTTP;
   /** Stops the server gracefully, or as a crash would. */
@@ -49,6 +50,7 @@ async function startAPIServer(podNames: readonly string[]): Promise<ChaosServer>
     url: server.url,
     ca,
     nodeToken: server.nodeToken(nodeName),
+    adminToken: server.token,
     http,
     down: () => server.kill(),
     up: () => {
@@ -81,6 +83,7 @@ async function startKubeAPIServer(): Promise<ChaosServer> {
     url,
     ca: Buffer.from(caData, 'base64').toString(),
     nodeToken: controlPlane.nodeToken(nodeName),
+    adminToken,
     http,
     down: (how) => (how === 'kill' ? controlPlane.killAPIServer() : controlPlane.stopAPIServer()),
     up: () => controlPlane.startAPIServer(),

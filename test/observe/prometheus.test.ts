@@ -130,6 +130,10 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   { name: 'kubelet_cgroup_version', type: 'gauge', labels: [] },
   { name: 'kubelet_running_pods', type: 'gauge', labels: [] },
   { name: 'kubelet_running_containers', type: 'gauge', labels: ['container_state'] },
+  { name: 'kubelet_node_agent_replica_member', type: 'gauge', labels: [] },
+  { name: 'kubelet_node_agent_replica_owned_nodes', type: 'gauge', labels: [] },
+  { name: 'kubelet_node_agent_replica_taken_nodes_total', type: 'counter', labels: [] },
+  { name: 'kubelet_node_agent_replica_renewal_age_seconds', type: 'gauge', labels: [] },
   { name: 'kubelet_node_agent_rejected_reviews_total', type: 'counter', labels: ['resource'] },
   { name: 'kubelet_status_manager_build_info', type: 'gauge', labels: ['version'] },
   { name: 'kubelet_status_manager_requests_total', type: 'counter', labels: ['verb', 'outcome', 'code'] },
@@ -170,6 +174,7 @@ describe('createPrometheusMetrics', () => {
     adapter.registerAgentGauges(() => ({
       ...{ relistAgeSeconds: 1, leaseAgeSeconds: 1, leaseDurationSeconds: 40, isNodeRegistered: true },
       ...{ failingPods: 1, refusedManifests: 1, runningPods: 2, containers: { running: 3 } },
+      replica: { isMember: true, ownedNodes: 20, takenNodes: 40, renewalAgeSeconds: 1 },
     }));
     adapter.registerStatusGauges(() => ({
       ...gauges(1, 1, 1),

@@ -1,21 +1,37 @@
-import { createVirtualNodes, type PodProvider, type VirtualNodes } from 'kubelet-status-manager/provider';
+import {
+  createVirtualNodes,
+  type PodProvider,
+  type VirtualNodes,
+  type VirtualNodesOptions,
+} from 'kubelet-status-manager/provider';
+import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
+import { fault } from 'kubelet-status-manager/testing';
+import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { TestNodes } from './test-nodes.ts';
 
 const nodeNames = ['node-a', 'node-b', 'node-c', 'node-d'];
 
 /** A process that shares the nodes out with others. */
-function startReplica(test: TestNodes, identity: string): VirtualNodes {
+function startReplica(test: TestNodes, identity: string, options: Partial<VirtualNodesOptions> = {}): VirtualNodes {
   const nodes = createVirtualNodes({
     client: test.server.kubeconfig(),
     provider: test.cloud,
     clock: test.clock,
     logger: test.logger,
     replicas: { identity, namespace: 'default' },
+    ...options,
   });
   for (const nodeName of nodeNames) nodes.add(test.node(nodeName));
   nodes.start();
   return nodes;
+}
+
+function advanceOf(test: TestNodes): (ms: number) => Promise<void> {
+  return (ms) =>
+    test.clock.advanceAsync(ms, async () => {
+      for (let i = 0; i < 3; i++) await new Promise(setImmediate);
+    });
 }
 
 const ran = (nodes: VirtualNodes): string[] => nodes.inspect().nodes.map(({ nodeName }) => nodeName);
@@ -33,10 +49,7 @@ describe('virtual nodes of several processes', () => {
     const a = startReplica(test, 'a');
     const b = startReplica(test, 'b');
     const both = [a, b];
-    const advance = (ms: number) =>
-      test.clock.advanceAsync(ms, async () => {
-        for (let i = 0; i < 3; i++) await new Promise(setImmediate);
-      });
+    const advance = advanceOf(test);
     await advance(40_000);
     expect(both.flatMap(ran).sort()).toEqual(nodeNames);
     expect(a.inspect().replicas?.members).toHaveLength(2);
@@ -60,10 +73,53 @@ describe('virtual nodes of several processes', () => {
     test.server.pods.delete('default', `web-${taken}`);
     await advance(20_000);
     expect(test.pod(`web-${taken}`)).toBeUndefined();
-    expect(epochs).toEqual([before + 1]);
+    expect(epochs).toHaveLength(1);
+    expect(epochs[0]).toBeGreaterThan(before);
     expect(created()).toHaveLength(4);
     await b.stop();
   });
+
+  it.each([
+    ['503', 'listing', { verb: 'list', resource: 'leases' }, 'Listing the Leases of replicas'],
+    ['403', 'writing', { verb: 'update', resource: 'leases' }, 'Renewing the Lease of this replica'],
+  ] as const)(
+    'while %s keeps one from %s Leases, the log, the metrics and inspect() say what and since when',
+    async (status, _, match, what) => {
+      await using test = await TestNodes.start();
+      const register = new Registry();
+      const a = startReplica(test, 'a', { metrics: createPrometheusMetrics({ register }) });
+      const advance = advanceOf(test);
+      const metricOf = async (name: string) => {
+        const text = await register.metrics();
+        return Number(new RegExp(`^kubelet_node_agent_replica_${name} (.*)$`, 'm').exec(text)?.[1]);
+      };
+      await advance(30_000);
+      expect(await metricOf('owned_nodes')).toBe(4);
+      expect(await metricOf('member')).toBe(1);
+      expect(await metricOf('renewal_age_seconds')).toBeLessThan(3);
+      const failingFrom = test.clock.now();
+      const failing = test.server.faults.next({ ...match, count: 1e9 }, fault.status(Number(status)));
+      await advance(30_000);
+      const { memberSince, failingSince, failureReason, renewedAt } = a.inspect().replicas!;
+      expect({ memberSince, failureReason }).toEqual({
+        memberSince: undefined,
+        failureReason: expect.stringContaining(status),
+      });
+      expect(Date.parse(failingSince!) - failingFrom).toBeLessThan(3_000);
+      expect(Date.parse(renewedAt!) - failingFrom).toBeLessThan(0);
+      expect(await metricOf('owned_nodes')).toBe(0);
+      expect(await metricOf('member')).toBe(0);
+      expect(await metricOf('renewal_age_seconds')).toBeGreaterThan(29);
+      const logged = test.logger.warnings.map(({ message }) => message);
+      expect(logged).toContain(`${what} failed`);
+      failing.cancel();
+      await advance(20_000);
+      expect(await metricOf('owned_nodes')).toBe(4);
+      expect(await metricOf('taken_nodes_total')).toBe(8);
+      await a.stop();
+      expect(await metricOf('member')).toBeNaN();
+    },
+  );
 
   it('refuses what contradicts several processes', async () => {
     await using test = await TestNodes.start();

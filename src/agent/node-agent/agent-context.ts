@@ -1,4 +1,4 @@
-import type { AgentMetrics } from '../../observe/agent-metrics.ts';
+import type { AgentGauges, AgentMetrics } from '../../observe/agent-metrics.ts';
 import type { KubeletMetric, RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { tryCall } from '../../shared/guarded.ts';
@@ -44,4 +44,17 @@ export function guardedRecordMetric(metrics: Partial<AgentMetrics> | undefined, 
       (thrown) =>
         logger.error({ reason: reasonOf(thrown), method: 'metrics.recordKubeletMetric' }, 'User callback threw'),
     );
+}
+
+/** Registers the gauges of the caller's metrics, and logs what they throw. @returns unregisters them */
+export function registerGauges(
+  metrics: Partial<AgentMetrics> | undefined,
+  logger: Logger,
+  read: () => AgentGauges,
+): (() => void) | undefined {
+  return tryCall(
+    () => metrics?.registerAgentGauges?.(read),
+    (thrown) =>
+      logger.error({ reason: reasonOf(thrown), method: 'metrics.registerAgentGauges' }, 'User callback threw'),
+  );
 }

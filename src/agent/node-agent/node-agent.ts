@@ -1,16 +1,15 @@
 import { platform } from 'node:os';
 import { requireBooleanOption, requireFields } from '../../shared/validate.ts';
-import { reasonOf } from '../../shared/logger.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
-import { tryCall } from '../../shared/guarded.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { evictionGracePeriod, evictPod, type Eviction } from '../eviction/evict-pod.ts';
 import { isCgroup2UnifiedMode } from '../node/cgroup-version.ts';
 import type { Node } from '../node/node-types.ts';
 import { closeConnection } from './create-connection.ts';
 import type { AgentLoop } from './create-loop.ts';
+import { registerGauges } from './agent-context.ts';
 import { agentGauges, type NodeAgentInspection, type NodeAgentState } from './node-agent-inspection.ts';
 import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
@@ -221,11 +220,8 @@ export class NodeAgent implements AsyncDisposable {
   #registerGauges(): void {
     const { metrics, clock, logger } = this.#parts.context;
     const startedMs = clock.monotonicMs();
-    this.#unregisterGauges = tryCall(
-      () =>
-        metrics?.registerAgentGauges?.(() => agentGauges(this.inspect(), clock.monotonicMs() - startedMs, clock.now())),
-      (thrown) =>
-        logger.error({ reason: reasonOf(thrown), method: 'metrics.registerAgentGauges' }, 'User callback threw'),
+    this.#unregisterGauges = registerGauges(metrics, logger, () =>
+      agentGauges(this.inspect(), clock.monotonicMs() - startedMs, clock.now()),
     );
   }
 

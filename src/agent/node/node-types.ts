@@ -64,6 +64,7 @@ export interface Lease {
     readonly namespace: string;
     readonly uid?: string | undefined;
     readonly resourceVersion?: string | undefined;
+    readonly creationTimestamp?: string | undefined;
     readonly labels?: Readonly<Record<string, string>> | undefined;
     readonly annotations?: Readonly<Record<string, string>> | undefined;
     readonly ownerReferences?: readonly object[] | undefined;

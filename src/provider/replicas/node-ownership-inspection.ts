@@ -3,6 +3,10 @@ export interface NodeOwnershipInspection {
   readonly identity: string;
   /** Since when this process may own nodes; absent if it may not. */
   readonly memberSince?: string | undefined;
+  /** When it last had both renewed its Lease and listed those of all; absent before that. */
+  readonly renewedAt?: string | undefined;
+  /** How often it has taken a node. */
+  readonly takenNodes: number;
   /** Since when Leases cannot be read or written; absent if the last attempts succeeded. */
   readonly failingSince?: string | undefined;
   readonly failureReason?: string | undefined;

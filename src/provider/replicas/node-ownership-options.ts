@@ -7,7 +7,7 @@ import { integerOption, positiveIntegerOption } from '../../shared/validate.ts';
 /** A node, as long as this process owns it. */
 export interface OwnedNode {
   readonly nodeName: string;
-  /** `spec.leaseTransitions` of the node's Lease: higher than for every earlier owner, including this process. */
+  /** Higher than for every earlier owner of the node, including this process; only the order means something. */
   readonly epoch: number;
   /**
    * Aborted when the ownership ends. Calls and writes for the node must then end within a third of the Lease's duration,

@@ -49,8 +49,9 @@ const maxMembers = 64;
  *   them by `assignNodes`, and hand over those that belong to others. What the right one does not take within 10 s is taken
  *   by the next, and offered to the right one again after 150 s.
  * - A Lease that is missing counts as held for 15 s, because its holder may not have noticed yet. A new node with no Lease
- *   has its first owner after that. If the Lease of a node is deleted and no process is left that has seen it, epochs begin
- *   again at 1.
+ *   has its first owner after that.
+ * - An epoch is made of the creation of the node's Lease and of its transitions, so it grows even if the Lease was deleted and
+ *   no process is left that has seen it.
  *
  * The times are for a duration of 15 s, and are proportional to it. Whoever may write the Leases can take nodes away.
  * Source: client-go `leaderelection`.
@@ -83,6 +84,9 @@ export class NodeOwnership {
   /** The start of the last successful requests of this membership. */
   #renewedMs = -Infinity;
   #listedMs = -Infinity;
+  /** The start of the last successful requests, also of earlier memberships. */
+  readonly #lastMs: { renewal: number | undefined; list: number | undefined } = { renewal: undefined, list: undefined };
+  #takenNodes = 0;
   /** Since when this process is a member; undefined if it is none. */
   #memberSinceMs: number | undefined;
   /** Changes with the end of each membership. Responses to requests that were sent before count for nothing. */
@@ -132,7 +136,6 @@ export class NodeOwnership {
     requireNodeNames(nodeNames);
     this.#nodeNames = new Set(nodeNames);
     this.#assignment = undefined;
-    this.#observed.retainEpochs(this.#nodeNames);
     if (this.#state === 'running') void this.#lists.run();
   }
 
@@ -149,10 +152,14 @@ export class NodeOwnership {
   inspect(): NodeOwnershipInspection {
     const nowMs = this.#clock.monotonicMs();
     const times = new MonotonicTimes(this.#clock);
+    const { renewal, list } = this.#lastMs;
+    const renewedMs = renewal === undefined || list === undefined ? undefined : Math.min(renewal, list);
     const failure = this.#renewalFailures.failure ?? this.#listFailures.failure ?? this.#writeFailures.failure;
     return {
       identity: this.identity,
       memberSince: this.#isMember() ? times.format(this.#memberSinceMs!) : undefined,
+      renewedAt: renewedMs === undefined ? undefined : times.format(renewedMs),
+      takenNodes: this.#takenNodes,
       failingSince: failure?.failingSince,
       failureReason: failure?.reason,
       members: [...this.#observed.members.keys()].filter((identity) => this.#observed.isLive(identity, nowMs)),
@@ -220,6 +227,7 @@ export class NodeOwnership {
       try {
         this.#memberLease = await this.#writeMemberLease();
         this.#renewalFailures.succeeded();
+        this.#lastMs.renewal = startedMs;
         this.#checkDeadline();
         if (membership === this.#membership) this.#renewedMs = startedMs;
         this.#checkMembership();
@@ -282,6 +290,7 @@ export class NodeOwnership {
       return this.#failed(error, this.#listFailures, startedMs);
     }
     this.#listFailures.succeeded();
+    this.#lastMs.list = startedMs;
     this.#checkDeadline();
     if (membership === this.#membership) this.#listedMs = startedMs;
     this.#endTaken(startedMs);
@@ -390,7 +399,7 @@ export class NodeOwnership {
     const membership = this.#membership;
     const lease = base ?? this.#leases.newLease('node', nodeName, {});
     const send = async (): Promise<Lease> => {
-      const leaseTransitions = this.#observed.nextEpoch(nodeName);
+      const leaseTransitions = this.#observed.nextTransitions(nodeName);
       const { durationSeconds: leaseDurationSeconds } = this.#timing;
       const acquireTime = microTime(this.#clock.now());
       const spec = { holderIdentity: this.identity, leaseDurationSeconds, acquireTime, leaseTransitions };
@@ -409,6 +418,7 @@ export class NodeOwnership {
   #own(owned: Ownership): void {
     const { nodeName, epoch, insteadOf } = owned;
     this.#owned.set(nodeName, owned);
+    this.#takenNodes++;
     this.#logger.info({ node: nodeName, epoch, insteadOf }, 'Took a node');
     tryCall(
       () => this.#options.onOwned(owned),

@@ -13,7 +13,8 @@ export interface ObservedLease {
   readonly orphanedMs?: number | undefined;
 }
 
-const maxInt32 = 2 ** 31 - 1;
+/** For each second in which a Lease may have been created; epochs stay below 2^53 for centuries. */
+const epochsPerSecond = 1_000_000;
 
 /**
  * What the Leases say about the other processes. A Lease has expired when it was not seen to change for its duration;
@@ -25,8 +26,6 @@ export class ObservedLeases {
   #seen = { member: new Map<string, ObservedLease>(), node: new Map<string, ObservedLease>() };
   readonly #leases: Pick<ReplicaLeases, 'subjectOf'>;
   readonly #timing: LeaseTiming;
-  /** Node name → the highest epoch seen, which a new Lease must exceed. */
-  readonly #epochs = new Map<string, number>();
   /** Node name → when its Lease was found missing; only recent ones. */
   readonly #vanishedMs = new Map<string, number>();
   #firstListMs: number | undefined;
@@ -72,16 +71,12 @@ export class ObservedLeases {
     if (kind !== undefined) this.#set(kind, of, lease, undefined, nowMs);
   }
 
-  /** Forgets the epochs of other nodes. */
-  retainEpochs(nodeNames: ReadonlySet<string>): void {
-    for (const nodeName of this.#epochs.keys()) if (!nodeNames.has(nodeName)) this.#epochs.delete(nodeName);
-  }
-
-  /** The epoch of the next owner of the node. @throws Error if there is no higher one */
-  nextEpoch(nodeName: string): number {
-    if (this.nodes.get(nodeName)?.lease.spec.leaseTransitions === maxInt32)
-      throw new Error('spec.leaseTransitions has reached its maximum: delete the Lease');
-    return (this.#epochs.get(nodeName) ?? 0) + 1;
+  /** `spec.leaseTransitions` for the next owner of the node. @throws Error if there is no higher one */
+  nextTransitions(nodeName: string): number {
+    const lease = this.nodes.get(nodeName)?.lease;
+    const next = lease === undefined ? 1 : transitionsOf(lease) + 1;
+    if (next >= epochsPerSecond) throw new Error('spec.leaseTransitions has reached its maximum: delete the Lease');
+    return next;
   }
 
   /** True if the process may own nodes: it neither has left nor was declared dead, and its Lease has not expired. */
@@ -121,7 +116,6 @@ export class ObservedLeases {
       holder: typeof holderIdentity === 'string' ? holderIdentity : '',
       sinceMs: isSameVersion(before, lease) ? before!.sinceMs : nowMs,
     });
-    if (kind === 'node') this.#epochs.set(of, Math.max(this.#epochs.get(of) ?? 0, epochOf(lease)));
   }
 
   /** Longer or shorter durations than a process can have are from somebody else. */
@@ -133,10 +127,18 @@ export class ObservedLeases {
   }
 }
 
-/** The number of the Lease's owner; 0 if it is invalid, or so high that no higher one is possible. */
-export function epochOf({ spec: { leaseTransitions } }: Lease): number {
-  const isValid = Number.isSafeInteger(leaseTransitions) && leaseTransitions! >= 0 && leaseTransitions! < maxInt32;
-  return isValid ? leaseTransitions! : 0;
+/**
+ * Higher for each owner of a node, even if its Lease was deleted meanwhile: nobody creates a new one within the second in
+ * which the old one was created.
+ */
+export function epochOf(lease: Lease): number {
+  const createdMs = Date.parse(lease.metadata.creationTimestamp ?? '') || 0;
+  return Math.floor(createdMs / 1000) * epochsPerSecond + transitionsOf(lease);
+}
+
+/** 0 if it is invalid. */
+function transitionsOf({ spec: { leaseTransitions } }: Lease): number {
+  return Number.isSafeInteger(leaseTransitions) && leaseTransitions! >= 0 ? leaseTransitions! : 0;
 }
 
 function isSameVersion(observed: ObservedLease | undefined, { metadata }: Lease): boolean {

@@ -1,16 +1,15 @@
-import { Agent, request } from 'node:http';
-import { NodeOwnership } from '../../../src/provider/replicas/node-ownership.ts';
-import type { OwnedNode } from '../../../src/provider/replicas/node-ownership-options.ts';
-import { createPodClient, type HTTPPodClient } from '../../../src/kube/http/index.ts';
+import { createVirtualNodes, type VirtualNodes } from 'kubelet-status-manager/provider';
+import { cloudProvider } from '../../../examples/virtual-kubelet-provider/provider.ts';
 import { reportingLogger, writeReport } from '../agent-reports.ts';
 import { LeakCheck } from '../leak-check.ts';
 import type { AgentCommand } from '../protocol.ts';
 import type { ReplicaConfig } from './replica-protocol.ts';
 
-/* One replica in its own process: it calls the cloud for each node that it owns, again and again. */
+/* One replica in its own process: the virtual nodes of the example, shared out with others. */
 
+const capacity = { cpu: '100', memory: '100Gi', pods: '110' };
 let leakCheck: LeakCheck | undefined;
-let replica: { readonly ownership: NodeOwnership; readonly client: HTTPPodClient; readonly agent: Agent } | undefined;
+let replica: { readonly nodes: VirtualNodes; readonly reports: NodeJS.Timeout } | undefined;
 
 process.on('message', (command: AgentCommand<ReplicaConfig>) => {
   if (command.do === 'run') {
@@ -21,71 +20,36 @@ process.on('message', (command: AgentCommand<ReplicaConfig>) => {
 process.on('disconnect', () => {
   if (replica !== undefined) process.exit(3);
 });
+process.on('warning', ({ name, message }) =>
+  writeReport({ kind: 'log', level: 'error', message: name, reason: message }),
+);
 
 function start(config: ReplicaConfig): void {
-  const { kubeconfig, cloudURL, identity, nodeNames, leaseDurationSeconds, callPeriodMs } = config;
-  const logger = reportingLogger(writeReport);
-  const client = createPodClient(kubeconfig, { connectTimeoutMs: 2_000, logger });
-  const agent = new Agent({ keepAlive: true });
-  const loops = new Map<OwnedNode, { end: () => void; readonly ended: Promise<void> }>();
-  const ownership = new NodeOwnership({
-    transport: client.transport,
-    identity,
-    namespace: 'kube-system',
-    nodeNames,
-    leaseDurationSeconds,
-    logger,
-    onOwned: (node) => loops.set(node, useNode(node, identity, cloudURL, agent, callPeriodMs)),
-    onLost: async (node) => {
-      loops.get(node)!.end();
-      await loops.get(node)!.ended;
-      loops.delete(node);
-    },
+  const { kubeconfig, cloudURL, identity, nodeNames, leaseDurationSeconds, reportPeriodMs } = config;
+  const nodes = createVirtualNodes({
+    client: kubeconfig,
+    provider: cloudProvider(cloudURL),
+    logger: reportingLogger(writeReport),
+    replicas: { identity, namespace: 'kube-system', leaseDurationSeconds },
   });
-  replica = { ownership, client, agent };
-  ownership.start();
+  for (const nodeName of nodeNames) nodes.add({ nodeName, addresses: ['127.0.0.1'], nodeStatus: () => ({ capacity }) });
+  nodes.start();
+  const reports = setInterval(() => writeReport({ kind: 'owned', nodes: ownedNodes(nodes) }), reportPeriodMs);
+  replica = { nodes, reports };
   writeReport({ kind: 'running' });
 }
 
-/** Calls the cloud for the node, one call after the other, until `end` is called or the ownership has ended. */
-function useNode(node: OwnedNode, identity: string, cloudURL: string, agent: Agent, periodMs: number) {
-  let isEnding = false;
-  let wake = (): void => {};
-  const run = async (): Promise<void> => {
-    while (!isEnding && node.isOwned()) {
-      await call(`${cloudURL}/${node.nodeName}/${identity}/${node.epoch}`, agent);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, periodMs);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-    }
-  };
-  return {
-    ended: run(),
-    end: () => {
-      isEnding = true;
-      wake();
-    },
-  };
-}
-
-/** Waits for the whole response even if the ownership ends, so that nothing is in flight afterwards. */
-function call(url: string, agent: Agent): Promise<void> {
-  return new Promise((resolve) => {
-    const sent = request(url, { agent }, (response) => response.resume().once('close', resolve));
-    sent.once('error', () => resolve());
-    sent.end();
-  });
+function ownedNodes(nodes: VirtualNodes): string[] {
+  const { replicas, nodes: running } = nodes.inspect();
+  const names = new Set(running.map(({ nodeName }) => nodeName));
+  const owned = replicas!.nodes.filter(({ nodeName, state }) => state === 'owned' && names.has(nodeName));
+  return owned.map(({ nodeName }) => nodeName);
 }
 
 async function stop(drain: boolean): Promise<void> {
-  const { ownership, client, agent } = replica!;
-  await ownership.stop({ drain });
-  await client.transport.close();
-  agent.destroy();
+  const { nodes, reports } = replica!;
+  await nodes.stop({ drain });
+  clearInterval(reports);
   replica = undefined;
   writeReport({ kind: 'stopped', left: await leakCheck!.left(), outcomes: {}, broken: [], thrown: 0 });
   process.disconnect();

@@ -5,6 +5,6 @@ export interface ReplicaConfig {
   readonly identity: string;
   readonly nodeNames: readonly string[];
   readonly leaseDurationSeconds: number;
-  /** Between two calls of the cloud for one node. */
-  readonly callPeriodMs: number;
+  /** Between two reports of the nodes that it owns. */
+  readonly reportPeriodMs: number;
 }

@@ -1,31 +1,53 @@
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { APIServer } from '../../../src/testing/index.ts';
-import { startControlPlane } from '../../support/control-plane.ts';
+import { Cloud } from '../../../examples/virtual-kubelet-provider/cloud.ts';
+import type { Json } from '../../support/kube-http.ts';
 import { AgentHandle } from '../agent-handle.ts';
-import type { Violation } from '../invariants.ts';
+import { checkTerminalIsFinal, type Violation } from '../invariants.ts';
+import { kubeConfig } from '../kube-config.ts';
 import type { AgentReport } from '../protocol.ts';
 import { Random } from '../random.ts';
-import type { ServerKind } from '../servers.ts';
-import { Cloud } from './cloud.ts';
+import { type ChaosServer, type ServerKind, startServer } from '../servers.ts';
+import { Users } from '../users.ts';
+import { NodeWatcher } from './node-watcher.ts';
+import { RecordingProxy, type RecordedWrite } from './recording-proxy.ts';
 import type { ReplicaConfig } from './replica-protocol.ts';
-import { checkEpochs, checkUse, longestGap, type Pause, type Window } from './replicas-invariants.ts';
+import {
+  checkCreations,
+  checkEpochs,
+  checkUse,
+  checkWriters,
+  cloudCallsOf,
+  longestGap,
+  type NodeUse,
+  ownerChanges,
+  type Pause,
+  type Window,
+} from './replicas-invariants.ts';
 
 const replicaFile = new URL('replica-process.js', import.meta.url);
+const podsPath = '/api/v1/namespaces/default/pods';
 const replicaCount = 3;
-const leaseDurationSeconds = 15;
-const callPeriodMs = 500;
-/** How long nodes may have no owner after a fault has ended. */
-const takeoverMs = 20_000;
+const podsPerNode = 3;
+const reportPeriodMs = 500;
+/** A pod lives for about two minutes. */
+const usersPace = 30;
 /** How long a new replica may take to start and to get its share. */
 const evenMs = 40_000;
-/** From one call to the next: the period, the call, the change of the owner, and a busy machine. */
+/** From one report to the next: the period, the change of the owner, and a busy machine. */
 const maxGapMs = 5_000;
+/** The cloud fails now and then. */
+const causedOnPurpose = /the cloud answers (429|500)/;
+/** A drain waits for the API server. */
+const stopDeadlineMs = 90_000;
+/** Calls of the cloud that fail are repeated with a back-off. */
+const settleMs = 120_000;
 
 export interface ReplicasRunOptions {
   readonly server: ServerKind;
   readonly seed: string;
   readonly nodes: number;
+  readonly leaseDurationSeconds: number;
   /** How long a replica is stopped. */
   readonly pauseMs: number;
   /** How long the API server is gone during each fault. */
@@ -37,30 +59,29 @@ export interface ReplicasRunOptions {
 
 export interface ReplicasRunResult {
   readonly server: ServerKind;
+  /** Calls of the cloud that changed something or should have. */
   readonly calls: number;
-  /** The highest epoch of all nodes. */
-  readonly epochs: number;
+  /** Those with an old epoch, which the cloud has refused. */
+  readonly refused: number;
+  readonly pods: number;
+  /** Writes to the API server. */
+  readonly writes: number;
+  readonly ownerChanges: number;
   /** For each phase, the longest time for which a node had no owner, in ms. */
   readonly longestGapsMs: Readonly<Record<string, number>>;
-  /** Calls with an old epoch, which the cloud would refuse. */
-  readonly refused: number;
+  readonly longestLeaseAgeMs: number;
+  /** From the end of all changes until everything was as it should be. */
+  readonly settledAfterMs: number;
   readonly violations: readonly Violation[];
-}
-
-/** The API server of a run. */
-interface Server {
-  readonly kubeconfig: object;
-  down(): Promise<void>;
-  up(): Promise<void>;
-  close(): Promise<void>;
 }
 
 interface Replica {
   readonly identity: string;
   readonly handle: AgentHandle<ReplicaConfig>;
+  readonly proxies: readonly RecordingProxy[];
 }
 
-/** Three replicas share nodes, and one after the other is killed, stopped and drained while the API server is gone. */
+/** Three replicas share nodes with pods, and one after the other is killed, stopped and drained while the API server is gone. */
 export async function runReplicas(options: ReplicasRunOptions): Promise<ReplicasRunResult> {
   return new ReplicasRun(options).run();
 }
@@ -76,118 +97,178 @@ class ReplicasRun {
   readonly #logs: { readonly atMs: number; readonly replica: string; readonly message: string }[] = [];
   #replicas: Replica[] = [];
   #started = 0;
-  #server!: Server;
-  #cloud!: Cloud;
+  readonly #uses: NodeUse[] = [];
+  readonly #calls: RecordedWrite[] = [];
+  readonly #writes: RecordedWrite[] = [];
+  readonly #cloud: Cloud;
+  #cloudURL = '';
+  #settledAfterMs = 0;
+  #server!: ChaosServer;
+  #watcher!: NodeWatcher;
+  #users!: Users;
 
   constructor(options: ReplicasRunOptions) {
     this.#options = options;
     this.#random = new Random(`${options.seed}/replicas/${options.server}`);
     this.#nodeNames = Array.from({ length: options.nodes }, (_, i) => `node-${i}`);
+    const seed = this.#random.integer(1, 1_000_000);
+    this.#cloud = new Cloud({ seed, slowMs: 200, failures: 0.05, forgotten: 0.05 });
   }
 
   async run(): Promise<ReplicasRunResult> {
     try {
-      this.#server = await startServer(this.#options.server);
-      this.#cloud = await Cloud.start(this.#random.fork('cloud'));
+      const podNames = this.#nodeNames.flatMap((node) => Array.from({ length: podsPerNode }, (_, i) => `${node}.${i}`));
+      this.#server = await startServer(
+        this.#options.server,
+        podNames.map((name) => `default/${name}`),
+      );
+      this.#cloudURL = await this.#cloud.start();
+      this.#watcher = new NodeWatcher(this.#server.http);
+      this.#users = new Users(this.#server.http, this.#random.fork('users'), makePod, usersPace);
       await this.#phase('start', async () => {
-        for (let i = 0; i < replicaCount; i++) this.#startReplica();
+        for (let i = 0; i < replicaCount; i++) await this.#startReplica();
+        this.#users.start(podNames);
         await this.#untilInUse();
       });
+      this.#watcher.start();
       await this.#expectEven();
-      await this.#phase('kill', () => this.#kill());
+      await this.#phase('kill', () => this.#during(() => this.#kill(this.#takeReplica())));
       await this.#restore();
       await this.#phase('stop', () => this.#pause());
       await this.#expectEven();
-      await this.#phase('drain', () => this.#drain(true));
+      await this.#phase('drain', () => this.#during(() => this.#stop(this.#takeReplica())));
       await this.#restore();
-      await this.#phase('drain without an outage', () => this.#drain(false));
-      for (const { handle } of this.#replicas.splice(0)) await this.#stop(handle);
-      const result = this.#result();
+      await this.#phase('drain without an outage', () => this.#drain());
+      await this.#phase('settle', () => this.#settle());
+      await this.#watcher.stop();
+      for (const replica of this.#replicas.splice(0)) await this.#stop(replica);
+      const result = await this.#result();
       if (this.#options.evidence !== undefined && result.violations.length > 0) {
         const phases = Object.fromEntries(this.#phases);
-        const evidence = { ...result, phases, logs: this.#logs, pauses: this.#pauses, calls: this.#cloud.calls };
+        const evidence = {
+          ...result,
+          phases,
+          logs: this.#logs,
+          pauses: this.#pauses,
+          calls: this.#calls,
+          writes: this.#writes,
+        };
         await writeFile(this.#options.evidence, JSON.stringify(evidence));
       }
       return result;
     } finally {
-      await Promise.all(this.#replicas.map(({ handle }) => handle.kill()));
-      await this.#cloud?.close();
+      await this.#users?.stop();
+      await this.#watcher?.stop();
+      await Promise.all(this.#replicas.map((replica) => this.#kill(replica)));
+      await this.#cloud.close();
       await this.#server?.close();
     }
   }
 
-  /** The API server goes shortly before or after the replica is killed. */
-  async #kill(): Promise<void> {
-    const [replica] = this.#replicas.splice(this.#random.integer(0, replicaCount - 1), 1);
-    await this.#during(
-      () => replica!.handle.kill(),
-      () => Promise.resolve(),
-    );
+  #takeReplica(): Replica {
+    return this.#replicas.splice(this.#random.integer(0, replicaCount - 1), 1)[0]!;
   }
 
   async #pause(): Promise<void> {
     const { identity, handle } = this.#random.pick(this.#replicas);
-    await this.#during(
-      async () => {
-        const fromMs = Date.now();
-        handle.signal('SIGSTOP');
-        await delay(this.#options.pauseMs);
-        this.#pauses.push({ replica: identity, fromMs, toMs: Date.now() });
-        handle.signal('SIGCONT');
-      },
-      () => Promise.resolve(),
-    );
+    await this.#during(async () => {
+      const fromMs = Date.now();
+      handle.signal('SIGSTOP');
+      await delay(this.#options.pauseMs);
+      this.#pauses.push({ replica: identity, fromMs, toMs: Date.now() });
+      handle.signal('SIGCONT');
+    });
   }
 
-  async #drain(withOutage: boolean): Promise<void> {
-    const [replica] = this.#replicas.splice(this.#random.integer(0, replicaCount - 1), 1);
-    const stop = (): Promise<void> => this.#stop(replica!.handle);
-    if (withOutage) return this.#during(stop, () => Promise.resolve());
+  async #drain(): Promise<void> {
     const fromMs = Date.now();
-    await stop();
+    await this.#stop(this.#takeReplica());
     await delay(maxGapMs);
     this.#windows.push({ name: 'drain without an outage', fromMs, toMs: Date.now() });
-    return undefined;
   }
 
-  /** Causes the fault, and an outage of the API server that begins up to 5 s before it or up to 15 s after it. */
-  async #during(fault: () => Promise<void>, after: () => Promise<void>): Promise<void> {
-    const offsetMs = this.#random.integer(-5_000, 15_000);
+  /** Causes the fault, and an outage of the API server that begins shortly before or after it. */
+  async #during(fault: () => Promise<void>): Promise<void> {
+    const { leaseDurationSeconds, outageMs } = this.#options;
+    const offsetMs = this.#random.integer(-leaseDurationSeconds * 333, leaseDurationSeconds * 1000);
     const outage = async (): Promise<void> => {
       await delay(Math.max(0, offsetMs));
-      await this.#server.down();
-      await delay(this.#options.outageMs);
+      await this.#server.down('kill');
+      await delay(outageMs);
       await this.#server.up();
       await this.#expectOwners('after the outage');
     };
     const faulty = async (): Promise<void> => {
       await delay(Math.max(0, -offsetMs));
       await fault();
-      await after();
     };
     await Promise.all([outage(), faulty()]);
     await this.#expectOwners('after the fault');
   }
 
-  /** From 20 s after now, every node must be in use for a while. */
+  /** From 20 s after now, or less with shorter Leases, every node must have an owner for a while. */
   async #expectOwners(name: string): Promise<void> {
-    await delay(takeoverMs);
+    await delay(this.#takeoverMs);
     const fromMs = Date.now();
     await delay(maxGapMs + 1_000);
     this.#windows.push({ name, fromMs, toMs: Date.now() });
   }
 
-  /** Until every node has been called; without Leases, this takes the duration of a Lease. */
+  get #takeoverMs(): number {
+    return (this.#options.leaseDurationSeconds * 4_000) / 3;
+  }
+
+  /** Until every node has an owner; without Leases, this takes the duration of a Lease. */
   async #untilInUse(): Promise<void> {
-    const endMs = Date.now() + 2 * takeoverMs;
-    while (new Set(this.#cloud.calls.map(({ node }) => node)).size < this.#nodeNames.length && Date.now() < endMs)
-      await delay(callPeriodMs);
+    const endMs = Date.now() + 2 * this.#takeoverMs;
+    while (new Set(this.#uses.map(({ node }) => node)).size < this.#nodeNames.length && Date.now() < endMs)
+      await delay(reportPeriodMs);
     await delay(maxGapMs);
+  }
+
+  /** The users have stopped: what they want is what the cloud has and the API server shows. */
+  async #settle(): Promise<void> {
+    await this.#users.stop();
+    const startMs = Date.now();
+    for (;;) {
+      const wrong = await this.#differences();
+      this.#settledAfterMs = Date.now() - startMs;
+      if (wrong.length === 0) return;
+      if (this.#settledAfterMs > settleMs) {
+        for (const details of wrong) this.#violations.push({ invariant: 'pods are in the cloud as asked', details });
+        return;
+      }
+      await delay(1_000);
+    }
+  }
+
+  /** How the cloud and the API server differ from each other, and from what they should be. */
+  async #differences(): Promise<string[]> {
+    const pods: Json[] = (await this.#server.http.request('GET', podsPath)).body.items;
+    const byUID = new Map(pods.map((pod) => [pod.metadata.uid, pod]));
+    const { instances } = this.#cloud;
+    const orphans = [...instances.values()].filter(({ id }) => !byUID.has(id));
+    return [
+      ...orphans.map(({ id, name }) => `${name} ${id} is in the cloud only`),
+      ...pods.flatMap((pod): string[] => {
+        const { uid, name, labels = {}, deletionTimestamp } = pod.metadata;
+        const instance = instances.get(uid);
+        const isReady = pod.status?.conditions?.some(({ type, status }: Json) => type === 'Ready' && status === 'True');
+        const isRight =
+          deletionTimestamp === undefined &&
+          pod.status?.phase === 'Running' &&
+          isReady &&
+          instance?.state === 'running' &&
+          JSON.stringify(instance.labels ?? {}) === JSON.stringify(labels);
+        if (isRight) return [];
+        return [`${name} ${uid}: ${JSON.stringify({ deletionTimestamp, labels, instance, status: pod.status })}`];
+      }),
+    ];
   }
 
   /** Starts what was ended, and waits until it has its share. */
   async #restore(): Promise<void> {
-    this.#startReplica();
+    await this.#startReplica();
     await this.#phase('join', () => delay(maxGapMs));
     await this.#expectEven();
   }
@@ -205,12 +286,12 @@ class ReplicasRun {
     }
   }
 
-  /** How many nodes each replica uses at the moment. */
+  /** How many nodes each replica owns at the moment. */
   async #ownedCounts(): Promise<number[]> {
     const fromMs = Date.now();
-    await delay(3 * callPeriodMs);
+    await delay(3 * reportPeriodMs);
     const owners = new Map<string, string>();
-    for (const { node, replica, startMs } of this.#cloud.calls) if (startMs > fromMs) owners.set(node, replica);
+    for (const { node, replica, startMs } of this.#uses) if (startMs > fromMs) owners.set(node, replica);
     return this.#replicas.map(({ identity }) => [...owners.values()].filter((owner) => owner === identity).length);
   }
 
@@ -223,12 +304,16 @@ class ReplicasRun {
     if (name !== 'start') this.#phases.set(name, phase);
   }
 
-  #startReplica(): void {
+  async #startReplica(): Promise<void> {
     const identity = `replica-${this.#started++}`;
+    const { url, ca, adminToken } = this.#server;
+    const { leaseDurationSeconds } = this.#options;
+    const apiProxy = await RecordingProxy.start({ replica: identity, target: url, ca, writes: this.#writes });
+    const cloudProxy = await RecordingProxy.start({ replica: identity, target: this.#cloudURL, writes: this.#calls });
     const config: ReplicaConfig = {
-      kubeconfig: this.#server.kubeconfig,
-      cloudURL: this.#cloud.url,
-      ...{ identity, nodeNames: this.#nodeNames, leaseDurationSeconds, callPeriodMs },
+      kubeconfig: kubeConfig({ server: apiProxy.url, token: adminToken }),
+      cloudURL: cloudProxy.url,
+      ...{ identity, nodeNames: this.#nodeNames, leaseDurationSeconds, reportPeriodMs },
     };
     const handle = new AgentHandle(
       replicaFile,
@@ -236,68 +321,81 @@ class ReplicasRun {
       (report) => this.#onReport(identity, report),
       (why) => this.#violations.push({ invariant: 'no replica crashes', details: `${identity}: ${why}` }),
     );
-    this.#replicas.push({ identity, handle });
+    this.#replicas.push({ identity, handle, proxies: [apiProxy, cloudProxy] });
   }
 
-  async #stop(handle: AgentHandle<ReplicaConfig>): Promise<void> {
-    const { problem, left } = await handle.stop(true);
+  async #kill({ handle, proxies }: Replica): Promise<void> {
+    await handle.kill();
+    for (const proxy of proxies) await proxy.close();
+  }
+
+  async #stop({ handle, proxies }: Replica): Promise<void> {
+    const { problem, left } = await handle.stop(true, stopDeadlineMs);
     if (problem !== undefined) this.#violations.push({ invariant: 'replicas stop', details: problem });
     if (left.length > 0) this.#violations.push({ invariant: 'no resources are leaked', details: left.join(', ') });
+    for (const proxy of proxies) await proxy.close();
   }
 
   #onReport(replica: string, report: AgentReport): void {
+    const atMs = Date.now();
+    if (report.kind === 'owned') for (const node of report.nodes) this.#uses.push({ node, replica, startMs: atMs });
     if (report.kind !== 'log') return;
     const message = `${report.message}: ${report.reason}`;
-    this.#logs.push({ atMs: Date.now(), replica, message });
-    if (report.level === 'error') this.#violations.push({ invariant: 'no error is logged', details: message });
+    this.#logs.push({ atMs, replica, message });
+    if (report.level === 'error' && !causedOnPurpose.test(message))
+      this.#violations.push({ invariant: 'no error is logged', details: message });
   }
 
-  #result(): ReplicasRunResult {
-    const { calls } = this.#cloud;
-    const newest = new Map<string, number>();
-    let refused = 0;
-    for (const { node, epoch } of calls) {
-      const last = newest.get(node) ?? 0;
-      if (epoch < last) refused++;
-      else newest.set(node, epoch);
-    }
+  async #result(): Promise<ReplicasRunResult> {
+    const history = await this.#server.history();
+    const calls = cloudCallsOf(this.#calls);
     const gaps = [...this.#phases].map(([name, { fromMs, toMs }]): [string, number] => {
       const gapsMs = this.#nodeNames.map((nodeName) => {
-        const own = calls.filter(({ node }) => node === nodeName);
+        const own = this.#uses.filter(({ node }) => node === nodeName);
         return longestGap(own, fromMs, toMs).gapMs;
       });
       return [name, Math.round(Math.max(...gapsMs))];
     });
+    const failed = history.filter(({ pod }) => pod.status?.phase === 'Failed' && !pod.metadata.deletionTimestamp);
     return {
       server: this.#options.server,
       calls: calls.length,
-      epochs: Math.max(...newest.values()),
+      refused: this.#calls.filter(({ status }) => status === 412).length,
+      pods: new Set(history.map(({ pod }) => pod.metadata.uid)).size,
+      writes: this.#writes.length,
+      ownerChanges: ownerChanges(this.#writes),
       longestGapsMs: Object.fromEntries(gaps),
-      refused,
+      longestLeaseAgeMs: this.#watcher.longestLeaseAgeMs,
+      settledAfterMs: this.#settledAfterMs,
       violations: [
         ...this.#violations,
+        ...this.#watcher.violations,
+        ...checkTerminalIsFinal(history),
+        ...failed.map(({ pod }) => ({
+          invariant: 'no pod fails',
+          details: `${pod.metadata.name} ${pod.metadata.uid}: ${pod.status.reason} ${pod.status.message}`,
+        })),
         ...checkEpochs(calls, this.#pauses),
-        ...checkUse(calls, this.#nodeNames, this.#windows, maxGapMs),
+        ...checkCreations(this.#calls),
+        ...checkWriters(this.#writes, this.#pauses),
+        ...checkUse(this.#uses, this.#nodeNames, this.#windows, maxGapMs),
       ],
     };
   }
 }
 
-async function startServer(kind: ServerKind): Promise<Server> {
-  if (kind === 'memory') {
-    const server = await APIServer.start();
-    return {
-      kubeconfig: server.kubeconfig(),
-      down: () => server.kill(),
-      up: () => server.startAgain(),
-      close: () => server.close(),
-    };
-  }
-  const controlPlane = await startControlPlane({ nodeNames: [] });
+/** A pod of the node that its name begins with. */
+function makePod(name: string, random: Random): Json {
+  const [nodeName] = name.split('.');
   return {
-    kubeconfig: controlPlane.kubeConfig('admin'),
-    down: () => controlPlane.killAPIServer(),
-    up: () => controlPlane.startAPIServer(),
-    close: () => controlPlane.stop(),
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'default' },
+    spec: {
+      nodeName,
+      automountServiceAccountToken: false,
+      containers: [{ name: 'app', image: 'app:1' }],
+      terminationGracePeriodSeconds: random.pick([1, 5, 30]),
+    },
   };
 }

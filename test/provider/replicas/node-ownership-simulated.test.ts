@@ -60,7 +60,6 @@ function cause(world: Simulation, { kind, replica, forMs }: Fault): void {
       world.loss = 0.3;
       return later(() => (world.loss = 0));
     case 'delete a Lease':
-      world.epochsMayRestart ||= name?.includes('.node.') === true;
       return void (name !== undefined && world.serve('DELETE', name, undefined));
     default: {
       if (name === undefined) return undefined;

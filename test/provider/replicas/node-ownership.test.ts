@@ -83,6 +83,10 @@ interface AnyLease {
 async function readLease(name: string): Promise<AnyLease> {
   return (await transport.request('GET', `${leasesPath}/virtual-nodes.${name}`)).json() as AnyLease;
 }
+async function leaseNames(): Promise<string[]> {
+  const { items } = (await transport.request('GET', leasesPath)).json() as { items: AnyLease[] };
+  return items.map(({ metadata }) => metadata.name);
+}
 async function writeLease(lease: AnyLease): Promise<void> {
   await transport.request('PUT', `${leasesPath}/${lease.metadata.name}`, { body: lease });
 }
@@ -90,16 +94,17 @@ async function createLease(name: string, spec: object): Promise<void> {
   const labels = { 'kubelet-status-manager/replicas': 'virtual-nodes' };
   await transport.request('POST', leasesPath, { body: { metadata: { name: `virtual-nodes.${name}`, labels }, spec } });
 }
-const newest = ({ owned }: Replica): number[] => [...owned.values()].map(({ epoch }) => epoch);
+/** How often each node's Lease was taken. */
+const transitions = ({ owned }: Replica): number[] => [...owned.values()].map(({ epoch }) => epoch % 1_000_000);
 
 describe('taking nodes', () => {
-  it('nodes without a Lease are taken after its duration, with epoch 1, and shared evenly', async () => {
+  it('nodes without a Lease are taken after its duration, and shared evenly', async () => {
     const [a, b] = [newReplica(), newReplica({ random: () => 0.6 })];
     await pass(14_900);
     expect([a.owned.size, b.owned.size]).toEqual([0, 0]);
     await pass(2_300);
     expect([a.owned.size, b.owned.size]).toEqual([2, 2]);
-    expect(newest(a)).toEqual([1, 1]);
+    expect(transitions(a)).toEqual([1, 1]);
     const [nodeName] = a.owned.keys();
     const { spec } = await readLease(`node.${nodeName}`);
     expect(spec).toMatchObject({ holderIdentity: a.ownership.identity, leaseDurationSeconds: 15, leaseTransitions: 1 });
@@ -147,7 +152,7 @@ describe('handing over', () => {
     expect(a.ends).toEqual(['handover', 'handover']);
     await pass(2_200);
     expect([a.owned.size, b.owned.size]).toEqual([2, 2]);
-    expect(newest(b)).toEqual([2, 2]);
+    expect(transitions(b)).toEqual([2, 2]);
   });
 
   it('stop drains: a node is owned until its onLost has ended, and has its next owner one renewal later', async () => {
@@ -230,7 +235,7 @@ describe('losing touch', () => {
     });
     outage.cancel();
     await pass(4_400);
-    expect(newest(a)).toEqual([2, 2, 2, 2]);
+    expect(transitions(a)).toEqual([2, 2, 2, 2]);
     expect(a.ownership.inspect().failingSince).toBeUndefined();
   });
 
@@ -296,7 +301,7 @@ describe('losing touch', () => {
     await pass(2_500);
     expect(a.ends).toEqual(['lost', 'lost', 'lost', 'lost']);
     await pass(4_000);
-    expect(newest(a)).toEqual([2, 2, 2, 2]);
+    expect(transitions(a)).toEqual([2, 2, 2, 2]);
   });
 });
 
@@ -304,15 +309,28 @@ describe('Leases that somebody else writes or deletes', () => {
   it('a deleted Lease of a node ends its ownership within a renewal; the node is taken again with a higher epoch', async () => {
     const a = newReplica();
     await pass(20_000);
+    const { epoch } = a.owned.get('node-a')!;
     await transport.request('DELETE', `${leasesPath}/virtual-nodes.node.node-a`);
     await pass(2_300);
     expect(a.ends).toEqual(['lost']);
     await pass(16_000);
-    expect(a.owned.get('node-a')?.epoch).toBe(2);
-    const fields = { node: 'node-a', epoch: 1, holder: undefined };
+    expect(a.owned.get('node-a')?.epoch).toBeGreaterThan(epoch);
+    const fields = { node: 'node-a', epoch, holder: undefined };
     expect(a.logger.warnings).toContainEqual(
       expect.objectContaining({ fields, message: 'Somebody else has changed or deleted the Lease of an owned node' }),
     );
+  });
+
+  it('epochs grow when the Lease of a node was deleted while no replica ran', async () => {
+    const a = newReplica({ nodeNames: ['node-a'] });
+    await pass(20_000);
+    const { epoch } = a.owned.get('node-a')!;
+    await stopped(a.ownership);
+    for (const name of await leaseNames()) await transport.request('DELETE', `${leasesPath}/${name}`);
+    const b = newReplica({ nodeNames: ['node-a'] });
+    await pass(20_000);
+    expect(b.owned.get('node-a')?.epoch).toBeGreaterThan(epoch);
+    expect(b.owned.get('node-a')?.epoch).toBeLessThan(Number.MAX_SAFE_INTEGER);
   });
 
   it('a deleted member Lease ends all ownerships, and is created again', async () => {
@@ -322,7 +340,7 @@ describe('Leases that somebody else writes or deletes', () => {
     await pass(2_300);
     expect(a.ends).toEqual(['lost', 'lost', 'lost', 'lost']);
     await pass(4_400);
-    expect(newest(a)).toEqual([2, 2, 2, 2]);
+    expect(transitions(a)).toEqual([2, 2, 2, 2]);
   });
 
   it.each<[string, object]>([
@@ -355,8 +373,7 @@ describe('Leases that somebody else writes or deletes', () => {
     await pass(25_000);
     expect(a.owned.size).toBe(4);
     await pass(160_000);
-    const { items } = (await transport.request('GET', leasesPath)).json() as { items: AnyLease[] };
-    expect(items.filter(({ metadata }) => metadata.name.includes('ghost'))).toEqual([]);
+    expect((await leaseNames()).filter((name) => name.includes('ghost'))).toEqual([]);
   });
 
   it.each<[string, unknown]>([

@@ -46,8 +46,6 @@ export class Simulation {
   isServerDown = false;
   /** Delay of each way of a request. */
   delaysMs: readonly [min: number, max: number] = [1, 30];
-  /** A node's Lease was deleted, and perhaps no process is left that knows its epoch. */
-  epochsMayRestart = false;
   /** Probability that a request is lost, or its response. */
   loss = 0;
 
@@ -123,7 +121,7 @@ export class Simulation {
     const calls = this.#calls.get(nodeName) ?? [];
     const other = calls.find(({ replica, endMs }) => replica !== call.replica && endMs > startMs);
     if (other !== undefined) this.#violate(`${nodeName}: a call of ${call.replica} during one of ${other.replica}`);
-    const newer = this.epochsMayRestart ? undefined : calls.find((one) => one.epoch > epoch);
+    const newer = calls.find((one) => one.epoch > epoch);
     if (newer !== undefined) this.#violate(`${nodeName}: a call with epoch ${epoch} after one with ${newer.epoch}`);
     this.#calls.set(nodeName, [...calls.filter(({ endMs }) => endMs > startMs - 60_000), call]);
     return call;
@@ -131,7 +129,7 @@ export class Simulation {
 
   took({ nodeName, epoch }: OwnedNode): void {
     const highest = this.#highestEpoch.get(nodeName) ?? 0;
-    if (epoch <= highest && !this.epochsMayRestart) this.#violate(`${nodeName}: epoch ${epoch} after ${highest}`);
+    if (epoch <= highest) this.#violate(`${nodeName}: epoch ${epoch} after ${highest}`);
     this.#highestEpoch.set(nodeName, Math.max(highest, epoch));
   }
 
