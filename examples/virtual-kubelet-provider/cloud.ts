@@ -9,7 +9,7 @@ export interface Instance {
   readonly namespace: string;
   readonly name: string;
   readonly node: string;
-  labels: Readonly<Record<string, string>>;
+  labels?: Readonly<Record<string, string>>;
   readonly containers: readonly { readonly name: string; readonly image: string }[];
   state: 'creating' | 'running' | 'stopped';
   readonly ip: string;
@@ -85,7 +85,7 @@ export class Cloud {
       case 'PUT': {
         const asked = (await json(request)) as Omit<Instance, 'id' | 'ip' | 'state'>;
         if (instance === undefined) this.#create(id, asked);
-        else instance.labels = asked.labels;
+        else instance.labels = asked.labels ?? {};
         return answer(200);
       }
       case 'DELETE':

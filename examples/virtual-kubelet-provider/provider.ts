@@ -50,9 +50,20 @@ export function cloudProvider(url: string): PodProvider {
   };
 }
 
-function podOf({ id, namespace, name, node, state, ip, startedAt, exitCode, containers }: Instance): ProviderPod {
+function podOf({
+  id,
+  namespace,
+  name,
+  node,
+  labels = {},
+  state,
+  ip,
+  startedAt,
+  exitCode,
+  containers,
+}: Instance): ProviderPod {
   return {
-    ...{ uid: id, namespace, name, nodeName: node, state },
+    ...{ uid: id, namespace, name, nodeName: node, labels, state },
     ...(state !== 'creating' && { ips: [ip] }),
     ...(startedAt !== undefined && { startedAt: new Date(startedAt) }),
     ...(exitCode !== undefined && {

@@ -77,6 +77,12 @@ export interface ProviderPod extends PodReference {
   /** When the pod began to run. Default: when it was first seen running. */
   readonly startedAt?: Date | undefined;
   /**
+   * Those that the cloud was told. With them, `updatePod` is also called for changes that no process saw, during a restart or
+   * a takeover for example. Default: they are taken for those of the pod.
+   */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  /**
    * Default for containers that are not listed: they wait while the pod is created, run while it runs, and have ended with
    * exit code 0 once it is stopped; with `reason` set, with 137. Init containers that are no sidecars have completed as soon
    * as the pod runs, and ephemeral containers wait.

@@ -24,6 +24,7 @@ import {
   type PodReference,
   type ProviderCallOptions,
   ProviderError,
+  type ProviderPod,
   type ProviderPodOptions,
 } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
@@ -145,9 +146,12 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { uid } = pod.metadata;
     const action = this.#nextAction(pod);
     if (action === 'wait') return { isTerminal: false, hasChanged: false };
-    // After a restart, the status shows which resources the provider was told.
+    // After a restart, the status shows which resources the provider was told, and its list which labels and annotations.
     if (action === 'update')
-      this.#podCallsOf(uid).accepted ??= allocatedFromStatus(pod, statusManager.getPodStatus(uid));
+      this.#podCallsOf(uid).accepted ??= asReported(
+        allocatedFromStatus(pod, statusManager.getPodStatus(uid)),
+        podCache.reported(uid),
+      );
     const failure = action === 'fail' ? lostFailure(podCache.known(uid)) : undefined;
     if (failure !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
     const { phase } = this.#updateStatus(pod, { failure });
@@ -444,6 +448,12 @@ function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
 }
 
 /** True when nothing has changed that is passed on: labels, annotations, images and resources. */
+/** The pod with the labels and annotations that the cloud has, if it reports them. */
+function asReported(pod: ValidPod, reported: ProviderPod | undefined): ValidPod {
+  const { labels = pod.metadata.labels, annotations = pod.metadata.annotations } = reported ?? {};
+  return { ...pod, metadata: { ...pod.metadata, ...(labels && { labels }), ...(annotations && { annotations }) } };
+}
+
 function isSamePod(a: ValidPod, b: ValidPod): boolean {
   return isEqual(passedOn(a), passedOn(b));
 }

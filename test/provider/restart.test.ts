@@ -58,6 +58,24 @@ describe('a restart of the process', () => {
     expect(test.cloud.names).toEqual([]);
   });
 
+  it.each([
+    [true, 1],
+    [false, 0],
+  ])('passes on labels that were changed meanwhile, if the cloud reports what it has: %s', async (reports, updates) => {
+    await runningPod();
+    test.cloud.report('web', reports ? { labels: {} } : {});
+    await test.stopNodes({ drain: true });
+    test.server.pods.patch('default', 'web', { metadata: { labels: { tier: 'back' } } });
+    await test.startNodes();
+    await test.advance(15_000);
+    expect(test.cloud.updates).toHaveLength(updates);
+    if (reports) test.cloud.report('web', { labels: { tier: 'back' } });
+    await test.advance(90_000);
+    expect(test.cloud.updates.map(({ pod, previous }) => [pod.metadata.labels, previous.metadata.labels])).toEqual(
+      reports ? [[{ tier: 'back' }, {}]] : [],
+    );
+  });
+
   it('ends a pod that was deleted meanwhile', async () => {
     await runningPod();
     await test.stopNodes();

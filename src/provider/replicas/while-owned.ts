@@ -1,6 +1,7 @@
 import type { APIConnection } from '../../agent/node-agent/api-connection.ts';
 import { APIError } from '../../kube/client/api-error.ts';
-import type { PodProvider } from '../pod-provider.ts';
+import { untilAborted } from '../../shared/abort.ts';
+import type { PodProvider, ProviderCallOptions } from '../pod-provider.ts';
 import type { OwnedNode } from './node-ownership-options.ts';
 
 type Ownership = Pick<OwnedNode, 'isOwned' | 'nodeName'>;
@@ -40,25 +41,28 @@ export function connectionWhileOwned(
   };
 }
 
-/** The provider of an owned node: nothing is asked of it once the ownership has ended. */
+/**
+ * The provider of an owned node: nothing is asked of it once the ownership has ended. A call then waits for the end of the
+ * node, which is near.
+ */
 export function providerWhileOwned(provider: PodProvider, owned: Ownership): PodProvider {
-  const requireOwned = (): void => {
-    if (!owned.isOwned()) throw new Error(notOwned(owned));
+  const untilOwned = async ({ signal }: ProviderCallOptions): Promise<void> => {
+    if (!owned.isOwned()) await untilAborted(new Promise<never>(() => {}), signal);
   };
   return {
-    async createPod(...args) {
-      requireOwned();
-      return provider.createPod(...args);
+    async createPod(pod, options) {
+      await untilOwned(options);
+      return provider.createPod(pod, options);
     },
     ...(provider.updatePod && {
       async updatePod(...args: Parameters<NonNullable<PodProvider['updatePod']>>) {
-        requireOwned();
+        await untilOwned(args[2]);
         return provider.updatePod!(...args);
       },
     }),
-    async deletePod(...args) {
-      requireOwned();
-      return provider.deletePod(...args);
+    async deletePod(pod, options) {
+      await untilOwned(options);
+      return provider.deletePod(pod, options);
     },
     ...(provider.getPod && {
       getPod: (...args: Parameters<NonNullable<PodProvider['getPod']>>) => provider.getPod!(...args),

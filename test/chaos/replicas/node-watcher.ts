@@ -8,7 +8,7 @@ const monitorGraceMs = 40_000;
 
 /**
  * Looks at the Nodes and their Leases as the node lifecycle controller does: once ready, a Node stays so, and each Lease is
- * renewed in time. Time without an API server does not count.
+ * renewed in time, counted from the end of the last outage of the API server.
  */
 export class NodeWatcher {
   readonly violations: Violation[] = [];
@@ -38,8 +38,9 @@ export class NodeWatcher {
       try {
         await this.#poll();
       } catch {
-        // The API server is down.
+        // The API server is down, and so is what renews Leases: their time begins again.
         this.#lastPollMs = undefined;
+        for (const [name, { version }] of this.#leases) this.#leases.set(name, { version, ageMs: 0 });
       }
       await delay(pollMs);
     }

@@ -55,10 +55,12 @@ export class RecordingProxy {
   private constructor(options: RecordingProxyOptions) {
     this.#options = options;
     const { ca } = options;
-    this.#upstream = ca === undefined ? new HTTPAgent({ keepAlive: true }) : new HTTPSAgent({ keepAlive: true, ca });
+    this.#upstream = ca === undefined ? new HTTPAgent() : new HTTPSAgent({ keepAlive: true, ca });
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
     });
+    // A connection that is closed just when it is used again would be a fault that no run asks for.
+    this.#server.keepAliveTimeout = 0;
     this.#server.on('clientError', (_error, socket) => socket.destroy());
   }
 
