@@ -1,4 +1,5 @@
 import type { Lease } from '../../agent/node/node-types.ts';
+import { epochMsOf } from '../../shared/time.ts';
 import { type LeaseTiming, leaseDurationRange } from './node-ownership-options.ts';
 import type { LeaseKind, ReplicaLeases } from './replica-leases.ts';
 
@@ -132,7 +133,7 @@ export class ObservedLeases {
  * which the old one was created.
  */
 export function epochOf(lease: Lease): number {
-  const createdMs = Date.parse(lease.metadata.creationTimestamp ?? '') || 0;
+  const createdMs = epochMsOf(lease.metadata.creationTimestamp ?? '') || 0;
   return Math.floor(createdMs / 1000) * epochsPerSecond + transitionsOf(lease);
 }
 

@@ -3,7 +3,7 @@ import type { PodProvider } from '../../../src/provider/pod-provider.ts';
 import { providerWhileOwned } from '../../../src/provider/replicas/while-owned.ts';
 
 it('after the ownership has ended, a call is not made, and is no failure that would be logged: it waits for the end of the node', async () => {
-  const call = vi.fn(() => Promise.resolve());
+  const call = vi.fn<() => Promise<void>>(() => Promise.resolve());
   const provider: PodProvider = {
     createPod: call,
     updatePod: call,
@@ -28,7 +28,7 @@ it('after the ownership has ended, a call is not made, and is no failure that wo
   await Promise.all(all());
   expect(call).toHaveBeenCalledTimes(3);
   isOwned = false;
-  const settled = vi.fn();
+  const settled = vi.fn<() => void>();
   const calls = all();
   for (const one of calls) one.then(settled, settled);
   await new Promise(setImmediate);
