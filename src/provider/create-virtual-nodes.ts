@@ -40,7 +40,7 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
   const recordMetric = guardedRecordMetric(options.metrics, logger);
-  const api = openAPIConnection(options.client, { clock, logger, connections });
+  const api = openAPIConnection(options.client, { clock, logger, connections, sharesSessions: true });
   const calls = new ProviderCalls({ ...resolved, clock, recordMetric });
   return new VirtualNodes({
     ...{ ...resolved, options, provider, api, calls },

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { refuseOption } from '../../shared/errors.ts';
-import { createPodClient, type HTTPPodClient } from '../../kube/http/http-pod-client.ts';
+import { type HTTPPodClient, podClientOf } from '../../kube/http/http-pod-client.ts';
+import { createKubeTransport, createSharingTransport } from '../../kube/http/transport.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
@@ -17,18 +18,28 @@ export interface APIConnection {
   close(): Promise<void>;
 }
 
+interface APIConnectionOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Maximum number of connections for requests. */
+  readonly connections?: number;
+  /** For many nodes in one process: their watches share connections, and so do their heartbeats. */
+  readonly sharesSessions?: boolean;
+}
+
 /**
  * @param options of the client, if it is not one yet
  * @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig
  */
 export function openAPIConnection(
   client: NonNullable<NodeAgentOptions['client']>,
-  options: { readonly clock: Clock; readonly logger: Logger; readonly connections?: number },
+  options: APIConnectionOptions,
 ): APIConnection {
   if (typeof client !== 'object' || client === null)
     refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
   const isOwn = !isHTTPPodClient(client);
-  const podClient = isOwn ? createPodClient(client, options) : client;
+  const createTransport = options.sharesSessions === true ? createSharingTransport : createKubeTransport;
+  const podClient = isOwn ? podClientOf(createTransport(client, options)) : client;
   const { transport } = podClient;
   const aborted = new AbortController();
   setMaxListeners(0, aborted.signal);

@@ -63,3 +63,7 @@ export class ConnectionQueue {
     if (call) tryCall(call, (thrown) => logger.warn({ ...thrownFields(thrown), method }, 'User callback threw'));
   }
 }
+
+export function closedError(): APIError {
+  return new APIError('the transport is closed', { kind: 'aborted' });
+}

@@ -1,8 +1,9 @@
 import type { Dispatcher } from 'undici/index.js';
 import { APIError } from '../client/api-error.ts';
-import { ConnectionQueue, type ConnectionQueueOptions } from './connection-queue.ts';
+import { closedError, ConnectionQueue, type ConnectionQueueOptions } from './connection-queue.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { createDispatcher, type DestroyableDispatcher, type DispatcherOptions } from './dispatcher.ts';
+import type { SharedSessions } from './shared-sessions.ts';
 
 export interface ConnectionsOptions
   extends
@@ -55,12 +56,15 @@ export class Connections {
   /** The requests that wait for a connection of the pool; streams never wait. */
   readonly queue: ConnectionQueue;
   readonly #options: ConnectionsOptions;
+  readonly #sessions: SharedSessions | undefined;
   #state: PoolState = { kind: 'unconnected' };
   /** Connections of streams, and previous pools with requests in flight. */
   readonly #others = new Set<ConnectionSet>();
 
-  constructor(options: ConnectionsOptions) {
+  /** @param sessions which requests and streams share with other `Connections` */
+  constructor(options: ConnectionsOptions, sessions?: SharedSessions) {
     this.#options = options;
+    this.#sessions = sessions;
     this.queue = new ConnectionQueue(options);
   }
 
@@ -104,6 +108,7 @@ export class Connections {
 
   /** Resolves when the requests in flight have ended; streams are not affected. */
   async closeIdle(): Promise<void> {
+    this.#sessions?.closeIdle();
     if (this.#state.kind !== 'connected') return;
     const { pool } = this.#state;
     this.#state = { kind: 'unconnected' };
@@ -121,22 +126,13 @@ export class Connections {
   async close(): Promise<void> {
     void this.closeIdle();
     this.#state = { kind: 'closed' };
-    await Promise.all([...this.#others].map((other) => other.destroy()));
+    await Promise.all([this.#sessions?.close(), ...[...this.#others].map((other) => other.destroy())]);
   }
 
   #connect(tls: TlsMaterial, connections: number, bodyTimeoutMs: number): ConnectionSet {
     if (this.isClosed) throw closedError();
-    const dispatcher = createDispatcher({
-      ...this.#options,
-      tls,
-      connections,
-      headersTimeoutMs: this.#options.inactivityTimeoutMs,
-      bodyTimeoutMs,
-    });
-    return { tls, ...dispatcher };
+    const headersTimeoutMs = this.#options.inactivityTimeoutMs;
+    const options = { ...this.#options, tls, connections, headersTimeoutMs, bodyTimeoutMs };
+    return { tls, ...(this.#sessions?.createDispatcher(options) ?? createDispatcher(options)) };
   }
-}
-
-export function closedError(): APIError {
-  return new APIError('the transport is closed', { kind: 'aborted' });
 }

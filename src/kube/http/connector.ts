@@ -1,8 +1,9 @@
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { buildConnector } from 'undici/index.js';
 
 /** Sockets that are still connecting. A dispatcher's `destroy()` does not close them; its owner must. */
-export type Connecting = Set<{ destroy(): unknown }>;
+export type Connecting = Set<{ destroy(error?: Error): unknown }>;
 
 /** undici's connector; tracks each socket in `connecting` until it is connected. */
 export function trackedConnector(
@@ -17,6 +18,20 @@ export function trackedConnector(
       callback(...result);
     });
     connecting.add(socket);
+  };
+}
+
+/** Yields a socket that is already connected, and then connects. */
+export function connectorFrom(
+  connected: Socket | undefined,
+  connect: buildConnector.connector,
+): buildConnector.connector {
+  let first = connected;
+  return (target, callback) => {
+    if (first === undefined) return connect(target, callback);
+    const socket = first;
+    first = undefined;
+    queueMicrotask(() => callback(null, socket));
   };
 }
 

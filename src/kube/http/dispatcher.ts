@@ -1,10 +1,11 @@
+import type { Socket } from 'node:net';
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
-import { type Connecting, failingConnector, trackedConnector } from './connector.ts';
+import { type Connecting, connectorFrom, failingConnector, trackedConnector } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
 import { socksConnector } from './socks-connector.ts';
 
 /** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
-const KEEP_ALIVE_MS = 45_000;
+export const KEEP_ALIVE_MS = 45_000;
 const TCP_KEEP_ALIVE_MS = 30_000;
 
 export interface DispatcherOptions {
@@ -27,10 +28,11 @@ export interface DestroyableDispatcher {
   destroy(): Promise<void>;
 }
 
-export function createDispatcher(options: DispatcherOptions): DestroyableDispatcher {
+/** @param connected the socket of its first connection */
+export function createDispatcher(options: DispatcherOptions, connected?: Socket): DestroyableDispatcher {
   // Does not use the socket's `signal` option: Node keeps its listener until the signal is aborted.
   const connecting: Connecting = new Set();
-  const dispatcher = connectedBy(options, connecting);
+  const dispatcher = connectedBy(options, connecting, connected);
   return {
     dispatcher,
     async destroy() {
@@ -41,9 +43,15 @@ export function createDispatcher(options: DispatcherOptions): DestroyableDispatc
   };
 }
 
-/** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
-function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispatcher {
-  const { origin, proxy, tls, tlsServerName, skipTLSVerify, connectTimeoutMs } = options;
+/** Connects directly, and lets the server choose HTTP/2 or HTTP/1.1. */
+export function http2Connector(options: DispatcherOptions, connecting: Connecting): buildConnector.connector {
+  return trackedConnector({ ...socketOptions(options).secure, allowH2: true }, connecting);
+}
+
+function socketOptions({ tls, tlsServerName, skipTLSVerify, connectTimeoutMs }: DispatcherOptions): {
+  readonly plain: buildConnector.BuildOptions;
+  readonly secure: buildConnector.BuildOptions;
+} {
   const plain = { timeout: connectTimeoutMs, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
   const secure = {
     ...plain,
@@ -51,7 +59,14 @@ function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispat
     servername: tlsServerName,
     // Otherwise not set, so that Node's own default applies.
     ...(skipTLSVerify && { rejectUnauthorized: false }),
-  };
+  } as buildConnector.BuildOptions;
+  return { plain, secure };
+}
+
+/** A set of keep-alive HTTP/1.1 connections to one API server, directly or through a proxy. */
+function connectedBy(options: DispatcherOptions, connecting: Connecting, connected: Socket | undefined): Dispatcher {
+  const { origin, proxy, connectTimeoutMs } = options;
+  const { plain, secure } = socketOptions(options);
   const pool = {
     connections: options.connections,
     pipelining: 1,
@@ -61,7 +76,7 @@ function connectedBy(options: DispatcherOptions, connecting: Connecting): Dispat
     bodyTimeout: options.bodyTimeoutMs,
   };
   const connect = trackedConnector(secure, connecting);
-  if (proxy === undefined) return new Pool(origin, { ...pool, connect });
+  if (proxy === undefined) return new Pool(origin, { ...pool, connect: connectorFrom(connected, connect) });
   if (proxy.protocol === 'socks5:') {
     const toProxy = trackedConnector(plain, connecting);
     const throughProxy = socksConnector({ proxy, toProxy, startTls: connect, timeoutMs: connectTimeoutMs, connecting });

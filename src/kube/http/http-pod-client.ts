@@ -35,7 +35,10 @@ export interface HTTPPodClient extends ClosablePodClient {
  * ```
  */
 export function createPodClient(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): HTTPPodClient {
-  const transport = createKubeTransport(kubeConfig, options);
+  return podClientOf(createKubeTransport(kubeConfig, options));
+}
+
+export function podClientOf(transport: KubeTransport): HTTPPodClient {
   const request = async (
     method: string,
     path: string,

@@ -9,7 +9,8 @@ import type { Credentials } from './credentials.ts';
 import { CredentialSource } from './credentials.ts';
 import { type BufferedResponse, requestBuffered } from '../client/buffered-response.ts';
 import { decodeBody, defaultMaxResponseBytes, isSuccess, parseJSONBody } from '../client/response-body.ts';
-import { closedError, Connections } from './connections.ts';
+import { closedError } from './connection-queue.ts';
+import { Connections } from './connections.ts';
 import type { KubeConfigSource } from './kube-config-types.ts';
 import { resolveKubeConfig } from './kube-config.ts';
 import { invalid } from './kube-config-values.ts';
@@ -21,6 +22,7 @@ import type {
   KubeTransport,
 } from './kube-transport.ts';
 import { proxyFor } from './proxy.ts';
+import { SharedSessions } from './shared-sessions.ts';
 import { errorOfResponse, errorOfConnection } from './transport-errors.ts';
 import type { KubeTransportOptions, ResolvedTransportOptions } from './transport-options.ts';
 import { resolveTransportOptions } from './transport-options.ts';
@@ -30,7 +32,18 @@ import { resolveTransportOptions } from './transport-options.ts';
  * @throws {StatusManagerError} INVALID_ARGUMENT for a kubeconfig that cannot be used, INVALID_OPTION for an option.
  */
 export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeTransportOptions = {}): KubeTransport {
-  return new UndiciTransport(kubeConfig, resolveTransportOptions(options));
+  return new UndiciTransport(kubeConfig, resolveTransportOptions(options), false);
+}
+
+/**
+ * For many nodes in one process: streams share HTTP/2 sessions, and heartbeats have one of their own. Without a proxy, and
+ * if the server chooses HTTP/2; otherwise as `createKubeTransport`.
+ */
+export function createSharingTransport(
+  kubeConfig: KubeConfigSource,
+  options: KubeTransportOptions = {},
+): KubeTransport {
+  return new UndiciTransport(kubeConfig, resolveTransportOptions(options), true);
 }
 
 interface Call<Response> {
@@ -56,10 +69,11 @@ class UndiciTransport implements KubeTransport {
   readonly #connections: Connections;
   /** Separate connections: a node whose heartbeats are late is considered dead. */
   readonly #heartbeatConnections: Connections;
+  readonly #streamConnections: Connections;
   /** The headers of all requests with these credentials, built once. */
   #commonHeaders: { readonly credentials: Credentials; readonly headers: Credentials['headers'] } | undefined;
 
-  constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions) {
+  constructor(kubeConfig: KubeConfigSource, options: ResolvedTransportOptions, sharesSessions: boolean) {
     const config = resolveKubeConfig(kubeConfig, options.kubeConfigDir);
     config.user(); // an unusable one is refused here, not at the first request
     const cluster = config.cluster();
@@ -68,16 +82,21 @@ class UndiciTransport implements KubeTransport {
     this.#origin = server.origin;
     this.#host = server.host;
     this.#basePath = trimEnd(server.pathname, '/');
+    const proxy = proxyFor(server, cluster.proxyUrl, options.env);
     const connectionsOptions = {
       ...options,
       origin: server.origin,
-      proxy: proxyFor(server, cluster.proxyUrl, options.env),
+      proxy,
       tlsServerName: cluster.tlsServerName,
       skipTLSVerify: cluster.skipTLSVerify,
       waitTimeoutMs: options.connectionWaitTimeoutMs,
     };
     this.#connections = new Connections(connectionsOptions);
-    this.#heartbeatConnections = new Connections(connectionsOptions);
+    const canShare = sharesSessions && server.protocol === 'https:' && proxy === undefined;
+    const connectionsFor = ({ keepAlive }: { readonly keepAlive: boolean }): Connections =>
+      new Connections(connectionsOptions, canShare ? new SharedSessions({ ...options, keepAlive }) : undefined);
+    this.#heartbeatConnections = connectionsFor({ keepAlive: true });
+    this.#streamConnections = connectionsFor({ keepAlive: false });
     this.#credentials = new CredentialSource(config, options);
     this.#headers = {
       accept: 'application/json',
@@ -117,7 +136,7 @@ class UndiciTransport implements KubeTransport {
 
   async stream(path: string, options: KubeStreamOptions = {}): Promise<KubeStream> {
     const { signal } = options;
-    const connection = this.#connections.forStream();
+    const connection = this.#streamConnections.forStream();
     try {
       const response = this.#send<Dispatcher.ResponseData>({
         method: 'GET',
@@ -143,12 +162,16 @@ class UndiciTransport implements KubeTransport {
   }
 
   async closeIdle(): Promise<void> {
-    await Promise.all([this.#connections.closeIdle(), this.#heartbeatConnections.closeIdle()]);
+    await Promise.all(this.#all.map((connections) => connections.closeIdle()));
   }
 
   async close(): Promise<void> {
     this.#credentials.close();
-    await Promise.all([this.#connections.close(), this.#heartbeatConnections.close()]);
+    await Promise.all(this.#all.map((connections) => connections.close()));
+  }
+
+  get #all(): readonly Connections[] {
+    return [this.#connections, this.#heartbeatConnections, this.#streamConnections];
   }
 
   #target(path: string, query: QueryParameters | undefined): string {
