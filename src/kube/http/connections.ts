@@ -51,6 +51,7 @@ type StreamState =
  * in `ConnectionQueue`: undici's pool has as many connections as that queue admits requests. (Without
  * this size, undici opens another connection while that of an aborted request closes: 9 instead of 4.)
  * A request opens at most one connection, so there is no limit on new connections per second.
+ * With `SharedSessions`, requests and streams are sent over those if the server chooses HTTP/2.
  */
 export class Connections {
   /** The requests that wait for a connection of the pool; streams never wait. */

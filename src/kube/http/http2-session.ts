@@ -6,9 +6,12 @@ import type { TlsMaterial } from './credentials.ts';
 import { KEEP_ALIVE_MS } from './dispatcher.ts';
 import type { HTTP2Request } from './http2-request.ts';
 
-/** kube-apiserver allows 100 by default since 1.29; more watches on one connection wait for each other. */
+/** So many watches at most are lost with one connection; kube-apiserver allows as many by default. */
 const maxStreams = 100;
-/** A session without frames is pinged after two intervals, and ended after another. Source: client-go `ReadIdleTimeout`, `PingTimeout`. */
+/**
+ * A session that received nothing in two whole intervals is pinged, and ended after another without an answer.
+ * Source: client-go `ReadIdleTimeout`, `PingTimeout`.
+ */
 const checkIntervalMs = 15_000;
 const [checksUntilPing, checksUntilEnd] = [2, 3];
 /**
@@ -129,10 +132,9 @@ export class HTTP2Session {
     this.#check = this.#clock.afterFunc(checkIntervalMs, () => {
       if (this.#session.destroyed) return;
       const silent = this.#socket.bytesRead === bytesRead ? silentChecks + 1 : 0;
-      if (silent === checksUntilEnd)
-        return void this.end(connectionError('ERR_HTTP2_PING_TIMEOUT', 'no answer to a ping'));
       if (silent === checksUntilPing) this.#session.ping(() => {});
-      this.#checkAfter(silent);
+      if (silent < checksUntilEnd) this.#checkAfter(silent);
+      else void this.end(connectionError('ERR_HTTP2_PING_TIMEOUT', 'no answer to a ping'));
     });
   }
 }

@@ -11,6 +11,12 @@ import { createDispatcher, type DestroyableDispatcher, type DispatcherOptions, h
 import { HTTP2Request } from './http2-request.ts';
 import { HTTP2Session } from './http2-session.ts';
 
+interface SharedSessionsOptions {
+  readonly clock: Pick<Clock, 'afterFunc' | 'yieldToEventLoop'>;
+  /** Whether a session without requests is kept for the next one. */
+  readonly keepAlive: boolean;
+}
+
 /** What the server chose. The first request over HTTP/1.1 takes the socket. */
 type Chosen = { readonly protocol: 'HTTP/2' } | { readonly protocol: 'HTTP/1.1'; socket: Socket | undefined };
 
@@ -19,15 +25,14 @@ type Chosen = { readonly protocol: 'HTTP/2' } | { readonly protocol: 'HTTP/1.1';
  * and heartbeats. Other requests stay on HTTP/1.1, where each takes less CPU time.
  */
 export class SharedSessions {
-  readonly #options: { readonly clock: Pick<Clock, 'afterFunc'>; readonly keepAlive: boolean };
+  readonly #options: SharedSessionsOptions;
   readonly #sessions = new Set<HTTP2Session>();
   readonly #connecting: Connecting = new Set();
   /** The connection attempt that all requests wait for. */
   #attempt: { readonly tls: TlsMaterial; readonly chosen: Promise<Chosen> } | undefined;
   #isClosed = false;
 
-  /** @param options.keepAlive whether a session without requests is kept for the next one */
-  constructor(options: { readonly clock: Pick<Clock, 'afterFunc'>; readonly keepAlive: boolean }) {
+  constructor(options: SharedSessionsOptions) {
     this.#options = options;
   }
 
@@ -106,7 +111,7 @@ export class SharedSessions {
     if (socket.alpnProtocol !== 'h2') {
       const chosen: Chosen = { protocol: 'HTTP/1.1', socket };
       // Those that waited have been given up.
-      setImmediate(() => chosen.socket?.destroy());
+      void this.#options.clock.yieldToEventLoop().then(() => chosen.socket?.destroy());
       return chosen;
     }
     const session = new HTTP2Session(socket, { ...options, ...this.#options });

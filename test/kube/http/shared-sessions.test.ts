@@ -24,8 +24,8 @@ const cleanUps: (() => unknown)[] = [];
 
 afterEach(async () => {
   await transport.close();
-  expect(clock.pendingTimers).toBe(0);
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  if (clock.pendingTimers > 0) throw new Error('close() left a timer');
+  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
 });
 
 /** A server of which every stream sends one byte and stays open; a request for a Node is answered. */
