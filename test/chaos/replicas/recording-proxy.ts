@@ -20,7 +20,7 @@ export interface RecordedWrite {
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
   readonly startMs: number;
-  /** When the server had responded; undefined if it has not. */
+  /** When the server had responded, or the connection had ended. */
   endMs: number | undefined;
   status: number | undefined;
 }
@@ -109,6 +109,9 @@ export class RecordingProxy {
       answer.pipe(response);
     });
     sent.on('error', () => response.destroy());
+    sent.on('close', () => {
+      if (write !== undefined) write.endMs ??= preciseNow();
+    });
     if (write === undefined) response.on('close', () => sent.destroy());
     sent.end(body);
   }

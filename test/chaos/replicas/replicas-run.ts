@@ -32,12 +32,14 @@ const podsPerNode = 3;
 const reportPeriodMs = 500;
 /** A pod lives for about two minutes. */
 const usersPace = 30;
-/** How long a new replica may take to start and to get its share. */
-const evenMs = 40_000;
+/** How long a new replica may take to get its share. What it does not take at first is offered to it again after 150 s. */
+const evenMs = 190_000;
 /** From one report to the next: the period, the change of the owner, and a busy machine. */
 const maxGapMs = 5_000;
-/** The cloud fails now and then. */
-const causedOnPurpose = /the cloud answers (429|500)/;
+/** The cloud fails now and then, and a pod cannot be created before Services were read. */
+const causedOnPurpose = /the cloud answers (429|500)|services have not yet been read/;
+/** After SIGCONT, what had a time-out in the meantime fails at once. */
+const continueMs = 1_000;
 /** A drain waits for the API server. */
 const stopDeadlineMs = 90_000;
 /** Calls of the cloud that fail are repeated with a back-off. */
