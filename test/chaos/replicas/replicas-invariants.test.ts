@@ -77,12 +77,12 @@ describe('checkWriters', () => {
 });
 
 describe('checkUse', () => {
-  const windows = [{ name: 'kill', fromMs: 0, toMs: 1_000 }];
+  const windows = [{ name: 'kill', fromMs: 0, toMs: 1_000, maxGapMs: 500 }];
   it('accepts calls without long gaps', () => {
-    expect(checkUse([call('a', 1, 400), call('b', 2, 800)], ['node-a'], windows, 500)).toEqual([]);
+    expect(checkUse([call('a', 1, 400), call('b', 2, 800)], ['node-a'], windows)).toEqual([]);
   });
 
   it.each([[[]], [[call('a', 1, 100)]], [[call('a', 1, 900)]]])('finds a gap', (calls) => {
-    expect(checkUse(calls, ['node-a'], windows, 500)).toHaveLength(1);
+    expect(checkUse(calls, ['node-a'], windows)).toHaveLength(1);
   });
 });

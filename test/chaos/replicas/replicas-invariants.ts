@@ -17,11 +17,12 @@ export interface Pause {
   readonly toMs: number;
 }
 
-/** A time in which every node must have an owner. */
+/** A time in which every node must have an owner, with no gap longer than `maxGapMs`. */
 export interface Window {
   readonly name: string;
   readonly fromMs: number;
   readonly toMs: number;
+  readonly maxGapMs: number;
 }
 
 /** A replica has said that it owns the node. */
@@ -128,15 +129,13 @@ function isOnContinue({ replica, startMs }: { replica: string; startMs: number }
   });
 }
 
-/** In each window, each node is owned, with no gap longer than `maxGapMs`. */
 export function checkUse(
   uses: readonly NodeUse[],
   nodeNames: readonly string[],
   windows: readonly Window[],
-  maxGapMs: number,
 ): Violation[] {
   const usesOf = new Map(nodeNames.map((name) => [name, uses.filter(({ node }) => node === name)]));
-  return windows.flatMap(({ name, fromMs, toMs }) =>
+  return windows.flatMap(({ name, fromMs, toMs, maxGapMs }) =>
     nodeNames.flatMap((node) => {
       const { gapMs, atMs } = longestGap(usesOf.get(node)!, fromMs, toMs);
       if (gapMs <= maxGapMs) return [];

@@ -40,6 +40,8 @@ const maxGapMs = 5_000;
 const causedOnPurpose = /the cloud answers (429|500)|services have not yet been read/;
 /** After SIGCONT, what had a time-out in the meantime fails at once. */
 const continueMs = 1_000;
+/** How long a node waits for statuses that cannot be written before it is handed over. */
+const drainMs = 10_000;
 /** A drain waits for the API server. */
 const stopDeadlineMs = 90_000;
 /** Calls of the cloud that fail are repeated with a back-off. */
@@ -186,7 +188,7 @@ class ReplicasRun {
     const fromMs = Date.now();
     await this.#stop(this.#takeReplica());
     await delay(maxGapMs);
-    this.#windows.push({ name: 'drain without an outage', fromMs, toMs: Date.now() });
+    this.#windows.push({ name: 'drain without an outage', fromMs, toMs: Date.now(), maxGapMs: maxGapMs + drainMs });
   }
 
   /** Causes the fault, and an outage of the API server that begins shortly before or after it. */
@@ -213,7 +215,7 @@ class ReplicasRun {
     await delay(this.#takeoverMs);
     const fromMs = Date.now();
     await delay(maxGapMs + 1_000);
-    this.#windows.push({ name, fromMs, toMs: Date.now() });
+    this.#windows.push({ name, fromMs, toMs: Date.now(), maxGapMs });
   }
 
   get #takeoverMs(): number {
@@ -381,7 +383,7 @@ class ReplicasRun {
         ...checkEpochs(calls, this.#pauses),
         ...checkCreations(this.#calls),
         ...checkWriters(this.#writes, this.#pauses),
-        ...checkUse(this.#uses, this.#nodeNames, this.#windows, maxGapMs),
+        ...checkUse(this.#uses, this.#nodeNames, this.#windows),
       ],
     };
   }
