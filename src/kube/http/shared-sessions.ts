@@ -37,12 +37,11 @@ export class SharedSessions {
   }
 
   /**
-   * Sends over a session, or over HTTP/1.1 connections of its own when the server chooses that. Sessions with
-   * other TLS options end with their requests.
+   * Sends over a session with the same TLS options, or over HTTP/1.1 connections of its own when the server chooses
+   * that.
    */
   createDispatcher(options: DispatcherOptions): DestroyableDispatcher {
     const { tls, bodyTimeoutMs, headersTimeoutMs } = options;
-    for (const session of this.#sessions) if (session.tls !== tls) session.retire();
     let http1: DestroyableDispatcher | undefined;
     let isDestroyed = false;
     const dispatch = (request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean => {

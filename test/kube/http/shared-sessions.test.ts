@@ -231,16 +231,20 @@ describe('a session that ends', () => {
     connectTo(server.url, { 'client-certificate': cert, 'client-key': key });
     const abort = new AbortController();
     const first = await open(abort.signal);
+    await transport.request('GET', node);
     await rotate('client-b');
     for (let seconds = 0; seconds < 60; seconds += 15) {
       clock.advance(15_000);
       await read(server.sessions[0]);
     }
     await open();
-    expect(server.arrived.map(({ clientName }) => clientName)).toEqual(['client-a', 'client-b']);
+    await transport.request('GET', node);
+    const names = ['client-a', 'client-a', 'client-b', 'client-b'];
+    expect(server.arrived.map(({ clientName }) => clientName)).toEqual(names);
     expect(first.state).toBe('open');
+    await server.quiet(3);
     abort.abort();
-    await server.quiet(1);
+    await server.quiet(2);
   });
 });
 
