@@ -11,7 +11,7 @@ import { Agent as HTTPSAgent, request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** A request of a replica that is no GET. Times are those of `preciseNow()`. */
+/** A request of a replica that is no GET. Times are milliseconds since 1970. */
 export interface RecordedWrite {
   readonly replica: string;
   readonly method: string;
@@ -36,7 +36,7 @@ export interface RecordingProxyOptions {
 }
 
 /** Milliseconds since 1970, finer than those of `Date.now()`. */
-export function preciseNow(): number {
+function preciseNow(): number {
   return performance.timeOrigin + performance.now();
 }
 
