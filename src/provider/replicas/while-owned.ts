@@ -1,18 +1,36 @@
 import type { APIConnection } from '../../agent/node-agent/api-connection.ts';
 import { APIError } from '../../kube/client/api-error.ts';
-import { untilAborted } from '../../shared/abort.ts';
+import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { PodProvider, ProviderCallOptions } from '../pod-provider.ts';
 import type { OwnedNode } from './node-ownership-options.ts';
 
 type Ownership = Pick<OwnedNode, 'isOwned' | 'nodeName'>;
 
-/** The connection of an owned node: once the ownership has ended, it still reads, and sends no write. */
+/**
+ * The connection of an owned node: once the ownership has ended, it still reads, and sends no write; those that wait for a
+ * connection are aborted.
+ */
 export function connectionWhileOwned(
   { podClient, requests }: APIConnection,
-  owned: Ownership,
+  owned: Pick<OwnedNode, 'isOwned' | 'nodeName' | 'signal'>,
 ): Pick<APIConnection, 'podClient' | 'requests'> {
-  const requireOwned = (): void => {
+  const whileOwned = async <T>(
+    signal: AbortSignalLike | undefined,
+    send: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> => {
+    const ended = new AbortController();
+    const end = (): void => ended.abort(new APIError(notOwned(owned), { kind: 'aborted' }));
+    const abort = (): void => ended.abort(signal?.reason);
     if (!owned.isOwned()) throw new APIError(notOwned(owned), { kind: 'aborted' });
+    if (signal?.aborted === true) abort();
+    owned.signal.addEventListener('abort', end);
+    signal?.addEventListener('abort', abort);
+    try {
+      return await send(ended.signal);
+    } finally {
+      owned.signal.removeEventListener('abort', end);
+      signal?.removeEventListener('abort', abort);
+    }
   };
   return {
     podClient: {
@@ -21,21 +39,17 @@ export function connectionWhileOwned(
         return podClient.lastSuccessAgeMs;
       },
       getPod: (...args) => podClient.getPod(...args),
-      async patchPodStatus(...args) {
-        requireOwned();
-        return podClient.patchPodStatus(...args);
-      },
-      async deletePod(...args) {
-        requireOwned();
-        return podClient.deletePod(...args);
-      },
+      patchPodStatus: (pod, patch, options) =>
+        whileOwned(options.signal, (signal) => podClient.patchPodStatus(pod, patch, { ...options, signal })),
+      deletePod: (pod, preconditions, options) =>
+        whileOwned(options.signal, (signal) => podClient.deletePod(pod, preconditions, { ...options, signal })),
       close: () => podClient.close(),
     },
     requests: {
       ...requests,
-      async request(method, ...args) {
-        if (method !== 'GET') requireOwned();
-        return requests.request(method, ...args);
+      request(method, path, options = {}) {
+        if (method === 'GET') return requests.request(method, path, options);
+        return whileOwned(options.signal, (signal) => requests.request(method, path, { ...options, signal }));
       },
     },
   };
