@@ -294,15 +294,18 @@ describe('one of many streams', () => {
       if (url === '/fast') response.end();
     };
     const slow = await transport.stream('/slow');
-    const { body } = await transport.stream('/fast');
     let length = 0;
-    for await (const part of body) length += part.length;
-    expect(length).toBe(1_024 * chunk.length);
+    for (let times = 0; times < 6; times++) {
+      const { body } = await transport.stream('/fast');
+      for await (const part of body) length += part.length;
+    }
+    expect(length).toBe(6 * 1_024 * chunk.length);
     expect(connectionsUsed()).toBe(1);
     expect(written).toBeLessThan(1024 * 1024);
+    let read = 0;
     for await (const part of slow.body) {
-      length += part.length;
-      if (length > 1_100 * chunk.length) break;
+      read += part.length;
+      if (read > 64 * chunk.length) break;
     }
   });
 
