@@ -18,6 +18,14 @@ export interface Instance {
   exitCode?: number;
 }
 
+type Asked = Pick<Instance, 'namespace' | 'name' | 'node' | 'labels' | 'containers'>;
+
+interface Log {
+  readonly lines: string[];
+  /** They get each new line. */
+  readonly followers: Set<ServerResponse>;
+}
+
 /** How the cloud behaves. */
 export interface CloudOptions {
   /** The same seed gives the same failures in the same order of requests. Default: 1. */
@@ -38,6 +46,7 @@ export class Cloud {
   /** While it is true, connections are reset. */
   isDown = false;
   readonly #options: Required<CloudOptions>;
+  readonly #logs = new Map<string, Log>();
   readonly #epochs = new Map<string, number>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #server: Server;
@@ -69,32 +78,42 @@ export class Cloud {
       void response.writeHead(code, { 'content-type': 'application/json' }).end(body && JSON.stringify(body));
     this.#later(this.#chance() * this.#options.slowMs, () => {
       if (this.#chance() >= this.#options.failures) {
-        this.#serve(request, answer).catch((error: unknown) => answer(400, { message: String(error) }));
+        this.#serve(request, response, answer).catch((error: unknown) => answer(400, { message: String(error) }));
       } else if (this.#chance() < 0.5) answer(500, { message: 'the cloud has a bad day' });
       else response.writeHead(429, { 'retry-after': '1' }).end();
     });
   }
 
-  async #serve(request: IncomingMessage, answer: (code: number, body?: unknown) => void): Promise<void> {
+  async #serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    answer: (code: number, body?: unknown) => void,
+  ): Promise<void> {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://cloud');
-    const [, , id = ''] = pathname.split('/');
+    const [, , id = '', part] = pathname.split('/');
     const instance = this.instances.get(id);
     if (id === '') return answer(200, this.#list());
     if (!this.#isCurrent(request)) return answer(412, { message: 'another process owns the node now' });
     switch (request.method) {
       case 'PUT': {
-        const asked = (await json(request)) as Omit<Instance, 'id' | 'ip' | 'state'>;
+        const asked = (await json(request)) as Asked;
         if (instance === undefined) this.#create(id, asked);
         else instance.labels = asked.labels ?? {};
         return answer(200);
       }
       case 'DELETE':
-        this.#later(Math.min(Number(searchParams.get('gracePeriodSeconds')), 1) * 1000, () =>
-          this.instances.delete(id),
-        );
+        this.#later(Math.min(Number(searchParams.get('gracePeriodSeconds')), 1) * 1000, () => this.#delete(id));
         return answer(202);
+      case 'POST': {
+        if (instance?.state !== 'running') return answer(404);
+        const { command } = (await json(request)) as { readonly command: readonly string[] };
+        this.#write(id, `exec ${command.join(' ')}`);
+        return answer(200, run(command));
+      }
       default:
-        return instance === undefined ? answer(404) : answer(200, instance);
+        if (instance === undefined) return answer(404);
+        if (part === 'log') return this.#sendLog(id, searchParams, response);
+        return answer(200, instance);
     }
   }
 
@@ -107,17 +126,48 @@ export class Cloud {
     return true;
   }
 
-  #create(id: string, asked: Omit<Instance, 'id' | 'ip' | 'state'>): void {
+  #create(id: string, asked: Asked): void {
     const instance: Instance = { ...asked, id, ip: `10.20.0.${++this.#created % 250}`, state: 'creating' };
     this.instances.set(id, instance);
+    this.#logs.set(id, { lines: [], followers: new Set() });
     this.#later(startMs, () => {
+      this.#write(id, `${instance.name} has started`);
       instance.state = 'running';
       instance.startedAt = Date.now();
       // An image whose name says so ends.
       const [, seconds] = /:ends-after-(\d{1,3})s$/.exec(asked.containers[0]?.image ?? '') ?? [];
       if (seconds === undefined) return;
-      this.#later(Number(seconds) * 1000, () => Object.assign(instance, { state: 'stopped', exitCode: 0 }));
+      this.#later(Number(seconds) * 1000, () => {
+        Object.assign(instance, { state: 'stopped', exitCode: 0 });
+        this.#endFollowers(id);
+      });
     });
+  }
+
+  #delete(id: string): void {
+    this.instances.delete(id);
+    this.#endFollowers(id);
+    this.#logs.delete(id);
+  }
+
+  #endFollowers(id: string): void {
+    for (const follower of this.#logs.get(id)?.followers ?? []) follower.end();
+  }
+
+  #write(id: string, line: string): void {
+    const log = this.#logs.get(id);
+    log?.lines.push(`${line}\n`);
+    for (const follower of log?.followers ?? []) follower.write(`${line}\n`);
+  }
+
+  #sendLog(id: string, query: URLSearchParams, response: ServerResponse): void {
+    const { lines, followers } = this.#logs.get(id)!;
+    const tail = query.has('tail') ? Number(query.get('tail')) : lines.length;
+    response.writeHead(200, { 'content-type': 'text/plain' });
+    response.write(lines.slice(lines.length - Math.min(tail, lines.length)).join(''));
+    if (!query.has('follow') || this.instances.get(id)?.state === 'stopped') return void response.end();
+    followers.add(response);
+    response.once('close', () => followers.delete(response));
   }
 
   #list(): Instance[] {
@@ -139,4 +189,10 @@ export class Cloud {
     this.#random = (this.#random * 48_271) % 2_147_483_647;
     return this.#random / 2_147_483_647;
   }
+}
+
+/** The cloud has one program. */
+function run([program, ...args]: readonly string[]): { readonly exitCode: number; readonly output: string } {
+  if (program === 'echo') return { exitCode: 0, output: `${args.join(' ')}\n` };
+  return { exitCode: 127, output: `${program}: not found\n` };
 }

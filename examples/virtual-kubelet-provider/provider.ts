@@ -11,7 +11,7 @@ interface CloudRequest {
 
 /** Runs pods as instances of the cloud in cloud.ts. */
 export function cloudProvider(url: string): PodProvider {
-  async function call(method: string, path: string, { signal, epoch = 0, node = '', body }: CloudRequest) {
+  async function send(method: string, path: string, { signal, epoch = 0, node = '', body }: CloudRequest) {
     const sent = fetch(`${url}/instances${path}`, {
       ...{ method, signal },
       headers: { 'x-epoch': String(epoch), 'x-node': node },
@@ -21,13 +21,18 @@ export function cloudProvider(url: string): PodProvider {
       const { code } = (error.cause ?? {}) as { readonly code?: string };
       throw new ProviderError(`the cloud cannot be reached: ${code ?? error.message}`);
     });
-    const text = await response.text();
-    if (response.ok || response.status === 404) return response.ok && text !== '' ? JSON.parse(text) : undefined;
+    if (response.ok || response.status === 404) return response;
     const retryAfter = response.headers.get('retry-after');
-    throw new ProviderError(`the cloud answers ${response.status} ${text}`, {
+    throw new ProviderError(`the cloud answers ${response.status} ${await response.text()}`, {
       permanent: response.status === 400,
       ...(retryAfter && { retryAfterMs: Number(retryAfter) * 1000 }),
     });
+  }
+
+  async function call(method: string, path: string, request: CloudRequest) {
+    const response = await send(method, path, request);
+    const text = await response.text();
+    return response.ok && text !== '' ? JSON.parse(text) : undefined;
   }
 
   const put: PodProvider['createPod'] = async ({ metadata, spec }, { signal, epoch, materials }) => {
@@ -46,6 +51,21 @@ export function cloudProvider(url: string): PodProvider {
     },
     async listPods({ signal }) {
       return ((await call('GET', '', { signal })) as Instance[]).map(podOf);
+    },
+    async logs({ uid, nodeName }, _containerName, { tailLines, follow }, { signal, epoch }) {
+      const query = new URLSearchParams({
+        ...(tailLines !== undefined && { tail: String(tailLines) }),
+        ...(follow && { follow: 'true' }),
+      });
+      const { ok, body } = await send('GET', `/${uid}/log?${query.toString()}`, { signal, epoch, node: nodeName });
+      if (!ok || body === null) throw new ProviderError('the cloud has no log of this pod');
+      return body;
+    },
+    async exec({ uid, nodeName }, _containerName, command, { stdout }, { signal, epoch }) {
+      const result = await call('POST', `/${uid}/exec`, { signal, epoch, node: nodeName, body: { command } });
+      if (result === undefined) throw new ProviderError('the cloud does not run this pod');
+      stdout?.write(result.output);
+      return result.exitCode;
     },
   };
 }

@@ -1,4 +1,6 @@
-import { Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import type { Attach, V1Status } from '@kubernetes/client-node';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from 'kubelet-status-manager';
 import type { KubeTransport } from 'kubelet-status-manager/http';
@@ -12,6 +14,7 @@ import { kubeConfigOf } from '../contract/kube-config-of.ts';
 import { expectOk } from '../contract/pod-api.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
 import { isReady, untilShown } from '../contract/until-shown.ts';
+import { loadClientNode } from '../support/client-node.ts';
 import { FakeCloud } from './fake-cloud.ts';
 
 const nodeName = 'virtual-c';
@@ -86,13 +89,21 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
   );
 
   it.runIf(kind.available && kind !== contractServers[0])(
-    'serve kubectl logs of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
+    'serve kubectl logs, exec and attach of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
     async () => {
       server = await kind.start();
       const cloud = new FakeCloud({ clock: systemClock, startMs: 100, stopMs: 100 });
       const provider = cloud.asProvider({
         logs: async ({ name }, container, { tailLines }) =>
           Readable.from([Buffer.from(`${name} ${container} ${tailLines}\n`)]),
+        exec: async ({ name }, container, command, io) => {
+          io.stdout!.write(`${name} ${container} ${command.join(' ')}: ${await text(io.stdin!)}`);
+          io.stderr!.write('a warning');
+          return 3;
+        },
+        attach: async ({ name }, container, io) => {
+          io.stdout!.write(`${name} ${container}: ${await text(io.stdin!)}`);
+        },
       });
       nodes = createVirtualNodes({ client: kubeConfig(), provider, listPeriodMs: 200, logger: recordingLogger() });
       const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
@@ -116,10 +127,40 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
         await expect
           .poll(async () => (await transport!.request('GET', path)).json(), { timeout: 20_000 })
           .toMatchObject({ status: { phase: 'Running' } });
-        const { text } = await transport.request('GET', `${path}/log`, { query: { tailLines: 2 } });
-        expect(text).toBe(`on-${name} app 2\n`);
+        const log = await transport.request('GET', `${path}/log`, { query: { tailLines: 2 } });
+        expect(log.text).toBe(`on-${name} app 2\n`);
+        const { Attach, Exec, KubeConfig } = await loadClientNode();
+        const kubectl = new KubeConfig();
+        kubectl.loadFromString(JSON.stringify(kubeConfig()));
+        const pod = ['default', `on-${name}`, 'app'] as const;
+        const exec = new Exec(kubectl);
+        const executed = await outcomeOf((stdin, stdout, stderr, onStatus) =>
+          exec.exec(...pod, ['sh', '-c', 'cat'], stdout, stderr, stdin, false, onStatus),
+        );
+        expect(executed).toMatchObject({
+          ...{ stdout: `on-${name} app sh -c cat: typed`, stderr: 'a warning' },
+          status: { reason: 'NonZeroExitCode', details: { causes: [{ reason: 'ExitCode', message: '3' }] } },
+        });
+        const attached = await outcomeOf((stdin, stdout, stderr) =>
+          new Attach(kubectl).attach(...pod, stdout, stderr, stdin, false),
+        );
+        expect(attached).toMatchObject({ stdout: `on-${name} app: typed`, stderr: '' });
       }
     },
     START_TIMEOUT_MS,
   );
 });
+
+type Connect = (
+  ...streams: [stdin: PassThrough, stdout: PassThrough, stderr: PassThrough, onStatus: (status: V1Status) => void]
+) => ReturnType<Attach['attach']>;
+
+/** What a client gets that types `typed`, and then ends its input. */
+async function outcomeOf(connect: Connect): Promise<object> {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  let status: V1Status | undefined;
+  const socket = await connect(stdin, stdout, stderr, (received) => (status = received));
+  stdin.end('typed');
+  await new Promise((resolve) => socket.on('close', resolve));
+  return { stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? ''), status };
+}

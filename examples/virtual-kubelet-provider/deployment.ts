@@ -1,0 +1,43 @@
+/**
+ * What deployment.yaml runs: one of several processes that share virtual nodes out, with `kubectl logs` and `exec`. The
+ * environment says where the cloud is, and where the API server reaches this process.
+ */
+import { KubeConfig } from '@kubernetes/client-node';
+import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
+import { createVirtualNodes } from 'kubelet-status-manager/provider';
+import { cloudProvider } from './provider.ts';
+
+const env = (name: string): string => {
+  const value = process.env[name];
+  if (value) return value;
+  throw new Error(`Set ${name}`);
+};
+
+const client = new KubeConfig();
+client.loadFromDefault();
+const nodes = createVirtualNodes({
+  client,
+  provider: cloudProvider(env('CLOUD_URL')),
+  replicas: { identity: env('IDENTITY'), namespace: 'virtual-nodes' },
+});
+const capacity = { cpu: '100', memory: '1Ti', pods: '500' };
+// Without the type Hostname, which many API servers would prefer, and which no DNS server knows.
+const addresses = [{ type: 'InternalIP', address: env('POD_IP') }];
+for (const nodeName of ['cloud-a', 'cloud-b', 'cloud-c']) {
+  nodes.add({ nodeName, addresses: [env('POD_IP')], nodeStatus: () => ({ capacity, addresses }) });
+}
+const server = await serveKubeletAPI(nodes.kubelet, {
+  runtime: nodes.kubelet,
+  port: Number(env('PORT')),
+  certDirectory: env('CERT_DIRECTORY'),
+  authentication: { clientCAFile: env('CLIENT_CA_FILE') },
+});
+nodes.start();
+
+async function stop(): Promise<void> {
+  await nodes.stop();
+  await server.close();
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void stop());
+}
