@@ -81,15 +81,21 @@ async function runAll(
     sidesOf(scenario).flatMap((of) => modes.map((mode) => ({ scenario, side: { of, mode, command: commands[of] } }))),
   );
   progress.begin('trials', waiting.length);
+  const errors: unknown[] = [];
   const work = async (): Promise<void> => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    for (let next = waiting.shift(); next !== undefined && errors.length === 0; next = waiting.shift()) {
       const { scenario, side } = next;
-      outcomes.set(keyOf(scenario, side), await runTrial(scenario, side, { controlPlane, http, folder }));
+      try {
+        outcomes.set(keyOf(scenario, side), await runTrial(scenario, side, { controlPlane, http, folder }));
+      } catch (error) {
+        errors.push(error);
+      }
       progress.advance();
     }
   };
   try {
     await Promise.all(Array.from({ length: concurrency }, work));
+    if (errors.length > 0) throw errors[0];
   } finally {
     await http.close();
     await controlPlane.stop();

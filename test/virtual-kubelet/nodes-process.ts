@@ -1,6 +1,7 @@
 /*
  * One virtual node of this library in its own process.
- * Usage: KUBECONFIG=FILE nodes-process.js NODE CLOUD polls|notifies JOURNAL. It prints a line when the node is ready.
+ * Usage: KUBECONFIG=FILE nodes-process.js NODE CLOUD polls|notifies JOURNAL. It prints a line when the node is ready,
+ * and ends with its standard input.
  */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -11,6 +12,7 @@ import type { KubeConfigObject } from 'kubelet-status-manager/http';
 import { createVirtualNodes, type PodProvider, ProviderError, type ProviderPod } from 'kubelet-status-manager/provider';
 import type { AskedPod, CloudPod } from './cloud.ts';
 
+process.stdin.resume().once('end', () => process.exit());
 const [nodeName, cloudURL, mode, journalFolder] = process.argv.slice(2) as [string, string, string, string];
 
 async function call(method: string, path: string, signal: AbortSignal, body?: AskedPod): Promise<Response> {
@@ -57,8 +59,8 @@ async function readEvents(listener: (pod: ProviderPod) => void, signal: AbortSig
 }
 
 function reportOf(pod: CloudPod): ProviderPod {
-  const { uid, namespace, name, nodeName, state, startedAtMs, exitCode } = pod;
-  const report = { uid, namespace, name, nodeName, state };
+  const { uid, namespace, name, nodeName, labels, state, startedAtMs, exitCode } = pod;
+  const report = { uid, namespace, name, nodeName, labels, state };
   if (startedAtMs === undefined && exitCode === undefined) return report;
   const exit = exitCode === undefined ? undefined : { exitCode };
   return { ...report, ips: ['10.0.0.1'], containers: [{ name: 'app', exit }] };

@@ -47,7 +47,7 @@ export class NodeProcess {
     const [file, ...args] = this.#side.command;
     const child = spawn(file, [...args, ...this.#args], {
       env: { ...process.env, KUBECONFIG: this.#kubeConfigFile },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
     this.#child = child;
     child.stderr.pipe(createWriteStream(join(this.#folder, 'log'), { flags: 'a' }));

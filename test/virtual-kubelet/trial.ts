@@ -27,8 +27,13 @@ export class Trial implements AsyncDisposable {
     const setting = { nodeName, cloudURL: cloud.url, kubeConfig: api.kubeConfig };
     const process = await NodeProcess.create(side, setting, join(folder, nodeName));
     const trial = new Trial(nodeName, http, cloud, api, process);
-    await trial.request('POST', '/api/v1/namespaces', { metadata: { name: nodeName } });
-    await process.start();
+    try {
+      await trial.request('POST', '/api/v1/namespaces', { metadata: { name: nodeName } });
+      await process.start();
+    } catch (error) {
+      await trial[Symbol.asyncDispose]();
+      throw error;
+    }
     return trial;
   }
 

@@ -1,11 +1,13 @@
 // Runs one virtual node with virtual-kubelet, as nodes-process.ts of test/virtual-kubelet does with this library.
 //
-// Usage: KUBECONFIG=FILE reports NODE CLOUD polls|notifies. It prints a line when the node is ready.
+// Usage: KUBECONFIG=FILE reports NODE CLOUD polls|notifies. It prints a line when the node is ready, and ends
+// with its standard input.
 package main
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/virtual-kubelet/virtual-kubelet/node"
@@ -39,6 +41,10 @@ func main() {
 		return nil
 	})
 	check(err)
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
 	ctx := context.Background()
 	go started.Run(ctx)
 	check(started.WaitReady(ctx, 0))
