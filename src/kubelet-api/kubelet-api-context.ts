@@ -1,6 +1,7 @@
 import maxBy from 'lodash/maxBy.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
+import type { NodeStats } from '../agent/node/node-stats.ts';
 import type { CheckedInspection } from '../agent/http-server/health-checks.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -19,6 +20,8 @@ export interface KubeletAPINode extends Pick<
    */
   readonly isShared?: boolean | undefined;
   readonly statusManager: Pick<NodeAgent['statusManager'], 'getPodStatus'>;
+  /** The usage of the node itself, without its pods. Default: that of this machine. */
+  nodeStats?(nowMs: number): NodeStats;
   /** For `/healthz`. */
   inspect(): CheckedInspection;
 }

@@ -41,7 +41,9 @@ export function kubeletRoutes(context: KubeletAPIContext): Readonly<Record<strin
     },
   };
   const summary = async (signal: AbortSignal): ReturnType<SummaryProvider['get']> => {
-    if (agent.isShared === true) throw new HTTPError(501, 'There are several nodes behind this port: no statistics');
+    if (agent.isShared === true) throw new HTTPError(501, 'Several nodes share this port: no statistics');
+    if (agent.nodeStats !== undefined && runtime.listPodStats === undefined)
+      throw new HTTPError(501, 'The provider has no statistics');
     try {
       const result = await summaries.get({ signal });
       statsFailures.succeeded();

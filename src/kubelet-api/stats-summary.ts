@@ -35,7 +35,7 @@ export class SummaryProvider {
     const [pods = [], imageFs, node] = await Promise.all([
       runtime.listPodStats?.(options),
       runtime.imageFsStats?.(options),
-      nodeStats(agent.nodeName, clock.now()),
+      agent.nodeStats?.(clock.now()) ?? nodeStats(agent.nodeName, clock.now()),
     ]);
     return this.#withNanoCores(node, pods, imageFs);
   }

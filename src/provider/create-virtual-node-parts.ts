@@ -41,11 +41,18 @@ import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions }
 /** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
 const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
 
-/** The port of the kubelet's API, which all Nodes of the process show. */
+/** A port of the kubelet's API, as Nodes show it. */
 export interface KubeletEndpoint {
-  kubeletPort?: number;
+  readonly kubeletPort: number;
   /** Declared by the Nodes because of what the port serves. */
-  features: readonly string[];
+  readonly features: readonly string[];
+}
+
+/** The ports of the kubelet's API. */
+export interface KubeletEndpoints {
+  /** Of the nodes that have none of their own. */
+  shared?: KubeletEndpoint;
+  readonly byNode: Map<string, KubeletEndpoint>;
 }
 
 /** What the nodes of a process share. */
@@ -59,7 +66,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly calls: ProviderCalls;
   readonly lister: ProviderPodLister;
   readonly materials: PodMaterialsReader;
-  readonly endpoint: KubeletEndpoint;
+  readonly endpoints: KubeletEndpoints;
 }
 
 /** The parts of a virtual node. */
@@ -137,12 +144,14 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
 
   // The Node.
   const canResizePods = provider.updatePod !== undefined;
-  const { endpoint } = shared;
-  const nodeStatus = () =>
-    nodeStatusOf(nodeName, node, {
-      kubeletPort: endpoint.kubeletPort,
-      features: [...(canResizePods ? resizeFeatures : []), ...endpoint.features],
+  const { endpoints } = shared;
+  const nodeStatus = () => {
+    const { kubeletPort, features = [] } = endpoints.byNode.get(nodeName) ?? endpoints.shared ?? {};
+    return nodeStatusOf(nodeName, node, {
+      kubeletPort,
+      features: [...(canResizePods ? resizeFeatures : []), ...features],
     });
+  };
   const nodeReporter = new NodeReporter({
     ...node,
     ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },

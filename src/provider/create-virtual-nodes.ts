@@ -45,7 +45,7 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
   return new VirtualNodes({
     ...{ ...resolved, options, provider, api, calls },
     context: { clock, logger, random, recordMetric },
-    endpoint: { features: [] },
+    endpoints: { byNode: new Map() },
     eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
     lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),
     materials: new PodMaterialsReader({

@@ -1,4 +1,5 @@
 import type { ValidPod } from '../kube/types.ts';
+import type { PodStats } from '../agent/runtime/pod-stats.ts';
 import type { ContainerIO, ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { PodMaterials } from './materials/pod-materials.ts';
 
@@ -179,4 +180,9 @@ export interface PodProvider {
   ): Promise<number>;
   /** Connects the client to the main process of a container, for `kubectl attach`. Resolves when the process has ended. */
   attach?(pod: PodReference, containerName: string, io: ContainerIO, options: ProviderCallOptions): Promise<void>;
+  /**
+   * The statistics of the running pods of all nodes, for `kubectl top pod`; see `VirtualNodes.kubeletOf`. Called when somebody
+   * asks, at most once in 10 s. Pods of other nodes are ignored. Default: the client is told that there are none.
+   */
+  stats?(options: { readonly signal: AbortSignal }): Promise<readonly PodStats[]>;
 }

@@ -14,7 +14,7 @@ export interface ProviderCallsOptions {
 }
 
 /** Calls of the provider, by the names that metrics have. */
-export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'get_pod' | 'list_pods';
+export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'get_pod' | 'list_pods' | 'stats';
 
 type Call<T> = (options: { readonly signal: AbortSignal }) => Promise<T>;
 

@@ -1,22 +1,27 @@
-import { epochMsOf } from '../shared/time.ts';
+import { epochMsOf, timeFromEpochMs } from '../shared/time.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import type { PodStatus, ValidPod } from '../kube/types.ts';
 import type { APIRequests } from '../kube/client/api-requests.ts';
-import type { CallOptions, RuntimePod } from '../agent/runtime/container-runtime.ts';
+import type { CallOptions, ContainerRuntime, RuntimePod } from '../agent/runtime/container-runtime.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
+import type { NodeStats } from '../agent/node/node-stats.ts';
 import type { Node } from '../agent/node/node-types.ts';
 import type { NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
 import type { PodProvider, PodReference, ProviderCallOptions } from './pod-provider.ts';
 import { containerOfID } from './provider-pod-status.ts';
+import { podStatsOf, type ProviderStats } from './provider-stats.ts';
 import type { KubeletEndpoint } from './create-virtual-node-parts.ts';
 import type { VirtualNode } from './virtual-node.ts';
 
 export interface VirtualKubeletOptions {
   readonly provider: PodProvider;
   readonly apiRequests: APIRequests;
-  readonly endpoint: KubeletEndpoint;
+  readonly stats: ProviderStats;
+  /** True for all nodes on one port. */
+  readonly isShared: boolean;
+  readonly setEndpoint: (endpoint: KubeletEndpoint) => void;
   readonly state: () => NodeAgentState;
-  /** The names of all nodes, also of those that do not run in this process. */
+  /** The names of the nodes that are served, also of those that do not run in this process. */
   readonly nodeNames: () => readonly string[];
   /** Those that run in this process. */
   readonly nodes: () => readonly VirtualNode[];
@@ -29,8 +34,9 @@ interface Found {
 }
 
 /**
- * The virtual nodes of a process as one kubelet, for `kubectl logs`, `exec` and `attach`: `serveKubeletAPI` takes it in place
- * of an agent and of its runtime, and serves all nodes on one port.
+ * Virtual nodes as a kubelet: `serveKubeletAPI` takes it in place of an agent and of its runtime. `VirtualNodes.kubelet` is
+ * for `kubectl logs`, `exec` and `attach` of all nodes on one port; `VirtualNodes.kubeletOf` is for one node, whose port
+ * serves the statistics of its pods, too.
  *
  * @example
  * ```ts
@@ -48,8 +54,8 @@ interface Found {
  * ```
  */
 export class VirtualKubelet implements StreamingRuntime {
-  /** The nodes share the port. */
-  readonly isShared = true;
+  /** True if several nodes share the port. */
+  readonly isShared: boolean;
   readonly statusManager: {
     /** Of the node that has the pod. */
     getPodStatus(podUID: string): PodStatus | undefined;
@@ -57,12 +63,14 @@ export class VirtualKubelet implements StreamingRuntime {
   readonly streamContainerLog?: NonNullable<StreamingRuntime['streamContainerLog']>;
   readonly exec?: NonNullable<StreamingRuntime['exec']>;
   readonly attach?: NonNullable<StreamingRuntime['attach']>;
+  readonly listPodStats?: NonNullable<ContainerRuntime['listPodStats']>;
   readonly #options: VirtualKubeletOptions;
 
   /** For `VirtualNodes`. */
   constructor(options: VirtualKubeletOptions) {
     this.#options = options;
-    const { provider } = options;
+    const { provider, isShared } = options;
+    this.isShared = isShared;
     this.statusManager = { getPodStatus: (podUID) => this.#find(podUID)?.node.statusManager.getPodStatus(podUID) };
     if (provider.logs !== undefined)
       this.streamContainerLog = async (id, log, options) => {
@@ -79,6 +87,8 @@ export class VirtualKubelet implements StreamingRuntime {
         const { pod, name, call } = this.#container(id, options);
         return provider.attach!(pod, name, io, call);
       };
+    if (provider.stats !== undefined)
+      this.listPodStats = async () => podStatsOf(this.getPods(), await options.stats.list());
   }
 
   /** That of the first node: the name in the serving certificate. @throws StatusManagerError INVALID_STATE without a node */
@@ -93,14 +103,27 @@ export class VirtualKubelet implements StreamingRuntime {
     return this.#options.apiRequests;
   }
 
-  /** The pods of all nodes. */
+  /** The pods of the nodes. */
   getPods(): readonly ValidPod[] {
     return this.#options.nodes().flatMap((node) => node.getPods());
   }
 
-  /** A Node with the addresses of the process. */
+  /** A Node with the addresses of all nodes, for the serving certificate. */
   getNode(): Node | undefined {
-    return this.#options.nodes()[0]?.getNode();
+    const running = this.#options.nodes().flatMap((node) => node.getNode() ?? []);
+    const [first] = running;
+    if (first === undefined) return undefined;
+    const addresses = running.flatMap(({ status }) => status?.addresses ?? []);
+    // With `replicas`, each of the others may run here next: the certificate stays the same.
+    const names = addresses.some(({ type }) => type === 'Hostname') ? this.#options.nodeNames() : [];
+    const hostnames = names.map((address) => ({ type: 'Hostname', address }));
+    return { ...first, status: { ...first.status, addresses: [...addresses, ...hostnames] } };
+  }
+
+  /** How much of the cloud a node itself uses is not known. */
+  nodeStats(nowMs: number): NodeStats {
+    const startTime = timeFromEpochMs(nowMs - process.uptime() * 1000);
+    return { nodeName: this.nodeName, startTime, systemContainers: [] };
   }
 
   /** Of the node whose sync loop has not run for the longest time. */
@@ -110,18 +133,17 @@ export class VirtualKubelet implements StreamingRuntime {
     return { state: this.#options.state(), syncLoop: { lastIterationAt } };
   }
 
-  /** Sets the port that all Nodes show; `serveKubeletAPI` calls it. */
+  /** Sets the port that the Nodes show; `serveKubeletAPI` calls it. */
   setKubeletEndpoint(port: number, features: readonly string[] = []): void {
-    this.#options.endpoint.kubeletPort = port;
-    this.#options.endpoint.features = features;
+    this.#options.setEndpoint({ kubeletPort: port, features });
   }
 
-  /** A pod of any node, with its containers. */
+  /** A pod of the nodes, with its containers. */
   async getPod(podUID: string): Promise<RuntimePod | undefined> {
     return this.#find(podUID)?.pod;
   }
 
-  /** The pods of all nodes, with their containers. */
+  /** The pods of the nodes, with their containers. */
   async listPods(): Promise<RuntimePod[]> {
     return this.#options
       .nodes()

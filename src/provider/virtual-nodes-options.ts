@@ -135,7 +135,7 @@ export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedPr
     'provider',
     provider,
     ['createPod', 'deletePod', 'listPods'],
-    ['attach', 'exec', 'getPod', 'logs', 'notifyPods', 'updatePod'],
+    ['attach', 'exec', 'getPod', 'logs', 'notifyPods', 'stats', 'updatePod'],
   );
   requireFields('lost', lost, ['misses', 'action']);
   const { misses = 3, action = 'fail' } = lost;

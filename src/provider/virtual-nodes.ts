@@ -9,7 +9,8 @@ import type { ProviderListInspection } from './provider-pod-lister.ts';
 import { NodeOwnership } from './replicas/node-ownership.ts';
 import type { NodeOwnershipInspection } from './replicas/node-ownership-inspection.ts';
 import type { OwnedNode, OwnershipEnd } from './replicas/node-ownership-options.ts';
-import { VirtualKubelet } from './virtual-kubelet.ts';
+import { ProviderStats } from './provider-stats.ts';
+import { VirtualKubelet, type VirtualKubeletOptions } from './virtual-kubelet.ts';
 import { VirtualNode, type VirtualNodeInspection, type VirtualNodeStopOptions } from './virtual-node.ts';
 import { requireVirtualNodeOptions, type VirtualNodeOptions } from './virtual-nodes-options.ts';
 
@@ -31,9 +32,10 @@ export interface VirtualNodesInspection {
  * and removed at any time.
  */
 export class VirtualNodes implements AsyncDisposable {
-  /** All nodes as one kubelet, for `kubectl logs`, `exec` and `attach`: `serveKubeletAPI` takes it. */
+  /** All nodes as one kubelet on one port, for `kubectl logs`, `exec` and `attach`: `serveKubeletAPI` takes it. */
   readonly kubelet: VirtualKubelet;
   readonly #parts: SharedParts;
+  readonly #stats: ProviderStats;
   readonly #added = new Map<string, VirtualNodeOptions>();
   /** Those that run in this process: all that were added, or with `replicas` those that it owns. */
   readonly #nodes = new Map<string, VirtualNode>();
@@ -49,12 +51,18 @@ export class VirtualNodes implements AsyncDisposable {
   constructor(parts: SharedParts) {
     this.#parts = parts;
     this.#ownership = this.#createOwnership();
-    this.kubelet = new VirtualKubelet({
-      ...{ provider: parts.provider, apiRequests: parts.api.requests, endpoint: parts.endpoint },
-      state: () => this.#state,
-      nodeNames: () => [...this.#added.keys()],
-      nodes: () => [...this.#nodes.values()],
-    });
+    this.#stats = new ProviderStats({ ...parts, ...parts.context, signal: this.#stopSignal.signal });
+    const { endpoints } = parts;
+    this.kubelet = this.#createKubelet({ setEndpoint: (endpoint) => (endpoints.shared = endpoint) });
+  }
+
+  /**
+   * One node as a kubelet, on a port of its own: like `kubelet`, and for statistics of its pods, of which a client asks the
+   * port of a node without saying of which node. With `replicas`, serve each node in each process.
+   */
+  kubeletOf(nodeName: string): VirtualKubelet {
+    const { byNode } = this.#parts.endpoints;
+    return this.#createKubelet({ nodeName, setEndpoint: (endpoint) => void byNode.set(nodeName, endpoint) });
   }
 
   /**
@@ -140,6 +148,20 @@ export class VirtualNodes implements AsyncDisposable {
     const added = new VirtualNode(createVirtualNodeParts(node, this.#parts, owned));
     this.#nodes.set(node.nodeName, added);
     if (this.#state !== 'created') this.#startNode(added);
+  }
+
+  #createKubelet({
+    nodeName,
+    setEndpoint,
+  }: Pick<VirtualKubeletOptions, 'setEndpoint'> & { readonly nodeName?: string }): VirtualKubelet {
+    const isServed = (name: string): boolean => nodeName === undefined || name === nodeName;
+    return new VirtualKubelet({
+      ...{ provider: this.#parts.provider, apiRequests: this.#parts.api.requests, stats: this.#stats, setEndpoint },
+      isShared: nodeName === undefined,
+      state: () => this.#state,
+      nodeNames: () => [...this.#added.keys()].filter(isServed),
+      nodes: () => [...this.#nodes.values()].filter((node) => isServed(node.nodeName)),
+    });
   }
 
   #createOwnership(): NodeOwnership | undefined {

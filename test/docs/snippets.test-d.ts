@@ -15,6 +15,7 @@ import { createPodClient } from 'kubelet-status-manager/http';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
 import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import type { KubeletAPIOptions } from 'kubelet-status-manager/kubelet-api';
+import type { VirtualNodes } from 'kubelet-status-manager/provider';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import type { Container } from 'kubelet-status-manager';
@@ -61,6 +62,18 @@ export function aManifest(): void {
       subject: { kind: 'ServiceAccount', namespace: 'providers', name: 'provider' },
     }),
   );
+}
+
+export async function statisticsOfVirtualNodes(nodes: VirtualNodes): Promise<void> {
+  for (const [i, nodeName] of ['cloud-a', 'cloud-b'].entries()) {
+    const kubelet = nodes.kubeletOf(nodeName);
+    await serveKubeletAPI(kubelet, {
+      runtime: kubelet,
+      port: 10_250 + i,
+      certDirectory: `/var/run/kubelet-certificate/${nodeName}`,
+      authentication: { clientCAFile: '/var/run/kubelet-client/ca.crt' },
+    });
+  }
 }
 
 export function aStatusPage(manager: StatusManager, nodeName: string): void {

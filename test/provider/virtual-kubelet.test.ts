@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { PodProvider } from 'kubelet-status-manager/provider';
+import type { PodProvider, VirtualKubelet } from 'kubelet-status-manager/provider';
+import { servingHosts } from '../../src/kubelet-api/serving-certificate.ts';
 import { TestServer } from '../kubelet-api/test-server.ts';
 import { WebSocketClient } from '../kubelet-api/web-socket-client.ts';
 import { podOf, TestNodes } from './test-nodes.ts';
@@ -159,12 +160,104 @@ describe('virtual-kubelet #1142, interLink #447: one port for all nodes', () => 
     expect(await server.get('/containerLogs/default/a/app')).toMatchObject({ status: 501 });
     expect(await server.get('/stats/summary')).toMatchObject({
       status: 501,
-      text: 'There are several nodes behind this port: no statistics',
+      text: 'Several nodes share this port: no statistics',
     });
     expect(await server.get('/healthz')).toMatchObject({ status: 200, text: 'ok' });
     const { items } = JSON.parse((await server.get('/runningpods/')).text) as { items: object[] };
     expect(items).toMatchObject([{ metadata: { name: 'a' } }, { metadata: { name: 'b' } }]);
   });
+});
+
+describe('virtual-kubelet GetStatsSummary: kubeletOf, a port for each node', () => {
+  const time = '2026-01-02T03:04:05Z';
+  const containers = [{ name: 'app', startTime: time, memory: { time, workingSetBytes: 4096 } }];
+
+  async function serveOwn(stats?: PodProvider['stats']): Promise<void> {
+    const provider = test.cloud.asProvider(stats === undefined ? {} : { stats });
+    const nodes = await test.startNodes(['node-a', 'node-b'], { provider });
+    const kubelet = nodes.kubeletOf('node-b');
+    server = await TestServer.start(
+      {
+        runtime: kubelet,
+        authentication: { anonymous: true, webhook: false },
+        authorization: { mode: 'AlwaysAllow' },
+      },
+      { served: kubelet },
+    );
+    await test.create(podOf('a'), 'node-a');
+    await test.create(podOf('b'), 'node-b');
+    await test.advance(10_000);
+  }
+
+  const listed: PodProvider['stats'] = async (options) =>
+    (await test.cloud.listPods(options)).map(({ uid }) => ({
+      ...{ podRef: { uid, namespace: 'of', name: 'the cloud' }, startTime: time },
+      containers: [...containers, { name: 'of"another{pod', startTime: time }],
+    }));
+
+  it('serves the statistics of the pods of the node, under the names that the API server has, and none of the machine', async () => {
+    await serveOwn(listed);
+    const { node, pods } = JSON.parse((await server.get('/stats/summary')).text) as { node: object; pods: object[] };
+    expect(node).toEqual({ nodeName: 'node-b', startTime: expect.any(String), systemContainers: [] });
+    expect(pods).toEqual([
+      { podRef: { uid: expect.any(String), namespace: 'default', name: 'b' }, startTime: time, containers },
+    ]);
+    const { text } = await server.get('/metrics/resource');
+    expect(text).toContain('container_memory_working_set_bytes{container="app",namespace="default",pod="b"} 4096');
+    expect(text).not.toMatch(/^node_/m);
+  });
+
+  it('shows the port on this Node only, and has no pods of others', async () => {
+    await serveOwn(listed);
+    await test.advance(300_000);
+    const ports = await Promise.all(
+      ['node-a', 'node-b'].map(async (name) => {
+        const { apiRequests } = test.nodes.kubelet;
+        const node = (await apiRequests.request('GET', `/api/v1/nodes/${name}`)).json() as {
+          status: { daemonEndpoints?: { kubeletEndpoint: { Port: number } } };
+        };
+        return node.status.daemonEndpoints?.kubeletEndpoint.Port;
+      }),
+    );
+    expect(ports).toEqual([0, server.port]);
+    expect(await server.get('/containerLogs/default/a/app')).toMatchObject({ status: 404 });
+  });
+
+  it('asks the provider at most once in 10 s, and again after a failure', async () => {
+    let calls = 0;
+    let failure: Error | undefined = new Error('the cloud does not measure at night');
+    await serveOwn(async () => {
+      calls++;
+      if (failure !== undefined) throw failure;
+      return [];
+    });
+    expect(await server.get('/stats/summary')).toMatchObject({
+      status: 500,
+      text: 'failed to list pod stats: the cloud does not measure at night',
+    });
+    failure = undefined;
+    const read = async (): Promise<number> => (await server.get('/stats/summary')).status;
+    expect([await read(), await read(), calls]).toEqual([200, 200, 2]);
+    await test.advance(10_000);
+    expect([await read(), calls]).toEqual([200, 3]);
+  });
+
+  it('tells the client that there are none without stats', async () => {
+    await serveOwn();
+    expect(await server.get('/stats/summary')).toMatchObject({
+      status: 501,
+      text: 'The provider has no statistics',
+    });
+  });
+});
+
+it('wants a serving certificate for the addresses of all nodes, and, for replicas, the names of those that run elsewhere', async () => {
+  const nodes = await test.startNodes([test.node('node-a'), { ...test.node('node-b'), addresses: ['10.4.5.6'] }]);
+  await test.advance(1000);
+  const addresses = (kubelet: VirtualKubelet): string[] =>
+    servingHosts(kubelet.getNode()?.status?.addresses ?? []) ?? [];
+  expect(addresses(nodes.kubelet)).toEqual(['node-a', 'node-b', '10.1.2.3', '10.4.5.6']);
+  expect(addresses(nodes.kubeletOf('node-b'))).toEqual(['node-b', '10.4.5.6']);
 });
 
 it('refuses to be served before a node was added: the certificate needs a name', async () => {
