@@ -10,6 +10,7 @@ export interface Instance {
   readonly name: string;
   readonly node: string;
   labels?: Readonly<Record<string, string>>;
+  podHash: string;
   readonly containers: readonly { readonly name: string; readonly image: string }[];
   state: 'creating' | 'running' | 'stopped';
   readonly ip: string;
@@ -18,7 +19,7 @@ export interface Instance {
   exitCode?: number;
 }
 
-type Asked = Pick<Instance, 'namespace' | 'name' | 'node' | 'labels' | 'containers'>;
+type Asked = Pick<Instance, 'namespace' | 'name' | 'node' | 'labels' | 'podHash' | 'containers'>;
 
 interface Log {
   readonly lines: string[];
@@ -98,7 +99,7 @@ export class Cloud {
       case 'PUT': {
         const asked = (await json(request)) as Asked;
         if (instance === undefined) this.#create(id, asked);
-        else instance.labels = asked.labels ?? {};
+        else Object.assign(instance, { labels: asked.labels, podHash: asked.podHash });
         return answer(200);
       }
       case 'DELETE':

@@ -35,12 +35,13 @@ export function cloudProvider(url: string): PodProvider {
     return response.ok && text !== '' ? JSON.parse(text) : undefined;
   }
 
-  const put: PodProvider['createPod'] = async ({ metadata, spec }, { signal, epoch, materials }) => {
+  const put: PodProvider['createPod'] = async ({ metadata, spec }, { signal, epoch, podHash, materials }) => {
     const { containers: materialsOf } = await materials();
     const containers = spec?.containers?.map(({ name, image }) => ({ name, image, ...materialsOf.get(name) }));
     const { uid, namespace, name, labels } = metadata;
     const node = spec?.nodeName;
-    await call('PUT', `/${uid}`, { signal, epoch, node, body: { namespace, name, node, labels, containers } });
+    const body = { namespace, name, node, labels, podHash, containers };
+    await call('PUT', `/${uid}`, { signal, epoch, node, body });
   };
 
   return {
@@ -75,15 +76,15 @@ function podOf({
   namespace,
   name,
   node,
-  labels = {},
   state,
+  podHash,
   ip,
   startedAt,
   exitCode,
   containers,
 }: Instance): ProviderPod {
   return {
-    ...{ uid: id, namespace, name, nodeName: node, labels, state },
+    ...{ uid: id, namespace, name, nodeName: node, state, podHash },
     ...(state !== 'creating' && { ips: [ip] }),
     ...(startedAt !== undefined && { startedAt: new Date(startedAt) }),
     ...(exitCode !== undefined && {

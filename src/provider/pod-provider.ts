@@ -32,6 +32,11 @@ export interface ProviderPodOptions extends ProviderCallOptions {
    * May be called after the call, too, every minute for example, to pass new tokens and changed objects to a running pod.
    */
   readonly materials: () => Promise<PodMaterials>;
+  /**
+   * 32 hexadecimal digits that change with what `updatePod` is about. A cloud that keeps them with the pod, and reports them
+   * in `ProviderPod`, is not told again after a start what it has.
+   */
+  readonly podHash: string;
 }
 
 /**
@@ -75,14 +80,10 @@ export interface ProviderPod extends PodReference {
   /** Shown in the status of the pod, for example why it was stopped. Default: none. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
+  /** That of the last `createPod` or `updatePod` that was carried out. Default: after a start, `updatePod` is called. */
+  readonly podHash?: string | undefined;
   /** When the pod began to run. Default: when it was first seen running. */
   readonly startedAt?: Date | undefined;
-  /**
-   * Those that the cloud was told. With them, `updatePod` is also called for changes that no process saw, during a restart or
-   * a takeover for example. Default: they are taken for those of the pod.
-   */
-  readonly labels?: Readonly<Record<string, string>> | undefined;
-  readonly annotations?: Readonly<Record<string, string>> | undefined;
   /**
    * Default for containers that are not listed: they wait while the pod is created, run while it runs, and have ended with
    * exit code 0 once it is stopped; with `reason` set, with 137. Init containers that are no sidecars have completed as soon
@@ -142,8 +143,12 @@ export interface PodProvider {
    * listed. Resolves when the cloud has accepted it; whether the pod runs is read from `listPods`.
    */
   createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
-  /** Labels, annotations, images or resources have changed. Default: changes are not passed on. */
-  updatePod?(pod: ValidPod, previous: ValidPod, options: ProviderPodOptions): Promise<void>;
+  /**
+   * Labels, annotations, images or resources have changed. Must be idempotent. After a start of the process, or when it takes
+   * over the node, they may have changed before: it is then called once, with `previous` undefined, for each pod that is
+   * reported without the right `podHash`. Default: changes are not passed on.
+   */
+  updatePod?(pod: ValidPod, previous: ValidPod | undefined, options: ProviderPodOptions): Promise<void>;
   /**
    * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent. The pod has ended when it is
    * reported `stopped`, `getPod` does not find it, or as many lists as `lost.misses` do not have it, which are then made one

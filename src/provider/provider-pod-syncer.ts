@@ -1,9 +1,7 @@
-import isEqual from 'lodash/isEqual.js';
 import { isPodPhaseTerminal } from '../status-manager/status/phase.ts';
 import type { StatusManagerLike } from '../status-manager/status-manager-like.ts';
 import type { PodStatusInput, ValidPod } from '../kube/types.ts';
 import { withDeadline } from '../agent/deadline.ts';
-import { allocatedFromStatus } from '../agent/allocation/reported-resources.ts';
 import { resizeMessage } from '../agent/allocation/resize-message.ts';
 import { ActiveDeadlineHandler } from '../agent/pod-workers/active-deadline.ts';
 import { BackOffError } from '../agent/pod-workers/next-sync-delay.ts';
@@ -19,12 +17,12 @@ import { type BackOffRange, nextDelayMs } from '../shared/exponential-back-off.t
 import { reasonOf } from '../shared/logger.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import type { NodeFacts, PodMaterialsReader } from './materials/pod-materials-reader.ts';
+import { isSamePod, podHash } from './pod-hash.ts';
 import {
   type PodProvider,
   type PodReference,
   type ProviderCallOptions,
   ProviderError,
-  type ProviderPod,
   type ProviderPodOptions,
 } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
@@ -57,8 +55,10 @@ export interface ProviderPodSyncerOptions {
 
 /** The state of a pod's calls, which outlives a sync. */
 interface PodCalls {
-  /** What the provider was last told of the pod. After a restart, what it was told before is not known. */
+  /** What the provider has last accepted of the pod. After a start, what it accepted before is not known. */
   accepted?: ValidPod | undefined;
+  /** True after an update that may have had an effect although it failed. */
+  isUncertain?: boolean | undefined;
   /** The pod whose update was refused permanently. */
   refused?: ValidPod | undefined;
   /** Why the pod could not be created. */
@@ -142,16 +142,10 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     _runtimeStatus: RuntimePodStatus,
     options: SyncPodOptions,
   ): Promise<SyncPodResult> {
-    const { podCache, statusManager, eventRecorder } = this.#options;
+    const { podCache, eventRecorder } = this.#options;
     const { uid } = pod.metadata;
     const action = this.#nextAction(pod);
     if (action === 'wait') return { isTerminal: false, hasChanged: false };
-    // After a restart, the status shows which resources the provider was told, and its list which labels and annotations.
-    if (action === 'update')
-      this.#podCallsOf(uid).accepted ??= asReported(
-        allocatedFromStatus(pod, statusManager.getPodStatus(uid)),
-        podCache.reported(uid),
-      );
     const failure = action === 'fail' ? lostFailure(podCache.known(uid)) : undefined;
     if (failure !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
     const { phase } = this.#updateStatus(pod, { failure });
@@ -221,9 +215,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { provider, podCache } = this.#options;
     const { uid } = pod.metadata;
     podCache.requested(uid);
+    // Of a pod that was lost, nothing is left that was accepted before.
+    Object.assign(this.#podCallsOf(uid), { accepted: undefined, isUncertain: false });
     try {
       await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
-        provider.createPod(pod, this.#withMaterials(pod, options)),
+        provider.createPod(pod, this.#podOptions(pod, options)),
       );
     } catch (error) {
       signal.throwIfAborted();
@@ -241,23 +237,32 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   async #update(pod: ValidPod, { signal }: SyncPodOptions): Promise<void> {
     const { provider } = this.#options;
     const podCalls = this.#podCallsOf(pod.metadata.uid);
-    const { accepted: previous = pod } = podCalls;
     const isRefused = podCalls.refused !== undefined && isSamePod(podCalls.refused, pod);
     if (provider.updatePod === undefined || isRefused) return;
-    if (!isSamePod(previous, pod)) {
+    if (!this.#isAccepted(pod, podCalls)) {
+      podCalls.isUncertain = true;
       try {
         await this.#call('update_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
-          provider.updatePod!(pod, previous, this.#withMaterials(pod, options)),
+          provider.updatePod!(pod, podCalls.accepted, this.#podOptions(pod, options)),
         );
       } catch (error) {
         if (!(error instanceof ProviderError) || !error.permanent) throw error;
+        podCalls.isUncertain = false;
         podCalls.refused = pod;
         return;
       }
     }
+    podCalls.isUncertain = false;
     podCalls.accepted = pod;
     podCalls.refused = undefined;
     if (this.#resizeCompleted(pod)) this.#updateStatus(pod);
+  }
+
+  /** True if the provider has accepted the pod as it is. What it accepted before a start, only it can tell. */
+  #isAccepted(pod: ValidPod, { accepted, isUncertain = false }: PodCalls): boolean {
+    if (isUncertain) return false;
+    if (accepted !== undefined) return isSamePod(accepted, pod);
+    return this.#options.podCache.known(pod.metadata.uid)?.pod?.podHash === podHash(pod);
   }
 
   /** Returns false if no resize of the pod was in progress. */
@@ -414,9 +419,9 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     return podCalls;
   }
 
-  #withMaterials(pod: ValidPod, options: ProviderCallOptions): ProviderPodOptions {
+  #podOptions(pod: ValidPod, options: ProviderCallOptions): ProviderPodOptions {
     const { materials, nodeFacts } = this.#options;
-    return { ...options, materials: () => materials.read(pod, nodeFacts()) };
+    return { ...options, podHash: podHash(pod), materials: () => materials.read(pod, nodeFacts()) };
   }
 
   #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): PodReference {
@@ -445,25 +450,4 @@ function hasRun(status: PodStatusInput | null | undefined): boolean {
 
 function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
   return a.every((item, i) => item === b[i]);
-}
-
-/** True when nothing has changed that is passed on: labels, annotations, images and resources. */
-/** The pod with the labels and annotations that the cloud has, if it reports them. */
-function asReported(pod: ValidPod, reported: ProviderPod | undefined): ValidPod {
-  const { labels = pod.metadata.labels, annotations = pod.metadata.annotations } = reported ?? {};
-  return { ...pod, metadata: { ...pod.metadata, ...(labels && { labels }), ...(annotations && { annotations }) } };
-}
-
-function isSamePod(a: ValidPod, b: ValidPod): boolean {
-  return isEqual(passedOn(a), passedOn(b));
-}
-
-function passedOn({ metadata: { labels = {}, annotations = {} }, spec }: ValidPod): unknown {
-  const { initContainers = [], containers = [], ephemeralContainers = [], resources } = spec ?? {};
-  const fields = [...initContainers, ...containers, ...ephemeralContainers].map(({ name, image, ...container }) => [
-    name,
-    image,
-    'resources' in container ? container.resources : undefined,
-  ]);
-  return { labels, annotations, resources, fields };
 }

@@ -41,19 +41,14 @@ export function readProviderPods(list: unknown): ProviderPodList {
 /** @throws StatusManagerError INVALID_ARGUMENT; `path` names the field */
 export function requireProviderPod(pod: unknown, path = 'pod'): asserts pod is ProviderPod {
   requireObject(path, pod);
-  const { uid, namespace, name, nodeName, state, ips, reason, message, startedAt, labels, annotations, containers } =
+  const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt, containers } =
     pod as Partial<ProviderPod>;
   for (const [field, value] of Object.entries({ uid, namespace, name, nodeName }))
     requireText(`${path}.${field}`, value);
   requireOneOf(`${path}.state`, state, states);
   requireTexts(`${path}.ips`, ips);
-  requireOptionalStrings(path, { reason, message });
+  requireOptionalStrings(path, { reason, message, podHash });
   requireDate(`${path}.startedAt`, startedAt);
-  for (const [field, values] of Object.entries({ labels, annotations })) {
-    if (values === undefined) continue;
-    requireObject(`${path}.${field}`, values);
-    requireOptionalStrings(`${path}.${field}`, values);
-  }
   if (containers === undefined) return;
   if (!Array.isArray(containers)) refuseArgument(`${path}.containers`, 'a list', containers);
   for (const [i, container] of (containers as readonly unknown[]).entries())

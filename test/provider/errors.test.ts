@@ -112,6 +112,36 @@ describe('a call that fails', () => {
     expect(test.cloud.callsOf('listPods')).toHaveLength(lists);
   });
 
+  it('of createPod although it had an effect loses no change of the pod', async () => {
+    await test.startNodes(['node-a'], { callTimeoutMs: 10_000 });
+    test.cloud.ignoresSignals = true;
+    test.cloud.latencyMs = 10_300;
+    test.cloud.react('listPods', () => new Error('not now'));
+    await test.create(podOf());
+    await test.advance(10_500);
+    test.cloud.latencyMs = 0;
+    test.cloud.react('createPod', () => new Error('the cloud is down'));
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'b' } } });
+    test.cloud.react('listPods');
+    await test.advance(60_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.cloud.updates).toMatchObject([{ pod: { metadata: { labels: { a: 'b' } } } }]);
+  });
+
+  it('of updatePod although it had an effect does not keep the pod from being changed back', async () => {
+    await test.startNodes(['node-a'], { callTimeoutMs: 10_000 });
+    await test.create(podOf());
+    await test.advance(7000);
+    test.cloud.ignoresSignals = true;
+    test.cloud.latencyMs = 10_300;
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'b' } } });
+    await test.advance(10_500);
+    test.cloud.latencyMs = 0;
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: null as never } } });
+    await test.advance(30_000);
+    expect(test.cloud.updates.map(({ pod }) => pod.metadata.labels?.['a'])).toEqual(['b', undefined]);
+  });
+
   it('of updatePod for good is not made again for the same change, and the pod keeps running', async () => {
     await test.startNodes();
     await test.create(podOf());

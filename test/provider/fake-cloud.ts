@@ -36,7 +36,7 @@ interface CloudPod {
 export class FakeCloud implements PodProvider {
   readonly calls: string[] = [];
   readonly deletions: { readonly name: string; readonly gracePeriodSeconds: number }[] = [];
-  readonly updates: { readonly pod: ValidPod; readonly previous: ValidPod }[] = [];
+  readonly updates: { readonly pod: ValidPod; readonly previous: ValidPod | undefined }[] = [];
   /** The largest number of calls for one pod at the same time. */
   maxCallsOfOnePod = 0;
   latencyMs: number;
@@ -46,6 +46,8 @@ export class FakeCloud implements PodProvider {
   readonly hidden = new Set<string>();
   /** True if `deletePod` has no effect. */
   forgetsDeletions = false;
+  /** True if it reports what it was last told of a pod. */
+  reportsPodHash = true;
   /** True if calls do not react to their signal. */
   ignoresSignals = false;
   readonly #clock: Clock;
@@ -138,12 +140,12 @@ export class FakeCloud implements PodProvider {
     this.#onGap?.();
   }
 
-  async createPod(pod: ValidPod, { signal }: ProviderPodOptions): Promise<void> {
+  async createPod(pod: ValidPod, { signal, podHash }: ProviderPodOptions): Promise<void> {
     const { uid, name, namespace } = pod.metadata;
     const nodeName = pod.spec?.nodeName ?? '';
     await this.#call('createPod', { uid, name, namespace, nodeName }, signal);
     if (this.#pods.has(uid)) return;
-    this.#pods.set(uid, { pod, reported: { uid, name, namespace, nodeName, state: 'creating' } });
+    this.#pods.set(uid, { pod, reported: { uid, name, namespace, nodeName, state: 'creating', podHash } });
     this.#clock.afterFunc(this.startMs, () => {
       if (this.#pods.get(uid)?.reported.state !== 'creating') return;
       this.report(name, {
@@ -154,10 +156,15 @@ export class FakeCloud implements PodProvider {
     });
   }
 
-  async updatePod(pod: ValidPod, previous: ValidPod, { signal }: ProviderPodOptions): Promise<void> {
+  async updatePod(
+    pod: ValidPod,
+    previous: ValidPod | undefined,
+    { signal, podHash }: ProviderPodOptions,
+  ): Promise<void> {
     const { uid, name, namespace } = pod.metadata;
     await this.#call('updatePod', { uid, name, namespace, nodeName: pod.spec?.nodeName ?? '' }, signal);
     this.updates.push({ pod, previous });
+    if (this.#pods.has(uid)) this.report(name, { podHash });
   }
 
   async deletePod(
@@ -172,7 +179,9 @@ export class FakeCloud implements PodProvider {
   }
 
   async listPods({ signal }: { readonly signal: AbortSignal }): Promise<readonly ProviderPod[]> {
-    const pods = [...this.#pods.values()].map(({ reported }) => reported).filter(({ name }) => !this.hidden.has(name));
+    const pods = [...this.#pods.values()]
+      .map(({ reported }) => (this.reportsPodHash ? reported : { ...reported, podHash: undefined }))
+      .filter(({ name }) => !this.hidden.has(name));
     await this.#call('listPods', undefined, signal);
     return pods;
   }

@@ -75,7 +75,14 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
       expect(refused?.status).toMatchObject({ reason: 'NoSuchGPU', message: 'There is no such GPU' });
 
       await nodes!.stop({ drain: true });
+      await transport.request('PATCH', '/api/v1/namespaces/default/pods/web', {
+        contentType: 'application/merge-patch+json',
+        body: { metadata: { labels: { tier: 'front' } } },
+      });
       await start();
+      await expect
+        .poll(() => cloud.updates)
+        .toMatchObject([{ pod: { metadata: { name: 'web', labels: { tier: 'front' } } } }]);
       for (const name of ['web', 'job', 'refused']) {
         const isGone = untilShown(seen, name, (pod) => pod === undefined);
         expectOk(await server.pods.delete(name));

@@ -131,7 +131,7 @@ describe('the life of a pod', () => {
       { pod: { metadata: { labels: { tier: 'front' }, annotations: { a: 'b' } } } },
       { pod: { spec: { containers: [{ image: 'app:2' }] } }, previous: { metadata: { labels: { tier: 'front' } } } },
     ]);
-    expect(test.cloud.updates[0]?.previous.metadata.labels).toBeUndefined();
+    expect(test.cloud.updates[0]?.previous?.metadata.labels).toBeUndefined();
   });
 
   it('a notification is reported without a list, and a gap causes one', async () => {

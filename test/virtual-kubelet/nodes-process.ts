@@ -59,8 +59,8 @@ async function readEvents(listener: (pod: ProviderPod) => void, signal: AbortSig
 }
 
 function reportOf(pod: CloudPod): ProviderPod {
-  const { uid, namespace, name, nodeName, labels, state, startedAtMs, exitCode } = pod;
-  const report = { uid, namespace, name, nodeName, labels, state };
+  const { uid, namespace, name, nodeName, state, startedAtMs, exitCode } = pod;
+  const report = { uid, namespace, name, nodeName, state };
   if (startedAtMs === undefined && exitCode === undefined) return report;
   const exit = exitCode === undefined ? undefined : { exitCode };
   return { ...report, ips: ['10.0.0.1'], containers: [{ name: 'app', exit }] };

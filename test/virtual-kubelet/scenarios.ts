@@ -460,7 +460,7 @@ export const scenarios: readonly Scenario[] = [
     reports: [],
     text: 'The same while the process is down. The cloud has them within 20 s after the start.',
     tests: [
-      ['provider/restart.test.ts', 'passes on labels that were changed meanwhile, if the cloud reports what it has'],
+      ['provider/restart.test.ts', 'passes on what was changed while no process ran, once; the cloud reports podHash'],
     ],
     async run(trial) {
       await trial.runPod('web');

@@ -55,6 +55,7 @@ function podsDifferSemantically(existing: ValidPod, candidate: ValidPod): boolea
   );
 }
 
-function foreignAnnotations(pod: ValidPod): Annotations {
+/** The annotations that others have given the pod. */
+export function foreignAnnotations(pod: ValidPod): Annotations {
   return Object.fromEntries(Object.entries(annotationsOf(pod)).filter(([key]) => !localAnnotations.has(key)));
 }

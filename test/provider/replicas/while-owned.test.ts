@@ -17,6 +17,7 @@ it('after the ownership has ended, a call is not made, and is no failure that wo
     signal: ended.signal,
     epoch: 1,
     gracePeriodSeconds: 1,
+    podHash: '',
     materials: () => Promise.reject(new Error()),
   };
   const pod = { metadata: { uid: 'u', namespace: 'default', name: 'web' } };
