@@ -1,5 +1,6 @@
 import type { ValidPod } from '../kube/types.ts';
 import type { PodStats } from '../agent/runtime/pod-stats.ts';
+import { maxDurationMs } from '../shared/validate.ts';
 import type { ContainerIO, ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
 import type { PodMaterials } from './materials/pod-materials.ts';
 
@@ -97,8 +98,9 @@ export interface ProviderErrorOptions extends ErrorOptions {
   /** True if trying again is useless: the pod then fails with `reason` and the message. Default: false. */
   readonly permanent?: boolean | undefined;
   /**
-   * The next try is not earlier than after this many milliseconds. Default: 1,000, then twice as long after each failure,
-   * at most 300,000, of deletePod 60,000; up to half as much is added at random.
+   * The next try is not earlier than after this many milliseconds, at most 24 days. Default, also for 0, negative numbers and
+   * NaN, as of a header that is no number: 1,000, then twice as long after each failure, at most 300,000, of deletePod 60,000;
+   * up to half as much is added at random.
    */
   readonly retryAfterMs?: number | undefined;
   /** In CamelCase, for the status and the Events of the pod. Default: `ProviderFailed`. */
@@ -127,7 +129,7 @@ export class ProviderError extends Error {
   constructor(message: string, { permanent = false, retryAfterMs, reason, ...options }: ProviderErrorOptions = {}) {
     super(message, options);
     this.permanent = permanent;
-    this.retryAfterMs = retryAfterMs;
+    this.retryAfterMs = retryAfterMs! > 0 ? Math.min(retryAfterMs!, maxDurationMs) : undefined;
     this.reason = reason ?? 'ProviderFailed';
   }
 }

@@ -24,6 +24,8 @@ export interface KnownStatus {
 
 type AnyContainer = Container | EphemeralContainer;
 
+/** Source: kubelet `MaxContainerTerminationMessageLength`. */
+const maxTextLength = 4096;
 /** The exit code of a container that was killed by SIGKILL. */
 const killedExitCode = 137;
 
@@ -64,7 +66,13 @@ export function reportedProbeResults(status: RuntimePodStatus, reported: Provide
 
 /** Why a container waits; undefined if the provider does not say. */
 export function waitingReason(reported: ProviderPod | undefined, containerName: string): StartFailure | undefined {
-  return reported && find(reported, containerName)?.waiting;
+  const waiting = reported && find(reported, containerName)?.waiting;
+  return waiting && { reason: shortText(waiting.reason), message: shortText(waiting.message ?? '') };
+}
+
+/** As much of a text of the cloud as a status has of a termination message. The API server refuses a status that is too long. */
+export function shortText(text: string): string {
+  return text.slice(0, maxTextLength);
 }
 
 function containersOf({ spec }: ValidPod): AnyContainer[] {
@@ -130,9 +138,10 @@ function runOf(
   return {
     ...run,
     state,
-    exitCode,
-    reason: reason ?? (exitCode === 0 ? 'Completed' : 'Error'),
-    message,
+    // An int32, as in a status: Windows has 0xC0000005.
+    exitCode: Math.trunc(exitCode) | 0,
+    reason: shortText(reason ?? (exitCode === 0 ? 'Completed' : 'Error')),
+    message: message && shortText(message),
     finishedAtMs: finishedAt?.getTime() ?? epochMs(known?.terminated?.finishedAt) ?? nowMs,
   };
 }

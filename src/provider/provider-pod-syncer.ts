@@ -27,7 +27,7 @@ import {
 } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import type { KnownPod, ProviderPodCache } from './provider-pod-cache.ts';
-import { reportedProbeResults, runtimePodStatus, waitingReason } from './provider-pod-status.ts';
+import { reportedProbeResults, runtimePodStatus, shortText, waitingReason } from './provider-pod-status.ts';
 import { requireProviderPod } from './require-provider-pods.ts';
 
 /** What happens to a pod that the provider does not list any more: it fails, or it is created again. */
@@ -284,8 +284,16 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { uid } = reference;
     const known = podCache.known(uid);
     if (known === undefined || (pod !== undefined && known.pod?.state === 'stopped')) return;
-    await this.#delete(reference, gracePeriodSeconds, { pod, signal });
-    await this.#observe(reference, signal);
+    try {
+      await this.#delete(reference, gracePeriodSeconds, { pod, signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      // A cloud may refuse to delete what it does not have.
+      if (podCache.isLost(uid)) return;
+      throw error;
+    }
+    const observation = new AbortController();
+    void this.#observe(reference, AbortSignal.any([signal, observation.signal]));
     const timeoutMs = gracePeriodSeconds * 1000 + endTimeoutMs;
     await withDeadline(clock, timeoutMs, signal, async (deadline) => {
       try {
@@ -294,11 +302,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         if (!deadline.isExceeded) throw thrown;
         const message = `the pod has not ended ${timeoutMs / 1000} s after its deletion was requested`;
         throw new Error(message, { cause: thrown });
+      } finally {
+        observation.abort();
       }
     });
   }
 
-  /** Asks for one pod, so that its end is seen before the next list. An error has no effect. */
+  /** Asks for one pod, so that its end is seen before the next list. Never rejects; an error has no effect. */
   async #observe(reference: PodReference, signal: AbortSignal): Promise<void> {
     const { provider, calls, podCache, epoch } = this.#options;
     if (provider.getPod === undefined) return;
@@ -311,7 +321,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       requireProviderPod(pod);
       if (pod.uid === reference.uid) podCache.set(pod, observation);
     } catch {
-      signal.throwIfAborted();
+      // The next list shows the end.
     }
   }
 
@@ -404,7 +414,10 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       ...{ resizeConditions, eviction },
       // Why a pod has ended stays.
       ...(reported !== undefined &&
-        !isPodPhaseTerminal(previous?.phase) && { reason: reported.reason ?? '', message: reported.message ?? '' }),
+        !isPodPhaseTerminal(previous?.phase) && {
+          reason: shortText(reported.reason ?? ''),
+          message: shortText(reported.message ?? ''),
+        }),
     });
     const status = podStatusFn === undefined ? generated : podStatusFn(generated);
     statusManager.setPodStatus(pod, status, { keepTerminated: true });
@@ -431,7 +444,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
 
 function failureOf(error: unknown, operation: PodOperation): PodFailure {
   const reason = error instanceof ProviderError ? error.reason : eventReasons[operation];
-  return { reason, message: reasonOf(error) };
+  return { reason: shortText(reason), message: shortText(reasonOf(error)) };
 }
 
 function lostFailure({ reportedAtMs }: Pick<KnownPod, 'reportedAtMs'> = {}): PodFailure {

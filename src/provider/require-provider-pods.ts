@@ -4,11 +4,14 @@ import { reasonOf } from '../shared/logger.ts';
 import { requireOneOf, requireString, requireText } from '../shared/validate.ts';
 import type { ProviderPod } from './pod-provider.ts';
 
+/** The API server refuses a status with a larger number. */
+const maxInt32 = 2 ** 31 - 1;
+
 const states: readonly ProviderPod['state'][] = ['creating', 'running', 'stopped'];
 
 /** What a provider has listed. */
 export interface ProviderPodList {
-  /** The valid ones. */
+  /** The valid ones; a UID that is listed more than once is not valid. */
   readonly pods: readonly ProviderPod[];
   /** Why each of the others is invalid: `pods[3].state must be …`. */
   readonly invalid: readonly string[];
@@ -22,19 +25,21 @@ export interface ProviderPodList {
  */
 export function readProviderPods(list: unknown): ProviderPodList {
   if (!Array.isArray(list)) refuseArgument('pods', 'a list', list);
-  const pods: ProviderPod[] = [];
+  const byUID = new Map<string, ProviderPod>();
   const invalid: string[] = [];
   const invalidUIDs = new Set<unknown>();
   for (const [i, pod] of (list as readonly unknown[]).entries()) {
     try {
       requireProviderPod(pod, `pods[${i}]`);
-      pods.push(pod);
+      if (byUID.has(pod.uid)) refuseArgument(`pods[${i}].uid`, 'that of no other pod in the list', pod.uid);
+      byUID.set(pod.uid, pod);
     } catch (error) {
       invalid.push(reasonOf(error));
       const uid: unknown = Object(pod).uid;
       invalidUIDs.add(typeof uid === 'string' && uid !== '' ? uid : undefined);
     }
   }
+  const pods = [...byUID.values()].filter(({ uid }) => !invalidUIDs.has(uid));
   return { pods, invalid, mayInclude: (podUID) => invalidUIDs.has(podUID) || invalidUIDs.has(undefined) };
 }
 
@@ -83,7 +88,8 @@ function requireContainer(container: unknown, path: string): void {
 }
 
 function requireCount(path: string, value: unknown): void {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) refuseArgument(path, 'an integer ≥ 0', value);
+  if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > maxInt32)
+    refuseArgument(path, `an integer from 0 to ${maxInt32}`, value);
 }
 
 function requireTexts(path: string, value: unknown): void {
@@ -98,6 +104,7 @@ function requireOptionalStrings(path: string, strings: Readonly<Record<string, u
 }
 
 function requireDate(path: string, value: unknown): void {
-  if (value !== undefined && !(isDate(value) && !Number.isNaN(value.getTime())))
-    refuseArgument(path, 'a valid Date', value);
+  // The API server refuses a status with another year.
+  if (value !== undefined && !(isDate(value) && value.getUTCFullYear() >= 0 && value.getUTCFullYear() <= 9999))
+    refuseArgument(path, 'a valid Date, of the year 9999 at the latest', value);
 }

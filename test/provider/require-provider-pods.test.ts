@@ -16,7 +16,9 @@ it('a complete pod is accepted', () => {
   };
   const waiting = { name: 'b', waiting: { reason: 'ImagePullBackOff', message: 'no such image' } };
   const complete = { ...pod, ips: ['10.0.0.1'], reason: 'r', message: 'm', startedAt: new Date() };
-  expect(readProviderPods([pod, { ...complete, containers: [container, waiting] }])).toMatchObject({ invalid: [] });
+  expect(readProviderPods([pod, { ...complete, uid: 'u-2', containers: [container, waiting] }])).toMatchObject({
+    invalid: [],
+  });
 });
 
 it.each([
