@@ -82,6 +82,8 @@ export class RecordingProxy {
     const startMs = preciseNow();
     const body = await buffer(request);
     const { method = '', url = '', headers } = request;
+    // A dry run, as of the check of permissions, writes nothing.
+    if (url.includes('dryRun=All')) return this.#forward(request, response, undefined, body);
     const [path = ''] = url.split('?');
     const { replica, writes } = this.#options;
     const text = path.includes('/leases') ? body.toString() : '';
