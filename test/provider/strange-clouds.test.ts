@@ -130,7 +130,6 @@ describe('a cloud that', () => {
   ])('rejects with %s is asked again', async (_what, thrown) => {
     let calls = 0;
     const provider = test.cloud.asProvider({
-      // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what is tested
       createPod: (pod, options) => (calls++ === 0 ? Promise.reject(thrown) : test.cloud.createPod(pod, options)),
     });
     await runningPod(['node-a'], { provider });
