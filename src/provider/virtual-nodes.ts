@@ -198,7 +198,7 @@ export class VirtualNodes implements AsyncDisposable {
     const { api, context, eventRecorder } = this.#parts;
     node.start();
     // The permissions of the first node stand for those of all.
-    const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'runtime-helper'];
+    const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'pod-materials'];
     if (eventRecorder === undefined) parts.push('events');
     const options = { nodeName: node.nodeName, parts, logger: context.logger, signal: this.#stopSignal.signal };
     this.#accessLogged ??= logMissingAccess(api.requests, options);

@@ -135,6 +135,14 @@ describe('virtual nodes', () => {
     expect(messages.filter((message) => message === 'Failed to check the permissions')).toHaveLength(1);
   });
 
+  it('ask for no permission that they do not need', async () => {
+    await test.startNodes();
+    await test.advance(1000);
+    const reviews = test.server.requests.filter(({ path }) => path.includes('selfsubjectaccessreviews'));
+    expect(reviews.length).toBeGreaterThan(10);
+    expect(reviews.filter(({ body }) => body.includes('runtimeclasses'))).toEqual([]);
+  });
+
   it('declare only the features that the provider has', async () => {
     const featuresOf = () =>
       (test.server.nodes.get('node-a') as { status?: NodeStatus }).status?.declaredFeatures ?? [];

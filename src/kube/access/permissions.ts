@@ -5,6 +5,7 @@ export type AccessPart =
   | 'mirror-pods'
   | 'node'
   | 'events'
+  | 'pod-materials'
   | 'runtime-helper'
   | 'kubelet-api'
   | 'serving-certificate';
@@ -37,6 +38,20 @@ const signingRequests = { group: 'certificates.k8s.io', resource: 'certificatesi
 
 const readPod = { verb: 'get', resource: 'pods', purpose: 'a pod is read before its status is written' } as const;
 const deletePod = { verb: 'delete', resource: 'pods', purpose: 'a pod is removed when it has terminated' } as const;
+
+/** What the environment and the volumes of pods are made of. */
+const podMaterials: readonly Row[] = [
+  { verb: 'get', resource: 'configmaps', purpose: 'pods get environment and volumes from ConfigMaps' },
+  { verb: 'get', resource: 'secrets', purpose: 'pods get environment, volumes and pull credentials from Secrets' },
+  { verb: 'list', resource: 'services', purpose: 'pods get the addresses of Services' },
+  { verb: 'watch', resource: 'services', purpose: 'changes of Services are seen' },
+  {
+    verb: 'create',
+    resource: 'serviceaccounts',
+    subresource: 'token',
+    purpose: 'pods get the token of their service account',
+  },
+];
 
 /** The requests of each part. This table is the only place that lists them. */
 function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> {
@@ -80,17 +95,9 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
       { verb: 'create', resource: 'events', purpose: 'Events are recorded' },
       { verb: 'patch', resource: 'events', purpose: 'Events that repeat are counted' },
     ],
+    'pod-materials': podMaterials,
     'runtime-helper': [
-      { verb: 'get', resource: 'configmaps', purpose: 'pods get environment and volumes from ConfigMaps' },
-      { verb: 'get', resource: 'secrets', purpose: 'pods get environment, volumes and pull credentials from Secrets' },
-      { verb: 'list', resource: 'services', purpose: 'pods get the addresses of Services' },
-      { verb: 'watch', resource: 'services', purpose: 'changes of Services are seen' },
-      {
-        verb: 'create',
-        resource: 'serviceaccounts',
-        subresource: 'token',
-        purpose: 'pods get the token of their service account',
-      },
+      ...podMaterials,
       {
         verb: 'get',
         group: 'node.k8s.io',
@@ -123,9 +130,9 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
 export const allAccessParts = Object.keys(rowsOf('')) as readonly AccessPart[];
 
 /**
- * What a complete node agent needs: every `AccessPart` but `runtime-helper`, which reads ConfigMaps and Secrets,
- * `kubelet-api` and `serving-certificate`. Add the first one for `createRuntimeHelper`, unless the user is the node's: the Node authorizer grants it
- * for each object. Add `kubelet-api` for `serveKubeletAPI`, and `serving-certificate` for its `serverTLSBootstrap`.
+ * What a complete node agent needs. Add `runtime-helper` for `createRuntimeHelper`, unless the user is the node's: the Node
+ * authorizer grants it for each object. Add `kubelet-api` for `serveKubeletAPI`, and `serving-certificate` for its
+ * `serverTLSBootstrap`. Virtual nodes need `pod-materials` in place of `mirror-pods`.
  *
  * @example
  * ```ts
