@@ -292,9 +292,9 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       if (podCache.isLost(uid)) return;
       throw error;
     }
+    const timeoutMs = gracePeriodSeconds * 1000 + endTimeoutMs;
     const observation = new AbortController();
     void this.#observe(reference, AbortSignal.any([signal, observation.signal]));
-    const timeoutMs = gracePeriodSeconds * 1000 + endTimeoutMs;
     await withDeadline(clock, timeoutMs, signal, async (deadline) => {
       try {
         await podCache.untilEnded(uid, deadline.signal);
@@ -319,7 +319,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       );
       if (pod === undefined) return podCache.gone(reference.uid, observation);
       requireProviderPod(pod);
-      if (pod.uid === reference.uid) podCache.set(pod, observation);
+      // A list may have shown the end of the pod meanwhile.
+      if (pod.uid === reference.uid && podCache.known(pod.uid) !== undefined) podCache.set(pod, observation);
     } catch {
       // The next list shows the end.
     }

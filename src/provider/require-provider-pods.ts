@@ -75,7 +75,8 @@ function requireContainer(container: unknown, path: string): void {
   if (exit !== undefined) {
     requireObject(`${path}.exit`, exit);
     const { exitCode, reason, message, finishedAt } = exit as Record<string, unknown>;
-    if (!Number.isInteger(exitCode)) refuseArgument(`${path}.exit.exitCode`, 'an integer', exitCode);
+    if (!Number.isInteger(exitCode) || (exitCode as number) < -maxInt32 - 1 || (exitCode as number) > 2 * maxInt32 + 1)
+      refuseArgument(`${path}.exit.exitCode`, 'an integer of 32 bits', exitCode);
     requireOptionalStrings(`${path}.exit`, { reason, message });
     requireDate(`${path}.exit.finishedAt`, finishedAt);
   }
