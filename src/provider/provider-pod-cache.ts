@@ -190,6 +190,10 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     );
   }
 
+  get isEndAwaited(): boolean {
+    return this.#waiters.size > 0;
+  }
+
   /** Resolves when `hasEnded`; rejects when `signal` is aborted. At most one call for a pod at a time. */
   async untilEnded(podUID: string, signal: AbortSignal): Promise<void> {
     if (this.hasEnded(podUID)) return;

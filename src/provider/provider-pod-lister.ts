@@ -21,6 +21,8 @@ export interface ProviderPodSink {
   replace(pods: readonly ProviderPod[], observation: number, mayInclude: ProviderPodList['mayInclude']): void;
   /** One pod. */
   set(pod: ProviderPod, observation: number): void;
+  /** True while the end of a deleted pod is awaited. */
+  readonly isEndAwaited: boolean;
 }
 
 /** State of a `ProviderPodLister`, for debugging. */
@@ -37,6 +39,8 @@ export interface ProviderListInspection {
 
 /** `listSoon` causes at most one list in this time. */
 const minPeriodMs = 1000;
+/** At most, while the end of a deleted pod is awaited: a provider that notifies may say nothing of a pod that is gone. */
+const endPeriodMs = 5000;
 
 /**
  * Lists the pods of all nodes, periodically and on request, and passes them to the nodes. Observations are numbered in
@@ -118,17 +122,24 @@ export class ProviderPodLister {
   }
 
   async #run(): Promise<void> {
-    const { clock, listPeriodMs } = this.#options;
+    const { clock } = this.#options;
     const { signal } = this.#stop;
     while (!signal.aborted) {
       this.#isListRequested = false;
       this.#wakeUp = new AbortController();
       const retryAfterMs = await this.#list();
+      const listPeriodMs = this.#nextPeriodMs();
       const shortestMs = Math.min(Math.max(minPeriodMs, retryAfterMs), Math.max(listPeriodMs, retryAfterMs));
       await sleep(clock, shortestMs, signal);
       if (this.#isListRequested || signal.aborted) continue;
       await sleep(clock, Math.max(0, listPeriodMs - shortestMs), this.#wakeUp.signal);
     }
+  }
+
+  #nextPeriodMs(): number {
+    const { listPeriodMs } = this.#options;
+    const isEndAwaited = [...this.#sinks.values()].some((sink) => sink.isEndAwaited);
+    return isEndAwaited ? Math.min(endPeriodMs, listPeriodMs) : listPeriodMs;
   }
 
   /** Resolves with how long the provider does not want to be asked again. */

@@ -63,6 +63,7 @@ export class VirtualKubelet implements StreamingRuntime {
   readonly streamContainerLog?: NonNullable<StreamingRuntime['streamContainerLog']>;
   readonly exec?: NonNullable<StreamingRuntime['exec']>;
   readonly attach?: NonNullable<StreamingRuntime['attach']>;
+  /** The statistics of the running pods; absent if the provider has no `stats`. */
   readonly listPodStats?: NonNullable<ContainerRuntime['listPodStats']>;
   readonly #options: VirtualKubeletOptions;
 

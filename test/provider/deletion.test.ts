@@ -32,6 +32,17 @@ describe('a pod that is deleted', () => {
     },
   );
 
+  it('is gone soon after its end, though a provider that notifies says nothing of it', async () => {
+    test.cloud.stopMs = 3000;
+    await test.startNodes(['node-a'], { provider: test.cloud.withNotifications() });
+    await test.create(podOf());
+    await test.advance(7000);
+    expect(test.status('web')?.phase).toBe('Running');
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 5 });
+    await test.advance(15_000);
+    expect(test.pod('web')).toBeUndefined();
+  });
+
   it('by force does not stay in the cloud (tensile-kube #48)', async () => {
     await test.startNodes();
     await test.create(podOf());
