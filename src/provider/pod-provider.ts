@@ -141,8 +141,9 @@ export class ProviderError extends Error {
  */
 export interface PodProvider {
   /**
-   * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and after a restart if the pod is not
-   * listed. Resolves when the cloud has accepted it; whether the pod runs is read from `listPods`.
+   * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and if the pod is not listed, after a
+   * restart or in as many lists as `lost.misses`. Resolves when the cloud has accepted it; whether the pod runs is read from
+   * `listPods`. A cloud whose list lags behind must not decide by that list whether it has the pod.
    */
   createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
   /**

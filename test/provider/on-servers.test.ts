@@ -136,6 +136,8 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
           .toMatchObject({ status: { phase: 'Running' } });
         const log = await transport.request('GET', `${path}/log`, { query: { tailLines: 2 } });
         expect(log.text).toBe(`on-${name} app 2\n`);
+        // Older ones translate WebSockets to SPDY themselves.
+        if (Number(kind.version.split('.')[1]) < 36) continue;
         const { Attach, Exec, KubeConfig } = await loadClientNode();
         const kubectl = new KubeConfig();
         kubectl.loadFromString(JSON.stringify(kubeConfig()));
