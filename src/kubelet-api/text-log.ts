@@ -17,12 +17,11 @@ export async function openText(
 ): Promise<Text | undefined> {
   const opening = runtime.streamContainerLog?.(containerID, log, { signal });
   if (opening === undefined) return undefined;
-  opening.then(
-    (text) => {
+  opening
+    .then((text) => {
       if (signal.aborted) end(text);
-    },
-    () => {},
-  );
+    })
+    .catch(() => {});
   return fromRuntime(untilAborted(opening, signal));
 }
 

@@ -119,6 +119,16 @@ describe('when the client of a streamed log is gone', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(text.destroyed).toBe(true);
   });
+
+  it('what a runtime opens later, and is no text, breaks nothing', async () => {
+    let open = (_text: Readable): void => {};
+    const { served, leave } = serve(() => new Promise((resolve) => (open = resolve)));
+    leave();
+    await expect(served).rejects.toMatchObject({ statusCode: 500 });
+    open(undefined as unknown as Readable);
+    // An unhandled rejection would fail the test.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
 });
 
 it('a request for a name that two nodes have for a moment is for the newer pod', () => {
