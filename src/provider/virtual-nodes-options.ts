@@ -49,8 +49,8 @@ export interface VirtualNodesOptions {
   readonly provider: PodProvider;
   /**
    * From the end of one `listPods` to the next, in milliseconds. After pods were created or deleted, the next list comes
-   * earlier, at most one a second. Default: 5,000, as virtual-kubelet polls; with `notifyPods` 60,000, because it then only
-   * finds what a notification has missed.
+   * earlier, at most one a second, and while the end of a deleted pod is awaited, there is one every 5 s. Default: 5,000, as
+   * virtual-kubelet polls; with `notifyPods` 60,000, because it then only finds what a notification has missed.
    */
   readonly listPeriodMs?: number | undefined;
   /** Time-out of each call of the provider in milliseconds. Default: 60,000. */

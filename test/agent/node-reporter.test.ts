@@ -497,6 +497,7 @@ describe('stop', () => {
 it.each([
   ['nodeName', { nodeName: '' }],
   ['leaseDurationSeconds', { leaseDurationSeconds: 0 }],
+  ['spreadHeartbeats', { spreadHeartbeats: 'yes' as unknown as boolean }],
 ])('an invalid %s is refused', (path, overrides) => {
   expect(() => newReporter(overrides)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
 });

@@ -1,6 +1,7 @@
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
+import { requireBooleanOption } from '../../shared/validate.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { Node, NodeStatus, Taint } from './node-types.ts';
@@ -75,14 +76,15 @@ export interface NodeReporterInspection {
 export function requireNodeReporterOptions(
   options: Pick<
     NodeReporterOptions,
-    'annotations' | 'labels' | 'leaseDurationSeconds' | 'nodeName' | 'providerID' | 'taints'
+    'annotations' | 'labels' | 'leaseDurationSeconds' | 'nodeName' | 'providerID' | 'spreadHeartbeats' | 'taints'
   >,
 ): void {
-  const { nodeName, leaseDurationSeconds = 40, labels, annotations, taints, providerID } = options;
+  const { nodeName, leaseDurationSeconds = 40, labels, annotations, taints, providerID, spreadHeartbeats } = options;
   if (typeof nodeName !== 'string' || nodeName === '') refuse('nodeName', 'a non-empty string');
   if (!Number.isSafeInteger(leaseDurationSeconds) || leaseDurationSeconds < 1) {
     refuse('leaseDurationSeconds', 'an integer ≥ 1');
   }
+  requireBooleanOption('spreadHeartbeats', spreadHeartbeats);
   // Otherwise the API server would refuse the Node at each attempt.
   requireTexts('labels', labels);
   requireTexts('annotations', annotations);
