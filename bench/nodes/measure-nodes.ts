@@ -68,8 +68,9 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   await pods.create();
   while ((await first.ask('usage')).pods < pods.count) await delay(100);
   await untilQuiet(server);
+  const running = pods.msUntilEach(isReady);
   await first.ask('run');
-  const runningMs = await pods.msUntilEach(isReady);
+  const runningMs = await running;
   await untilQuiet(server);
   await first.ask(`save ${stateFile}`);
   await first.end();
@@ -87,8 +88,9 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   const warmUpRounds = Math.ceil(warmUpChanges / pods.count);
   for (let round = 1; round <= warmUpRounds + rounds; round++) {
     const [usage, handled] = [await second.ask('usage'), await server.requests()];
+    const changed = pods.msUntilEach(hasChanged(round));
     await second.ask('change');
-    const ms = await pods.msUntilEach(hasChanged(round));
+    const ms = await changed;
     const [usageAfter, handledAfter] = [await second.ask('usage'), await server.requests()];
     if (round <= warmUpRounds) continue;
     change.push(ms / 1000);
@@ -104,8 +106,9 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   const connections = connectionsOf(second.pid);
   const { watches } = await server.requests();
 
+  const ended = pods.msUntilEach(({ status }) => status?.phase === 'Succeeded');
   await second.ask('stop');
-  const exitMs = await pods.msUntilEach(({ status }) => status?.phase === 'Succeeded');
+  const exitMs = await ended;
   await second.end();
   await pods.delete();
   return {

@@ -91,8 +91,8 @@ export async function benchNodes({ nodes, turns, quick, progress }: NodesOptions
   return {
     title: 'Virtual nodes: many nodes of 20 pods in one process',
     notes: [
-      `Nodes of createVirtualNodes with defaults, and of ${referenceName}, each in a process of its own, one after the other in ${setting.turns} turns, on ${versions.join(', and from 500 nodes on ')}. Both have the same cloud in their memory, which accepts pods immediately and notifies of each change. Pods have two containers. ${commands.theirs === undefined ? 'There is no Go here, so virtual-kubelet is missing. ' : ''}The user is a member of system:masters, whom the API server does not throttle. virtual-kubelet has 10 workers a node, as its command; its limits of 5 requests and 10 statuses a second are lifted.`,
-      `Running, change, end: from when the cloud has changed all pods at once until the API server has shown all of them. Running is the first that the process does; the first ${warmUpChanges.toLocaleString('en-US')} changes only warm up. CPU is the user and system time of the process, its cloud included. Requests are GET, PATCH and PUT of pods.`,
+      `Nodes of createVirtualNodes with defaults, and of ${referenceName}, each in a process of its own, one after the other in ${count(setting.turns, 'turn')}, on ${versions.join(', and from 500 nodes on ')}. Both have the same cloud in their memory, which accepts pods immediately and notifies of each change. Pods have two containers. ${commands.theirs === undefined ? 'There is no Go here, so virtual-kubelet is missing. ' : ''}The user is a member of system:masters, whom the API server does not throttle. virtual-kubelet has 10 workers a node, as its command; its limits of 5 requests and 10 statuses a second are lifted.`,
+      `Running, change, end: from when the cloud is told to change all pods at once until the API server has shown all of them. Running is the first that the process does; the first ${warmUpChanges.toLocaleString('en-US')} changes only warm up. CPU is the user and system time of the process, its cloud included. Requests are GET, PATCH and PUT of pods.`,
       `Idle: ${setting.idleMs / 1000} s without a change; memory and connections are those at its end. Restart: the process ends, one pod of each node changes in the cloud, and a new process starts with the same cloud; the time is from its start until the API server shows these pods. The provider of virtual-kubelet notifies of all pods then, because otherwise such changes are lost; it writes the statuses of all of them. Other pods have not changed and need no write.`,
     ],
     figures: figuresOf(measured),
@@ -126,7 +126,7 @@ async function inTurns(
       const command = commands[contestant];
       if (command === undefined) continue;
       progress(
-        `nodes: ${nodes} nodes, turn ${turn} of ${turns}, ${contestant === 'ours' ? contestant : referenceName}`,
+        `nodes: ${count(nodes, 'node')}, turn ${turn} of ${turns}, ${contestant === 'ours' ? contestant : referenceName}`,
       );
       const prefix = `${contestant}-${nodes}-${turn}`;
       figures[contestant].push(await measureNodes({ ...extent, server, command, nodes, prefix }));
@@ -139,7 +139,7 @@ function figuresOf(measured: ReadonlyMap<number, Measured>): Figure[] {
   return [...measured]
     .flatMap(([nodes, { ours, theirs }]) =>
       rows.map(({ name, unit, field, target }): Figure => ({
-        name: `${nodes === 1 ? '1 node' : `${nodes} nodes`}: ${name}`,
+        name: `${count(nodes, 'node')}: ${name}`,
         unit,
         values: ours.flatMap((figures) => figures[field]),
         ...(theirs.length > 0 && {
@@ -149,6 +149,10 @@ function figuresOf(measured: ReadonlyMap<number, Measured>): Figure[] {
       })),
     )
     .filter(({ values }) => values.length > 0);
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 function plotOf(measured: ReadonlyMap<number, Measured>): string {
