@@ -22,10 +22,9 @@ export function cloudProvider(url: string): PodProvider {
       throw new ProviderError(`the cloud cannot be reached: ${code ?? error.message}`);
     });
     if (response.ok || response.status === 404) return response;
-    const retryAfter = response.headers.get('retry-after');
     throw new ProviderError(`the cloud answers ${response.status} ${await response.text()}`, {
       permanent: response.status === 400,
-      ...(retryAfter && { retryAfterMs: Number(retryAfter) * 1000 }),
+      retryAfterMs: Number(response.headers.get('retry-after')) * 1000,
     });
   }
 

@@ -139,7 +139,7 @@ function runOf(
     ...run,
     state,
     // An int32, as in a status: Windows has 0xC0000005.
-    exitCode: Math.trunc(exitCode) | 0,
+    exitCode: exitCode | 0,
     reason: shortText(reason ?? (exitCode === 0 ? 'Completed' : 'Error')),
     message: message && shortText(message),
     finishedAtMs: finishedAt?.getTime() ?? epochMs(known?.terminated?.finishedAt) ?? nowMs,

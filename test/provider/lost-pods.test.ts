@@ -7,17 +7,9 @@ beforeEach(async () => {
 });
 afterEach(() => test[Symbol.asyncDispose]());
 
-async function runningPod(...args: Parameters<TestNodes['startNodes']>): Promise<string> {
-  await test.startNodes(...args);
-  const uid = await test.create(podOf());
-  await test.advance(7000);
-  expect(test.status('web')?.phase).toBe('Running');
-  return uid;
-}
-
 describe('a pod that is missing in the list', () => {
   it('once, or in two lists in a row, is not lost', async () => {
-    await runningPod();
+    await test.runningPod();
     const patches = test.writes.length;
     test.cloud.hidden.add('web');
     await test.advance(10_000);
@@ -34,7 +26,7 @@ describe('a pod that is missing in the list', () => {
   });
 
   it('in three lists in a row fails with the reason LostByProvider, and is deleted in case it comes back', async () => {
-    await runningPod();
+    await test.runningPod();
     test.cloud.lose('web');
     await test.advance(25_000);
     expect(test.status('web')).toMatchObject({
@@ -49,7 +41,7 @@ describe('a pod that is missing in the list', () => {
   });
 
   it('is created again with the same UID, if that is wanted', async () => {
-    const uid = await runningPod(['node-a'], { lost: { misses: 2, action: 'recreate' } });
+    const uid = await test.runningPod(['node-a'], { lost: { misses: 2, action: 'recreate' } });
     test.cloud.lose('web');
     await test.advance(25_000);
     expect(test.cloud.callsOf('createPod')).toHaveLength(2);
@@ -59,7 +51,7 @@ describe('a pod that is missing in the list', () => {
   });
 
   it('and comes back after it has failed is deleted, so that it does not run beside its replacement', async () => {
-    const uid = await runningPod();
+    const uid = await test.runningPod();
     const pod = test.cloud.pod('web')!;
     test.cloud.lose('web');
     await test.advance(30_000);
@@ -73,7 +65,7 @@ describe('a pod that is missing in the list', () => {
   });
 
   it('because the list fails is not lost', async () => {
-    await runningPod();
+    await test.runningPod();
     test.cloud.react('listPods', () => new Error('the cloud is down'));
     test.cloud.lose('web');
     await test.advance(120_000);
@@ -84,7 +76,7 @@ describe('a pod that is missing in the list', () => {
   });
 
   it('because it is invalid there is not lost; the log and inspect() name the field, and the other pods are read', async () => {
-    await runningPod();
+    await test.runningPod();
     await test.create(podOf('other'));
     await test.advance(7000);
     test.cloud.report('web', { state: 'Running' as never });
@@ -106,7 +98,7 @@ describe('a pod that is missing in the list', () => {
   });
 
   it('is not lost as long as an invalid pod without a UID could be it', async () => {
-    await runningPod();
+    await test.runningPod();
     test.cloud.add({ uid: '', namespace: 'default', name: 'x', nodeName: 'node-a', state: 'running' });
     test.cloud.lose('web');
     await test.advance(60_000);

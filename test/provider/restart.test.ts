@@ -14,17 +14,9 @@ afterEach(async () => {
   directories.removeAll();
 });
 
-async function runningPod(): Promise<string> {
-  await test.startNodes();
-  const uid = await test.create(podOf());
-  await test.advance(7000);
-  expect(test.status('web')?.phase).toBe('Running');
-  return uid;
-}
-
 describe('a restart of the process', () => {
   it('creates, deletes and writes nothing for pods that have not changed (liqo #2748, interLink #200, #239)', async () => {
-    await runningPod();
+    await test.runningPod();
     await test.stopNodes({ drain: true });
     const [writes, calls] = [test.writes.length, test.cloud.calls.length];
     await test.startNodes();
@@ -38,7 +30,7 @@ describe('a restart of the process', () => {
     'passes on what was changed while no process ran, once; the cloud reports podHash: %s',
     async (reportsPodHash) => {
       test.cloud.reportsPodHash = reportsPodHash;
-      await runningPod();
+      await test.runningPod();
       await test.create(podOf('same'));
       await test.advance(7000);
       await test.stopNodes({ drain: true });
@@ -59,7 +51,7 @@ describe('a restart of the process', () => {
   );
 
   it('tries again to pass on a change that fails, until it is accepted', async () => {
-    await runningPod();
+    await test.runningPod();
     await test.stopNodes({ drain: true });
     test.server.pods.patch('default', 'web', { metadata: { labels: { tier: 'front' } } });
     test.cloud.react('updatePod', () => new Error('the cloud is down'));
@@ -87,7 +79,7 @@ describe('a restart of the process', () => {
   });
 
   it('frees a pod that was deleted by force meanwhile (tensile-kube #48)', async () => {
-    await runningPod();
+    await test.runningPod();
     await test.stopNodes();
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
     await test.startNodes();
@@ -96,7 +88,7 @@ describe('a restart of the process', () => {
   });
 
   it('ends a pod that was deleted meanwhile', async () => {
-    await runningPod();
+    await test.runningPod();
     await test.stopNodes();
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 5 });
     await test.startNodes();
@@ -106,7 +98,7 @@ describe('a restart of the process', () => {
   });
 
   it('with a first list that is incomplete changes nothing of a pod that ran (liqo #2748)', async () => {
-    await runningPod();
+    await test.runningPod();
     await test.stopNodes({ drain: true });
     const writes = test.writes.length;
     test.cloud.hidden.add('web');
@@ -119,7 +111,7 @@ describe('a restart of the process', () => {
   });
 
   it('reports a pod that the cloud has lost meanwhile as lost', async () => {
-    await runningPod();
+    await test.runningPod();
     await test.stopNodes({ drain: true });
     test.cloud.lose('web');
     await test.startNodes();

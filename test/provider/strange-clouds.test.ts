@@ -10,14 +10,6 @@ afterEach(() => test[Symbol.asyncDispose]());
 
 const podCalls = (): string[] => test.cloud.calls.filter((call) => call !== 'listPods');
 
-async function runningPod(...args: Parameters<TestNodes['startNodes']>): Promise<string> {
-  await test.startNodes(...args);
-  const uid = await test.create(podOf());
-  await test.advance(7000);
-  expect(test.status('web')?.phase).toBe('Running');
-  return uid;
-}
-
 /** The provider of the cloud, whose list is what `change` makes of it. */
 function listing(change: (pods: readonly ProviderPod[]) => readonly ProviderPod[]): PodProvider {
   return test.cloud.asProvider({ listPods: async (options) => change(await test.cloud.listPods(options)) });
@@ -28,7 +20,7 @@ describe('a cloud that lists', () => {
     const others = Array.from({ length: 10_000 }, (_, i): ProviderPod => ({
       ...{ uid: `u-${i}`, namespace: 'default', name: `other-${i}`, nodeName: `node-${i}`, state: 'running' },
     }));
-    await runningPod(['node-a'], { provider: listing((pods) => [...others, ...pods]) });
+    await test.runningPod(['node-a'], { provider: listing((pods) => [...others, ...pods]) });
     await test.advance(10_000);
     expect(podCalls()).toEqual(['createPod web']);
   });
@@ -39,7 +31,7 @@ describe('a cloud that lists', () => {
   ] as const)('%s changes nothing of the pod, and inspect() says so', async (_what, change) => {
     let isStrange = false;
     const provider = listing((pods) => (isStrange ? pods.flatMap((pod) => [{ ...pod, ...change }, pod]) : pods));
-    await runningPod(['node-a', 'node-b'], { provider });
+    await test.runningPod(['node-a', 'node-b'], { provider });
     isStrange = true;
     await test.advance(60_000);
     expect(test.status('web')?.phase).toBe('Running');
@@ -52,7 +44,7 @@ describe('a cloud that lists', () => {
   });
 
   it('a stopped pod as running again runs nothing beside its replacement', async () => {
-    await runningPod();
+    await test.runningPod();
     test.cloud.stop('web', 1);
     await test.advance(6000);
     test.cloud.report('web', { state: 'running', containers: [] });
@@ -62,7 +54,7 @@ describe('a cloud that lists', () => {
   });
 
   it('a lower restart count keeps the higher one, as the kubelet does', async () => {
-    await runningPod();
+    await test.runningPod();
     test.cloud.report('web', { containers: [{ name: 'app', restartCount: 5 }] });
     await test.advance(6000);
     test.cloud.report('web', { containers: [{ name: 'app', restartCount: 1 }] });
@@ -132,7 +124,7 @@ describe('a cloud that', () => {
     const provider = test.cloud.asProvider({
       createPod: (pod, options) => (calls++ === 0 ? Promise.reject(thrown) : test.cloud.createPod(pod, options)),
     });
-    await runningPod(['node-a'], { provider });
+    await test.runningPod(['node-a'], { provider });
     expect(calls).toBe(2);
   });
 
@@ -144,7 +136,7 @@ describe('a cloud that', () => {
         return test.cloud.createPod(pod, options);
       },
     });
-    await runningPod(['node-a'], { provider });
+    await test.runningPod(['node-a'], { provider });
     expect(calls).toBe(2);
   });
 
@@ -162,7 +154,7 @@ describe('a cloud that', () => {
   );
 
   it('rejects deletePod of a pod that it no longer has does not keep the object of the pod', async () => {
-    await runningPod();
+    await test.runningPod();
     test.cloud.react('deletePod', () => new Error('404: there is no such pod'));
     test.cloud.lose('web');
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
@@ -171,7 +163,7 @@ describe('a cloud that', () => {
   });
 
   it('never answers getPod does not delay the end of a pod', async () => {
-    await runningPod(['node-a'], { provider: test.cloud.asProvider({ getPod: () => new Promise(() => {}) }) });
+    await test.runningPod(['node-a'], { provider: test.cloud.asProvider({ getPod: () => new Promise(() => {}) }) });
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
     await test.advance(10_000);
     expect(test.pod('web')).toBeUndefined();

@@ -101,6 +101,16 @@ export class TestNodes implements AsyncDisposable {
     return created.metadata.uid;
   }
 
+  /** Starts nodes, and the pod `web`, which runs. Resolves with its UID. */
+  async runningPod(...args: Parameters<TestNodes['startNodes']>): Promise<string> {
+    await this.startNodes(...args);
+    const uid = await this.create(podOf());
+    await this.advance(7000);
+    const phase = this.status('web')?.phase;
+    if (phase !== 'Running') throw new Error(`The pod is ${phase}`);
+    return uid;
+  }
+
   pod(name: string): Pod | undefined {
     return this.server.pods.list().find(({ metadata }) => metadata?.name === name);
   }
