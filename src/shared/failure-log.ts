@@ -14,6 +14,8 @@ export interface FailureLogOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   /** The operation, for example `Renewing the node Lease`, or both messages. */
   readonly what: string | { readonly failed: string; readonly recovered: string };
+  /** Added to each line, for example the node. Default: none. */
+  readonly fields?: object | undefined;
 }
 
 export interface FailureDetails {
@@ -69,7 +71,7 @@ export class FailureLog {
 
   failed(error: unknown, fields: object = {}, details: FailureDetails = {}): void {
     const { level = 'warn', key, tookMs = 0, afterMs = 0 } = details;
-    const { clock, logger } = this.#options;
+    const { clock, logger, fields: ownFields } = this.#options;
     const nowMs = clock.monotonicMs();
     this.#first ??= { monotonicMs: nowMs - tookMs, wallMs: Math.round(clock.now() - tookMs) };
     this.#failures++;
@@ -77,18 +79,19 @@ export class FailureLog {
     if (nowMs - this.#first.monotonicMs < afterMs || !this.#isDue(key ?? this.#reason, nowMs)) return;
     if (level !== 'info') this.#recoveryLevel = 'warn';
     const { failingSince } = this;
-    logger[level]({ ...fields, reason: this.#reason, failingSince, failures: this.#failures }, this.#message('failed'));
+    const described = { ...ownFields, ...fields, reason: this.#reason, failingSince, failures: this.#failures };
+    logger[level](described, this.#message('failed'));
   }
 
   /** @param fields for the log, if the failure was logged */
   succeeded(fields: object = {}): void {
     if (this.#first === undefined) return;
     if (this.#loggedMs.size > 0) {
-      const { clock, logger } = this.#options;
+      const { clock, logger, fields: ownFields } = this.#options;
       const { failingSince } = this;
       const outageMs = Math.round(clock.monotonicMs() - this.#first.monotonicMs);
       logger[this.#recoveryLevel](
-        { ...fields, failingSince, outageMs, failures: this.#failures },
+        { ...ownFields, ...fields, failingSince, outageMs, failures: this.#failures },
         this.#message('recovered'),
       );
     }

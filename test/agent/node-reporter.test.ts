@@ -366,7 +366,8 @@ describe('TestRegisterWithApiServer', () => {
     isDown = false;
     await requestsDuring(7000);
     expect(reporter.inspect()).toMatchObject({ registered: true, statusFailingSince: undefined });
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'warn', message: 'Registering the Node succeeded again' });
+    const message = 'Registering the Node succeeded again';
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'warn', message, fields: { node: 'node-a' } });
   });
 });
 

@@ -96,7 +96,7 @@ export class APIEventRecorder implements EventRecorder {
     this.#clock = options.clock ?? systemClock;
     this.#requests = new TokenBucket(qps, burst, this.#clock);
     this.#correlator = new EventCorrelator(this.#clock, (objectName) => this.#newName(objectName));
-    const context = { logger: options.logger, clock: this.#clock };
+    const context = { logger: options.logger, clock: this.#clock, fields: { node: options.nodeName } };
     this.#failures = new FailureLog({ ...context, what: 'Writing events' });
     const refused = { failed: 'The API server refuses an event', recovered: 'The API server accepts the event' };
     this.#refusals = new FailureLog({ ...context, what: refused });

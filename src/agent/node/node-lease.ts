@@ -34,7 +34,8 @@ export class NodeLease {
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options;
-    this.#failures = new FailureLog({ logger: options.logger, clock: options.clock, what: 'Renewing the node Lease' });
+    const { logger, clock, nodeName } = options;
+    this.#failures = new FailureLog({ logger, clock, what: 'Renewing the node Lease', fields: { node: nodeName } });
   }
 
   /** Why the Lease cannot be renewed; undefined if the last attempt succeeded. */
@@ -133,6 +134,6 @@ export class NodeLease {
   }
 
   #failed(error: unknown): void {
-    if (!this.#options.signal.aborted) this.#failures.failed(error, { node: this.#options.nodeName });
+    if (!this.#options.signal.aborted) this.#failures.failed(error);
   }
 }

@@ -95,9 +95,10 @@ export class NodeReporter {
       ...{ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal, onOlderAgent },
     });
     this.#events = new NodeEvents(nodeName, options.recorder);
-    this.#registrationFailures = new FailureLog({ logger, clock, what: 'Registering the Node' });
-    this.#failures = new FailureLog({ logger, clock, what: 'Reporting the Node status' });
-    this.#hookFailures = new FailureLog({ logger, clock, what: 'Hook nodeStatus' });
+    const log = { logger, clock, fields: { node: nodeName } };
+    this.#registrationFailures = new FailureLog({ ...log, what: 'Registering the Node' });
+    this.#failures = new FailureLog({ ...log, what: 'Reporting the Node status' });
+    this.#hookFailures = new FailureLog({ ...log, what: 'Hook nodeStatus' });
   }
 
   /** Registers the Node unless it is already registered. Makes one attempt, and rejects if it fails. */
@@ -152,7 +153,7 @@ export class NodeReporter {
       await this.#tryUpdate(client, false, ['node is shutting down']);
       this.#failures.succeeded();
     } catch (error) {
-      this.#failures.failed(error, { node: nodeName });
+      this.#failures.failed(error);
     }
   }
 
@@ -277,7 +278,7 @@ export class NodeReporter {
       this.#observed = (await boundedCall('nodeStatus', bounds, () => this.#options.nodeStatus?.())) ?? {};
       this.#hookFailures.succeeded();
     } catch (error) {
-      if (!this.#stop.signal.aborted) this.#hookFailures.failed(error, { node: this.#options.nodeName });
+      if (!this.#stop.signal.aborted) this.#hookFailures.failed(error);
     }
     const nodeInfo = { ...defaults.nodeInfo, ...this.#observed.nodeInfo };
     const features = declaredFeatures(this.#options.declaredFeatures, this.#observed.declaredFeatures);
@@ -286,7 +287,7 @@ export class NodeReporter {
   }
 
   #failed(error: unknown, failures = this.#failures): void {
-    if (!this.#stop.signal.aborted) failures.failed(error, { node: this.#options.nodeName });
+    if (!this.#stop.signal.aborted) failures.failed(error);
   }
 }
 
