@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os';
 import { PassThrough, Readable } from 'node:stream';
 import type { Attach, V1Status } from '@kubernetes/client-node';
 import { text } from 'node:stream/consumers';
@@ -5,9 +6,16 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from 'kubelet-status-manager';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
-import { createVirtualNodes, ProviderError, type VirtualNodes } from 'kubelet-status-manager/provider';
+import {
+  createVirtualNodes,
+  type PodProvider,
+  ProviderError,
+  type VirtualKubelet,
+  type VirtualNodes,
+} from 'kubelet-status-manager/provider';
 import { recordingLogger } from 'kubelet-status-manager/testing';
-import { serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
+import { type KubeletAPIServer, serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';
+import type { Summary } from '../../src/kubelet-api/stats-summary.ts';
 import { certificateFile } from '../kubelet-api/test-server.ts';
 import { createKubeTransport } from '../../src/kube/http/transport.ts';
 import { kubeConfigOf } from '../contract/kube-config-of.ts';
@@ -18,20 +26,67 @@ import { loadClientNode } from '../support/client-node.ts';
 import { FakeCloud } from './fake-cloud.ts';
 
 const nodeName = 'virtual-c';
+const nodeNames = [nodeName, 'virtual-d'];
+/** Where an API server proxies requests to: not to loopback addresses. */
+const ownAddress = Object.values(networkInterfaces())
+  .flatMap((list) => list ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
 
 describe.each(contractServers)('virtual nodes: $name', (kind) => {
   let server: ContractServer;
   let nodes: VirtualNodes | undefined;
   let transport: KubeTransport | undefined;
   let seen: InformerPodManager | undefined;
+  let kubelets: KubeletAPIServer[] = [];
   afterEach(async () => {
     await nodes?.stop();
+    await Promise.all(kubelets.map((kubelet) => kubelet.close()));
+    kubelets = [];
     await seen?.stop();
     await transport?.close();
     await server?.stop();
   });
 
   const kubeConfig = () => kubeConfigOf(server, server.adminToken);
+
+  /** Starts two nodes at the address `host`, where `kubeletsOf` them are served to everybody. */
+  async function startServed(
+    provider: PodProvider,
+    kubeletsOf: (nodes: VirtualNodes) => readonly VirtualKubelet[],
+    host = '127.0.0.1',
+  ): Promise<KubeTransport> {
+    const added = createVirtualNodes({ client: kubeConfig(), provider, listPeriodMs: 200, logger: recordingLogger() });
+    nodes = added;
+    const addresses = [{ type: 'InternalIP', address: host }];
+    const nodeStatus = () => ({ addresses, capacity: { cpu: '100', memory: '100Gi', pods: '1000' } });
+    for (const name of nodeNames) added.add({ nodeName: name, nodeStatus });
+    for (const kubelet of kubeletsOf(added))
+      kubelets.push(
+        await serveKubeletAPI(kubelet, {
+          ...{ runtime: kubelet, host, port: 0, logger: recordingLogger() },
+          tlsCertFile: certificateFile('server'),
+          tlsPrivateKeyFile: certificateFile('server.key'),
+          authentication: { anonymous: true },
+          authorization: { mode: 'AlwaysAllow' },
+        }),
+      );
+    added.start();
+    await added.whenReady();
+    transport = createKubeTransport(kubeConfig());
+    return transport;
+  }
+
+  /** Creates the pod `on-NODE`. Resolves with its path when it runs. */
+  async function runPodOn(node: string): Promise<string> {
+    await server.pods.create(`on-${node}`, {
+      spec: { nodeName: node, containers: [{ name: 'app', image: 'app:1' }], terminationGracePeriodSeconds: 0 },
+    });
+    const path = `/api/v1/namespaces/default/pods/on-${node}`;
+    await expect
+      .poll(async () => (await transport!.request('GET', path)).json(), { timeout: 20_000 })
+      .toMatchObject({ status: { phase: 'Running' } });
+    return path;
+  }
 
   it.runIf(kind.available)(
     'register their Node, create, report, update and delete pods in the cloud, and are continued by another process',
@@ -112,29 +167,10 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
           io.stdout!.write(`${name} ${container}: ${await text(io.stdin!)}`);
         },
       });
-      nodes = createVirtualNodes({ client: kubeConfig(), provider, listPeriodMs: 200, logger: recordingLogger() });
-      const addresses = [{ type: 'InternalIP', address: '127.0.0.1' }];
-      const nodeStatus = () => ({ addresses, capacity: { cpu: '100', memory: '100Gi', pods: '1000' } });
-      for (const name of [nodeName, 'virtual-d']) nodes.add({ nodeName: name, nodeStatus });
-      await using _ = await serveKubeletAPI(nodes.kubelet, {
-        ...{ runtime: nodes.kubelet, host: '127.0.0.1', port: 0, logger: recordingLogger() },
-        tlsCertFile: certificateFile('server'),
-        tlsPrivateKeyFile: certificateFile('server.key'),
-        authentication: { anonymous: true },
-        authorization: { mode: 'AlwaysAllow' },
-      });
-      nodes.start();
-      await nodes.whenReady();
-      transport = createKubeTransport(kubeConfig());
-      for (const name of [nodeName, 'virtual-d']) {
-        await server.pods.create(`on-${name}`, {
-          spec: { nodeName: name, containers: [{ name: 'app', image: 'app:1' }], terminationGracePeriodSeconds: 0 },
-        });
-        const path = `/api/v1/namespaces/default/pods/on-${name}`;
-        await expect
-          .poll(async () => (await transport!.request('GET', path)).json(), { timeout: 20_000 })
-          .toMatchObject({ status: { phase: 'Running' } });
-        const log = await transport.request('GET', `${path}/log`, { query: { tailLines: 2 } });
+      const client = await startServed(provider, ({ kubelet }) => [kubelet]);
+      for (const name of nodeNames) {
+        const path = await runPodOn(name);
+        const log = await client.request('GET', `${path}/log`, { query: { tailLines: 2 } });
         expect(log.text).toBe(`on-${name} app 2\n`);
         // Older ones translate WebSockets to SPDY themselves.
         if (Number(kind.version.split('.')[1]) < 36) continue;
@@ -154,6 +190,34 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
           new Attach(kubectl).attach(...pod, stdout, stderr, stdin, false),
         );
         expect(attached).toMatchObject({ stdout: `on-${name} app: typed`, stderr: '' });
+      }
+    },
+    START_TIMEOUT_MS,
+  );
+
+  it.runIf(kind.available && kind !== contractServers[0] && ownAddress !== undefined)(
+    'serve the statistics of each node on its own port, over its proxy, too (skipped on machines without a network)',
+    async () => {
+      server = await kind.start();
+      const cloud = new FakeCloud({ clock: systemClock, startMs: 100, stopMs: 100 });
+      const time = '2026-01-02T03:04:05Z';
+      const provider = cloud.asProvider({
+        stats: async (options) =>
+          (await cloud.listPods(options)).map(({ uid, namespace, name }) => ({
+            ...{ podRef: { uid, namespace, name }, startTime: time },
+            containers: [{ name: 'app', startTime: time, memory: { time, workingSetBytes: 4096 } }],
+          })),
+      });
+      const client = await startServed(provider, (added) => nodeNames.map((name) => added.kubeletOf(name)), ownAddress);
+      for (const name of nodeNames) await runPodOn(name);
+      for (const name of nodeNames) {
+        const path = `/api/v1/nodes/${name}/proxy`;
+        const { node, pods } = (await client.request('GET', `${path}/stats/summary`)).json() as Summary;
+        expect([node.nodeName, pods.map(({ podRef }) => podRef.name)]).toEqual([name, [`on-${name}`]]);
+        const { text } = await client.request('GET', `${path}/metrics/resource`);
+        expect(text.match(/^container_memory.*/gm)).toEqual([
+          `container_memory_working_set_bytes{container="app",namespace="default",pod="on-${name}"} 4096 1767323045000`,
+        ]);
       }
     },
     START_TIMEOUT_MS,
