@@ -29,6 +29,7 @@ import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
 import { StatusManager } from '../status-manager/status-manager.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
+import type { OrphanedPods } from './orphaned-pods.ts';
 import type { PodProvider, PodReference, ProviderPod } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { ProviderPodCache } from './provider-pod-cache.ts';
@@ -66,6 +67,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly calls: ProviderCalls;
   readonly lister: ProviderPodLister;
   readonly materials: PodMaterialsReader;
+  readonly orphanedPods: OrphanedPods;
   readonly endpoints: KubeletEndpoints;
 }
 
@@ -79,7 +81,7 @@ export type VirtualNodeParts = ReturnType<typeof createVirtualNodeParts>;
  */
 export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedParts, owned?: OwnedNode) {
   const { nodeName, addresses: hostIPs, canAdmitPod } = node;
-  const { options, calls, lister, materials, lostMisses, lostPods } = shared;
+  const { options, calls, lister, materials, orphanedPods, lostMisses, lostPods } = shared;
   const epoch = owned?.epoch ?? node.epoch ?? 0;
   const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
   const provider = owned ? providerWhileOwned(shared.provider, owned) : shared.provider;
@@ -128,6 +130,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
       provider,
       calls,
       podCache,
+      orphanedPods,
       materials,
       epoch,
       lostPods,

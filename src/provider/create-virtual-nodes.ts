@@ -3,6 +3,7 @@ import { openAPIConnection } from '../agent/node-agent/api-connection.ts';
 import { guardedEventRecorder } from '../agent/node-agent/create-connection.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
 import { PodMaterialsReader } from './materials/pod-materials-reader.ts';
+import { OrphanedPods } from './orphaned-pods.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { ProviderPodLister } from './provider-pod-lister.ts';
 import { VirtualNodes } from './virtual-nodes.ts';
@@ -48,6 +49,7 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
     endpoints: { byNode: new Map() },
     eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
     lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),
+    orphanedPods: new OrphanedPods(api.podClient, clock),
     materials: new PodMaterialsReader({
       requests: api.requests,
       transport: api.podClient.transport,

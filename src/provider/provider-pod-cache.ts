@@ -7,7 +7,7 @@ import type { PodLifecycleEvent } from '../agent/pleg/pod-lifecycle-event.ts';
 import type { PodCache, PodCacheOptions } from '../agent/pod-workers/pod-syncer.ts';
 import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
 import type { ProviderPod } from './pod-provider.ts';
-import type { ProviderPodLister, ProviderPodSink } from './provider-pod-lister.ts';
+import type { ListedPods, ProviderPodLister, ProviderPodSink } from './provider-pod-lister.ts';
 import { runtimePodStatus } from './provider-pod-status.ts';
 
 export interface ProviderPodCacheOptions {
@@ -64,7 +64,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
   readonly #unsubscribe: () => void;
   #settleListed: (() => void) | undefined;
   /** Of the last list. */
-  #mayInclude: (podUID: string) => boolean = () => false;
+  #list: ListedPods = { includes: () => false, mayInclude: () => false };
 
   constructor(options: ProviderPodCacheOptions) {
     this.#options = options;
@@ -111,13 +111,13 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return [...this.#pods.values()].filter(({ pod, misses }) => pod?.state === 'running' && misses === 0).length;
   }
 
-  replace(pods: readonly ProviderPod[], observation: number, mayInclude: (podUID: string) => boolean): void {
+  replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): void {
     if (observation <= this.#since) return;
-    this.#mayInclude = mayInclude;
+    this.#list = list;
     const listed = new Set(pods.map(({ uid }) => uid));
     for (const pod of pods) this.set(pod, observation);
     for (const podUID of this.#pods.keys())
-      if (!listed.has(podUID) && !mayInclude(podUID)) this.#missed(podUID, observation);
+      if (!listed.has(podUID) && this.#isMissing(podUID)) this.#missed(podUID, observation);
     this.#settleListed?.();
     this.#settleListed = undefined;
   }
@@ -171,7 +171,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
 
   /** The pod ran before a restart. That the first list does not have it is the first miss. */
   expect(podUID: string): void {
-    const misses = this.#mayInclude(podUID) ? 0 : 1;
+    const misses = this.#isMissing(podUID) ? 1 : 0;
     this.#pods.set(podUID, { state: 'expected', observation: 0, misses });
     this.#options.lister.listSoon();
     if (this.isLost(podUID)) this.#changed(podUID);
@@ -235,6 +235,13 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
   ): Promise<RuntimePodStatus> {
     await untilAborted(this.#listed, signal);
     return { sandboxes: [], containers: [] };
+  }
+
+  /** The last list does not have the pod of this node. It is not missing if the list has it on a node that it is not bound to. */
+  #isMissing(podUID: string): boolean {
+    const { includes, mayInclude } = this.#list;
+    const isElsewhere = includes(podUID) && this.#options.getPodByUID(podUID) !== undefined;
+    return !isElsewhere && !mayInclude(podUID);
   }
 
   /** The end of a deleted pod is not to take as many periods as it takes lists. */

@@ -15,10 +15,13 @@ export interface ProviderPodListerOptions {
   readonly logger: Logger;
 }
 
+/** Which pods a list has, those of other nodes included. */
+export type ListedPods = Pick<ProviderPodList, 'includes' | 'mayInclude'>;
+
 /** Receives what was observed of the pods of a node. */
 export interface ProviderPodSink {
-  /** All pods of the node, by an observation that began as the one with this number; `mayInclude` as of the list. */
-  replace(pods: readonly ProviderPod[], observation: number, mayInclude: ProviderPodList['mayInclude']): void;
+  /** All pods of the node, by an observation that began as the one with this number, and the list that they are from. */
+  replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): void;
   /** One pod. */
   set(pod: ProviderPod, observation: number): void;
   /** True while the end of a deleted pod is awaited. */
@@ -168,10 +171,10 @@ export class ProviderPodLister {
     this.#invalid.failed(new Error(others.length === 0 ? first : `${first}; and ${others.length} others`));
   }
 
-  #deliver({ pods, mayInclude }: ProviderPodList, observation: number): void {
+  #deliver(list: ProviderPodList, observation: number): void {
     const byNode = new Map([...this.#sinks.keys()].map((nodeName) => [nodeName, [] as ProviderPod[]]));
-    for (const pod of pods) byNode.get(pod.nodeName)?.push(pod);
-    for (const [nodeName, ofNode] of byNode) this.#sinks.get(nodeName)?.replace(ofNode, observation, mayInclude);
+    for (const pod of list.pods) byNode.get(pod.nodeName)?.push(pod);
+    for (const [nodeName, ofNode] of byNode) this.#sinks.get(nodeName)?.replace(ofNode, observation, list);
   }
 
   #subscribeToProvider(): (() => void) | undefined {

@@ -17,6 +17,7 @@ import { type BackOffRange, nextDelayMs } from '../shared/exponential-back-off.t
 import { reasonOf } from '../shared/logger.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import type { NodeFacts, PodMaterialsReader } from './materials/pod-materials-reader.ts';
+import type { OrphanedPods } from './orphaned-pods.ts';
 import { isSamePod, podHash } from './pod-hash.ts';
 import {
   type PodProvider,
@@ -38,6 +39,7 @@ export interface ProviderPodSyncerOptions {
   readonly provider: PodProvider;
   readonly calls: ProviderCalls;
   readonly podCache: ProviderPodCache;
+  readonly orphanedPods: Pick<OrphanedPods, 'isOrphaned'>;
   readonly materials: Pick<PodMaterialsReader, 'forgetPod' | 'read'>;
   readonly nodeFacts: () => NodeFacts;
   /** See `ProviderCallOptions`. */
@@ -277,7 +279,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
 
   /**
    * Resolves when the provider has nothing of the pod that runs.
-   * @param pod absent for a pod that the API server does not have: it is deleted even if it is stopped
+   * @param pod absent for a pod that the node does not have: if the API server does not have it, it is deleted even if it is
+   * stopped
    */
   async #end(reference: PodReference, gracePeriodSeconds: number, signal: AbortSignal, pod?: ValidPod): Promise<void> {
     const { podCache, clock } = this.#options;
@@ -285,6 +288,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const known = podCache.known(uid);
     if (known === undefined || (pod !== undefined && known.pod?.state === 'stopped')) return;
     try {
+      if (pod === undefined && !(await this.#isOrphaned(reference, signal))) return;
       await this.#delete(reference, gracePeriodSeconds, { pod, signal });
     } catch (error) {
       signal.throwIfAborted();
@@ -333,10 +337,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     { pod, signal }: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
     call: (options: ProviderCallOptions) => Promise<void>,
   ): Promise<void> {
-    const { calls, clock, epoch, eventRecorder } = this.#options;
-    const { backOff } = this.#podCallsOf(uid);
-    if (backOff?.operation === operation && clock.monotonicMs() < backOff.untilMs)
-      throw new BackOffError(backOff.message, backOff.untilMs);
+    const { calls, epoch, eventRecorder } = this.#options;
+    this.#throwDuringBackOff(operation, uid);
     try {
       await calls.forPod(uid, operation, signal, (options) => call({ ...options, epoch }));
       // Read again after the await, because housekeeping may have removed them.
@@ -349,14 +351,40 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       const podCalls = this.#podCallsOf(uid);
       if (operation === 'create_pod') podCalls.createFailure = failure;
       if (pod !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
-      const { permanent, retryAfterMs } = error instanceof ProviderError ? error : {};
-      if (permanent && operation !== 'delete_pod') throw error;
-      const lastMs = podCalls.backOff?.operation === operation ? podCalls.backOff.delayMs : 0;
-      const delayMs = retryAfterMs === undefined ? nextDelayMs(lastMs, retryRanges[operation]) : lastMs;
-      const untilMs = clock.monotonicMs() + (retryAfterMs ?? delayMs);
-      podCalls.backOff = { operation, delayMs, untilMs, message: failure.message };
-      throw new BackOffError(failure.message, untilMs);
+      if (error instanceof ProviderError && error.permanent && operation !== 'delete_pod') throw error;
+      this.#backOff(operation, uid, error);
     }
+  }
+
+  /** See `OrphanedPods`. Has a back-off like the deletion. */
+  async #isOrphaned(reference: PodReference, signal: AbortSignal): Promise<boolean> {
+    const { uid } = reference;
+    this.#throwDuringBackOff('delete_pod', uid);
+    try {
+      return await this.#options.orphanedPods.isOrphaned(reference, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      return this.#backOff('delete_pod', uid, error);
+    }
+  }
+
+  #throwDuringBackOff(operation: PodOperation, podUID: string): void {
+    const { backOff } = this.#podCallsOf(podUID);
+    if (backOff?.operation === operation && this.#options.clock.monotonicMs() < backOff.untilMs)
+      throw new BackOffError(backOff.message, backOff.untilMs);
+  }
+
+  /** Throws until when the operation is not tried again. */
+  #backOff(operation: PodOperation, podUID: string, error: unknown): never {
+    const { clock } = this.#options;
+    const podCalls = this.#podCallsOf(podUID);
+    const { retryAfterMs } = error instanceof ProviderError ? error : {};
+    const lastMs = podCalls.backOff?.operation === operation ? podCalls.backOff.delayMs : 0;
+    const delayMs = retryAfterMs === undefined ? nextDelayMs(lastMs, retryRanges[operation]) : lastMs;
+    const untilMs = clock.monotonicMs() + (retryAfterMs ?? delayMs);
+    const message = shortText(reasonOf(error));
+    podCalls.backOff = { operation, delayMs, untilMs, message };
+    throw new BackOffError(message, untilMs);
   }
 
   /**

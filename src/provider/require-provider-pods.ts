@@ -15,6 +15,8 @@ export interface ProviderPodList {
   readonly pods: readonly ProviderPod[];
   /** Why each of the others is invalid: `pods[3].state must be …`. */
   readonly invalid: readonly string[];
+  /** True if one of `pods` has this UID. */
+  readonly includes: (podUID: string) => boolean;
   /** True if an invalid one is, or could be, the pod with this UID. */
   readonly mayInclude: (podUID: string) => boolean;
 }
@@ -40,7 +42,13 @@ export function readProviderPods(list: unknown): ProviderPodList {
     }
   }
   const pods = [...byUID.values()].filter(({ uid }) => !invalidUIDs.has(uid));
-  return { pods, invalid, mayInclude: (podUID) => invalidUIDs.has(podUID) || invalidUIDs.has(undefined) };
+  // The pods themselves are not kept with the list.
+  const uids = new Set(pods.map(({ uid }) => uid));
+  return {
+    ...{ pods, invalid },
+    includes: (podUID) => uids.has(podUID),
+    mayInclude: (podUID) => invalidUIDs.has(podUID) || invalidUIDs.has(undefined),
+  };
 }
 
 /** @throws StatusManagerError INVALID_ARGUMENT; `path` names the field */

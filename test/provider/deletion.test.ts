@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fault } from 'kubelet-status-manager/testing';
-import { type PodProvider, ProviderError } from 'kubelet-status-manager/provider';
+import { type PodProvider, ProviderError, type ProviderPod } from 'kubelet-status-manager/provider';
 import { podOf, TestNodes } from './test-nodes.ts';
 
 let test: TestNodes;
@@ -217,6 +217,44 @@ describe('a pod in the cloud that the API server does not have', () => {
     expect(podCalls().toSorted()).toEqual(['deletePod ended', 'deletePod orphan']);
   });
 
+  it.each([
+    ['is down', () => fault.status(503), '503'],
+    ['is not the one that responds', () => fault.status(404, { reason: '' }), '404'],
+    ['does not allow to read it', () => fault.status(403), '403'],
+  ])('is not deleted while the API server %s, and is read again with a back-off', async (_what, response, reason) => {
+    await test.startNodes();
+    const reads = test.server.faults.next(
+      { verb: 'get', resource: 'pods', count: Number.POSITIVE_INFINITY },
+      response(),
+    );
+    test.cloud.add(orphan);
+    await test.advance(120_000);
+    expect(podCalls()).toEqual([]);
+    const [worker] = test.nodes.inspect().nodes[0]!.podWorkers;
+    expect(worker).toMatchObject({ uid: 'u-1', failureReason: expect.stringContaining(reason) as string });
+    expect(test.podReads).toBeLessThanOrEqual(9);
+    reads.cancel();
+    await test.advance(100_000);
+    expect(test.cloud.names).toEqual([]);
+    expect(podCalls()).toEqual(['deletePod orphan']);
+  });
+
+  it('on this node for an informer whose watch is late only is not deleted, and runs on', async () => {
+    await test.startNodes();
+    const outage = ['watch', 'list'].map((verb) =>
+      test.server.faults.next({ verb, resource: 'pods', count: Number.POSITIVE_INFINITY } as never, fault.status(503)),
+    );
+    test.server.faults.now({ verb: 'watch' }, fault.cut());
+    const uid = await test.create(podOf());
+    test.cloud.add({ ...orphan, uid, name: 'web' });
+    await test.advance(60_000);
+    expect(podCalls()).toEqual([]);
+    for (const fault of outage) fault.cancel();
+    await test.advance(60_000);
+    expect(podCalls()).toEqual(['updatePod web']);
+    expect(test.status('web')?.phase).toBe('Running');
+  });
+
   it('is not asked for more often than the cloud wants', async () => {
     test.cloud.add(orphan);
     test.cloud.react('deletePod', () => new ProviderError('slow down', { retryAfterMs: 45_000 }));
@@ -226,5 +264,59 @@ describe('a pod in the cloud that the API server does not have', () => {
     test.cloud.react('deletePod', () => new Error('broken'));
     await test.advance(100_000);
     expect(podCalls().length).toBeLessThan(14);
+  });
+});
+
+describe('a pod that the provider reports on the wrong node', () => {
+  const onNodeA = (pods: readonly ProviderPod[]): ProviderPod[] => pods.map((pod) => ({ ...pod, nodeName: 'node-a' }));
+  let isWrong = false;
+  const listing = (): PodProvider =>
+    test.cloud.asProvider({
+      listPods: async (options) => {
+        const pods = await test.cloud.listPods(options);
+        return isWrong ? onNodeA(pods) : pods;
+      },
+    });
+  const workersOf = (nodeName: string) =>
+    test.nodes.inspect().nodes.find((node) => node.nodeName === nodeName)?.podWorkers ?? [];
+  beforeEach(() => (isWrong = false));
+
+  it.each([
+    ['which this process has, too', ['node-a', 'node-b']],
+    ['while its own is in another process', ['node-a']],
+  ])(
+    '%s, is not deleted, and inspect() and the log say why; it goes on when the provider is right',
+    async (_what, nodes) => {
+      await test.startNodes(nodes, { provider: listing() });
+      const uid = await test.create(podOf(), 'node-b');
+      if (nodes.length === 1)
+        test.cloud.add({ uid, namespace: 'default', name: 'web', nodeName: 'node-b', state: 'running' });
+      await test.advance(7000);
+      isWrong = true;
+      await test.advance(300_000);
+      const failureReason = `the provider reports pod default/web (${uid}) on node node-a, the API server has it on node node-b`;
+      expect(podCalls().filter((call) => call !== 'createPod web')).toEqual([]);
+      expect(workersOf('node-a')).toMatchObject([{ failureReason }]);
+      expect(test.logger.errors).toMatchObject([{ fields: { reason: failureReason } }]);
+      expect(test.podReads).toBeLessThanOrEqual(12);
+      if (nodes.length === 2) expect(test.status('web')?.phase).toBe('Running');
+      isWrong = false;
+      await test.advance(30_000);
+      expect(workersOf('node-a')).toEqual([]);
+      expect(podCalls().filter((call) => call !== 'createPod web')).toEqual([]);
+      if (nodes.length === 2) expect(test.condition('web', 'Ready')).toBe('True');
+    },
+  );
+
+  it('is deleted there once the API server does not have it any more', async () => {
+    await test.startNodes(['node-a'], { provider: listing() });
+    const uid = await test.create(podOf(), 'node-b');
+    test.cloud.add({ uid, namespace: 'default', name: 'web', nodeName: 'node-a', state: 'running' });
+    await test.advance(30_000);
+    expect(test.cloud.names).toEqual(['web']);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 0 });
+    await test.create(podOf(), 'node-b');
+    await test.advance(100_000);
+    expect(test.cloud.names).toEqual([]);
   });
 });

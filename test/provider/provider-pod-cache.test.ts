@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import type { ProviderPod } from 'kubelet-status-manager/provider';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { ProviderPodCache } from '../../src/provider/provider-pod-cache.ts';
+import { readProviderPods } from '../../src/provider/require-provider-pods.ts';
 
 const pod: ProviderPod = { uid: 'u-1', namespace: 'default', name: 'web', nodeName: 'node-a', state: 'running' };
 
@@ -10,6 +11,8 @@ let observation: number;
 let events: string[];
 let cache: ProviderPodCache;
 const begin = (): number => ++observation;
+const list = (pods: readonly ProviderPod[], began = begin()): void =>
+  cache.replace(pods, began, readProviderPods(pods));
 beforeEach(() => {
   clock = new FakeClock();
   observation = 4;
@@ -28,27 +31,27 @@ beforeEach(() => {
 });
 
 it('a list that began before the node was added does not count as its first list', () => {
-  cache.replace([], 4, () => false);
+  list([], 4);
   expect(cache.isListed).toBe(false);
-  cache.replace([], begin(), () => false);
+  list([]);
   expect(cache.isListed).toBe(true);
 });
 
 it('a list that began before the provider accepted a pod does not make it lost', () => {
   cache.requested('u-1');
-  const list = begin();
+  const before = begin();
   cache.created('u-1');
-  cache.replace([], list, () => false);
+  list([], before);
   expect(cache.isLost('u-1')).toBe(false);
-  cache.replace([], begin(), () => false);
+  list([]);
   expect(cache.isLost('u-1')).toBe(true);
   expect(events).toEqual(['u-1']);
 });
 
 it('a list that began before a notification does not undo it', () => {
-  const list = begin();
+  const before = begin();
   cache.set({ ...pod, state: 'stopped' }, begin());
-  cache.replace([pod], list, () => false);
+  list([pod], before);
   expect(cache.reported('u-1')?.state).toBe('stopped');
 });
 
@@ -62,15 +65,15 @@ it('a pod that is reported before its creation is accepted stays reported', () =
 it('a deleted pod has ended when a list that began later does not have it, or when it is reported as stopped', async () => {
   const { signal } = new AbortController();
   cache.set(pod, begin());
-  const list = begin();
+  const before = begin();
   cache.deleted('u-1');
   let hasEnded = false;
   const ended = cache.untilEnded('u-1', signal).then(() => (hasEnded = true));
-  cache.replace([], list, () => false);
-  cache.replace([pod], begin(), () => false);
+  list([], before);
+  list([pod]);
   await clock.yieldToEventLoop();
   expect(hasEnded).toBe(false);
-  cache.replace([], begin(), () => false);
+  list([]);
   await ended;
   expect(cache.reported('u-1')).toBeUndefined();
 
@@ -98,8 +101,8 @@ it('a pod whose deletion was accepted is listed again after a minute, so that it
 });
 
 it('a list without changes causes no sync', () => {
-  cache.replace([pod], begin(), () => false);
-  cache.replace([{ ...pod }], begin(), () => false);
+  list([pod]);
+  list([{ ...pod }]);
   expect(events).toEqual(['u-1']);
 });
 
@@ -107,17 +110,17 @@ it('retain forgets the pods that are neither in the cloud nor wanted', () => {
   cache.set(pod, begin());
   cache.set({ ...pod, uid: 'u-2' }, begin());
   cache.requested('u-3');
-  cache.replace([pod], begin(), () => false);
+  list([pod]);
   cache.retain(new Set(['u-3']));
   expect(['u-1', 'u-2', 'u-3'].map((uid) => cache.known(uid) !== undefined)).toEqual([true, false, true]);
 });
 
 it('a change of a pod is noticed although the provider reports the same object, which it has changed', () => {
   const reported = { ...pod, state: 'running' as ProviderPod['state'] };
-  cache.replace([reported], begin(), () => false);
+  list([reported]);
   reported.state = 'stopped';
   expect(cache.reported('u-1')?.state).toBe('running');
-  cache.replace([reported], begin(), () => false);
+  list([reported]);
   expect(cache.reported('u-1')?.state).toBe('stopped');
   expect(events).toEqual(['u-1', 'u-1']);
 });
