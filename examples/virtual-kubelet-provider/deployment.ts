@@ -21,10 +21,8 @@ const nodes = createVirtualNodes({
   replicas: { identity: env('IDENTITY'), namespace: 'virtual-nodes' },
 });
 const capacity = { cpu: '100', memory: '1Ti', pods: '500' };
-// Without the type Hostname, which many API servers would prefer, and which no DNS server knows.
-const addresses = [{ type: 'InternalIP', address: env('POD_IP') }];
 for (const nodeName of ['cloud-a', 'cloud-b', 'cloud-c']) {
-  nodes.add({ nodeName, addresses: [env('POD_IP')], nodeStatus: () => ({ capacity, addresses }) });
+  nodes.add({ nodeName, addresses: [env('POD_IP')], nodeStatus: () => ({ capacity }) });
 }
 const server = await serveKubeletAPI(nodes.kubelet, {
   runtime: nodes.kubelet,

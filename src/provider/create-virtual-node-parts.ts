@@ -150,10 +150,9 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const { endpoints } = shared;
   const nodeStatus = () => {
     const { kubeletPort, features = [] } = endpoints.byNode.get(nodeName) ?? endpoints.shared ?? {};
-    return nodeStatusOf(nodeName, node, {
-      kubeletPort,
-      features: [...(canResizePods ? resizeFeatures : []), ...features],
-    });
+    const declared = [...(canResizePods ? resizeFeatures : []), ...features];
+    // No hostname: kube-apiserver would connect to it by default, and no DNS server knows the name of a virtual node.
+    return nodeStatusOf(node, { kubeletPort, features: declared });
   };
   const nodeReporter = new NodeReporter({
     ...node,

@@ -72,6 +72,14 @@ describe('virtual nodes', () => {
     }
   });
 
+  it('have addresses that kube-apiserver reaches by default: no name, which no DNS server knows', async () => {
+    await test.startNodes();
+    expect(test.server.nodes.get('node-a')).toMatchObject({
+      metadata: { labels: { 'kubernetes.io/hostname': 'node-a' } },
+      status: { addresses: [{ type: 'InternalIP', address: '10.1.2.3' }] },
+    });
+  });
+
   it('tell the provider the epoch of their node', async () => {
     const epochs: number[] = [];
     const { createPod } = test.cloud;

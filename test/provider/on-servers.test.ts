@@ -57,9 +57,8 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
   ): Promise<KubeTransport> {
     const added = createVirtualNodes({ client: kubeConfig(), provider, listPeriodMs: 200, logger: recordingLogger() });
     nodes = added;
-    const addresses = [{ type: 'InternalIP', address: host }];
-    const nodeStatus = () => ({ addresses, capacity: { cpu: '100', memory: '100Gi', pods: '1000' } });
-    for (const name of nodeNames) added.add({ nodeName: name, nodeStatus });
+    const nodeStatus = () => ({ capacity: { cpu: '100', memory: '100Gi', pods: '1000' } });
+    for (const name of nodeNames) added.add({ nodeName: name, addresses: [host], nodeStatus });
     for (const kubelet of kubeletsOf(added))
       kubelets.push(
         await serveKubeletAPI(kubelet, {

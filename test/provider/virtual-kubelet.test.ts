@@ -251,12 +251,18 @@ describe('virtual-kubelet GetStatsSummary: kubeletOf, a port for each node', () 
   });
 });
 
-it('wants a serving certificate for the addresses of all nodes, and, for replicas, the names of those that run elsewhere', async () => {
-  const nodes = await test.startNodes([test.node('node-a'), { ...test.node('node-b'), addresses: ['10.4.5.6'] }]);
+it('wants a serving certificate for the addresses of all nodes, and, if they have host names, the names of all', async () => {
+  const addressesOfB = [
+    { type: 'InternalIP', address: '10.4.5.6' },
+    { type: 'Hostname', address: 'node-b' },
+  ];
+  const nodeStatus = () => ({ addresses: addressesOfB });
+  const nodes = await test.startNodes([test.node('node-a'), { ...test.node('node-b'), nodeStatus }]);
   await test.advance(1000);
   const addresses = (kubelet: VirtualKubelet): string[] =>
     servingHosts(kubelet.getNode()?.status?.addresses ?? []) ?? [];
   expect(addresses(nodes.kubelet)).toEqual(['node-a', 'node-b', '10.1.2.3', '10.4.5.6']);
+  expect(addresses(nodes.kubeletOf('node-a'))).toEqual(['10.1.2.3']);
   expect(addresses(nodes.kubeletOf('node-b'))).toEqual(['node-b', '10.4.5.6']);
 });
 

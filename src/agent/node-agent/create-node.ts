@@ -66,7 +66,7 @@ export function createNode(
   const nodeStatus = (): Promise<NodeStatus> => {
     const { kubeletPort, features = [] } = endpoints;
     const declared = [...features, ...(canResizePods ? ['InPlacePodLevelResourcesVerticalScaling'] : [])];
-    return nodeStatusOf(nodeName, node || {}, { kubeletPort, features: declared });
+    return nodeStatusOf(node || {}, { hostname: nodeName, kubeletPort, features: declared });
   };
   const nodeReporter =
     api && node !== false

@@ -35,8 +35,9 @@ export interface NodeAgentNode extends Pick<
   | 'taints'
 > {
   /**
-   * IP addresses of the node, the primary one first, at most one of each IP family. They become the
-   * addresses of the Node, unless `nodeStatus` returns others, and the `hostIPs` of its pods. Default: none.
+   * IP addresses of the node, the primary one first, at most one of each IP family. They become the `hostIPs` of its pods
+   * and, unless `nodeStatus` returns others, the addresses of the Node, with its name as the `Hostname` of an agent's.
+   * Default: none.
    */
   readonly addresses?: readonly string[] | undefined;
 }

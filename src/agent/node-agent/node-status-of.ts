@@ -1,15 +1,23 @@
 import type { NodeStatus } from '../node/node-types.ts';
 import type { NodeAgentNode } from './node-agent-options.ts';
 
-/** The status of the Node by its options; `features` are declared in addition to those of `nodeStatus`. */
+/** What the status of a Node has beside its options. */
+export interface NodeStatusFacts {
+  /** Default: the Node has none. */
+  readonly hostname?: string | undefined;
+  readonly kubeletPort?: number | undefined;
+  /** Declared in addition to those of `nodeStatus`. */
+  readonly features: readonly string[];
+}
+
+/** The status of the Node by its options. */
 export async function nodeStatusOf(
-  nodeName: string,
   { addresses, nodeStatus }: Pick<NodeAgentNode, 'addresses' | 'nodeStatus'>,
-  { kubeletPort, features }: { readonly kubeletPort?: number | undefined; readonly features: readonly string[] },
+  { hostname, kubeletPort, features }: NodeStatusFacts,
 ): Promise<NodeStatus> {
   const own = addresses && [
     ...addresses.map((address) => ({ type: 'InternalIP', address })),
-    { type: 'Hostname', address: nodeName },
+    ...(hostname === undefined ? [] : [{ type: 'Hostname', address: hostname }]),
   ];
   const daemonEndpoints = kubeletPort !== undefined && { kubeletEndpoint: { Port: kubeletPort } };
   const status = await nodeStatus?.();
