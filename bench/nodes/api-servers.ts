@@ -1,6 +1,7 @@
 import { APIServer } from 'kubelet-status-manager/testing';
 import { type KubeConfigObject, startControlPlane } from '../../test/support/control-plane.ts';
 import { KubeHTTP } from '../../test/support/kube-http.ts';
+import { cpuMsOf } from './cpu-of.ts';
 
 /** What an API server has handled since its start, and its watches. */
 export interface Requests {
@@ -18,6 +19,8 @@ export interface BenchServer {
   readonly kubeConfig: KubeConfigObject;
   readonly http: KubeHTTP;
   requests(): Promise<Requests>;
+  /** User and system time of its processes, etcd included; undefined where it cannot be told. */
+  cpuMs(): number | undefined;
   stop(): Promise<void>;
 }
 
@@ -34,6 +37,7 @@ export async function startKubeAPIServer(): Promise<BenchServer> {
       const metrics: string = (await http.request('GET', '/metrics')).body;
       return requestsOf(metrics.split('\n'));
     },
+    cpuMs: () => cpuMsOf(controlPlane.pids()),
     async stop() {
       await http.close();
       await controlPlane.stop();
@@ -59,6 +63,8 @@ export async function startAPIServer(): Promise<BenchServer> {
     kubeConfig,
     http,
     requests: async () => ({ ...counted, watches: server.inFlight.watches }),
+    // It is in this process, as the watch of the benchmark.
+    cpuMs: () => undefined,
     async stop() {
       await http.close();
       await server.close();

@@ -22,6 +22,8 @@ export interface NodesFigures {
   readonly change: readonly number[];
   /** Milliseconds of own CPU for each of these changes. */
   readonly cpu: readonly number[];
+  /** Milliseconds of CPU of etcd and the API server for each of these changes. */
+  readonly serverCPU: readonly number[];
   /** Requests for each of these changes. */
   readonly requests: readonly number[];
   /** Seconds until each pod is shown as Succeeded. */
@@ -84,17 +86,21 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
 
   const change: number[] = [];
   const cpu: number[] = [];
+  const serverCPU: number[] = [];
   const requests: number[] = [];
   const warmUpRounds = Math.ceil(warmUpChanges / pods.count);
   for (let round = 1; round <= warmUpRounds + rounds; round++) {
     const [usage, handled] = [await second.ask('usage'), await server.requests()];
+    const serverMs = server.cpuMs();
     const changed = pods.msUntilEach(hasChanged(round));
     await second.ask('change');
     const ms = await changed;
+    const serverMsAfter = server.cpuMs();
     const [usageAfter, handledAfter] = [await second.ask('usage'), await server.requests()];
     if (round <= warmUpRounds) continue;
     change.push(ms / 1000);
     cpu.push((usageAfter.cpuMs - usage.cpuMs) / pods.count);
+    if (serverMs !== undefined) serverCPU.push((serverMsAfter! - serverMs) / pods.count);
     const reads = handledAfter.podReads - handled.podReads;
     requests.push((reads + handledAfter.podWrites - handled.podWrites) / pods.count);
   }
@@ -113,7 +119,7 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   await pods.delete();
   return {
     running: [runningMs / 1000],
-    ...{ change, cpu, requests },
+    ...{ change, cpu, serverCPU, requests },
     exit: [exitMs / 1000],
     rssMegabytes: [idleAfter.rssBytes / 1e6],
     connections: connections === undefined ? [] : [connections],

@@ -45,6 +45,7 @@ const rows: readonly Row[] = [
   { name: 'each pod becomes Running', unit: 's', field: 'running', target: ratioAtMost(1) },
   { name: 'one change of each pod', unit: 's', field: 'change', target: ratioAtMost(1) },
   { name: 'own CPU', unit: 'ms/change', field: 'cpu', target: ratioAtMost(1) },
+  { name: 'CPU of the API server and etcd', unit: 'ms/change', field: 'serverCPU' },
   { name: 'requests', unit: 'per change', field: 'requests' },
   { name: 'each pod ends', unit: 's', field: 'exit', target: ratioAtMost(1) },
   { name: 'memory (RSS)', unit: 'MB', field: 'rssMegabytes', target: ratioAtMost(0.8) },
@@ -92,7 +93,7 @@ export async function benchNodes({ nodes, turns, quick, progress }: NodesOptions
     title: 'Virtual nodes: many nodes of 20 pods in one process',
     notes: [
       `Nodes of createVirtualNodes with defaults, and of ${referenceName}, each in a process of its own, one after the other in ${count(setting.turns, 'turn')}, on ${versions.join(', and from 500 nodes on ')}. Both have the same cloud in their memory, which accepts pods immediately and notifies of each change. Pods have two containers. ${commands.theirs === undefined ? 'There is no Go here, so virtual-kubelet is missing. ' : ''}The user is a member of system:masters, whom the API server does not throttle. virtual-kubelet has 10 workers a node, as its command; its limits of 5 requests and 10 statuses a second are lifted.`,
-      `Running, change, end: from when the cloud is told to change all pods at once until the API server has shown all of them. Running is the first that the process does; the first ${warmUpChanges.toLocaleString('en-US')} changes only warm up. CPU is the user and system time of the process, its cloud included. Requests are GET, PATCH and PUT of pods.`,
+      `Running, change, end: from when the cloud is told to change all pods at once until the API server has shown all of them. Running is the first that the process does; the first ${warmUpChanges.toLocaleString('en-US')} changes only warm up. CPU is the user and system time of the process, its cloud included; that of the API server and etcd includes the watch of the benchmark. Requests are GET, PATCH and PUT of pods.`,
       `Idle: ${setting.idleMs / 1000} s without a change; memory and connections are those at its end. Restart: the process ends, one pod of each node changes in the cloud, and a new process starts with the same cloud; the time is from its start until the API server shows these pods. The provider of virtual-kubelet notifies of all pods then, because otherwise such changes are lost; it writes the statuses of all of them. Other pods have not changed and need no write.`,
     ],
     figures: figuresOf(measured),

@@ -76,6 +76,8 @@ export interface ControlPlane {
   nodeToken(nodeName: string): string;
   /** @param user `'admin'` or a node's name */
   kubeConfig(user: string): KubeConfigObject;
+  /** The process ids of etcd and the API server. */
+  pids(): number[];
   /** Stops the API server gracefully (SIGTERM). */
   stopAPIServer(): Promise<void>;
   /** Stops the API server as a crash would (SIGKILL). */
@@ -252,6 +254,7 @@ async function startOnce({
     dir,
     nodeToken: token,
     kubeConfig: (user) => kubeConfig(url, caData, user, token(user)),
+    pids: () => [etcd, apiServer].flatMap((server) => server?.pid ?? []),
     stopAPIServer: async () => apiServer?.kill('SIGTERM'),
     killAPIServer: async () => apiServer?.kill('SIGKILL'),
     signalAPIServer: (name) => apiServer?.signal(name),

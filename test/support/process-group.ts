@@ -6,6 +6,8 @@ import path from 'node:path';
 
 export interface ServerProcess {
   readonly name: string;
+  /** Undefined if it could not be started. */
+  readonly pid: number | undefined;
   isAlive(): boolean;
   /** The last lines of its output. */
   logTail(): Promise<string>;
@@ -65,6 +67,7 @@ export class ProcessGroup {
     });
     const server: ServerProcess = {
       name,
+      pid: child.pid,
       isAlive: () => this.#running.has(child),
       logTail: async () => (await readFile(logFile, 'utf8').catch(() => '')).split('\n').slice(-20).join('\n'),
       signal: (name) => void child.kill(name),
