@@ -42,6 +42,9 @@ import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions }
 /** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
 const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
 
+/** Of hundreds of nodes in one process, most are quiet. Divergence: the kubelet cleans up every two seconds. */
+const quietHousekeepingPeriodMs = 10_000;
+
 /** A port of the kubelet's API, as Nodes show it. */
 export interface KubeletEndpoint {
   readonly kubeletPort: number;
@@ -190,7 +193,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
   const syncLoop = new AgentSyncLoop({
-    ...{ handler, channels, sourcesReady, clock, logger },
+    ...{ handler, channels, sourcesReady, quietHousekeepingPeriodMs, clock, logger },
     // A provider that fails does not keep the statuses of other pods from being reported.
     runtimeErrors: () => [],
     onFirstUpdate: ({ pods }) => {

@@ -25,6 +25,8 @@ export interface AgentSyncLoopOptions {
   >;
   /** Housekeeping; called only when all sources are ready. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
+  /** How often it is called while there is no input and no failure, in milliseconds. Default: every two seconds. */
+  readonly quietHousekeepingPeriodMs?: number | undefined;
   /** The input queues of the loop. */
   readonly channels: SyncLoopChannels;
   /** The sources that must have delivered their pods before anything is cleaned up. */
@@ -81,7 +83,8 @@ type Work = () => void | Promise<void>;
  * - events of the runtime;
  * - results of probes;
  * - every second, the pods whose next sync is due;
- * - every two seconds, housekeeping. A tick is dropped while an earlier one is waiting.
+ * - every two seconds, housekeeping, or less often while there is no input. A tick is dropped while an earlier one is
+ *   waiting.
  *
  * One item is handled at a time; events of one pod that follow each other are one, so that it is synced once for all
  * of them. While the runtime has errors, nothing is handled; the loop checks again
@@ -93,6 +96,9 @@ export class AgentSyncLoop {
   readonly #stop = new AbortController();
   #isSyncDue = false;
   #isHousekeepingDue = false;
+  /** False if there has been no input since the last housekeeping, which has succeeded. */
+  #hasToClean = true;
+  #lastHousekeepingMs = 0;
   readonly #backoff = new ExponentialBackOff(runtimeErrorBackOff);
   readonly #failures: FailureLog;
   readonly #housekeepingFailures: FailureLog;
@@ -113,12 +119,14 @@ export class AgentSyncLoop {
       <T>(queue: T[], handle: (item: T) => void | Promise<void>) =>
       () => {
         const item = queue.shift();
+        this.#hasToClean ||= item !== undefined;
         return item && (() => handle(item));
       };
     this.#queues = [
       next(channels.configUpdates, (update) => this.#handleConfigUpdate(update)),
       () => {
         const events = nextOfOnePod(channels.lifecycleEvents);
+        this.#hasToClean ||= events !== undefined;
         return events && (() => events.forEach((event) => handler.handlePodLifecycleEvent(event)));
       },
       next(channels.probeUpdates, ({ probeType, update }) => handler.handleProbeUpdate(probeType, update)),
@@ -170,13 +178,15 @@ export class AgentSyncLoop {
   }
 
   async #run(): Promise<void> {
-    const { clock } = this.#options;
+    const { clock, quietHousekeepingPeriodMs = housekeepingPeriodMs } = this.#options;
     const tickers = [
       new Ticker(clock, syncPeriodMs, () => {
         this.#isSyncDue = true;
         this.#wakeUp();
       }),
       new Ticker(clock, housekeepingPeriodMs, () => {
+        const sinceMs = clock.monotonicMs() - this.#lastHousekeepingMs;
+        if (!this.#hasToClean && sinceMs < quietHousekeepingPeriodMs) return;
         this.#isHousekeepingDue = true;
         this.#wakeUp();
       }),
@@ -250,13 +260,16 @@ export class AgentSyncLoop {
   }
 
   async #housekeeping(): Promise<void> {
-    const { handlePodCleanups, sourcesReady } = this.#options;
+    const { handlePodCleanups, sourcesReady, clock } = this.#options;
     // Not a failure: a source that is not ready logs its own errors, and inspect() lists it.
     if (!sourcesReady.allReady()) return;
+    this.#hasToClean = false;
+    this.#lastHousekeepingMs = clock.monotonicMs();
     try {
       await handlePodCleanups(this.#stop.signal);
       this.#housekeepingFailures.succeeded();
     } catch (thrown) {
+      this.#hasToClean = true;
       if (!this.#stop.signal.aborted) this.#housekeepingFailures.failed(thrown);
     }
   }

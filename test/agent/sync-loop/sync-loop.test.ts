@@ -118,6 +118,33 @@ it('what is due is synced every second, and there is housekeeping every two seco
   await loop.stop();
 });
 
+it('a quiet loop cleans up every quietHousekeepingPeriodMs; after input or a failure, it does in two seconds', async () => {
+  const housekeeping = (): number => handled.filter((what) => what === 'housekeeping').length;
+  let failure: Error | undefined;
+  const handlePodCleanups = async (): Promise<void> => {
+    handled.push('housekeeping');
+    if (failure) throw failure;
+  };
+  start({ quietHousekeepingPeriodMs: 10_000, handlePodCleanups });
+  channels.configUpdated(add());
+  await advance(2000);
+  expect(housekeeping()).toBe(1);
+  await advance(8000);
+  expect(housekeeping()).toBe(1);
+  await advance(2000);
+  expect(housekeeping()).toBe(2);
+  channels.lifecycleEvent({ podUID: '1', type: 'PodSync' });
+  failure = new Error('connection refused');
+  await advance(2000);
+  expect(housekeeping()).toBe(3);
+  failure = undefined;
+  await advance(2000);
+  expect(housekeeping()).toBe(4);
+  await advance(2000);
+  expect(housekeeping()).toBe(4);
+  await loop.stop();
+});
+
 it('housekeeping and the ticker get their turn between many events', async () => {
   due = [pod];
   start();
