@@ -96,6 +96,7 @@ export class ProviderPodLister {
 
   /** Lists as soon as possible, at most once a second. */
   listSoon(): void {
+    if (this.#isListRequested) return;
     this.#isListRequested = true;
     this.#wakeUp.abort();
   }

@@ -148,6 +148,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { uid } = pod.metadata;
     const action = this.#nextAction(pod);
     if (action === 'wait') return { isTerminal: false, hasChanged: false };
+    if (action === 'update' && this.#hasStopped(uid)) return { isTerminal: true, hasChanged: false };
     const failure = action === 'fail' ? lostFailure(podCache.known(uid)) : undefined;
     if (failure !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
     const { phase } = this.#updateStatus(pod, { failure });
@@ -164,11 +165,10 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     podStatusFn: PodStatusFn | undefined,
     options: SyncPodOptions,
   ): Promise<void> {
-    const { spec } = pod;
-    this.#updateStatus(pod, { podStatusFn });
+    const { metadata, spec } = pod;
+    if (podStatusFn !== undefined || !this.#hasStopped(metadata.uid)) this.#updateStatus(pod, { podStatusFn });
     const seconds = gracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? defaultGracePeriodSeconds;
     await this.#end(this.#referenceOf(pod), seconds, options.signal, pod);
-    this.#updateStatus(pod, { podIsTerminal: true });
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
@@ -265,6 +265,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     if (isUncertain) return false;
     if (accepted !== undefined) return isSamePod(accepted, pod);
     return this.#options.podCache.known(pod.metadata.uid)?.pod?.podHash === podHash(pod);
+  }
+
+  /** True for a pod whose end `syncTerminatedPod` shows: before, the status manager would hold back its phase, and read the pod. */
+  #hasStopped(podUID: string): boolean {
+    return this.#options.podCache.reported(podUID)?.state === 'stopped';
   }
 
   /** Returns false if no resize of the pod was in progress. */
@@ -416,7 +421,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
 
   /**
    * Generates the status of the pod, and passes it to the status manager. It is not generated again while nothing has changed
-   * of what it is made of: an end takes four steps, each with a status. A status of a deleted pod is always passed on.
+   * of what it is made of. A status of a deleted pod is always passed on.
    */
   #updateStatus(pod: ValidPod, { podIsTerminal = false, podStatusFn, failure }: StatusUpdate = {}): PodStatusInput {
     const { podCache, statusManager, hostIPs, clock } = this.#options;

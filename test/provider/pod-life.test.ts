@@ -82,15 +82,18 @@ describe('the life of a pod', () => {
     expect(test.condition('web', 'Ready')).toBe('True');
   });
 
-  it('a change takes one PATCH, without a GET', async () => {
+  it.each([
+    ['a change', { containers: [{ name: 'app', restartCount: 1 }] }, { containerStatuses: [{ restartCount: 1 }] }],
+    ['the end', { state: 'stopped' }, { phase: 'Succeeded' }],
+  ] as const)('%s takes one PATCH, without a GET', async (_what, reported, shown) => {
     await test.startNodes();
     await test.create(podOf());
     await test.advance(7000);
     test.writes.length = 0;
     test.podReads = 0;
-    test.cloud.report('web', { containers: [{ name: 'app', restartCount: 1 }] });
+    test.cloud.report('web', reported);
     await test.advance(6000);
-    expect(test.status('web')).toMatchObject({ containerStatuses: [{ restartCount: 1 }] });
+    expect(test.status('web')).toMatchObject(shown);
     expect(test.writes.filter((write) => write.includes('/pods/'))).toEqual([
       'PATCH /api/v1/namespaces/default/pods/web/status 200',
     ]);
