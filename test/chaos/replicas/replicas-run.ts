@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Cloud } from '../../../examples/virtual-kubelet-provider/cloud.ts';
+import type { HTTPProxy } from '../../support/http-proxy.ts';
 import type { Json } from '../../support/kube-http.ts';
 import { AgentHandle } from '../agent-handle.ts';
 import { checkTerminalIsFinal, type Violation } from '../invariants.ts';
@@ -10,7 +11,7 @@ import { Random } from '../random.ts';
 import { type ChaosServer, type ServerKind, startServer } from '../servers.ts';
 import { Users } from '../users.ts';
 import { NodeWatcher } from './node-watcher.ts';
-import { RecordingProxy, type RecordedWrite } from './recording-proxy.ts';
+import { type RecordedWrite, startRecordingProxy } from './recording-proxy.ts';
 import type { ReplicaConfig } from './replica-protocol.ts';
 import {
   checkCreations,
@@ -82,7 +83,7 @@ export interface ReplicasRunResult {
 interface Replica {
   readonly identity: string;
   readonly handle: AgentHandle<ReplicaConfig>;
-  readonly proxies: readonly RecordingProxy[];
+  readonly proxies: readonly HTTPProxy[];
 }
 
 /** Three replicas share nodes with pods, and one after the other is killed, stopped and drained while the API server is gone. */
@@ -312,8 +313,8 @@ class ReplicasRun {
     const identity = `replica-${this.#started++}`;
     const { url, ca, adminToken } = this.#server;
     const { leaseDurationSeconds } = this.#options;
-    const apiProxy = await RecordingProxy.start({ replica: identity, target: url, ca, writes: this.#writes });
-    const cloudProxy = await RecordingProxy.start({ replica: identity, target: this.#cloudURL, writes: this.#calls });
+    const apiProxy = await startRecordingProxy({ replica: identity, target: url, ca, writes: this.#writes });
+    const cloudProxy = await startRecordingProxy({ replica: identity, target: this.#cloudURL, writes: this.#calls });
     const config: ReplicaConfig = {
       kubeconfig: kubeConfig({ server: apiProxy.url, token: adminToken }),
       cloudURL: cloudProxy.url,
