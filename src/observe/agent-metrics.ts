@@ -1,23 +1,23 @@
 import type { KubeletMetric } from './kubelet-metrics.ts';
 
-/** The values of an agent at the time of a scrape. */
+/** The values of an agent, a virtual node or a replica at the time of a scrape; what it does not have is absent. */
 export interface AgentGauges {
-  /** Since the pods of the runtime were last listed, or since the start; undefined unless the agent runs. */
-  readonly relistAgeSeconds: number | undefined;
-  /** Undefined before the first renewal, and without a Node. */
-  readonly leaseAgeSeconds: number | undefined;
+  /** Since the pods of the runtime were last listed, or since the start; absent unless the agent runs. */
+  readonly relistAgeSeconds?: number | undefined;
+  /** Absent before the first renewal, and without a Node. */
+  readonly leaseAgeSeconds?: number | undefined;
   /** Of the Lease, which is renewed after a quarter of it. */
-  readonly leaseDurationSeconds: number | undefined;
-  /** Undefined if the agent does not register the Node. */
-  readonly isNodeRegistered: boolean | undefined;
+  readonly leaseDurationSeconds?: number | undefined;
+  /** Absent if the agent does not register the Node. */
+  readonly isNodeRegistered?: boolean | undefined;
   /** Pods whose last sync failed. */
-  readonly failingPods: number;
+  readonly failingPods?: number | undefined;
   /** Manifests of static pods that are invalid. */
-  readonly refusedManifests: number;
+  readonly refusedManifests?: number | undefined;
   /** Pods with a sandbox that is ready, or, without sandboxes, with a running container. */
-  readonly runningPods: number;
+  readonly runningPods?: number | undefined;
   /** Containers in the runtime, by state; states without a container are absent. */
-  readonly containers: Readonly<Record<string, number>>;
+  readonly containers?: Readonly<Record<string, number>> | undefined;
   /** Of a process with the option `replicas` of `createVirtualNodes`. */
   readonly replica?: {
     /** Whether it may own nodes: its Lease is renewed in time. */

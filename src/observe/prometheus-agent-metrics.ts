@@ -52,7 +52,7 @@ const agentGauges: readonly SourcedMetric<AgentGauges>[] = [
     help: 'Containers in the runtime, by state.',
     labels: ['container_state'],
     read: ({ containers }) =>
-      Object.entries(containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
+      containers && Object.entries(containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
   },
   {
     name: 'kubelet_node_agent_replica_member',

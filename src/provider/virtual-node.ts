@@ -148,9 +148,9 @@ export class VirtualNode {
     const { metrics, clock, logger, lister, podCache, podWorkers, nodeReporter } = this.#parts;
     const startedMs = clock.monotonicMs();
     const read = (): AgentGauges => {
-      const runtime = { relistedAt: lister.inspect().listedAt, runningPods: podCache.runningPods, containers: {} };
-      const node = { runtime, node: nodeReporter.inspect(), podWorkers: podWorkers.inspect(), refusedManifests: [] };
-      return agentGauges({ ...node, state: this.#state }, clock.monotonicMs() - startedMs, clock.now());
+      const runtime = { relistedAt: lister.inspect().listedAt, runningPods: podCache.runningPods };
+      const node = { state: this.#state, runtime, node: nodeReporter.inspect(), podWorkers: podWorkers.inspect() };
+      return agentGauges(node, clock.monotonicMs() - startedMs, clock.now());
     };
     this.#unregisterGauges = registerGauges(metrics, logger, read);
   }

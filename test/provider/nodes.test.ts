@@ -127,6 +127,7 @@ describe('virtual nodes', () => {
     expect(await valueOf('kubelet_running_pods')).toBe(2);
     expect(await valueOf('kubelet_node_agent_node_registered')).toBe(2);
     expect(await valueOf('kubelet_node_agent_failing_pods')).toBe(1);
+    expect(await valueOf('kubelet_node_agent_refused_manifests')).toBeUndefined();
     expect(await valueOf('kubelet_node_agent_relist_age_seconds')).toBeLessThan(6);
     expect(await register.getSingleMetricAsString('kubelet_runtime_operations_errors_total')).toContain(
       'kubelet_runtime_operations_errors_total{operation_type="create_pod"} 1',

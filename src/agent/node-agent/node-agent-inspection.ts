@@ -35,10 +35,12 @@ export interface NodeAgentInspection {
   readonly probes: number;
 }
 
-/** What gauges are read from, of an agent or a virtual node. */
-type GaugesSource = Pick<NodeAgentInspection, 'node' | 'podWorkers' | 'refusedManifests' | 'state'> & {
-  readonly runtime: Pick<RuntimeInspection, 'containers' | 'relistedAt' | 'runningPods'>;
-};
+/** What gauges are read from. A virtual node has neither containers nor manifests. */
+type GaugesSource = Pick<NodeAgentInspection, 'node' | 'podWorkers' | 'state'> &
+  Partial<Pick<NodeAgentInspection, 'refusedManifests'>> & {
+    readonly runtime: Pick<RuntimeInspection, 'relistedAt' | 'runningPods'> &
+      Partial<Pick<RuntimeInspection, 'containers'>>;
+  };
 
 /** The values that a metrics scrape reads from an agent that was started `ageMs` ago. */
 export function agentGauges(
@@ -54,7 +56,7 @@ export function agentGauges(
     leaseDurationSeconds: node?.leaseDurationSeconds,
     isNodeRegistered: node?.registered,
     failingPods: podWorkers.filter(({ failingSince }) => failingSince !== undefined).length,
-    refusedManifests: refusedManifests.length,
+    refusedManifests: refusedManifests?.length,
     runningPods: runtime.runningPods,
     containers: runtime.containers,
   };
