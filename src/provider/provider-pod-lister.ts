@@ -34,7 +34,7 @@ export interface ProviderListInspection {
   readonly listedAt?: string | undefined;
   /** The number of valid pods in the last list, those of other nodes included. */
   readonly pods: number;
-  /** Why the last list has pods that are unknown because they are invalid; absent if it has none. */
+  /** Why the last list, or a notification since then, has a pod that is invalid, and so unknown; absent if none has. */
   readonly invalid?: Failure | undefined;
   /** Why the pods cannot be listed, and since when; absent if the last list succeeded. */
   readonly failure?: Failure | undefined;
@@ -67,7 +67,7 @@ export class ProviderPodLister {
     this.#options = options;
     const { logger, clock } = options;
     this.#failures = new FailureLog({ logger, clock, what: 'Listing the pods of the provider' });
-    this.#invalid = new FailureLog({ logger, clock, what: 'Reading a pod that the provider has listed' });
+    this.#invalid = new FailureLog({ logger, clock, what: 'Reading a pod of the provider' });
   }
 
   /** The number of the last observation that has begun; 0 if none has. */
@@ -195,7 +195,7 @@ export class ProviderPodLister {
     try {
       requireProviderPod(pod);
     } catch (thrown) {
-      return this.#logThrown(thrown);
+      return this.#invalid.failed(thrown);
     }
     this.#sinks.get(pod.nodeName)?.set(pod, this.beginObservation());
   }

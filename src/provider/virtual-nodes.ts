@@ -172,7 +172,11 @@ export class VirtualNodes implements AsyncDisposable {
       ...context,
       transport: api.podClient.transport,
       nodeNames: [],
-      onOwned: (owned) => this.#run(this.#added.get(owned.nodeName)!, owned),
+      onOwned: (owned) => {
+        const node = this.#added.get(owned.nodeName);
+        // It may have been removed while it was being taken; then its ownership ends.
+        if (node !== undefined) this.#run(node, owned);
+      },
       onLost: (owned, reason) => this.#lost(owned, reason),
     });
   }
@@ -180,9 +184,6 @@ export class VirtualNodes implements AsyncDisposable {
   #registerGauges(ownership: NodeOwnership): void {
     const { options, context } = this.#parts;
     this.#unregisterGauges = registerGauges(options.metrics, context.logger, () => ({
-      // The nodes have gauges of their own.
-      ...{ relistAgeSeconds: undefined, leaseAgeSeconds: undefined, leaseDurationSeconds: undefined },
-      ...{ isNodeRegistered: undefined, failingPods: 0, refusedManifests: 0, runningPods: 0, containers: {} },
       replica: replicaGauges(ownership.inspect(), context.clock.now()),
     }));
   }

@@ -88,7 +88,7 @@ describe('a pod that is missing in the list', () => {
     expect(list).toMatchObject({ pods: 1, invalid: { reason: expect.stringContaining('pods[0].state') as string } });
     expect(list.failure).toBeUndefined();
     const [logged, ...more] = test.logger.warnings;
-    expect(logged?.message).toBe('Reading a pod that the provider has listed failed');
+    expect(logged?.message).toBe('Reading a pod of the provider failed');
     expect(logged?.fields['reason']).toContain('pods[0].state');
     expect(more).toEqual([]);
     test.cloud.report('web', { state: 'running' });

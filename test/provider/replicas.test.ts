@@ -121,6 +121,20 @@ describe('virtual nodes of several processes', () => {
     },
   );
 
+  it('does not run a node that is removed while it is taken', async () => {
+    await using test = await TestNodes.start();
+    const a = startReplica(test, 'a', { random: () => 0 });
+    const advance = advanceOf(test);
+    await advance(2000);
+    const taking = test.server.faults.next({ verb: 'create', resource: 'leases', count: 4 }, fault.delay(1000));
+    while (taking.remaining > 0) await advance(100);
+    await a.remove('node-b');
+    await advance(10_000);
+    expect(ran(a).sort()).toEqual(['node-a', 'node-c', 'node-d']);
+    expect(test.logger.errors).toEqual([]);
+    await a.stop();
+  });
+
   it('refuses what contradicts several processes', async () => {
     await using test = await TestNodes.start();
     const options = { client: test.server.kubeconfig(), provider: test.cloud, logger: test.logger };

@@ -87,6 +87,25 @@ describe('a cloud that lists', () => {
 });
 
 describe('a cloud that', () => {
+  it('notifies of invalid pods again and again is logged once until it is right, and inspect() says why', async () => {
+    const provider = test.cloud.withNotifications();
+    let notify = (_pod: ProviderPod): void => {};
+    const notifyPods: PodProvider['notifyPods'] = (listener, onGap) => {
+      notify = listener;
+      return provider.notifyPods!(listener, onGap);
+    };
+    await test.runningPod(['node-a'], { provider: { ...provider, notifyPods } });
+    for (let i = 0; i < 100; i++) notify({ ...test.cloud.pod('web')!, ips: [''] });
+    const reason = expect.stringContaining('pod.ips[0]') as string;
+    expect(test.nodes.inspect().list.invalid).toMatchObject({ reason });
+    expect(test.logger.warnings).toMatchObject([
+      { message: 'Reading a pod of the provider failed', fields: { reason } },
+    ]);
+    await test.advance(60_000);
+    expect(test.nodes.inspect().list.invalid).toBeUndefined();
+    expect(test.logger.errors).toEqual([]);
+  });
+
   it('lists a pod only a minute after createPod does not lose it', async () => {
     await test.startNodes();
     test.cloud.hidden.add('web');
