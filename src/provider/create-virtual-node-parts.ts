@@ -36,7 +36,7 @@ import { ProviderPodCache } from './provider-pod-cache.ts';
 import type { ProviderPodLister } from './provider-pod-lister.ts';
 import { ProviderPodSyncer } from './provider-pod-syncer.ts';
 import type { OwnedNode } from './replicas/node-ownership-options.ts';
-import { connectionWhileOwned, providerWhileOwned } from './replicas/while-owned.ts';
+import { callsWhileOwned, connectionWhileOwned } from './replicas/while-owned.ts';
 import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 
 /** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
@@ -84,10 +84,10 @@ export type VirtualNodeParts = ReturnType<typeof createVirtualNodeParts>;
  */
 export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedParts, owned?: OwnedNode) {
   const { nodeName, addresses: hostIPs, canAdmitPod } = node;
-  const { options, calls, lister, materials, orphanedPods, lostMisses, lostPods } = shared;
+  const { options, provider, lister, materials, orphanedPods, lostMisses, lostPods } = shared;
   const epoch = owned?.epoch ?? node.epoch ?? 0;
   const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
-  const provider = owned ? providerWhileOwned(shared.provider, owned) : shared.provider;
+  const calls = owned ? callsWhileOwned(shared.calls, owned) : shared.calls;
   const { clock, logger, random, recordMetric } = shared.context;
 
   // What the node learns of the pods that it should run, and of those that run.

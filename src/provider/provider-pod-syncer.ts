@@ -37,7 +37,7 @@ export type LostPodAction = 'fail' | 'recreate';
 export interface ProviderPodSyncerOptions {
   readonly nodeName: string;
   readonly provider: PodProvider;
-  readonly calls: ProviderCalls;
+  readonly calls: Pick<ProviderCalls, 'forPod'>;
   readonly podCache: ProviderPodCache;
   readonly orphanedPods: Pick<OrphanedPods, 'isOrphaned'>;
   readonly materials: Pick<PodMaterialsReader, 'forgetPod' | 'read'>;

@@ -1,10 +1,8 @@
 import type { APIConnection } from '../../agent/node-agent/api-connection.ts';
 import { APIError } from '../../kube/client/api-error.ts';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
-import type { PodProvider, ProviderCallOptions } from '../pod-provider.ts';
+import type { ProviderCalls } from '../provider-calls.ts';
 import type { OwnedNode } from './node-ownership-options.ts';
-
-type Ownership = Pick<OwnedNode, 'isOwned' | 'nodeName'>;
 
 /**
  * The connection of an owned node: once the ownership has ended, it still reads, and sends no write; those that wait for a
@@ -56,35 +54,22 @@ export function connectionWhileOwned(
 }
 
 /**
- * The provider of an owned node: nothing is asked of it once the ownership has ended. A call then waits for the end of the
- * node, which is near.
+ * The calls for pods of an owned node: nothing is asked of the provider once the ownership has ended. A call then waits for
+ * the end of the node, which is near.
  */
-export function providerWhileOwned(provider: PodProvider, owned: Ownership): PodProvider {
-  const untilOwned = async ({ signal }: ProviderCallOptions): Promise<void> => {
-    if (!owned.isOwned()) await untilAborted(new Promise<never>(() => {}), signal);
-  };
+export function callsWhileOwned(
+  calls: Pick<ProviderCalls, 'forPod'>,
+  owned: Pick<OwnedNode, 'isOwned'>,
+): Pick<ProviderCalls, 'forPod'> {
   return {
-    async createPod(pod, options) {
-      await untilOwned(options);
-      return provider.createPod(pod, options);
-    },
-    ...(provider.updatePod && {
-      async updatePod(...args: Parameters<NonNullable<PodProvider['updatePod']>>) {
-        await untilOwned(args[2]);
-        return provider.updatePod!(...args);
-      },
-    }),
-    async deletePod(pod, options) {
-      await untilOwned(options);
-      return provider.deletePod(pod, options);
-    },
-    ...(provider.getPod && {
-      getPod: (...args: Parameters<NonNullable<PodProvider['getPod']>>) => provider.getPod!(...args),
-    }),
-    listPods: (options) => provider.listPods(options),
+    forPod: (podUID, operation, signal, call) =>
+      calls.forPod(podUID, operation, signal, async (options) => {
+        if (!owned.isOwned()) await untilAborted(new Promise<never>(() => {}), options.signal);
+        return call(options);
+      }),
   };
 }
 
-function notOwned({ nodeName }: Ownership): string {
+function notOwned({ nodeName }: Pick<OwnedNode, 'nodeName'>): string {
   return `node ${nodeName} is not owned by this process any more`;
 }

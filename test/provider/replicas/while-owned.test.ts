@@ -1,43 +1,28 @@
 import { expect, it, vi } from 'vitest';
-import type { PodProvider } from '../../../src/provider/pod-provider.ts';
-import { connectionWhileOwned, providerWhileOwned } from '../../../src/provider/replicas/while-owned.ts';
+import { FakeClock } from 'kubelet-status-manager/testing';
+import { ProviderCalls } from '../../../src/provider/provider-calls.ts';
+import { callsWhileOwned, connectionWhileOwned } from '../../../src/provider/replicas/while-owned.ts';
 
 it('after the ownership has ended, a call is not made, and is no failure that would be logged: it waits for the end of the node', async () => {
   const call = vi.fn<() => Promise<void>>(() => Promise.resolve());
-  const provider: PodProvider = {
-    createPod: call,
-    updatePod: call,
-    deletePod: call,
-    listPods: () => Promise.resolve([]),
-  };
+  const clock = new FakeClock();
+  const all = new ProviderCalls({ clock, callTimeoutMs: 60_000, concurrency: 10, recordMetric: () => {} });
   let isOwned = true;
-  const owned = providerWhileOwned(provider, { nodeName: 'node-a', isOwned: () => isOwned });
+  const calls = callsWhileOwned(all, { isOwned: () => isOwned });
   const ended = new AbortController();
-  const options = {
-    signal: ended.signal,
-    epoch: 1,
-    gracePeriodSeconds: 1,
-    podHash: '',
-    materials: () => Promise.reject(new Error()),
-  };
-  const pod = { metadata: { uid: 'u', namespace: 'default', name: 'web' } };
-  const all = () => [
-    owned.createPod(pod, options),
-    owned.updatePod!(pod, pod, options),
-    owned.deletePod({ ...pod.metadata, nodeName: 'node-a' }, options),
-  ];
-  await Promise.all(all());
-  expect(call).toHaveBeenCalledTimes(3);
+  const { signal } = ended;
+  await calls.forPod('u', 'create_pod', signal, call);
+  expect(call).toHaveBeenCalledTimes(1);
   isOwned = false;
   const settled = vi.fn<() => void>();
-  const calls = all();
-  for (const one of calls) one.then(settled, settled);
+  const created = calls.forPod('u', 'create_pod', signal, call);
+  created.then(settled, settled);
   await new Promise(setImmediate);
   expect(settled).not.toHaveBeenCalled();
   const reason = new Error('the node ends');
   ended.abort(reason);
-  for (const one of calls) await expect(one).rejects.toBe(reason);
-  expect(call).toHaveBeenCalledTimes(3);
+  await expect(created).rejects.toBe(reason);
+  expect(call).toHaveBeenCalledTimes(1);
 });
 
 it('a write that waits for a connection when the ownership ends is not sent later', async () => {
