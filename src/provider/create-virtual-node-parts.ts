@@ -27,6 +27,7 @@ import { createInformerPodManager } from '../kube/informer/informer-pod-manager.
 import type { ValidPod } from '../kube/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
+import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
 import { StatusManager } from '../status-manager/status-manager.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import type { OrphanedPods } from './orphaned-pods.ts';
@@ -72,6 +73,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly materials: PodMaterialsReader;
   readonly orphanedPods: OrphanedPods;
   readonly endpoints: KubeletEndpoints;
+  readonly limiter: RequestLimiter;
 }
 
 /** The parts of a virtual node. */
@@ -122,6 +124,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     // Divergence: the kubelet reads each pod before a patch.
     readBeforePatch: 'when-stale',
     ...options.statusManager,
+    ...{ limiter: shared.limiter, qps: undefined, burst: undefined },
     ...{ podManager, podDeletionSafety: podWorkers, allocationState, clock, logger, random, eventRecorder },
     client: api.podClient,
     metrics: options.metrics,

@@ -2,6 +2,7 @@ import { guardedRecordMetric } from '../agent/node-agent/agent-context.ts';
 import { openAPIConnection } from '../agent/node-agent/api-connection.ts';
 import { guardedEventRecorder } from '../agent/node-agent/create-connection.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
+import { resolveLimiter } from '../status-manager/options.ts';
 import { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import { OrphanedPods } from './orphaned-pods.ts';
 import { ProviderCalls } from './provider-calls.ts';
@@ -47,6 +48,7 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
     ...{ ...resolved, options, provider, api, calls },
     context: { clock, logger, random, recordMetric },
     endpoints: { byNode: new Map() },
+    limiter: resolveLimiter(options.statusManager ?? {}, clock),
     eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
     lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),
     orphanedPods: new OrphanedPods(api.podClient, clock),

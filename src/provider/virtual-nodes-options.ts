@@ -61,7 +61,10 @@ export interface VirtualNodesOptions {
   readonly lost?: LostPods | undefined;
   /** Shares the nodes out between processes. Default: this process runs all of them. */
   readonly replicas?: ReplicasOptions | undefined;
-  /** Further options of the `StatusManager` of each node. `readBeforePatch` is `when-stale` by default. */
+  /**
+   * Further options of the `StatusManager` of each node. `readBeforePatch` is `when-stale` by default. `qps`, `burst`, and
+   * the pause after 429 or 503, are those of all nodes together, which take turns.
+   */
   readonly statusManager?: NodeAgentOptions['statusManager'];
   /** Receives the events about pods and Nodes. Default: they are written to the API server. */
   readonly eventRecorder?: EventRecorder | undefined;

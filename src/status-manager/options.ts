@@ -211,7 +211,11 @@ function resolveJournal(journal: Journal | undefined, logger: Logger): Journal |
   return { ...methods, recovered: journal.recovered };
 }
 
-function resolveLimiter({ limiter, qps, burst }: StatusManagerOptions, clock: Clock): RequestLimiter {
+/** @throws StatusManagerError INVALID_OPTION */
+export function resolveLimiter(
+  { limiter, qps, burst }: Pick<StatusManagerOptions, 'burst' | 'limiter' | 'qps'>,
+  clock: Clock,
+): RequestLimiter {
   if (limiter === undefined) return new RequestLimiter({ clock, qps, burst });
   if (qps !== undefined || burst !== undefined)
     refuseOption('limiter', 'absent when `qps` or `burst` is given', limiter);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodeStatus } from 'kubelet-status-manager/agent';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createVirtualNodes, ProviderError, type VirtualNodesOptions } from 'kubelet-status-manager/provider';
-import { fault } from 'kubelet-status-manager/testing';
+import { fault, settle } from 'kubelet-status-manager/testing';
 import { Registry } from 'prom-client';
 import { podOf, TestNodes } from './test-nodes.ts';
 
@@ -277,6 +277,40 @@ describe('options', () => {
     );
     expect(nodes.inspect().nodes.map(({ nodeName }) => nodeName)).toEqual(['taken']);
     await nodes.stop();
+  });
+});
+
+describe('under a limit of requests, virtual nodes', () => {
+  const statusWrites = (): string[] => test.writes.filter((write) => /^PATCH .*\/pods\//.test(write));
+  const create = (name: string, nodeName: string) =>
+    test.server.pods.create({ metadata: { name, namespace: 'default' }, spec: { ...podOf().spec!, nodeName } });
+  /** The managers have something to send all the time. */
+  const advance = (ms: number): Promise<void> => test.clock.advanceAsync(ms, () => settle(test.clock, test.server));
+
+  it('have qps and burst together, and take turns', async () => {
+    await test.startNodes(['node-a', 'node-b', 'node-c'], { statusManager: { qps: 1, burst: 1 } });
+    for (let i = 0; i < 40; i++) create(`many-${i}`, i % 2 === 0 ? 'node-a' : 'node-b');
+    create('one', 'node-c');
+    await advance(20_000);
+    expect(test.status('one')?.phase).toBe('Running');
+    expect(statusWrites().length).toBeLessThanOrEqual(21);
+  });
+
+  it.each([
+    ['of one process', {}],
+    ['with replicas', { replicas: { identity: 'a', namespace: 'default' } }],
+  ])('%s pause together when the API server throttles two pods', async (_, options) => {
+    await test.startNodes(['node-a', 'node-b', 'node-c'], options);
+    await advance(40_000);
+    test.server.faults.next({ verb: 'patch', resource: 'pods', count: 2 }, fault.status(429, { retryAfterMs: 30_000 }));
+    create('a', 'node-a');
+    create('b', 'node-b');
+    await advance(1000);
+    create('c', 'node-c');
+    await advance(20_000);
+    expect(statusWrites().map((write) => write.slice(-3))).toEqual(['429', '429']);
+    await advance(20_000);
+    expect(['a', 'b', 'c'].map((name) => test.status(name)?.phase)).toEqual(['Running', 'Running', 'Running']);
   });
 });
 

@@ -42,7 +42,7 @@ export class RequestLimiter {
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
   readonly #slots: Semaphore | undefined;
-  readonly #clients = new WeakMap<object, ClientLimiter>();
+  readonly #users = new WeakMap<object, ClientLimiter>();
 
   /** @throws StatusManagerError INVALID_OPTION, or INVALID_ARGUMENT when `options` is not an object */
   constructor(options: RequestLimiterOptions = {}) {
@@ -63,12 +63,13 @@ export class RequestLimiter {
     }
   }
 
-  /** The limiter for the managers of one client; the same object for the same client. */
+  /** The limiter for the managers of one client; the same object for the same client, and for clients of one transport. */
   forClient(client: object): ClientLimiter {
-    let limiter = this.#clients.get(client);
+    const { transport: user = client } = client as { readonly transport?: object };
+    let limiter = this.#users.get(user);
     if (limiter === undefined) {
       limiter = new ClientLimiter(this.#bucket, this.#slots, this.#clock);
-      this.#clients.set(client, limiter);
+      this.#users.set(user, limiter);
     }
     return limiter;
   }
