@@ -18,7 +18,7 @@ import {
 import type { EventRecorder } from '../agent/events/event-recorder.ts';
 import { requireNodeReporterOptions } from '../agent/node/node-reporter-options.ts';
 import type { PodProvider } from './pod-provider.ts';
-import type { NodeOwnershipOptions } from './replicas/node-ownership-options.ts';
+import { type NodeOwnershipOptions, requireLeaseName } from './replicas/node-ownership-options.ts';
 
 /** What happens to a pod that the cloud had, and does not list any more. */
 export interface LostPods {
@@ -164,6 +164,7 @@ export function requireVirtualNodeOptions(options: VirtualNodeOptions, hasReplic
   requireFunctionOption('canAdmitPod', options.canAdmitPod);
   integerOption('epoch', options.epoch ?? 0, 0, Number.MAX_SAFE_INTEGER);
   if (!hasReplicas) return;
+  requireLeaseName('nodeName', options.nodeName);
   // Without, the node is created now, and checks them.
   requireNodeReporterOptions(options);
   if (options.epoch !== undefined) refuseOption('epoch', 'nothing with the option `replicas`', options.epoch);

@@ -147,6 +147,13 @@ describe('virtual nodes of several processes', () => {
     expect(() => nodes.add({ nodeName: 'node-a', taints: 'x' as never })).toThrow(
       expect.objectContaining({ path: 'taints' }),
     );
+    // The Lease of the node has a longer name.
+    const nodeName = 'a'.repeat(171);
+    expect(() => nodes.add({ nodeName })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', path: 'nodeName' }),
+    );
+    nodes.add({ nodeName: 'node-a' });
+    await nodes.remove('node-a');
     await nodes.stop();
   });
 });

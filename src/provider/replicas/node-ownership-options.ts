@@ -1,5 +1,5 @@
 import type { KubeTransport } from '../../kube/http/kube-transport.ts';
-import type { ClockLike } from '../../shared/clock.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { integerOption, positiveIntegerOption } from '../../shared/validate.ts';
@@ -42,7 +42,7 @@ export interface NodeOwnershipOptions {
   readonly namespace: string;
   /** Prefix of the names of the Leases, for processes with other nodes in the same namespace. Default: `virtual-nodes`. */
   readonly name?: string | undefined;
-  /** The nodes, the same for all replicas. */
+  /** The nodes, the same for all replicas, with names that `requireLeaseName` accepts. `setNodes` replaces them. */
   readonly nodeNames: readonly string[];
   /**
    * If a process cannot renew its Lease for this long, its nodes are taken over. It stops using them itself after two
@@ -62,9 +62,9 @@ export interface NodeOwnershipOptions {
    * the node is still owned until the promise is settled.
    */
   readonly onLost: (node: OwnedNode, reason: OwnershipEnd) => void | Promise<void>;
-  readonly logger?: Partial<Logger> | undefined;
-  readonly clock?: ClockLike | undefined;
-  readonly random?: (() => number) | undefined;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly random: () => number;
 }
 
 /** The periods that follow from the Lease's duration. Source: the defaults of client-go `leaderelection`: 15, 10 and 2 s. */
@@ -101,29 +101,17 @@ const maxNameLength = 170;
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function requireNodeOwnershipOptions(options: NodeOwnershipOptions): void {
-  const { transport, identity, namespace, name = 'virtual-nodes', onOwned, onLost, drainTimeoutMs = 30_000 } = options;
+  const { identity, namespace, name = 'virtual-nodes', drainTimeoutMs = 30_000 } = options;
   const { min, max } = leaseDurationRange;
-  if (typeof transport?.request !== 'function')
-    refuseOption('transport', 'an object with the method request', transport);
-  if (!isSubdomain(identity))
-    refuseOption('identity', `a DNS subdomain of at most ${maxNameLength} characters`, identity);
+  requireLeaseName('identity', identity);
   if (!dnsLabel.test(namespace)) refuseOption('namespace', 'a DNS label', namespace);
   if (!dnsLabel.test(name)) refuseOption('name', 'a DNS label', name);
   integerOption('leaseDurationSeconds', options.leaseDurationSeconds ?? 15, min, max);
   positiveIntegerOption('drainTimeoutMs', drainTimeoutMs);
-  requireNodeNames(options.nodeNames);
-  if (typeof onOwned !== 'function') refuseOption('onOwned', 'a function', onOwned);
-  if (typeof onLost !== 'function') refuseOption('onLost', 'a function', onLost);
 }
 
-/** @throws StatusManagerError INVALID_OPTION */
-export function requireNodeNames(nodeNames: readonly string[]): void {
-  if (!Array.isArray(nodeNames)) refuseOption('nodeNames', 'a list of names', nodeNames);
-  const wrong = nodeNames.findIndex((nodeName) => !isSubdomain(nodeName));
-  if (wrong >= 0)
-    refuseOption(`nodeNames[${wrong}]`, `a DNS subdomain of at most ${maxNameLength} characters`, nodeNames[wrong]);
-}
-
-function isSubdomain(name: unknown): boolean {
-  return typeof name === 'string' && name.length <= maxNameLength && dnsSubdomain.test(name);
+/** Checks the name of a process or a node, which becomes a part of the name of its Lease. @throws StatusManagerError INVALID_OPTION */
+export function requireLeaseName(path: string, name: unknown): void {
+  if (typeof name !== 'string' || name.length > maxNameLength || !dnsSubdomain.test(name))
+    refuseOption(path, `a DNS subdomain of at most ${maxNameLength} characters`, name);
 }

@@ -8,7 +8,6 @@ import { jitter } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import { type Logger, thrownFields } from '../../shared/logger.ts';
-import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
 import { microTime, MonotonicTimes } from '../../shared/time.ts';
 import { assignNodes } from './assign-nodes.ts';
@@ -18,7 +17,6 @@ import {
   type LeaseTiming,
   type NodeOwnershipOptions,
   type OwnershipEnd,
-  requireNodeNames,
   requireNodeOwnershipOptions,
 } from './node-ownership-options.ts';
 import { epochOf, ObservedLeases, type ObservedLease } from './observed-leases.ts';
@@ -99,9 +97,9 @@ export class NodeOwnership {
   constructor(options: NodeOwnershipOptions) {
     requireNodeOwnershipOptions(options);
     this.#options = options;
-    this.#logger = resolveLogger(options.logger);
-    this.#clock = resolveClock(options.clock);
-    this.#random = resolveRandom(options.random, this.#logger);
+    this.#logger = options.logger;
+    this.#clock = options.clock;
+    this.#random = options.random;
     this.#timing = leaseTiming(options.leaseDurationSeconds ?? 15);
     this.#nodeNames = new Set(options.nodeNames);
     const suffix = Math.floor(this.#random() * 2 ** 32).toString(16);
@@ -131,20 +129,19 @@ export class NodeOwnership {
     void this.#lists.run();
   }
 
-  /** Replaces the list of nodes. Nodes that are not in it any more are released. @throws StatusManagerError INVALID_OPTION */
+  /** Replaces the list of nodes. Nodes that are not in it any more are released. */
   setNodes(nodeNames: readonly string[]): void {
-    requireNodeNames(nodeNames);
     this.#nodeNames = new Set(nodeNames);
     this.#assignment = undefined;
     if (this.#state === 'running') void this.#lists.run();
   }
 
   /**
-   * Releases all nodes when their `onLost` has ended, and leaves. With `drain: false`, their signals are aborted first. Takes
-   * at most `drainTimeoutMs` and twice the Lease's duration. Never rejects.
+   * Releases all nodes when their `onLost` has ended, and leaves. Takes at most `drainTimeoutMs` and twice the Lease's
+   * duration. Never rejects.
    */
-  stop({ drain = true }: { readonly drain?: boolean } = {}): Promise<void> {
-    this.#stopping ??= this.#stop(drain);
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
     return this.#stopping;
   }
 
@@ -519,13 +516,12 @@ export class NodeOwnership {
     );
   }
 
-  async #stop(drain: boolean): Promise<void> {
+  async #stop(): Promise<void> {
     const wasRunning = this.#state === 'running';
     this.#state = 'leaving';
     if (wasRunning) {
       // Others must know before the first node is free.
       if (this.#isMember()) await this.#renewals.run();
-      if (!drain) for (const owned of this.#owned.values()) owned.abort();
       await Promise.all([...this.#owned.values()].map((owned) => this.#end(owned, 'stopping')));
       this.#state = 'left';
       if (this.#memberLease !== undefined) await this.#renewals.run();

@@ -4,7 +4,7 @@ import { Simulation } from './simulation.ts';
 
 const replica = fc.nat(2);
 const kind = fc.constantFrom(
-  ...(['kill', 'restart', 'drain', 'stop', 'pause', 'cut off', 'no lists', 'jump'] as const),
+  ...(['kill', 'restart', 'drain', 'pause', 'cut off', 'no lists', 'jump'] as const),
   ...(['server down', 'slow', 'lossy', 'delete a Lease', 'touch a Lease'] as const),
 );
 const schedule = fc.record({
@@ -37,8 +37,7 @@ function cause(world: Simulation, { kind, replica, forMs }: Fault): void {
       one?.kill();
       return void world.clock.afterFunc(random.integer(0, 5_000), () => world.add());
     case 'drain':
-    case 'stop':
-      return void one?.stop(kind === 'drain');
+      return void one?.stop();
     case 'pause':
       one?.pause();
       return later(() => one?.continue());

@@ -215,10 +215,10 @@ export class SimulatedReplica {
     this.#deliverNext();
   }
 
-  async stop(drain: boolean): Promise<void> {
+  async stop(): Promise<void> {
     if (this.state !== 'running') return;
     this.state = 'stopping';
-    await this.ownership.stop({ drain });
+    await this.ownership.stop();
   }
 
   /** One event of a continued process after the other, each with the microtasks that follow from it. */
