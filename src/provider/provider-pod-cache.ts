@@ -6,7 +6,7 @@ import { untilAborted } from '../shared/abort.ts';
 import type { PodLifecycleEvent } from '../agent/pleg/pod-lifecycle-event.ts';
 import type { PodCache, PodCacheOptions } from '../agent/pod-workers/pod-syncer.ts';
 import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
-import type { ProviderPod } from './pod-provider.ts';
+import type { ProviderContainer, ProviderPod } from './pod-provider.ts';
 import type { ListedPods, ProviderPodLister, ProviderPodSink } from './provider-pod-lister.ts';
 import { runtimePodStatus } from './provider-pod-status.ts';
 
@@ -127,9 +127,10 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     if (known !== undefined && observation <= known.observation) return;
     const { deletedAtMs } = known ?? {};
     const reportedAtMs = this.#options.clock.now();
-    const isAsKnown = isEqual(known?.pod, pod);
+    const fields = fieldsOf(pod);
+    const isAsKnown = isEqual(known?.pod, fields);
     // A copy, because the provider may report one object again and again, and change it.
-    const reported = isAsKnown ? known!.pod! : cloneDeep(pod);
+    const reported = isAsKnown ? known!.pod! : cloneDeep(fields);
     this.#pods.set(pod.uid, { state: 'reported', pod: reported, observation, misses: 0, reportedAtMs, deletedAtMs });
     if (known?.misses !== 0 || !isAsKnown) this.#changed(pod.uid);
   }
@@ -257,4 +258,16 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     this.#options.onEvent({ podUID, type: 'PodSync' });
     if (this.hasEnded(podUID)) this.#waiters.get(podUID)?.();
   }
+}
+
+type Fields<T> = { readonly [Field in keyof Required<T>]: T[Field] };
+
+/** Without what a provider may add, such as the object of its cloud: that is neither compared nor kept. */
+function fieldsOf(pod: ProviderPod): Fields<ProviderPod> {
+  const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt } = pod;
+  const containers = pod.containers?.map((container): Fields<ProviderContainer> => {
+    const { name, ready, started, restartCount, startedAt, exit, waiting, imageID } = container;
+    return { name, ready, started, restartCount, startedAt, exit, waiting, imageID };
+  });
+  return { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt, containers };
 }

@@ -100,10 +100,15 @@ it('a pod whose deletion was accepted is listed again after a minute, so that it
   expect(cache.listed()).toEqual([pod]);
 });
 
-it('a list without changes causes no sync', () => {
-  list([pod]);
-  list([{ ...pod }]);
+it('a list without changes causes no sync, whatever else the provider has added to its pods', () => {
+  const containers = [{ name: 'app', ready: true }];
+  list([{ ...pod, containers }]);
+  const added = { readAt: 1, client: { socket: {} } };
+  list([{ ...pod, ...added, containers: [{ ...containers[0]!, ...added }] }]);
   expect(events).toEqual(['u-1']);
+  list([{ ...pod, ...added, containers: [{ ...containers[0]!, ready: false }] }]);
+  expect(events).toEqual(['u-1', 'u-1']);
+  expect(cache.reported('u-1')).not.toHaveProperty('client');
 });
 
 it('retain forgets the pods that are neither in the cloud nor wanted', () => {
