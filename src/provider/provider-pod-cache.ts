@@ -111,15 +111,16 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return [...this.#pods.values()].filter(({ pod, misses }) => pod?.state === 'running' && misses === 0).length;
   }
 
-  replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): void {
-    if (observation <= this.#since) return;
+  replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): string[] {
+    if (observation <= this.#since) return [];
     this.#list = list;
     const listed = new Set(pods.map(({ uid }) => uid));
     for (const pod of pods) this.set(pod, observation);
-    for (const podUID of this.#pods.keys())
-      if (!listed.has(podUID) && this.#isMissing(podUID)) this.#missed(podUID, observation);
+    const others = [...this.#pods.keys()].filter((podUID) => !listed.has(podUID));
+    for (const podUID of others) if (this.#isMissing(podUID)) this.#missed(podUID, observation);
     this.#settleListed?.();
     this.#settleListed = undefined;
+    return others.flatMap((podUID) => this.#misplaced(podUID) ?? []);
   }
 
   set(pod: ProviderPod, observation: number): void {
@@ -238,11 +239,16 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return { sandboxes: [], containers: [] };
   }
 
-  /** The last list does not have the pod of this node. It is not missing if the list has it on a node that it is not bound to. */
+  /** The last list has no pod that is this one, or could be it. */
   #isMissing(podUID: string): boolean {
-    const { includes, mayInclude } = this.#list;
-    const isElsewhere = includes(podUID) && this.#options.getPodByUID(podUID) !== undefined;
-    return !isElsewhere && !mayInclude(podUID);
+    return !this.#list.mayInclude(podUID) && this.#misplaced(podUID) === undefined;
+  }
+
+  /** Says so if the last list has a pod of this node on another one. */
+  #misplaced(podUID: string): string | undefined {
+    const { getPodByUID, nodeName } = this.#options;
+    const pod = this.#list.includes(podUID) ? getPodByUID(podUID) : undefined;
+    return pod && `nodeName of pod ${pod.metadata.namespace}/${pod.metadata.name} (${podUID}) must be ${nodeName}`;
   }
 
   /** The end of a deleted pod is not to take as many periods as it takes lists. */

@@ -20,8 +20,11 @@ export type ListedPods = Pick<ProviderPodList, 'includes' | 'mayInclude'>;
 
 /** Receives what was observed of the pods of a node. */
 export interface ProviderPodSink {
-  /** All pods of the node, by an observation that began as the one with this number, and the list that they are from. */
-  replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): void;
+  /**
+   * All pods of the node, by an observation that began as the one with this number, and the list that they are from.
+   * @returns what is wrong with others in the list
+   */
+  replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): readonly string[];
   /** One pod. */
   set(pod: ProviderPod, observation: number): void;
   /** True while the end of a deleted pod is awaited. */
@@ -34,7 +37,7 @@ export interface ProviderListInspection {
   readonly listedAt?: string | undefined;
   /** The number of valid pods in the last list, those of other nodes included. */
   readonly pods: number;
-  /** Why the last list, or a notification since then, has a pod that is invalid, and so unknown; absent if none has. */
+  /** Why the last list, or a notification since then, has a pod that is invalid or on the wrong node; absent if none has. */
   readonly invalid?: Failure | undefined;
   /** Why the pods cannot be listed, and since when; absent if the last list succeeded. */
   readonly failure?: Failure | undefined;
@@ -158,8 +161,8 @@ export class ProviderPodLister {
       this.#pods = list.pods.length;
       this.#listedAtMs = clock.now();
       this.#failures.succeeded();
-      this.#logInvalid(list);
-      this.#deliver(list, observation);
+      const misplaced = this.#deliver(list, observation);
+      this.#logInvalid([...list.invalid, ...misplaced]);
       return 0;
     } catch (thrown) {
       if (!signal.aborted) this.#failures.failed(thrown);
@@ -167,15 +170,18 @@ export class ProviderPodLister {
     }
   }
 
-  #logInvalid({ invalid: [first, ...others] }: ProviderPodList): void {
+  #logInvalid([first, ...others]: readonly string[]): void {
     if (first === undefined) return this.#invalid.succeeded();
     this.#invalid.failed(new Error(others.length === 0 ? first : `${first}; and ${others.length} others`));
   }
 
-  #deliver(list: ProviderPodList, observation: number): void {
+  /** Returns which pods are listed on the wrong node. */
+  #deliver(list: ProviderPodList, observation: number): readonly string[] {
     const byNode = new Map([...this.#sinks.keys()].map((nodeName) => [nodeName, [] as ProviderPod[]]));
     for (const pod of list.pods) byNode.get(pod.nodeName)?.push(pod);
-    for (const [nodeName, ofNode] of byNode) this.#sinks.get(nodeName)?.replace(ofNode, observation, list);
+    return [...byNode].flatMap(
+      ([nodeName, ofNode]) => this.#sinks.get(nodeName)?.replace(ofNode, observation, list) ?? [],
+    );
   }
 
   #subscribeToProvider(): (() => void) | undefined {

@@ -309,6 +309,22 @@ describe('a pod that the provider reports on the wrong node', () => {
     },
   );
 
+  it('which no process has, is not lost, and inspect() and the log say why', async () => {
+    await test.startNodes(['node-b'], { provider: listing() });
+    const uid = await test.create(podOf(), 'node-b');
+    await test.advance(7000);
+    isWrong = true;
+    await test.advance(60_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    const reason = `nodeName of pod default/web (${uid}) must be node-b`;
+    expect(test.nodes.inspect().list.invalid).toMatchObject({ reason });
+    expect(test.logger.warnings).toMatchObject([{ fields: { reason } }]);
+    isWrong = false;
+    await test.advance(10_000);
+    expect(test.nodes.inspect().list.invalid).toBeUndefined();
+    expect(podCalls()).toEqual(['createPod web']);
+  });
+
   it('is deleted there once the API server does not have it any more', async () => {
     await test.startNodes(['node-a'], { provider: listing() });
     const uid = await test.create(podOf(), 'node-b');

@@ -12,7 +12,7 @@ let events: string[];
 let cache: ProviderPodCache;
 const begin = (): number => ++observation;
 const list = (pods: readonly ProviderPod[], began = begin()): void =>
-  cache.replace(pods, began, readProviderPods(pods));
+  void cache.replace(pods, began, readProviderPods(pods));
 beforeEach(() => {
   clock = new FakeClock();
   observation = 4;
