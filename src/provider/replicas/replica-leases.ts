@@ -1,9 +1,8 @@
-import { withDeadline } from '../../agent/deadline.ts';
+import { boundedCall } from '../../agent/deadline.ts';
 import type { Lease } from '../../agent/node/node-types.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { KubeRequestOptions, KubeTransport } from '../../kube/http/kube-transport.ts';
 import { isJSONObject } from '../../kube/json-object.ts';
-import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 
 export interface ReplicaLeasesOptions {
@@ -88,10 +87,10 @@ export class ReplicaLeases {
   }
 
   #request(method: string, path: string, options: KubeRequestOptions): Promise<unknown> {
-    const { transport, requestTimeoutMs, clock, signal } = this.#options;
-    return withDeadline(clock, requestTimeoutMs, signal, async ({ signal }) => {
-      const response = await undefinedIfAborted(transport.request(method, path, { ...options, signal }), signal);
-      if (response === undefined) throw new Error(`${method} ${path}: no response in ${requestTimeoutMs / 1000} s`);
+    const { transport, requestTimeoutMs: timeoutMs, clock, signal } = this.#options;
+    const bounds = { clock, timeoutMs, signals: [signal] };
+    return boundedCall(`${method} ${path}`, bounds, async (bounded) => {
+      const response = await transport.request(method, path, { ...options, ...bounded });
       return response.json();
     });
   }
