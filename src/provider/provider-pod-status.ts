@@ -132,7 +132,8 @@ function runOf(
     (own?.startedAt ?? reported.startedAt)?.getTime() ??
     epochMs(known?.running?.startedAt ?? known?.terminated?.startedAt) ??
     nowMs;
-  const run = { id, name, image, attempt, createdAtMs: startedAtMs, startedAtMs, imageID: own?.imageID };
+  const imageID = own?.imageID && shortText(own.imageID);
+  const run = { id, name, image, attempt, createdAtMs: startedAtMs, startedAtMs, imageID };
   if (state === 'running') return { ...run, state, resources: accepted && resourcesOf(accepted, name) };
   const { exitCode, reason, message, finishedAt } = own?.exit ?? defaultExit(reported, own);
   return {

@@ -73,6 +73,11 @@ describe('a cloud that lists', () => {
       { containers: [{ name: 'app', exit: { exitCode: 1, message: 'm'.repeat(3e6) } }] },
       { containerStatuses: [{ state: { terminated: { message: 'm'.repeat(4096) } } }] },
     ],
+    [
+      'an image ID of 3 MB',
+      { containers: [{ name: 'app', imageID: 'i'.repeat(3e6) }] },
+      { containerStatuses: [{ imageID: 'i'.repeat(4096) }] },
+    ],
     ['a date after the year 9999', { containers: [{ name: 'app', restartCount: 1, startedAt: new Date(8e15) }] }, {}],
     ['a restart count beyond 2^31', { containers: [{ name: 'app', restartCount: 2 ** 40 }] }, {}],
   ])('%s does not keep the status of the pod from being written', async (_what, change, expected) => {
