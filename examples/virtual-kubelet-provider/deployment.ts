@@ -21,8 +21,10 @@ const nodes = createVirtualNodes({
   replicas: { identity: env('IDENTITY'), namespace: 'virtual-nodes' },
 });
 const capacity = { cpu: '100', memory: '1Ti', pods: '500' };
+// Only pods that are meant for the cloud come here, and not those of this Deployment.
+const taints = [{ key: 'virtual-kubelet.io/provider', value: 'example', effect: 'NoSchedule' }];
 for (const nodeName of ['cloud-a', 'cloud-b', 'cloud-c']) {
-  nodes.add({ nodeName, addresses: [env('POD_IP')], nodeStatus: () => ({ capacity }) });
+  nodes.add({ nodeName, addresses: [env('POD_IP')], taints, nodeStatus: () => ({ capacity }) });
 }
 const server = await serveKubeletAPI(nodes.kubelet, {
   runtime: nodes.kubelet,

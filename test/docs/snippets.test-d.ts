@@ -64,6 +64,15 @@ export function aManifest(): void {
   );
 }
 
+export function aTaintedVirtualNode(nodes: VirtualNodes): void {
+  nodes.add({
+    nodeName: 'cloud-a',
+    labels: { type: 'virtual-kubelet' },
+    taints: [{ key: 'virtual-kubelet.io/provider', value: 'example', effect: 'NoSchedule' }],
+    nodeStatus: () => ({ capacity: { cpu: '1000', memory: '4Ti', pods: '500' } }),
+  });
+}
+
 export async function statisticsOfVirtualNodes(nodes: VirtualNodes): Promise<void> {
   for (const [i, nodeName] of ['cloud-a', 'cloud-b'].entries()) {
     const kubelet = nodes.kubeletOf(nodeName);
