@@ -67,6 +67,8 @@ interface PodCalls {
   createFailure?: PodFailure | undefined;
   /** The call that failed last, which is not made again before `untilMs` on the monotonic clock. */
   backOff?: CallBackOff | undefined;
+  /** True once the pod has ended on this node: when its object is gone, the provider may delete what is left. */
+  hasEnded?: boolean | undefined;
   /** What the last status was generated from. */
   shown?: ShownStatus | undefined;
 }
@@ -180,7 +182,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   async syncTerminatedPod(pod: ValidPod, _runtimeStatus: RuntimePodStatus): Promise<void> {
     this.#updateStatus(pod, { podIsTerminal: true });
     this.#options.statusManager.terminatePod(pod);
-    this.#podCalls.delete(pod.metadata.uid);
+    this.#podCalls.set(pod.metadata.uid, { hasEnded: true });
     this.#options.materials.forgetPod(pod);
   }
 
@@ -293,7 +295,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const known = podCache.known(uid);
     if (known === undefined || (pod !== undefined && known.pod?.state === 'stopped')) return;
     try {
-      if (pod === undefined && !(await this.#isOrphaned(reference, signal))) return;
+      if (pod === undefined && !(await this.#isOrphan(reference, signal))) return;
       await this.#delete(reference, gracePeriodSeconds, { pod, signal });
     } catch (error) {
       signal.throwIfAborted();
@@ -362,8 +364,9 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /** See `OrphanedPods`. Has a back-off like the deletion. */
-  async #isOrphaned(reference: PodReference, signal: AbortSignal): Promise<boolean> {
+  async #isOrphan(reference: PodReference, signal: AbortSignal): Promise<boolean> {
     const { uid } = reference;
+    if (this.#podCallsOf(uid).hasEnded === true) return true;
     this.#throwDuringBackOff('delete_pod', uid);
     try {
       return await this.#options.orphanedPods.isOrphaned(reference, signal);

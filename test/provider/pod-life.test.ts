@@ -55,11 +55,13 @@ describe('the life of a pod', () => {
     });
     await test.advance(20_000);
     expect(podCalls()).toEqual(['createPod job']);
+    const reads = test.podReads;
     test.server.pods.delete('default', 'job');
     await test.advance(10_000);
     expect(test.pod('job')).toBeUndefined();
     expect(test.cloud.names).toEqual([]);
     expect(podCalls()).toEqual(['createPod job', 'deletePod job']);
+    expect(test.podReads).toBe(reads);
   });
 
   it('reason, message, readiness and restarts are those that the cloud reports', async () => {
