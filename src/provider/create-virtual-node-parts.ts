@@ -46,6 +46,9 @@ const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVe
 /** Of hundreds of nodes in one process, most are quiet. Divergence: the kubelet cleans up every two seconds. */
 const quietHousekeepingPeriodMs = 10_000;
 
+/** The Events of nodes that start together do not delay what their pods wait for. */
+const eventDelayMs = 2000;
+
 /** A port of the kubelet's API, as Nodes show it. */
 export interface KubeletEndpoint {
   readonly kubeletPort: number;
@@ -97,7 +100,10 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
   const ownEventRecorder =
     shared.eventRecorder === undefined
-      ? new APIEventRecorder({ client: createEventClient(api.requests), nodeName, logger, clock, random })
+      ? new APIEventRecorder({
+          ...{ client: createEventClient(api.requests), nodeName, logger, clock, random },
+          delayMs: eventDelayMs,
+        })
       : undefined;
   const eventRecorder: EventRecorder = ownEventRecorder ?? shared.eventRecorder!;
   const source = apiSource();

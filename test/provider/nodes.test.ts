@@ -72,6 +72,15 @@ describe('virtual nodes', () => {
     }
   });
 
+  it('write the Events of their start after all that their pods wait for', async () => {
+    const nodes = await test.startNodes(['node-a', 'node-b']);
+    await nodes.whenReady();
+    const events = (): string[] => test.writes.filter((write) => write.includes('/events '));
+    expect(events()).toEqual([]);
+    await test.advance(3000);
+    expect(events()).toHaveLength(8);
+  });
+
   it('have addresses that kube-apiserver reaches by default: no name, which no DNS server knows', async () => {
     await test.startNodes();
     expect(test.server.nodes.get('node-a')).toMatchObject({

@@ -26,7 +26,7 @@ it('a pod waits for a Secret with the reason of the kubelet, and is created when
     { name: 'HOST', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } },
   ] as never;
   await test.create({ metadata: { name: 'web' }, spec: { containers: [{ name: 'app', image: 'app:1', env }] } });
-  await test.advance(1000);
+  await test.advance(2500);
   expect(test.status('web')?.containerStatuses?.[0]?.state?.waiting).toEqual({
     reason: 'CreateContainerConfigError',
     message: 'secret "login" not found',
