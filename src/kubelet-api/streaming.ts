@@ -5,6 +5,7 @@ import { reasonOf } from '../shared/logger.ts';
 import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
 import { proxyUpgrade, type UpgradeRequest } from './streaming-proxy.ts';
+import { type PortForward, servePortForward } from './port-forward.ts';
 import { requireWebSocket, serveWebSocket } from './websocket-streams.ts';
 
 /** Serves an exec, attach or portForward request. Rejects with an `HTTPError` if it is refused. */
@@ -20,7 +21,7 @@ export async function serveStreaming(
     case 'attach':
       return serveAttach(context, request, upgrade);
     case 'portForward':
-      return proxyUpgrade(context.clock, await portForwardURL(context, request), upgrade);
+      return servePorts(context, request, upgrade);
     default:
       throw new HTTPError(404, '404: Page Not Found');
   }
@@ -74,19 +75,27 @@ async function serveAttach(
 }
 
 /** `/portForward/{namespace}/{pod}[/{uid}]`. Source: kubelet `getPortForward` */
-async function portForwardURL(
+async function servePorts(
   context: KubeletAPIContext,
   { request, segments, query, signal }: KubeletRequest,
-): Promise<string> {
+  upgrade: UpgradeRequest,
+): Promise<void> {
   const [namespace, name, uid, ...rest] = segments;
   if (rest.length > 0) throw new HTTPError(404, '404: Page Not Found');
+  const { runtime } = context;
   const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
-  const ports = isWebSocket ? portsOf(query) : [];
+  const ports = isWebSocket && runtime.portForward === undefined ? portsOf(query) : [];
   const pod = requirePod(context, namespace, name);
   requireUID(pod, uid);
-  const { runtime } = context;
-  if (runtime.getPortForward === undefined) throw new HTTPError(501, 'The runtime cannot forward ports');
-  return fromRuntime(runtime.getPortForward(pod.metadata.uid, ports, { signal }));
+  const { uid: podUID, name: podName } = pod.metadata;
+  if (runtime.getPortForward !== undefined) {
+    const url = await fromRuntime(runtime.getPortForward(podUID, ports, { signal }));
+    return proxyUpgrade(context.clock, url, upgrade);
+  }
+  if (runtime.portForward === undefined) throw new HTTPError(501, 'The runtime cannot forward ports');
+  const forward: PortForward['forward'] = async (port, stream, signal) =>
+    runtime.portForward!(podUID, port, stream, { signal });
+  return servePortForward(upgrade, { podName, podUID, forward });
 }
 
 /** `/run/{namespace}/{pod}/[{uid}/]{container}?cmd=`: the outputs of a command. Source: kubelet `getRun` */

@@ -22,9 +22,9 @@ export interface WebSocketCommand {
 }
 
 /** @throws HTTPError 501 if the client does not offer a protocol over WebSockets */
-export function requireWebSocket({ headers }: IncomingMessage): void {
-  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
-  if (headers.upgrade?.toLowerCase() === 'websocket' && offered.some((name) => protocols.includes(name))) return;
+export function requireWebSocket(request: IncomingMessage): void {
+  const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
+  if (isWebSocket && offeredProtocols(request).some((name) => protocols.includes(name))) return;
   throw new HTTPError(501, `Only WebSockets with the protocol ${protocols.join(' or ')} are supported`);
 }
 
@@ -35,20 +35,11 @@ export function requireWebSocket({ headers }: IncomingMessage): void {
  * Divergence: no SPDY, which the streaming servers of runtimes also support.
  */
 export async function serveWebSocket(
-  { request, socket, head }: UpgradeRequest,
+  upgrade: UpgradeRequest,
   { streams, signal, run }: WebSocketCommand,
 ): Promise<void> {
-  const { WebSocketServer } = await import('ws');
-  const server = new WebSocketServer({
-    noServer: true,
-    maxPayload: maxMessageBytes,
-    handleProtocols: (offered) => protocols.find((name) => offered.has(name)) ?? false,
-  });
-  const webSocket = await new Promise<WebSocket>((resolve, reject) => {
-    socket.once('close', () => reject(new Error('The client is gone')));
-    server.handleUpgrade(request, socket, head, resolve);
-  });
-  const channelsOfClient = new Channels(webSocket, socket, streams);
+  const webSocket = await acceptWebSocket(upgrade, protocols);
+  const channelsOfClient = new Channels(webSocket, upgrade.socket, streams);
   let status: object;
   try {
     status = statusOf(await run(channelsOfClient.io, signal));
@@ -61,6 +52,33 @@ export async function serveWebSocket(
     );
   }
   await channelsOfClient.end(status);
+}
+
+/** The protocols of WebSockets that the client offers. */
+export function offeredProtocols({ headers }: IncomingMessage): string[] {
+  return (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+}
+
+/** Upgrades to the first of the protocols that the client offers, too: one at least. Needs the package `ws`. */
+export async function acceptWebSocket(
+  { request, socket, head }: UpgradeRequest,
+  supported: readonly string[],
+): Promise<WebSocket> {
+  const { WebSocketServer } = await import('ws');
+  const server = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxMessageBytes,
+  });
+  // Not `handleProtocols`: `ws` refuses names with a slash.
+  const offered = offeredProtocols(request);
+  server.on('headers', (lines) => {
+    lines.push(`Sec-WebSocket-Protocol: ${supported.find((name) => offered.includes(name))}`);
+  });
+  delete request.headers['sec-websocket-protocol'];
+  return new Promise((resolve, reject) => {
+    socket.once('close', () => reject(new Error('The client is gone')));
+    server.handleUpgrade(request, socket, head, resolve);
+  });
 }
 
 /** The streams of one connection. */

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { ValidPod } from '../kube/types.ts';
 import type { PodStats } from '../agent/runtime/pod-stats.ts';
 import { maxDurationMs } from '../shared/validate.ts';
@@ -188,6 +189,12 @@ export interface PodProvider {
   ): Promise<number>;
   /** Connects the client to the main process of a container, for `kubectl attach`. Resolves when the process has ended. */
   attach?(pod: PodReference, containerName: string, io: ContainerIO, options: ProviderCallOptions): Promise<void>;
+  /**
+   * Connects `stream` with a port of a pod, for `kubectl port-forward`. Called for each connection of the client. Resolves
+   * when the connection has ended; if it rejects, the client shows why. `stream` is destroyed, and `options.signal` aborted,
+   * when the client has closed it.
+   */
+  portForward?(pod: PodReference, port: number, stream: Duplex, options: ProviderCallOptions): Promise<void>;
   /**
    * The statistics of the running pods of all nodes, for `kubectl top pod`; see `VirtualNodes.kubeletOf`. Called when somebody
    * asks, at most once in 10 s. Pods of other nodes are ignored. Default: the client is told that there are none.

@@ -35,7 +35,7 @@ interface Found {
 
 /**
  * Virtual nodes as a kubelet: `serveKubeletAPI` takes it in place of an agent and of its runtime. `VirtualNodes.kubelet` is
- * for `kubectl logs`, `exec` and `attach` of all nodes on one port; `VirtualNodes.kubeletOf` is for one node, whose port
+ * for `kubectl logs`, `exec`, `attach` and `port-forward` of all nodes on one port; `VirtualNodes.kubeletOf` is for one node, whose port
  * serves the statistics of its pods, too.
  *
  * @example
@@ -63,6 +63,7 @@ export class VirtualKubelet implements StreamingRuntime {
   readonly streamContainerLog?: NonNullable<StreamingRuntime['streamContainerLog']>;
   readonly exec?: NonNullable<StreamingRuntime['exec']>;
   readonly attach?: NonNullable<StreamingRuntime['attach']>;
+  readonly portForward?: NonNullable<StreamingRuntime['portForward']>;
   /** The statistics of the running pods; absent if the provider has no `stats`. */
   readonly listPodStats?: NonNullable<ContainerRuntime['listPodStats']>;
   readonly #options: VirtualKubeletOptions;
@@ -87,6 +88,11 @@ export class VirtualKubelet implements StreamingRuntime {
       this.attach = async (id, io, options) => {
         const { pod, name, call } = this.#container(id, options);
         return provider.attach!(pod, name, io, call);
+      };
+    if (provider.portForward !== undefined)
+      this.portForward = async (podUID, port, stream, options) => {
+        const { pod, call } = this.#pod(podUID, options);
+        return provider.portForward!(pod, port, stream, call);
       };
     if (provider.stats !== undefined)
       this.listPodStats = async () => podStatsOf(this.getPods(), await options.stats.list());
@@ -164,13 +170,17 @@ export class VirtualKubelet implements StreamingRuntime {
     return undefined;
   }
 
-  #container(containerID: string, { signal = new AbortController().signal }: CallOptions = {}) {
+  #container(containerID: string, options?: CallOptions) {
     const { podUID, name } = containerOfID(containerID);
-    const found = this.#find(podUID);
-    if (found === undefined) throw new Error(`The pod of ${containerID} is gone`);
+    return { ...this.#pod(podUID, options), name };
+  }
+
+  #pod(uid: string, { signal = new AbortController().signal }: CallOptions = {}) {
+    const found = this.#find(uid);
+    if (found === undefined) throw new Error(`The pod ${uid} is gone`);
     const { nodeName, epoch } = found.node;
-    const pod: PodReference = { uid: podUID, namespace: found.pod.namespace, name: found.pod.name, nodeName };
+    const pod: PodReference = { uid, namespace: found.pod.namespace, name: found.pod.name, nodeName };
     const call: ProviderCallOptions = { signal, epoch };
-    return { pod, name, call };
+    return { pod, call };
   }
 }

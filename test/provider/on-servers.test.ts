@@ -1,8 +1,14 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
 import { networkInterfaces } from 'node:os';
 import { PassThrough, Readable } from 'node:stream';
 import type { Attach, V1Status } from '@kubernetes/client-node';
+import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from 'kubelet-status-manager';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { createInformerPodManager, type InformerPodManager } from 'kubelet-status-manager/informer';
@@ -22,6 +28,7 @@ import { kubeConfigOf } from '../contract/kube-config-of.ts';
 import { expectOk } from '../contract/pod-api.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../contract/servers.ts';
 import { isReady, untilShown } from '../contract/until-shown.ts';
+import { TestDirectories } from '../support/directories.ts';
 import { loadClientNode } from '../support/client-node.ts';
 import { FakeCloud } from './fake-cloud.ts';
 
@@ -31,6 +38,10 @@ const nodeNames = [nodeName, 'virtual-d'];
 const ownAddress = Object.values(networkInterfaces())
   .flatMap((list) => list ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).error === undefined;
+const directories = new TestDirectories();
+afterAll(() => directories.removeAll());
 
 describe.each(contractServers)('virtual nodes: $name', (kind) => {
   let server: ContractServer;
@@ -190,6 +201,44 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
         );
         expect(attached).toMatchObject({ stdout: `on-${name} app: typed`, stderr: '' });
       }
+    },
+    START_TIMEOUT_MS,
+  );
+
+  it.runIf(kind.available && kind !== contractServers[0] && hasKubectl)(
+    'serve kubectl port-forward, whose errors kubectl shows (skipped without kubectl)',
+    async () => {
+      server = await kind.start();
+      const cloud = new FakeCloud({ clock: systemClock, startMs: 100, stopMs: 100 });
+      const provider = cloud.asProvider({
+        exec: async () => 0,
+        portForward: async ({ name }, port, stream) => {
+          if (port === 81) throw new Error('the cloud has no such port');
+          const reply = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<string | Buffer> {
+            yield `${name} ${port}: `;
+            yield* source;
+          };
+          await pipeline(stream, reply, stream);
+        },
+      });
+      await startServed(provider, ({ kubelet }) => [kubelet]);
+      await runPodOn(nodeName);
+      const folder = directories.create();
+      const file = join(folder, 'kubeconfig');
+      writeFileSync(file, JSON.stringify({ ...kubeConfig(), apiVersion: 'v1', kind: 'Config' }));
+      const child = spawn('kubectl', ['--kubeconfig', file, 'port-forward', `pod/on-${nodeName}`, ':80', ':81']);
+      let output = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+      const exited = once(child, 'exit');
+      await expect.poll(() => output).toMatch(/-> 81\n[^]*-> 81\n/);
+      const portOf = (port: number): number => Number(new RegExp(`127.0.0.1:(\\d+) -> ${port}`).exec(output)![1]);
+      for (const size of [10, 1_000_000]) {
+        const socket = connect(portOf(80), '127.0.0.1').end('x'.repeat(size));
+        expect(await text(socket)).toBe(`on-${nodeName} 80: ${'x'.repeat(size)}`);
+      }
+      await text(connect(portOf(81), '127.0.0.1').end('x')).catch(() => {});
+      await exited;
+      expect(output).toContain('the cloud has no such port');
     },
     START_TIMEOUT_MS,
   );

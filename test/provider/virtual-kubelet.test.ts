@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PodProvider, VirtualKubelet } from 'kubelet-status-manager/provider';
 import { servingHosts } from '../../src/kubelet-api/serving-certificate.ts';
+import { SPDYClient } from '../kubelet-api/spdy-client.ts';
 import { TestServer } from '../kubelet-api/test-server.ts';
 import { WebSocketClient } from '../kubelet-api/web-socket-client.ts';
 import { podOf, TestNodes } from './test-nodes.ts';
@@ -153,6 +157,26 @@ describe('virtual-kubelet #1142, interLink #447: one port for all nodes', () => 
     const client = await new WebSocketClient(server, '/attach/default/a/app?output=1').open();
     expect(await client.status()).toMatchObject({ status: 'Success' });
     expect(client.text(1)).toBe('a app');
+  });
+
+  it('forwards ports to where the provider connects them, until the pod ends the connection', async () => {
+    const app = createServer((socket) => void socket.end('hello from the pod')).listen(0, '127.0.0.1');
+    await once(app, 'listening');
+    const asked: object[] = [];
+    await serve({
+      portForward: async ({ uid: _uid, ...pod }, port, stream, { epoch }) => {
+        asked.push({ ...pod, port, epoch });
+        await pipeline(stream, connect((app.address() as AddressInfo).port, '127.0.0.1'), stream);
+      },
+    });
+    const client = await SPDYClient.connect(server, '/portForward/default/b');
+    const { data, errors } = await client.forward(8080);
+    await client.data(data, 'hello', true);
+    await expect.poll(() => client.stream(errors)).toMatchObject({ text: '', isEnded: true });
+    expect(client.stream(data)).toMatchObject({ text: 'hello from the pod', isEnded: true });
+    expect(asked).toEqual([{ namespace: 'default', name: 'b', nodeName: 'node-b', port: 8080, epoch: 0 }]);
+    client.connection.destroy();
+    app.close();
   });
 
   it('tells the client what the provider cannot do', async () => {

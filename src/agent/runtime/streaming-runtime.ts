@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream';
+import type { Duplex, Readable, Writable } from 'node:stream';
 import type { CallOptions } from './container-runtime.ts';
 
 /** Which streams of a command the client wants. Source: cri-streaming `remotecommand.Options`. */
@@ -92,4 +92,10 @@ export interface StreamingRuntime {
    * Source: CRI `PortForward`.
    */
   getPortForward?(podUID: string, ports: readonly number[], options?: CallOptions): Promise<string>;
+  /**
+   * Connects `stream` with a port of the pod, for a runtime without a streaming server; not used if there is
+   * `getPortForward`. Called for each connection of the client. Resolves when the connection has ended; if it rejects, the
+   * client shows why. `stream` is destroyed, and `signal` aborted, when the client has closed it.
+   */
+  portForward?(podUID: string, port: number, stream: Duplex, options?: CallOptions): Promise<void>;
 }

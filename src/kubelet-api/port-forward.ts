@@ -1,0 +1,82 @@
+import type { Duplex } from 'node:stream';
+import { reasonOf } from '../shared/logger.ts';
+import { HTTPError } from './http-error.ts';
+import { serveSPDY } from './spdy.ts';
+import type { UpgradeRequest } from './streaming-proxy.ts';
+import { acceptWebSocket, offeredProtocols } from './websocket-streams.ts';
+
+/** Source: apimachinery `PortForwardV1Name`, `WebsocketsSPDYTunnelingPortForwardV1`. */
+const protocol = 'portforward.k8s.io';
+const tunnelProtocol = `SPDY/3.1+${protocol}`;
+
+export interface PortForward {
+  /** For errors that the client shows. */
+  readonly podName: string;
+  readonly podUID: string;
+  /** Connects `stream` with a port of the pod. Resolves when the connection has ended. */
+  readonly forward: (port: number, stream: Duplex, signal: AbortSignal) => Promise<void>;
+}
+
+/**
+ * Forwards ports over SPDY, in a WebSocket or not. Resolves when the client's connection has ended. Rejects with an
+ * `HTTPError` if the client has neither. Source: cri-streaming `handleHTTPStreams`.
+ *
+ * Divergence: no `v4.channel.k8s.io`, which runtimes also support. A stream whose partner does not come
+ * stays until the connection ends.
+ */
+export async function servePortForward(
+  upgrade: UpgradeRequest,
+  { podName, podUID, forward }: PortForward,
+): Promise<void> {
+  const connection = await accept(upgrade);
+  const waiting = new Map<string, Duplex>();
+  const connect = async (port: number, data: Duplex, errors: Duplex): Promise<void> => {
+    const aborted = new AbortController();
+    data.once('close', () => aborted.abort());
+    errors.resume();
+    try {
+      await forward(port, data, aborted.signal);
+      errors.end();
+      // What the client still sends must not keep other streams waiting.
+      data.end().resume();
+    } catch (error) {
+      errors.end(`error forwarding port ${port} to pod ${podName}, uid ${podUID}: ${reasonOf(error)}`);
+      data.destroy();
+    }
+  };
+  await serveSPDY(connection, (headers, stream) => {
+    const port = Number(headers.get('port'));
+    const [type = '', requestID = ''] = [headers.get('streamtype'), headers.get('requestid')];
+    const key = `${type} ${requestID}`;
+    const partnerKey = `${type === 'data' ? 'error' : 'data'} ${requestID}`;
+    const partner = waiting.get(partnerKey);
+    const isValid = /^(data|error)$/.test(type) && Number.isInteger(port) && port >= 1 && port <= 65_535;
+    if (!isValid || waiting.has(key)) {
+      stream.destroy();
+    } else if (partner === undefined) {
+      waiting.set(key, stream);
+      stream.once('close', () => waiting.delete(key));
+    } else {
+      waiting.delete(partnerKey);
+      void (type === 'data' ? connect(port, stream, partner) : connect(port, partner, stream));
+    }
+  });
+}
+
+async function accept(upgrade: UpgradeRequest): Promise<Duplex> {
+  const { request, socket, head } = upgrade;
+  const name = request.headers.upgrade?.toLowerCase();
+  if (name === 'websocket' && offeredProtocols(request).includes(tunnelProtocol)) {
+    const { createWebSocketStream } = await import('ws');
+    return createWebSocketStream(await acceptWebSocket(upgrade, [tunnelProtocol]));
+  }
+  const versions = String(request.headers['x-stream-protocol-version'] ?? '').split(',');
+  if (name !== 'spdy/3.1' || !versions.some((version) => version.trim() === protocol))
+    throw new HTTPError(501, `Only SPDY/3.1 with the protocol ${protocol} is supported, in a WebSocket or not`);
+  socket.unshift(head);
+  socket.write(
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n' +
+      `X-Stream-Protocol-Version: ${protocol}\r\n\r\n`,
+  );
+  return socket;
+}
