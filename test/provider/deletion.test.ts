@@ -239,6 +239,23 @@ describe('a pod in the cloud that the API server does not have', () => {
     expect(podCalls()).toEqual(['deletePod orphan']);
   });
 
+  it.each(['../secrets/token', 'web%2f..', '..', 'web?watch=true', 'web#', 'we\nb', '\ud800'])(
+    'whose name is %j is looked for under that name only',
+    async (name) => {
+      await test.startNodes();
+      const before = test.server.requests.length;
+      test.cloud.add({ ...orphan, name });
+      await test.advance(10_000);
+      const reads = test.server.requests
+        .slice(before)
+        .filter(({ method, path }) => method === 'GET' && !/watch=true&/.test(path));
+      const paths = new Set(reads.map(({ path }) => path).filter((path) => !path.startsWith('/api/v1/nodes/')));
+      const isName = /^[^/%.\ud800]+$/.test(name);
+      expect([...paths]).toEqual(isName ? [`/api/v1/namespaces/default/pods/${encodeURIComponent(name)}`] : []);
+      expect(test.cloud.names).toEqual(isName ? [] : [name]);
+    },
+  );
+
   it('on this node for an informer whose watch is late only is not deleted, and runs on', async () => {
     await test.startNodes();
     const outage = ['watch', 'list'].map((verb) =>
