@@ -46,11 +46,14 @@ export class SummaryProvider {
     runtime: ImageFsStats | undefined,
   ): Summary {
     const samples = new Map<string, Sample>();
-    const nowMs = this.#context.clock.monotonicMs();
+    const nowMs = this.#context.clock.now();
     const fill = <Stats extends { readonly cpu?: CPUStats | undefined }>(key: string, stats: Stats): Stats => {
       const { cpu } = stats;
       if (cpu?.usageCoreNanoSeconds === undefined || cpu.usageNanoCores !== undefined) return stats;
-      const sample = nextSample(this.#samples.get(key), { timeMs: nowMs, nanoseconds: cpu.usageCoreNanoSeconds });
+      const sample = nextSample(this.#samples.get(key), {
+        timeMs: measuredAtMs(cpu.time, nowMs),
+        nanoseconds: cpu.usageCoreNanoSeconds,
+      });
       samples.set(key, sample);
       return { ...stats, cpu: { ...cpu, usageNanoCores: sample.nanoCores } };
     };
@@ -87,9 +90,17 @@ export function cpuAndMemoryOf({ node, pods }: Summary): Summary {
   };
 }
 
+/** A cloud may have kept the value. What was measured just now has a time in full seconds. */
+function measuredAtMs(time: string, nowMs: number): number {
+  const timeMs = epochMsOf(time);
+  return Math.abs(nowMs - timeMs) >= 1000 ? timeMs : nowMs;
+}
+
 /** Source: kubelet `getAndUpdateContainerUsageNanoCores`. */
 function nextSample(before: Sample | undefined, now: Sample): Sample {
   if (before === undefined || now.nanoseconds < before.nanoseconds) return now;
+  // The clock was set back.
+  if (now.timeMs <= before.timeMs - samplePeriodMs) return now;
   if (now.timeMs - before.timeMs < samplePeriodMs) return before;
   return {
     ...now,

@@ -1,18 +1,26 @@
 import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { PodStats } from '../../src/agent/runtime/pod-stats.ts';
+import { timeFromEpochMs } from '../../src/shared/time.ts';
 import { TestServer } from './test-server.ts';
 
 const time = '2026-01-02T03:04:05Z';
 
-function podStats(nanoseconds: number, startTime = time): PodStats {
-  const usage = { cpu: { time, usageCoreNanoSeconds: nanoseconds }, memory: { time, workingSetBytes: 4096 } };
+function podStats(nanoseconds: number, startTime = time, measuredAt = time): PodStats {
+  const usage = {
+    cpu: { time: measuredAt, usageCoreNanoSeconds: nanoseconds },
+    memory: { time, workingSetBytes: 4096 },
+  };
   return {
     podRef: { name: 'web', namespace: 'default', uid: 'u' },
     startTime: time,
     ...usage,
     containers: [{ name: 'app', startTime, ...usage, swap: { time, swapUsageBytes: 1, swapAvailableBytes: 2 } }],
   };
+}
+
+async function usageOf(server: TestServer): Promise<number | undefined> {
+  return JSON.parse((await server.get('/stats/summary')).text).pods[0].containers[0].cpu.usageNanoCores;
 }
 
 async function serverWith(listPodStats: () => Promise<readonly PodStats[]>): Promise<TestServer> {
@@ -23,9 +31,10 @@ async function serverWith(listPodStats: () => Promise<readonly PodStats[]>): Pro
 it('/stats/summary has the average CPU usage since the sample before, at least 10 s ago', async () => {
   let nanoseconds = 1e9;
   let startTime = time;
-  await using server = await serverWith(async () => [podStats(nanoseconds, startTime)]);
-  const usageNanoCores = async (): Promise<number | undefined> =>
-    JSON.parse((await server.get('/stats/summary')).text).pods[0].containers[0].cpu.usageNanoCores;
+  await using server = await serverWith(async () => [
+    podStats(nanoseconds, startTime, timeFromEpochMs(server.clock.now())),
+  ]);
+  const usageNanoCores = (): Promise<number | undefined> => usageOf(server);
   expect(await usageNanoCores()).toBeUndefined();
   server.clock.advance(10_000);
   nanoseconds = 3e9;
@@ -39,6 +48,30 @@ it('/stats/summary has the average CPU usage since the sample before, at least 1
   server.clock.advance(10_000);
   startTime = '2026-01-02T03:04:35Z';
   expect(await usageNanoCores()).toBeUndefined();
+});
+
+it('/stats/summary has the average CPU usage between the times at which values were measured that a cloud has kept', async () => {
+  let stats = podStats(1e9, time, '2026-01-02T03:03:50Z');
+  await using server = await serverWith(async () => [stats]);
+  expect(await usageOf(server)).toBeUndefined();
+  server.clock.advance(15_000);
+  expect(await usageOf(server)).toBeUndefined();
+  stats = podStats(7e9, time, '2026-01-02T03:04:20Z');
+  expect(await usageOf(server)).toBe(2e8);
+  server.clock.advance(15_000);
+  expect(await usageOf(server)).toBe(2e8);
+  stats = podStats(10e9, time, '2026-01-02T03:04:50Z');
+  expect(await usageOf(server)).toBe(1e8);
+});
+
+it('/stats/summary has the average CPU usage again soon after the clock was set back', async () => {
+  let stats = podStats(1e9, time, '2026-01-02T04:00:00Z');
+  await using server = await serverWith(async () => [stats]);
+  expect(await usageOf(server)).toBeUndefined();
+  stats = podStats(2e9, time, '2026-01-02T03:00:00Z');
+  expect(await usageOf(server)).toBeUndefined();
+  stats = podStats(3e9, time, '2026-01-02T03:00:10Z');
+  expect(await usageOf(server)).toBe(1e8);
 });
 
 it('/stats/summary has the node', async () => {

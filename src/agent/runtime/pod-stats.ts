@@ -25,6 +25,7 @@ export interface IOStats {
 
 /** CPU usage. */
 export interface CPUStats {
+  /** When it was measured. */
   readonly time: string;
   /** Average over a recent time, in 10^-9 CPUs. Default: calculated from two values of `usageCoreNanoSeconds`. */
   readonly usageNanoCores?: number | undefined;
