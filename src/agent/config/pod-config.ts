@@ -47,7 +47,7 @@ export interface PodConfigOptions {
 interface Source {
   pods: ReadonlyMap<string, ValidPod>;
   /** The objects that `pods` were made from: the same object again means no change. */
-  candidates: ReadonlyMap<string, ValidPod>;
+  candidates: ReadonlySet<ValidPod>;
   /** True once the first list of the source has been passed on. */
   isReady: boolean;
   /** Pods that were ignored and reported, because another one has their name or UID. */
@@ -75,23 +75,22 @@ export class PodConfig {
   channel(name: string): PodSink {
     const source: Source = this.#sources.get(name) ?? {
       pods: new Map(),
-      candidates: new Map(),
+      candidates: new Set(),
       ignored: new Set(),
       isReady: false,
     };
     this.#sources.set(name, source);
-    return (pods) => this.#merge(name, source, requirePods('pods', pods));
+    return (pods) => this.#merge(name, source, requirePods('pods', pods, source.candidates));
   }
 
   #merge(name: string, source: Source, candidates: readonly ValidPod[]): void {
     const changed: Record<PodOperation, ValidPod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
     const pods = new Map<string, ValidPod>();
-    const usedCandidates = new Map<string, ValidPod>();
-    for (const candidate of this.#withoutDuplicates(candidates, name, source)) {
+    const usedCandidates = this.#withoutDuplicates(candidates, name, source);
+    for (const candidate of usedCandidates) {
       const uid = candidate.metadata.uid;
       const existing = source.pods.get(uid);
-      usedCandidates.set(uid, candidate);
-      if (existing !== undefined && source.candidates.get(uid) === candidate) {
+      if (existing !== undefined && source.candidates.has(candidate)) {
         pods.set(uid, existing);
         continue;
       }
@@ -109,7 +108,7 @@ export class PodConfig {
     }
     for (const [uid, pod] of source.pods) if (!pods.has(uid)) changed.REMOVE.push(pod);
     source.pods = pods;
-    source.candidates = usedCandidates;
+    source.candidates = new Set(usedCandidates);
 
     for (const op of ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'] as const) {
       // The first list is passed on even if it is empty, because it marks the source as ready.
