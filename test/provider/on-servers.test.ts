@@ -144,6 +144,10 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
         contentType: 'application/merge-patch+json',
         body: { metadata: { labels: { tier: 'front' } } },
       });
+      const elsewhere = await server.pods.create('elsewhere', { spec: { nodeName: 'node-x' } });
+      const reported = { namespace: 'default', nodeName, state: 'running' } as const;
+      cloud.add({ ...reported, uid: elsewhere.metadata.uid as string, name: 'elsewhere' });
+      cloud.add({ ...reported, uid: 'u-gone', name: 'gone' });
       await start();
       await expect
         .poll(() => cloud.updates)
@@ -153,9 +157,10 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
         expectOk(await server.pods.delete(name));
         await isGone;
       }
-      await expect.poll(() => cloud.names).toEqual([]);
+      await expect.poll(() => cloud.names).toEqual(['elsewhere']);
       expect(cloud.callsOf('createPod').toSorted()).toEqual(['createPod job', 'createPod refused', 'createPod web']);
-      expect(logger.errors).toEqual([]);
+      const reason = expect.stringContaining('the API server has it on node node-x') as string;
+      expect(logger.errors).toMatchObject([{ fields: { reason } }]);
     },
     START_TIMEOUT_MS,
   );
