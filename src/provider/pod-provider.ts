@@ -161,7 +161,10 @@ export interface PodProvider {
   deletePod(pod: PodReference, options: ProviderCallOptions & { readonly gracePeriodSeconds: number }): Promise<void>;
   /** One pod; undefined if the cloud does not have it. Default: everything is listed. */
   getPod?(pod: PodReference, options: ProviderCallOptions): Promise<ProviderPod | undefined>;
-  /** All pods of all nodes of the process, in one call. Pods of other nodes are ignored. */
+  /**
+   * All pods of all nodes of the process, in one call. Pods of other nodes are ignored. Leave out what is no pod: as long as
+   * an entry has no `uid`, no pod counts as missing.
+   */
   listPods(options: { readonly signal: AbortSignal }): Promise<readonly ProviderPod[]>;
   /**
    * Calls `listener` with each pod that has changed, and `onGap` when changes may have been missed: everything is then
