@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { reasonOf } from '../shared/logger.ts';
 import { HTTPError } from './http-error.ts';
-import { serveSPDY } from './spdy.ts';
+import { acceptSPDY, isSPDY, serveSPDY } from './spdy.ts';
 import type { UpgradeRequest } from './streaming-proxy.ts';
 import { acceptWebSocket, offeredProtocols } from './websocket-streams.ts';
 
@@ -64,19 +64,9 @@ export async function servePortForward(
 }
 
 async function accept(upgrade: UpgradeRequest): Promise<Duplex> {
-  const { request, socket, head } = upgrade;
-  const name = request.headers.upgrade?.toLowerCase();
-  if (name === 'websocket' && offeredProtocols(request).includes(tunnelProtocol)) {
-    const { createWebSocketStream } = await import('ws');
-    return createWebSocketStream(await acceptWebSocket(upgrade, [tunnelProtocol]));
-  }
-  const versions = String(request.headers['x-stream-protocol-version'] ?? '').split(',');
-  if (name !== 'spdy/3.1' || !versions.some((version) => version.trim() === protocol))
-    throw new HTTPError(501, `Only SPDY/3.1 with the protocol ${protocol} is supported, in a WebSocket or not`);
-  socket.unshift(head);
-  socket.write(
-    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n' +
-      `X-Stream-Protocol-Version: ${protocol}\r\n\r\n`,
-  );
-  return socket;
+  if (isSPDY(upgrade.request)) return acceptSPDY(upgrade, protocol);
+  if (!offeredProtocols(upgrade.request).includes(tunnelProtocol))
+    throw new HTTPError(501, `Only SPDY/3.1, or a WebSocket with the protocol ${tunnelProtocol}, is supported`);
+  const { createWebSocketStream } = await import('ws');
+  return createWebSocketStream(await acceptWebSocket(upgrade, [tunnelProtocol]));
 }

@@ -1,5 +1,8 @@
 import { Duplex } from 'node:stream';
 import { createInflate } from 'node:zlib';
+import type { IncomingMessage } from 'node:http';
+import { HTTPError } from './http-error.ts';
+import type { UpgradeRequest } from './streaming-proxy.ts';
 
 /*
  * The server's side of SPDY/3.1, as far as Kubernetes' clients use it: the client opens streams, and there is no flow
@@ -28,6 +31,23 @@ const maxControlBytes = 1024;
 const maxStreams = 1024;
 /** Streams wait for the client; replies to a client that does not read end its connection. */
 const maxUnsentBytes = 64 * 1024 * 1024;
+
+export function isSPDY({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === 'spdy/3.1';
+}
+
+/** Upgrades the connection. @throws HTTPError 403 if the client does not have the protocol. Source: streaming `Handshake` */
+export function acceptSPDY({ request, socket, head }: UpgradeRequest, protocol: string): Duplex {
+  const offered = String(request.headers['x-stream-protocol-version'] ?? '').split(',');
+  if (!offered.some((name) => name.trim() === protocol))
+    throw new HTTPError(403, `unable to upgrade: the protocol of the streams must be ${protocol}`);
+  socket.unshift(head);
+  socket.write(
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n' +
+      `X-Stream-Protocol-Version: ${protocol}\r\n\r\n`,
+  );
+  return socket;
+}
 
 /**
  * Serves the streams of a connection. Resolves when the connection has ended, after which all streams are destroyed. Never

@@ -72,7 +72,7 @@ export function refuseUpgrade(
 }
 
 /** Unread bytes of the client would become a reset, which may discard the response. Source: net/http `closeWriteAndWait` */
-function closeAfterResponse(clock: Pick<Clock, 'afterFunc'>, socket: Duplex): void {
+export function closeAfterResponse(clock: Pick<Clock, 'afterFunc'>, socket: Duplex): void {
   const timer = clock.afterFunc(lingerMs, () => socket.destroy());
   socket.once('close', () => timer.stop());
   socket.resume().end();

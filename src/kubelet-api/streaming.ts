@@ -4,9 +4,11 @@ import type { ValidPod } from '../kube/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
+import { isSPDY } from './spdy.ts';
+import { serveSPDYCommand } from './spdy-streams.ts';
 import { proxyUpgrade, type UpgradeRequest } from './streaming-proxy.ts';
 import { type PortForward, servePortForward } from './port-forward.ts';
-import { requireWebSocket, serveWebSocket } from './websocket-streams.ts';
+import { requireWebSocket, serveWebSocket, type StreamedCommand } from './websocket-streams.ts';
 
 /** Serves an exec, attach or portForward request. Rejects with an `HTTPError` if it is refused. */
 export async function serveStreaming(
@@ -30,7 +32,7 @@ export async function serveStreaming(
 /** `/exec/{namespace}/{pod}/[{uid}/]{container}`. Source: kubelet `getExec` */
 async function serveExec(
   context: KubeletAPIContext,
-  { request, segments, query, signal }: KubeletRequest,
+  { segments, query, signal }: KubeletRequest,
   upgrade: UpgradeRequest,
 ): Promise<void> {
   const streams = streamOptions(query);
@@ -42,15 +44,15 @@ async function serveExec(
   if (runtime.getExec !== undefined)
     return proxyUpgrade(context.clock, await fromRuntime(runtime.getExec(id, command, streams, { signal })), upgrade);
   if (runtime.exec === undefined) throw new HTTPError(501, 'The runtime cannot run commands');
-  requireWebSocket(request);
-  const run = (io: ContainerIO, signal: AbortSignal): Promise<number> => runtime.exec!(id, command, io, { signal });
-  return serveWebSocket(upgrade, { streams, signal, run });
+  const run = async (io: ContainerIO, signal: AbortSignal): Promise<number> =>
+    runtime.exec!(id, command, io, { signal });
+  return serveCommand(context, upgrade, { streams, requested: streams, signal, run });
 }
 
 /** `/attach/{namespace}/{pod}/[{uid}/]{container}`. Source: kubelet `getAttach` */
 async function serveAttach(
   context: KubeletAPIContext,
-  { request, segments, query, signal }: KubeletRequest,
+  { segments, query, signal }: KubeletRequest,
   upgrade: UpgradeRequest,
 ): Promise<void> {
   const wanted = streamOptions(query);
@@ -66,12 +68,21 @@ async function serveAttach(
   if (runtime.getAttach !== undefined)
     return proxyUpgrade(context.clock, await fromRuntime(runtime.getAttach(id, streams, { signal })), upgrade);
   if (runtime.attach === undefined) throw new HTTPError(501, 'The runtime cannot attach to containers');
-  requireWebSocket(request);
   const run = async (io: ContainerIO, signal: AbortSignal): Promise<number> => {
     await runtime.attach!(id, io, { signal });
     return 0;
   };
-  return serveWebSocket(upgrade, { streams, signal, run });
+  return serveCommand(context, upgrade, { streams, requested: wanted, signal, run });
+}
+
+async function serveCommand(
+  { clock }: KubeletAPIContext,
+  upgrade: UpgradeRequest,
+  command: StreamedCommand & { readonly requested: StreamOptions },
+): Promise<void> {
+  if (isSPDY(upgrade.request)) return serveSPDYCommand(clock, upgrade, command);
+  requireWebSocket(upgrade.request);
+  return serveWebSocket(upgrade, command);
 }
 
 /** `/portForward/{namespace}/{pod}[/{uid}]`. Source: kubelet `getPortForward` */

@@ -14,7 +14,7 @@ const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 const maxMessageBytes = 1024 * 1024;
 
-export interface WebSocketCommand {
+export interface StreamedCommand {
   readonly streams: StreamOptions;
   readonly signal: AbortSignal;
   /** Resolves with the exit code of the command. */
@@ -25,33 +25,20 @@ export interface WebSocketCommand {
 export function requireWebSocket(request: IncomingMessage): void {
   const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
   if (isWebSocket && offeredProtocols(request).some((name) => protocols.includes(name))) return;
-  throw new HTTPError(501, `Only WebSockets with the protocol ${protocols.join(' or ')} are supported`);
+  throw new HTTPError(501, `Only SPDY/3.1, or WebSockets with the protocol ${protocols.join(' or ')}, are supported`);
 }
 
 /**
  * Runs a command whose streams are channels of a WebSocket. Resolves when the connection has ended. Needs the package `ws`.
  * Source: cri-streaming `createWebSocketStreams`.
- *
- * Divergence: no SPDY, which the streaming servers of runtimes also support.
  */
 export async function serveWebSocket(
   upgrade: UpgradeRequest,
-  { streams, signal, run }: WebSocketCommand,
+  { streams, signal, run }: StreamedCommand,
 ): Promise<void> {
   const webSocket = await acceptWebSocket(upgrade, protocols);
   const channelsOfClient = new Channels(webSocket, upgrade.socket, streams);
-  let status: object;
-  try {
-    status = statusOf(await run(channelsOfClient.io, signal));
-  } catch (error) {
-    status = failure(
-      'InternalError',
-      `Internal error occurred: ${reasonOf(error)}`,
-      [{ message: reasonOf(error) }],
-      500,
-    );
-  }
-  await channelsOfClient.end(status);
+  await channelsOfClient.end(await statusOfRun(run(channelsOfClient.io, signal)));
 }
 
 /** The protocols of WebSockets that the client offers. */
@@ -158,7 +145,7 @@ function endOf(output: Writable): Promise<void> {
 }
 
 /** `{"Width":80,"Height":24}` */
-function sizeOf(content: Buffer): TerminalSize | undefined {
+export function sizeOf(content: Buffer | string): TerminalSize | undefined {
   try {
     const { Width: width, Height: height } = JSON.parse(content.toString()) as { Width?: unknown; Height?: unknown };
     return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined;
@@ -167,7 +154,16 @@ function sizeOf(content: Buffer): TerminalSize | undefined {
   }
 }
 
-/** Source: cri-streaming `ServeExec`. */
+/** What the client is told of the end of a command. Never rejects. Source: cri-streaming `ServeExec`. */
+export async function statusOfRun(run: Promise<number>): Promise<object> {
+  try {
+    return statusOf(await run);
+  } catch (error) {
+    const reason = reasonOf(error);
+    return failure('InternalError', `Internal error occurred: ${reason}`, [{ message: reason }], 500);
+  }
+}
+
 function statusOf(exitCode: number): object {
   if (exitCode === 0) return { metadata: {}, status: 'Success' };
   const causes = [{ reason: 'ExitCode', message: String(exitCode) }];

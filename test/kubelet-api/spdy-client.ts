@@ -29,8 +29,8 @@ export class SPDYClient {
     connection.on('data', (chunk: Buffer) => this.#read(chunk));
   }
 
-  static async connect(server: TestServer, path: string): Promise<SPDYClient> {
-    const headers = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'portforward.k8s.io' };
+  static async connect(server: TestServer, path: string, protocol = 'portforward.k8s.io'): Promise<SPDYClient> {
+    const headers = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': protocol };
     const request = server.request(path, { token: 'admin-token', headers, method: 'POST' }).end();
     const [, socket] = (await once(request, 'upgrade')) as [IncomingMessage, Duplex];
     return new SPDYClient(socket);

@@ -219,18 +219,13 @@ describe('exec over WebSockets, for a runtime without a streaming server', () =>
   });
 
   it.each([
-    ['SPDY', { connection: 'Upgrade', upgrade: 'SPDY/3.1' }],
-    [
-      'SPDY with a protocol of WebSockets',
-      { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'sec-websocket-protocol': 'v5.channel.k8s.io' },
-    ],
     ['no protocol', { connection: 'Upgrade', upgrade: 'websocket' }],
     ['another protocol', { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-protocol': 'channel.k8s.io' }],
   ])('%s is refused by name', async (_name, headers) => {
     await using server = await serverWith({ exec: async () => 0 });
     expect(await server.get(execPath, { headers })).toMatchObject({
       status: 501,
-      text: 'Only WebSockets with the protocol v5.channel.k8s.io or v4.channel.k8s.io are supported',
+      text: 'Only SPDY/3.1, or WebSockets with the protocol v5.channel.k8s.io or v4.channel.k8s.io, are supported',
     });
   });
 });

@@ -187,8 +187,6 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
         const path = await runPodOn(name);
         const log = await client.request('GET', `${path}/log`, { query: { tailLines: 2 } });
         expect(log.text).toBe(`on-${name} app 2\n`);
-        // Older ones translate WebSockets to SPDY themselves.
-        if (Number(kind.version.split('.')[1]) < 36) continue;
         const { Attach, Exec, KubeConfig } = await loadClientNode();
         const kubectl = new KubeConfig();
         kubectl.loadFromString(JSON.stringify(kubeConfig()));
@@ -211,12 +209,15 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
   );
 
   it.runIf(kind.available && kind !== contractServers[0] && hasKubectl)(
-    'serve kubectl port-forward, whose errors kubectl shows (skipped without kubectl)',
+    'serve kubectl exec, over SPDY and WebSockets, and port-forward, whose errors kubectl shows (skipped without kubectl)',
     async () => {
       server = await kind.start();
       const cloud = new FakeCloud({ clock: systemClock, startMs: 100, stopMs: 100 });
       const provider = cloud.asProvider({
-        exec: async () => 0,
+        exec: async ({ name }, container, command, io) => {
+          io.stdout!.write(`${name} ${container} ${command.join(' ')}: ${await text(io.stdin!)}`);
+          return 3;
+        },
         portForward: async ({ name }, port, stream) => {
           if (port === 81) throw new Error('the cloud has no such port');
           const reply = async function* (source: AsyncIterable<Buffer>): AsyncGenerator<string | Buffer> {
@@ -231,6 +232,12 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
       const folder = directories.create();
       const file = join(folder, 'kubeconfig');
       writeFileSync(file, JSON.stringify({ ...kubeConfig(), apiVersion: 'v1', kind: 'Config' }));
+      for (const isWebSocket of ['true', 'false']) {
+        const env = { ...process.env, KUBECTL_REMOTE_COMMAND_WEBSOCKETS: isWebSocket };
+        const args = ['--kubeconfig', file, 'exec', '-i', `on-${nodeName}`, '--', 'cat', '-'];
+        const { status, stdout } = await runWithInput('kubectl', args, 'x'.repeat(100_000), env);
+        expect({ status, stdout }).toEqual({ status: 3, stdout: `on-${nodeName} app cat -: ${'x'.repeat(100_000)}` });
+      }
       const child = spawn('kubectl', ['--kubeconfig', file, 'port-forward', `pod/on-${nodeName}`, ':80', ':81']);
       let output = '';
       for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
@@ -276,6 +283,13 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
     START_TIMEOUT_MS,
   );
 });
+
+async function runWithInput(command: string, args: readonly string[], input: string, env: NodeJS.ProcessEnv) {
+  const child = spawn(command, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  child.stdin.end(input);
+  const [stdout, [status]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  return { stdout, status: status as number };
+}
 
 type Connect = (
   ...streams: [stdin: PassThrough, stdout: PassThrough, stderr: PassThrough, onStatus: (status: V1Status) => void]

@@ -1,0 +1,73 @@
+import { PassThrough } from 'node:stream';
+import type { Duplex } from 'node:stream';
+import type { ContainerIO, StreamOptions, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
+import type { Clock } from '../shared/clock.ts';
+import { acceptSPDY, serveSPDY } from './spdy.ts';
+import { closeAfterResponse, type UpgradeRequest } from './streaming-proxy.ts';
+import { type StreamedCommand, sizeOf, statusOfRun } from './websocket-streams.ts';
+
+/** Source: apimachinery `StreamProtocolV4Name`. */
+const protocol = 'v4.channel.k8s.io';
+const maxSizeBytes = 1024;
+
+/**
+ * Runs a command whose streams are those of SPDY/3.1, as API servers before 1.36 pass them on. Resolves when the connection
+ * has ended. Rejects with an `HTTPError` for another protocol. Source: cri-streaming `createHTTPStreamStreams`.
+ *
+ * Divergence: no protocols before `v4.channel.k8s.io`. Streams that the client does not open are not timed out.
+ */
+export async function serveSPDYCommand(
+  clock: Pick<Clock, 'afterFunc'>,
+  upgrade: UpgradeRequest,
+  { streams, requested, signal, run }: StreamedCommand & { readonly requested: StreamOptions },
+): Promise<void> {
+  const missing = new Set(['error', ...typesOf(requested)]);
+  const opened = new Map<string, Duplex>();
+  const start = async (): Promise<void> => {
+    const io = ioOf(opened, streams);
+    const status = await statusOfRun(run(io, signal));
+    for (const output of [io.stdout, io.stderr]) output?.end();
+    opened.get('error')!.end(JSON.stringify(status), () => closeAfterResponse(clock, upgrade.socket));
+    // Unread input would keep the end of the connection from being read.
+    io.stdin?.destroy();
+    opened.get('stdin')?.resume();
+  };
+  await serveSPDY(acceptSPDY(upgrade, protocol), (headers, stream) => {
+    const type = headers.get('streamtype') ?? '';
+    if (!missing.delete(type)) return void stream.destroy();
+    opened.set(type, stream);
+    return missing.size === 0 ? void start() : undefined;
+  });
+}
+
+function typesOf({ stdin, stdout, stderr, tty }: StreamOptions): string[] {
+  return Object.entries({ stdin, stdout, stderr, resize: tty }).flatMap(([type, isWanted]) => (isWanted ? type : []));
+}
+
+function ioOf(opened: ReadonlyMap<string, Duplex>, { stdin, stdout, stderr, tty }: StreamOptions): ContainerIO {
+  const input = stdin ? new PassThrough() : undefined;
+  for (const [type, stream] of opened) if (type !== 'stdin') stream.resume();
+  opened
+    .get('stdin')
+    ?.pipe(input!)
+    .on('error', () => {});
+  // A client that is gone has ended its input.
+  opened.get('stdin')?.once('close', () => input?.end());
+  return {
+    tty,
+    stdin: input,
+    stdout: stdout ? opened.get('stdout') : undefined,
+    stderr: stderr ? opened.get('stderr') : undefined,
+    onResize: (listener) => void opened.get('resize')?.on('data', sizeReader(listener)),
+  };
+}
+
+/** Each line is a size. */
+function sizeReader(listener: (size: TerminalSize) => void): (chunk: Buffer) => void {
+  let text = '';
+  return (chunk) => {
+    const lines = (text + chunk.toString()).split('\n');
+    text = lines.pop()!.slice(0, maxSizeBytes);
+    for (const size of lines.map(sizeOf)) if (size !== undefined) listener(size);
+  };
+}
