@@ -1,6 +1,5 @@
 import { callbackify, promisify } from 'node:util';
 import type { Socket } from 'node:net';
-import { SocksClient } from 'socks';
 import type { buildConnector } from 'undici/index.js';
 import { type Connecting, connectionError } from './connector.ts';
 
@@ -31,6 +30,8 @@ export function socksConnector({
       : { userId: decodeURIComponent(proxy.username), password: decodeURIComponent(proxy.password) };
 
   const connect = async (target: buildConnector.Options): Promise<Socket> => {
+    // Loaded here, because most programs import this function and do not call it.
+    const { SocksClient } = await import('socks');
     const isSecure = target.protocol === 'https:';
     const socket = await connectToProxy({ host: proxy.host, hostname: host, port: String(port), protocol: 'http:' });
     connecting.add(socket);
