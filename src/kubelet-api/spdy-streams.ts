@@ -29,8 +29,7 @@ export async function serveSPDYCommand(
     for (const output of [io.stdout, io.stderr]) output?.end();
     opened.get('error')!.end(JSON.stringify(status), () => closeAfterResponse(clock, upgrade.socket));
     // Unread input would keep the end of the connection from being read.
-    io.stdin?.destroy();
-    opened.get('stdin')?.resume();
+    opened.get('stdin')?.unpipe().resume();
   };
   await serveSPDY(acceptSPDY(upgrade, protocol), (headers, stream) => {
     const type = headers.get('streamtype') ?? '';
