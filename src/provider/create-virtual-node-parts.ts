@@ -116,6 +116,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const podCache = new ProviderPodCache({
     ...{ nodeName, lister, lostMisses, clock },
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
+    arePodsKnown: () => sourcesReady.allReady(),
     onEvent: (event) => channels.lifecycleEvent(event),
   });
 

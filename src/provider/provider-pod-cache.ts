@@ -15,6 +15,8 @@ export interface ProviderPodCacheOptions {
   readonly lister: Pick<ProviderPodLister, 'beginObservation' | 'lastObservation' | 'listSoon' | 'subscribe'>;
   /** The pod with this UID on the API server. */
   readonly getPodByUID: (podUID: string) => ValidPod | undefined;
+  /** False until all pods of the node on the API server are known. */
+  readonly arePodsKnown: () => boolean;
   /** Called when a pod has changed, or has been missing for long enough. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
   /** So many lists in a row without a pod mean that it is lost. */
@@ -239,9 +241,12 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return { sandboxes: [], containers: [] };
   }
 
-  /** The last list has no pod that is this one, or could be it. */
+  /** The last list has no pod that is this one, or could be it. On another node, it has one if that is not its node. */
   #isMissing(podUID: string): boolean {
-    return !this.#list.mayInclude(podUID) && this.#misplaced(podUID) === undefined;
+    const { includes, mayInclude } = this.#list;
+    const { getPodByUID, arePodsKnown } = this.#options;
+    const isMisplaced = includes(podUID) && (getPodByUID(podUID) !== undefined || !arePodsKnown());
+    return !isMisplaced && !mayInclude(podUID);
   }
 
   /** Says so if the last list has a pod of this node on another one. */

@@ -342,6 +342,21 @@ describe('a pod that the provider reports on the wrong node', () => {
     expect(podCalls()).toEqual(['createPod web']);
   });
 
+  it('while the API server does not respond to a new process is neither deleted nor lost', async () => {
+    await test.startNodes(['node-b'], { provider: listing() });
+    await test.create(podOf(), 'node-b');
+    await test.advance(7000);
+    await test.stopNodes({ drain: true });
+    const outage = test.server.faults.next({ resource: 'pods', count: Number.POSITIVE_INFINITY }, fault.status(503));
+    await test.startNodes(['node-b'], { provider: listing() });
+    isWrong = true;
+    await test.advance(60_000);
+    outage.cancel();
+    await test.advance(60_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.cloud.callsOf('deletePod')).toEqual([]);
+  });
+
   it('is deleted there once the API server does not have it any more', async () => {
     await test.startNodes(['node-a'], { provider: listing() });
     const uid = await test.create(podOf(), 'node-b');

@@ -26,6 +26,7 @@ beforeEach(() => {
       subscribe: () => () => {},
     },
     getPodByUID: () => undefined,
+    arePodsKnown: () => true,
     onEvent: ({ podUID }) => events.push(podUID),
   });
 });
