@@ -143,7 +143,7 @@ class SPDYStreams {
     if (stream === undefined || stream.destroyed) return;
     const isFull = payload.length > 0 && !stream.push(payload);
     if (isLast) stream.push(null);
-    else if (isFull) await new Promise<void>((resume) => (this.#full = { stream, resume }));
+    else if (isFull && !stream.destroyed) await new Promise<void>((resume) => (this.#full = { stream, resume }));
   }
 
   #resume(stream: Duplex): void {

@@ -201,6 +201,17 @@ describe('hostile clients', () => {
     client.connection.destroy();
   });
 
+  it('have a stream reset that goes on after its end, and no other', async () => {
+    const client = await SPDYClient.connect(server, path);
+    forwarded = () => new Promise(() => {});
+    const { data } = await client.forward(80);
+    await client.data(data, 'x', true);
+    await client.data(data, 'x');
+    await client.ping(1);
+    await expect.poll(() => [client.stream(data).reset, client.pings]).toEqual([5, ['00000001']]);
+    client.connection.destroy();
+  });
+
   it('have their stream reset if it is the second one of its kind for a connection', async () => {
     const client = await SPDYClient.connect(server, path);
     const headers = { streamtype: 'data', port: '80', requestid: '1' };
