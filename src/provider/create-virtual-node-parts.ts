@@ -46,7 +46,10 @@ const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVe
 /** Of hundreds of nodes in one process, most are quiet. Divergence: the kubelet cleans up every two seconds. */
 const quietHousekeepingPeriodMs = 10_000;
 
-/** The Events of nodes that start together do not delay what their pods wait for. */
+/**
+ * The Events of nodes that start together do not delay what their pods wait for.
+ * Divergence: the kubelet writes them immediately.
+ */
 const eventDelayMs = 2000;
 
 /** A port of the kubelet's API, as Nodes show it. */
