@@ -15,6 +15,8 @@ export interface Pause {
   readonly replica: string;
   readonly fromMs: number;
   readonly toMs: number;
+  /** When it has reported something again: on a busy machine, what it sends as soon as it continues arrives late, too. */
+  reportsMs: number;
 }
 
 /** A time in which every node must have an owner, with no gap longer than `maxGapMs`. */
@@ -32,7 +34,7 @@ export interface NodeUse {
   readonly startMs: number;
 }
 
-/** A process that was stopped between the check and the request sends it as soon as it continues. */
+/** A process that was stopped between the check and the request sends it as soon as it continues, before it reports. */
 const sentOnContinueMs = 250;
 
 export function cloudCallsOf(writes: readonly RecordedWrite[]): CloudCall[] {
@@ -123,10 +125,9 @@ function nodeOf(path: string): string | undefined {
 }
 
 function isOnContinue({ replica, startMs }: { replica: string; startMs: number }, pauses: readonly Pause[]): boolean {
-  return pauses.some((pause) => {
-    const sinceMs = startMs - pause.toMs;
-    return pause.replica === replica && sinceMs >= 0 && sinceMs < sentOnContinueMs;
-  });
+  return pauses.some(
+    (pause) => pause.replica === replica && startMs >= pause.toMs && startMs < pause.reportsMs + sentOnContinueMs,
+  );
 }
 
 export function checkUse(

@@ -180,7 +180,7 @@ class ReplicasRun {
       const fromMs = Date.now();
       handle.signal('SIGSTOP');
       await delay(this.#options.pauseMs);
-      this.#pauses.push({ replica: identity, fromMs, toMs: Date.now() });
+      this.#pauses.push({ replica: identity, fromMs, toMs: Date.now(), reportsMs: Infinity });
       handle.signal('SIGCONT');
     });
   }
@@ -343,11 +343,12 @@ class ReplicasRun {
 
   #onReport(replica: string, report: AgentReport): void {
     const atMs = Date.now();
+    for (const pause of this.#pauses) if (pause.replica === replica) pause.reportsMs = Math.min(pause.reportsMs, atMs);
     if (report.kind === 'owned') for (const node of report.nodes) this.#uses.push({ node, replica, startMs: atMs });
     if (report.kind !== 'log') return;
     const message = `${report.message}: ${report.reason}`;
     this.#logs.push({ atMs, replica, message });
-    const wasStopped = this.#pauses.some((pause) => pause.replica === replica && atMs - pause.toMs < continueMs);
+    const wasStopped = this.#pauses.some((pause) => pause.replica === replica && atMs - pause.reportsMs < continueMs);
     if (report.level === 'error' && !wasStopped && !causedOnPurpose.test(message))
       this.#violations.push({ invariant: 'no error is logged', details: message });
   }
