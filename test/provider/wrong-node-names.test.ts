@@ -70,7 +70,7 @@ it.each(seeds)(
     expect(deletedWhileRunning).toEqual([]);
     const left = test.server.pods.list();
     expect(left.filter(({ status }) => status?.phase !== 'Running')).toEqual([]);
-    expect(test.cloud.names).toEqual(left.map(({ metadata }) => metadata!.name!).toSorted());
+    expect(test.cloud.names).toEqual(left.map(({ metadata }) => metadata.name).toSorted());
   },
   120_000,
 );
