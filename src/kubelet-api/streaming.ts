@@ -6,9 +6,10 @@ import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
 import { isSPDY } from './spdy.ts';
 import { serveSPDYCommand } from './spdy-streams.ts';
+import type { StreamedCommand } from './streamed-command.ts';
 import { proxyUpgrade, type UpgradeRequest } from './streaming-proxy.ts';
 import { type PortForward, servePortForward } from './port-forward.ts';
-import { requireWebSocket, serveWebSocket, type StreamedCommand } from './websocket-streams.ts';
+import { requireWebSocket, serveWebSocket } from './websocket-streams.ts';
 
 /** Serves an exec, attach or portForward request. Rejects with an `HTTPError` if it is refused. */
 export async function serveStreaming(
@@ -94,8 +95,10 @@ async function servePorts(
   const [namespace, name, uid, ...rest] = segments;
   if (rest.length > 0) throw new HTTPError(404, '404: Page Not Found');
   const { runtime } = context;
+  // Over SPDY, and with `portForward`, the streams name the ports.
   const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
-  const ports = isWebSocket && runtime.portForward === undefined ? portsOf(query) : [];
+  const hasOnlyStreams = runtime.getPortForward === undefined && runtime.portForward !== undefined;
+  const ports = isWebSocket && !hasOnlyStreams ? portsOf(query) : [];
   const pod = requirePod(context, namespace, name);
   requireUID(pod, uid);
   const { uid: podUID, name: podName } = pod.metadata;

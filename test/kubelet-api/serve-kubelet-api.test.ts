@@ -449,6 +449,17 @@ describe('exec, attach and portForward', () => {
     expect(other).toMatchObject({ status: 404, text: 'pod not found' });
   });
 
+  it('portForward over WebSockets has the ports of the query also for a runtime that could forward them itself', async () => {
+    const ports: unknown[] = [];
+    const getPortForward: Runtime['getPortForward'] = async (_uid, list) => {
+      ports.push(list);
+      throw new Error('no');
+    };
+    await using server = await serverWith({ getPortForward, portForward: async () => {} });
+    await server.get('/portForward/default/web?port=80', { headers: webSocket });
+    expect(ports).toEqual([[80]]);
+  });
+
   it('close() ends the connections', async () => {
     const streaming = await startStreaming();
     const server = await serverWith({ getExec: async () => streaming.url });
