@@ -1,8 +1,7 @@
 import { APIError } from '../../kube/client/api-error.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
-import { undefinedIfAborted } from '../../shared/abort.ts';
-import { withDeadline } from '../deadline.ts';
+import { boundedCall } from '../deadline.ts';
 import type { Lease, Node } from './node-types.ts';
 
 /** Source: kubelet `heartbeatClientConfig.Timeout`, which is `nodeStatusUpdateFrequency`. */
@@ -68,12 +67,9 @@ export class NodeClient {
     contentType?: string,
     query?: Readonly<Record<string, string>>,
   ): Promise<T> {
-    return withDeadline(this.#clock, requestTimeoutMs, this.#signal, async ({ signal }) => {
-      const response = await undefinedIfAborted(
-        this.#transport.request(method, path, { body, contentType, query, signal }),
-        signal,
-      );
-      if (response === undefined) throw new Error(`${method} ${path}: no response in ${requestTimeoutMs / 1000} s`);
+    const bounds = { clock: this.#clock, timeoutMs: requestTimeoutMs, signals: [this.#signal] };
+    return boundedCall(`${method} ${path}`, bounds, async ({ signal }) => {
+      const response = await this.#transport.request(method, path, { body, contentType, query, signal });
       return response.json() as T;
     });
   }
