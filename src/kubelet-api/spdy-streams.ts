@@ -1,10 +1,9 @@
-import { PassThrough } from 'node:stream';
-import type { Duplex } from 'node:stream';
+import { type Duplex, PassThrough } from 'node:stream';
 import type { ContainerIO, StreamOptions, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
 import type { Clock } from '../shared/clock.ts';
 import { acceptSPDY, serveSPDY } from './spdy.ts';
+import { sizeOf, statusOfRun, type StreamedCommand } from './streamed-command.ts';
 import { closeAfterResponse, type UpgradeRequest } from './streaming-proxy.ts';
-import { type StreamedCommand, sizeOf, statusOfRun } from './websocket-streams.ts';
 
 /** Source: apimachinery `StreamProtocolV4Name`. */
 const protocol = 'v4.channel.k8s.io';
@@ -46,12 +45,12 @@ function typesOf({ stdin, stdout, stderr, tty }: StreamOptions): string[] {
 function ioOf(opened: ReadonlyMap<string, Duplex>, { stdin, stdout, stderr, tty }: StreamOptions): ContainerIO {
   const input = stdin ? new PassThrough() : undefined;
   for (const [type, stream] of opened) if (type !== 'stdin') stream.resume();
-  opened
-    .get('stdin')
-    ?.pipe(input!)
-    .on('error', () => {});
-  // A client that is gone has ended its input.
-  opened.get('stdin')?.once('close', () => input?.end());
+  if (input !== undefined) {
+    const sent = opened.get('stdin')!;
+    sent.pipe(input).on('error', () => {});
+    // A client that is gone has ended its input.
+    sent.once('close', () => input.end());
+  }
   return {
     tty,
     stdin: input,

@@ -1,25 +1,16 @@
 import type { IncomingMessage } from 'node:http';
-import { PassThrough, Writable } from 'node:stream';
-import type { Duplex } from 'node:stream';
+import { type Duplex, PassThrough, Writable } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
-import type { ContainerIO, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
-import { reasonOf } from '../shared/logger.ts';
+import type { ContainerIO, StreamOptions, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
 import { HTTPError } from './http-error.ts';
+import { sizeOf, statusOfRun, type StreamedCommand } from './streamed-command.ts';
 import type { UpgradeRequest } from './streaming-proxy.ts';
-import type { StreamOptions } from '../agent/runtime/streaming-runtime.ts';
 
 /** Newest first. Source: apimachinery `remotecommand` */
 const protocols = ['v5.channel.k8s.io', 'v4.channel.k8s.io'];
 /** The first byte of each message. Source: apimachinery `remotecommand.StreamStdIn` and the others */
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, resize: 4, close: 255 } as const;
 const maxMessageBytes = 1024 * 1024;
-
-export interface StreamedCommand {
-  readonly streams: StreamOptions;
-  readonly signal: AbortSignal;
-  /** Resolves with the exit code of the command. */
-  readonly run: (io: ContainerIO, signal: AbortSignal) => Promise<number>;
-}
 
 /** @throws HTTPError 501 if the client does not offer a protocol over WebSockets */
 export function requireWebSocket(request: IncomingMessage): void {
@@ -52,10 +43,7 @@ export async function acceptWebSocket(
   supported: readonly string[],
 ): Promise<WebSocket> {
   const { WebSocketServer } = await import('ws');
-  const server = new WebSocketServer({
-    noServer: true,
-    maxPayload: maxMessageBytes,
-  });
+  const server = new WebSocketServer({ noServer: true, maxPayload: maxMessageBytes });
   // Not `handleProtocols`: `ws` refuses names with a slash.
   const offered = offeredProtocols(request);
   server.on('headers', (lines) => {
@@ -142,34 +130,4 @@ function endOf(output: Writable): Promise<void> {
     output.once('error', () => resolve());
     output.end(() => resolve());
   });
-}
-
-/** `{"Width":80,"Height":24}` */
-export function sizeOf(content: Buffer | string): TerminalSize | undefined {
-  try {
-    const { Width: width, Height: height } = JSON.parse(content.toString()) as { Width?: unknown; Height?: unknown };
-    return typeof width === 'number' && typeof height === 'number' ? { width, height } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** What the client is told of the end of a command. Never rejects. Source: cri-streaming `ServeExec`. */
-export async function statusOfRun(run: Promise<number>): Promise<object> {
-  try {
-    return statusOf(await run);
-  } catch (error) {
-    const reason = reasonOf(error);
-    return failure('InternalError', `Internal error occurred: ${reason}`, [{ message: reason }], 500);
-  }
-}
-
-function statusOf(exitCode: number): object {
-  if (exitCode === 0) return { metadata: {}, status: 'Success' };
-  const causes = [{ reason: 'ExitCode', message: String(exitCode) }];
-  return failure('NonZeroExitCode', `command terminated with non-zero exit code: ${exitCode}`, causes);
-}
-
-function failure(reason: string, message: string, causes: readonly object[], code?: number): object {
-  return { metadata: {}, status: 'Failure', message, reason, details: { causes }, ...(code && { code }) };
 }

@@ -35,8 +35,8 @@ interface Found {
 
 /**
  * Virtual nodes as a kubelet: `serveKubeletAPI` takes it in place of an agent and of its runtime. `VirtualNodes.kubelet` is
- * for `kubectl logs`, `exec`, `attach` and `port-forward` of all nodes on one port; `VirtualNodes.kubeletOf` is for one node, whose port
- * serves the statistics of its pods, too.
+ * for `kubectl logs`, `exec`, `attach` and `port-forward` of all nodes on one port; `VirtualNodes.kubeletOf` is for one
+ * node, whose port serves the statistics of its pods, too.
  *
  * @example
  * ```ts
