@@ -9,20 +9,20 @@ const jestFakes = [
   ...(['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'clearImmediate'] as const),
   ...(['Date', 'performance', 'hrtime', 'queueMicrotask'] as const),
 ];
-const realNextTick = process.nextTick;
 
 const frameworks: Readonly<Record<string, () => void>> = {
   vitest: () => void vi.useFakeTimers(),
   Jest: () => {
     vi.useFakeTimers({ toFake: [...jestFakes] });
-    process.nextTick = () => {};
+    // As in Jest, the global `process` is another object: Node.js itself, which delivers vitest's messages, has its own.
+    vi.stubGlobal('process', Object.create(process, { nextTick: { value: () => {}, writable: true } }));
   },
   'node:test': () => mock.timers.enable(),
 };
 
 afterEach(() => {
   vi.useRealTimers();
-  process.nextTick = realNextTick;
+  vi.unstubAllGlobals();
   mock.timers.reset();
 });
 
