@@ -1,7 +1,8 @@
 import type { Duplex } from 'node:stream';
+import type { Clock, Timer } from '../shared/clock.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { HTTPError } from './http-error.ts';
-import { acceptSPDY, isSPDY, serveSPDY } from './spdy.ts';
+import { acceptSPDY, isSPDY, serveSPDY, streamCreationTimeoutMs } from './spdy.ts';
 import type { UpgradeRequest } from './streaming-proxy.ts';
 import { acceptWebSocket, offeredProtocols } from './websocket-streams.ts';
 
@@ -19,17 +20,35 @@ export interface PortForward {
 
 /**
  * Forwards ports over SPDY, in a WebSocket or not. Resolves when the client's connection has ended. Rejects with an
- * `HTTPError` if the client has neither. Source: cri-streaming `handleHTTPStreams`.
+ * `HTTPError` if the client has neither. A stream whose partner has not come within 30 s is ended, with an error for the
+ * client. Source: cri-streaming `handleHTTPStreams`.
  *
- * Divergence: no `v4.channel.k8s.io`, which runtimes also support. A stream whose partner does not come
- * stays until the connection ends.
+ * Divergence: no `v4.channel.k8s.io`, which runtimes also support.
  */
 export async function servePortForward(
+  clock: Pick<Clock, 'afterFunc'>,
   upgrade: UpgradeRequest,
   { podName, podUID, forward }: PortForward,
 ): Promise<void> {
   const connection = await accept(upgrade);
-  const waiting = new Map<string, Duplex>();
+  const waiting = new Map<string, { readonly stream: Duplex; readonly timer: Timer }>();
+  const take = (key: string): Duplex | undefined => {
+    const found = waiting.get(key);
+    found?.timer.stop();
+    waiting.delete(key);
+    return found?.stream;
+  };
+  const wait = (type: string, key: string, stream: Duplex): void => {
+    const timer = clock.afterFunc(streamCreationTimeoutMs, () => {
+      take(key);
+      if (type === 'error') stream.end('timed out waiting for streams', () => stream.destroy());
+      else stream.destroy();
+    });
+    waiting.set(key, { stream, timer });
+    stream.once('close', () => {
+      if (waiting.get(key)?.stream === stream) take(key);
+    });
+  };
   const connect = async (port: number, data: Duplex, errors: Duplex): Promise<void> => {
     const aborted = new AbortController();
     data.once('close', () => aborted.abort());
@@ -49,17 +68,11 @@ export async function servePortForward(
     const [type = '', requestID = ''] = [headers.get('streamtype'), headers.get('requestid')];
     const key = `${type} ${requestID}`;
     const partnerKey = `${type === 'data' ? 'error' : 'data'} ${requestID}`;
-    const partner = waiting.get(partnerKey);
     const isValid = /^(data|error)$/.test(type) && Number.isInteger(port) && port >= 1 && port <= 65_535;
-    if (!isValid || waiting.has(key)) {
-      stream.destroy();
-    } else if (partner === undefined) {
-      waiting.set(key, stream);
-      stream.once('close', () => waiting.delete(key));
-    } else {
-      waiting.delete(partnerKey);
-      void (type === 'data' ? connect(port, stream, partner) : connect(port, partner, stream));
-    }
+    if (!isValid || waiting.has(key)) return void stream.destroy();
+    const partner = take(partnerKey);
+    if (partner === undefined) return wait(type, key, stream);
+    return void (type === 'data' ? connect(port, stream, partner) : connect(port, partner, stream));
   });
 }
 

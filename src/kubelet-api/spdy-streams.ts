@@ -1,7 +1,7 @@
 import { type Duplex, PassThrough } from 'node:stream';
 import type { ContainerIO, StreamOptions, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
 import type { Clock } from '../shared/clock.ts';
-import { acceptSPDY, serveSPDY } from './spdy.ts';
+import { acceptSPDY, serveSPDY, streamCreationTimeoutMs } from './spdy.ts';
 import { sizeOf, statusOfRun, type StreamedCommand } from './streamed-command.ts';
 import { closeAfterResponse, type UpgradeRequest } from './streaming-proxy.ts';
 
@@ -11,9 +11,10 @@ const maxSizeBytes = 1024;
 
 /**
  * Runs a command whose streams are those of SPDY/3.1, as API servers before 1.36 pass them on. Resolves when the connection
- * has ended. Rejects with an `HTTPError` for another protocol. Source: cri-streaming `createHTTPStreamStreams`.
+ * has ended, which it has after 30 s if the client has not opened all streams. Rejects with an `HTTPError` for another
+ * protocol. Source: cri-streaming `createHTTPStreamStreams`.
  *
- * Divergence: no protocols before `v4.channel.k8s.io`. Streams that the client does not open are not timed out.
+ * Divergence: no protocols before `v4.channel.k8s.io`.
  */
 export async function serveSPDYCommand(
   clock: Pick<Clock, 'afterFunc'>,
@@ -22,7 +23,9 @@ export async function serveSPDYCommand(
 ): Promise<void> {
   const missing = new Set(['error', ...typesOf(requested)]);
   const opened = new Map<string, Duplex>();
+  const timer = clock.afterFunc(streamCreationTimeoutMs, () => upgrade.socket.destroy());
   const start = async (): Promise<void> => {
+    timer.stop();
     const io = ioOf(opened, streams);
     const status = await statusOfRun(run(io, signal));
     for (const output of [io.stdout, io.stderr]) output?.end();
@@ -36,6 +39,7 @@ export async function serveSPDYCommand(
     opened.set(type, stream);
     return missing.size === 0 ? void start() : undefined;
   });
+  timer.stop();
 }
 
 function typesOf({ stdin, stdout, stderr, tty }: StreamOptions): string[] {

@@ -29,6 +29,8 @@ const maxDataBytes = 1024 * 1024;
 const maxControlBytes = 1024;
 /** Divergence: the kubelet has no limit. */
 const maxStreams = 1024;
+/** How long the streams that belong together may take to come. Source: cri-streaming `DefaultStreamCreationTimeout`. */
+export const streamCreationTimeoutMs = 30_000;
 /** Streams wait for the client; replies to a client that does not read end its connection. */
 const maxUnsentBytes = 64 * 1024 * 1024;
 

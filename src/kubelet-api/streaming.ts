@@ -109,7 +109,7 @@ async function servePorts(
   if (runtime.portForward === undefined) throw new HTTPError(501, 'The runtime cannot forward ports');
   const forward: PortForward['forward'] = async (port, stream, signal) =>
     runtime.portForward!(podUID, port, stream, { signal });
-  return servePortForward(upgrade, { podName, podUID, forward });
+  return servePortForward(context.clock, upgrade, { podName, podUID, forward });
 }
 
 /** `/run/{namespace}/{pod}/[{uid}/]{container}?cmd=`: the outputs of a command. Source: kubelet `getRun` */

@@ -152,6 +152,28 @@ it('what the client still sends after the end of a connection keeps no other con
   client.connection.destroy();
 });
 
+it('a stream whose partner has not come within 30 s is told so, or reset, and its request may be made again', async () => {
+  const client = await SPDYClient.connect(server, path);
+  const headers = { port: '80', requestid: '1' };
+  const errors = await client.open({ ...headers, streamtype: 'error' });
+  const data = await client.open({ ...headers, requestid: '2', streamtype: 'data' });
+  await expect.poll(() => client.stream(data).isReplied).toBe(true);
+  server.clock.advance(30_000);
+  await expect
+    .poll(() => client.stream(errors))
+    .toEqual({ text: 'timed out waiting for streams', isReplied: true, isEnded: true, reset: 5 });
+  expect(client.stream(data).reset).toBe(5);
+  const next = nextForward();
+  const again = await client.forward(80, '1');
+  const { signal, end } = await next;
+  server.clock.advance(30_000);
+  await client.ping(1);
+  await expect.poll(() => client.pings).toEqual(['00000001']);
+  expect([signal.aborted, client.stream(again.errors).isEnded]).toEqual([false, false]);
+  end();
+  client.connection.destroy();
+});
+
 describe('hostile clients', () => {
   it.each<[string, (client: SPDYClient) => Promise<void>]>([
     ['no SPDY', (client) => client.send(Buffer.from('GET / HTTP/1.1\r\n\r\n'))],

@@ -104,6 +104,22 @@ it('a client that is gone ends the input and aborts the command', async () => {
   await expect.poll(() => [call!.signal.aborted, call!.io.stdin!.resume().readableEnded]).toEqual([true, true]);
 });
 
+it('a client that has not opened all streams within 30 s is disconnected, and one that has is not', async () => {
+  await using server = await serverWith({ exec: () => new Promise(() => {}) });
+  const [complete, , , stdout] = await open(server, execPath, ['stdin', 'stderr', 'stdout']);
+  const [slow, error] = await open(server, execPath, ['stdin', 'stdout']);
+  const { closed } = slow;
+  await expect.poll(() => [complete.stream(stdout!), slow.stream(error!)].every((one) => one.isReplied)).toBe(true);
+  server.clock.advance(29_999);
+  await slow.ping(1);
+  await expect.poll(() => slow.pings).toEqual(['00000001']);
+  server.clock.advance(1);
+  await closed;
+  await complete.ping(1);
+  await expect.poll(() => complete.pings).toEqual(['00000001']);
+  complete.connection.destroy();
+});
+
 it('streams that nobody asked for are reset; older protocols, and those of WebSockets, are refused', async () => {
   await using server = await serverWith({ exec: async () => 0 });
   const client = await SPDYClient.connect(server, execPath, protocol);
