@@ -229,6 +229,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   });
   return {
     ...{ nodeName, epoch, clock, logger, metrics: options.metrics, lister, source, podConfig, firstUpdate, informer },
+    isOwned: () => owned?.isOwned() ?? true,
     ...{ podCache, podManager, podWorkers },
     ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },
     podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),

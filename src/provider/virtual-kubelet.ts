@@ -11,6 +11,7 @@ import type { PodProvider, PodReference, ProviderCallOptions } from './pod-provi
 import { containerOfID } from './provider-pod-status.ts';
 import { podStatsOf, type ProviderStats } from './provider-stats.ts';
 import type { KubeletEndpoint } from './create-virtual-node-parts.ts';
+import { notOwned } from './replicas/while-owned.ts';
 import type { VirtualNode } from './virtual-node.ts';
 
 export interface VirtualKubeletOptions {
@@ -178,7 +179,8 @@ export class VirtualKubelet implements StreamingRuntime {
   #pod(uid: string, { signal = new AbortController().signal }: CallOptions = {}) {
     const found = this.#find(uid);
     if (found === undefined) throw new Error(`The pod ${uid} is gone`);
-    const { nodeName, epoch } = found.node;
+    const { nodeName, epoch, isOwned } = found.node;
+    if (!isOwned) throw new Error(notOwned(found.node));
     const pod: PodReference = { uid, namespace: found.pod.namespace, name: found.pod.name, nodeName };
     const call: ProviderCallOptions = { signal, epoch };
     return { pod, call };

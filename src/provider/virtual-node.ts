@@ -103,6 +103,11 @@ export class VirtualNode {
     return this.#parts.epoch;
   }
 
+  /** False when another process may run the node. */
+  get isOwned(): boolean {
+    return this.#parts.isOwned();
+  }
+
   /** When its sync loop last began an iteration. */
   get lastIterationAt(): string | undefined {
     return this.#parts.syncLoop.inspect().lastIterationAt;

@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import {
   createVirtualNodes,
   type PodProvider,
@@ -120,6 +121,45 @@ describe('virtual nodes of several processes', () => {
       expect(await metricOf('member')).toBeNaN();
     },
   );
+
+  it('once the ownership may have ended, clients get no log, and can run and reach nothing, by this process', async () => {
+    await using test = await TestNodes.start();
+    const asked: string[] = [];
+    const ask = (what: string) => (): Promise<never> => {
+      asked.push(what);
+      return Promise.reject(new Error(what));
+    };
+    const calls = { logs: ask('logs'), exec: ask('exec'), attach: ask('attach'), portForward: ask('portForward') };
+    const a = startReplica(test, 'a', { provider: Object.assign(test.cloud, calls) });
+    const advance = advanceOf(test);
+    await advance(20_000);
+    const spec = { nodeName: 'node-a', containers: [{ name: 'app', image: 'app:1' }] };
+    const created = test.server.pods.create({ metadata: { name: 'web', namespace: 'default' }, spec });
+    await advance(10_000);
+    const io = { tty: false, stdin: undefined, stdout: undefined, stderr: undefined, onResize: () => {} };
+    const callAll = async () => {
+      const [pod] = await a.kubelet.listPods();
+      const { id } = pod!.containers[0]!;
+      const log = { previous: false, timestamps: false };
+      return Promise.allSettled([
+        a.kubelet.streamContainerLog!(id, log, {}),
+        a.kubelet.exec!(id, ['sh'], io, {}),
+        a.kubelet.attach!(id, io, {}),
+        a.kubelet.portForward!(created.metadata.uid, 80, new PassThrough(), {}),
+      ]);
+    };
+    await callAll();
+    expect(asked).toEqual(['logs', 'exec', 'attach', 'portForward']);
+    test.server.faults.next({ verb: 'update', resource: 'leases', count: 1e9 }, fault.status(503));
+    // As after SIGSTOP: the time is over, and nothing has been done about it yet.
+    test.clock.advance(30_000);
+    for (const { reason } of (await callAll()) as PromiseRejectedResult[])
+      expect(reason).toMatchObject({ message: 'node node-a is not owned by this process any more' });
+    expect(asked).toHaveLength(4);
+    const stopped = a.stop();
+    await advance(60_000);
+    await stopped;
+  });
 
   it('does not run a node that is removed while it is taken', async () => {
     await using test = await TestNodes.start();

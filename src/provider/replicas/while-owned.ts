@@ -70,6 +70,6 @@ export function callsWhileOwned(
   };
 }
 
-function notOwned({ nodeName }: Pick<OwnedNode, 'nodeName'>): string {
+export function notOwned({ nodeName }: Pick<OwnedNode, 'nodeName'>): string {
   return `node ${nodeName} is not owned by this process any more`;
 }
