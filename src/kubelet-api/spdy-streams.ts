@@ -23,7 +23,8 @@ export async function serveSPDYCommand(
 ): Promise<void> {
   const missing = new Set(['error', ...typesOf(requested)]);
   const opened = new Map<string, Duplex>();
-  const timer = clock.afterFunc(streamCreationTimeoutMs, () => upgrade.socket.destroy());
+  const connection = acceptSPDY(upgrade, protocol);
+  const timer = clock.afterFunc(streamCreationTimeoutMs, () => connection.destroy());
   const start = async (): Promise<void> => {
     timer.stop();
     const io = ioOf(opened, streams);
@@ -33,7 +34,7 @@ export async function serveSPDYCommand(
     // Unread input would keep the end of the connection from being read.
     opened.get('stdin')?.unpipe().resume();
   };
-  await serveSPDY(acceptSPDY(upgrade, protocol), (headers, stream) => {
+  await serveSPDY(connection, (headers, stream) => {
     const type = headers.get('streamtype') ?? '';
     if (!missing.delete(type)) return void stream.destroy();
     opened.set(type, stream);

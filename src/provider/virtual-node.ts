@@ -103,7 +103,7 @@ export class VirtualNode {
     return this.#parts.epoch;
   }
 
-  /** False when another process may run the node. */
+  /** For `VirtualKubelet`. False once another process may run the node. */
   get isOwned(): boolean {
     return this.#parts.isOwned();
   }

@@ -122,6 +122,7 @@ it('a client that has not opened all streams within 30 s is disconnected, and on
 
 it('streams that nobody asked for are reset; older protocols, and those of WebSockets, are refused', async () => {
   await using server = await serverWith({ exec: async () => 0 });
+  const timers = server.clock.pendingTimers;
   const client = await SPDYClient.connect(server, execPath, protocol);
   const ids = [await client.open({ streamtype: 'resize' }), await client.open({})];
   await expect.poll(() => ids.map((id) => client.stream(id).reset)).toEqual([5, 5]);
@@ -137,4 +138,6 @@ it('streams that nobody asked for are reset; older protocols, and those of WebSo
       text: 'unable to upgrade: the protocol of the streams must be v4.channel.k8s.io',
     });
   }
+  // None waits for streams any more.
+  await expect.poll(() => server.clock.pendingTimers).toBe(timers);
 });
