@@ -2,13 +2,14 @@ import type { ContainerIO, StreamOptions } from '../agent/runtime/streaming-runt
 import { isStaticPod } from '../kube/static-pods.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { reasonOf } from '../shared/logger.ts';
+import type { PortForward } from './forward-port.ts';
 import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
 import { isSPDY } from './spdy.ts';
 import { serveSPDYCommand } from './spdy-streams.ts';
 import type { StreamedCommand } from './streamed-command.ts';
 import { proxyUpgrade, type UpgradeRequest } from './streaming-proxy.ts';
-import { type PortForward, servePortForward } from './port-forward.ts';
+import { isTunnel, servePortForward } from './port-forward.ts';
 import { requireWebSocket, serveWebSocket } from './websocket-streams.ts';
 
 /** Serves an exec, attach or portForward request. Rejects with an `HTTPError` if it is refused. */
@@ -95,10 +96,10 @@ async function servePorts(
   const [namespace, name, uid, ...rest] = segments;
   if (rest.length > 0) throw new HTTPError(404, '404: Page Not Found');
   const { runtime } = context;
-  // Over SPDY, and with `portForward`, the streams name the ports.
+  // Over SPDY, the streams name the ports.
   const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
-  const hasOnlyStreams = runtime.getPortForward === undefined && runtime.portForward !== undefined;
-  const ports = isWebSocket && !hasOnlyStreams ? portsOf(query) : [];
+  const isOwnTunnel = isTunnel(request) && runtime.getPortForward === undefined;
+  const ports = isWebSocket && !isOwnTunnel ? portsOf(query) : [];
   const pod = requirePod(context, namespace, name);
   requireUID(pod, uid);
   const { uid: podUID, name: podName } = pod.metadata;
@@ -109,7 +110,7 @@ async function servePorts(
   if (runtime.portForward === undefined) throw new HTTPError(501, 'The runtime cannot forward ports');
   const forward: PortForward['forward'] = async (port, stream, signal) =>
     runtime.portForward!(podUID, port, stream, { signal });
-  return servePortForward(context.clock, upgrade, { podName, podUID, forward });
+  return servePortForward(context.clock, upgrade, ports, { podName, podUID, forward });
 }
 
 /** `/run/{namespace}/{pod}/[{uid}/]{container}?cmd=`: the outputs of a command. Source: kubelet `getRun` */

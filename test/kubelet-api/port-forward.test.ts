@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { pipeline } from 'node:stream/promises';
 import type { Duplex } from 'node:stream';
 import { deflateSync } from 'node:zlib';
@@ -6,6 +7,7 @@ import type { StreamingRuntime } from 'kubelet-status-manager/kubelet-api';
 import { headerDictionary } from '../../src/kubelet-api/spdy.ts';
 import { SPDYClient, uint32 } from './spdy-client.ts';
 import { testPod, TestServer } from './test-server.ts';
+import { WebSocketClient } from './web-socket-client.ts';
 
 const path = '/portForward/default/web/uid-web';
 let server: TestServer;
@@ -255,10 +257,152 @@ describe('hostile clients', () => {
   });
 });
 
+describe('port-forward over channels of a WebSocket, as client-node', () => {
+  const protocol = 'v4.channel.k8s.io';
+  const connect = (...ports: readonly number[]): Promise<WebSocketClient> =>
+    new WebSocketClient(server, `${path}?port=${ports.join(',')}`, protocol).open();
+
+  it('connects two channels with each port, whose first messages are the port, and ends when no port is connected', async () => {
+    const ends: (() => void)[] = [];
+    forwarded = async (uid, port, stream) => {
+      stream.write(`${uid} ${port}: `);
+      stream.on('data', (chunk: Buffer) => stream.write(chunk));
+      await new Promise<void>((resolve) => ends.push(resolve));
+    };
+    const client = await connect(80, 8443);
+    client.send(0, 'a'.repeat(100_000));
+    client.send(2, 'b');
+    const ofPort = (port: number): string => String.fromCharCode(port % 256, port >> 8);
+    await expect
+      .poll(() => [0, 1, 2, 3].map((channel) => client.text(channel, 'latin1')))
+      .toEqual([
+        `${ofPort(80)}uid-web 80: ${'a'.repeat(100_000)}`,
+        ofPort(80),
+        `${ofPort(8443)}uid-web 8443: b`,
+        ofPort(8443),
+      ]);
+    ends[0]!();
+    client.send(0, 'nobody reads it');
+    client.send(2, 'c');
+    await expect.poll(() => client.text(2)).toContain(': bc');
+    ends[1]!();
+    await expect.poll(() => client.socket.readyState).toBe(client.socket.CLOSED);
+  });
+
+  it('tells the client why a port cannot be forwarded, and goes on with the others', async () => {
+    forwarded = async (_uid, port, stream) => {
+      if (port === 81) throw new Error('connection refused');
+      await pipeline(stream, stream);
+    };
+    const client = await connect(81, 80);
+    await expect
+      .poll(() => client.text(1).slice(2))
+      .toBe('error forwarding port 81 to pod web, uid uid-web: connection refused');
+    client.send(2, 'still there');
+    await expect.poll(() => client.text(2).slice(2)).toBe('still there');
+    client.socket.terminate();
+  });
+
+  it('ends what is forwarded when the client is lost', async () => {
+    const next = nextForward();
+    const client = await connect(80);
+    const { signal, stream, end } = await next;
+    expect(signal.aborted).toBe(false);
+    client.socket.terminate();
+    await expect.poll(() => [signal.aborted, stream.destroyed]).toEqual([true, true]);
+    end();
+  });
+
+  it('the pod reads all that a client sent before it closed the connection, and has 30 s for it', async () => {
+    const next = nextForward();
+    const client = await connect(80);
+    const { signal, stream, end } = await next;
+    client.send(0, 'the last words');
+    client.socket.close();
+    await expect.poll(() => client.socket.readyState).toBe(client.socket.CLOSED);
+    stream.write('an answer that nobody reads');
+    let read = '';
+    stream.on('data', (chunk: Buffer) => (read += chunk.toString()));
+    await once(stream, 'end');
+    expect([read, signal.aborted]).toEqual(['the last words', false]);
+    server.clock.advance(30_000);
+    await expect.poll(() => [signal.aborted, stream.destroyed]).toEqual([true, true]);
+    end();
+  });
+
+  it('a pod that ends with its client leaves no timer', async () => {
+    const timers = server.clock.pendingTimers;
+    forwarded = async (_uid, _port, stream) => pipeline(stream, stream);
+    const client = await connect(80);
+    client.socket.close();
+    await expect.poll(() => client.socket.readyState).toBe(client.socket.CLOSED);
+    await expect.poll(() => server.clock.pendingTimers).toBe(timers);
+  });
+
+  it('what the pod does not read waits at the client', async () => {
+    const next = nextForward();
+    const client = await connect(80, 81);
+    const { stream } = await next;
+    for (let i = 0; i < 512; i++) client.send(0, 'x'.repeat(32_768));
+    for (let before = -1; before !== client.socket.bufferedAmount;) {
+      before = client.socket.bufferedAmount;
+      for (let i = 0; i < 10; i++) await server.get('/healthz');
+    }
+    expect(client.socket.bufferedAmount).toBeGreaterThan(1_000_000);
+    expect(stream.readableLength).toBeLessThan(200_000);
+    let read = 0;
+    stream.on('data', (chunk: Buffer) => (read += chunk.length));
+    await expect.poll(() => read).toBe(512 * 32_768);
+    client.socket.terminate();
+  });
+
+  it.each<[string, (stream: Duplex, end: () => void) => void]>([
+    ['has ended', (_stream, end) => end()],
+    ['has destroyed its stream', (stream) => stream.destroy()],
+  ])('what is sent to a pod that %s keeps no other port waiting', async (_what, finish) => {
+    const forwards: Record<number, () => void> = {};
+    forwarded = async (_uid, port, stream) => {
+      if (port === 81) return pipeline(stream, stream);
+      return new Promise((end) => (forwards[port] = () => finish(stream, end)));
+    };
+    const client = await connect(80, 81);
+    for (let i = 0; i < 8; i++) client.send(0, 'x'.repeat(32_768));
+    client.send(2, 'y');
+    for (let i = 0; i < 10; i++) await server.get('/healthz');
+    expect(client.text(2).slice(2)).toBe('');
+    forwards[80]!();
+    await expect.poll(() => client.text(2).slice(2)).toBe('y');
+    client.socket.terminate();
+  });
+
+  it('messages to no channel of the client are ignored', async () => {
+    const client = await connect(80);
+    client.socket.send(Buffer.alloc(0));
+    for (const channel of [1, 2, 255]) client.send(channel, 'x');
+    client.send(0, 'y');
+    await expect.poll(() => client.text(0).slice(2)).toBe('y');
+    client.socket.terminate();
+  });
+});
+
 it.each([
-  ['WebSockets without SPDY', { upgrade: 'websocket', 'sec-websocket-protocol': 'v4.channel.k8s.io' }, 501],
-  ['another protocol', { upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v5.channel.k8s.io' }, 403],
-])('%s: refused', async (_what, headers, status) => {
-  const reply = await server.get(path, { headers: { connection: 'Upgrade', ...headers } });
-  expect(reply).toMatchObject({ status, text: expect.stringContaining('portforward.k8s.io') });
+  [
+    'another WebSocket',
+    { upgrade: 'websocket', 'sec-websocket-protocol': 'v5.channel.k8s.io' },
+    [501, 'SPDY/3.1+portforward.k8s.io or v4.channel.k8s.io'],
+  ],
+  [
+    'another protocol',
+    { upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v5.channel.k8s.io' },
+    [403, 'portforward.k8s.io'],
+  ],
+  [
+    'more ports than there are channels',
+    { upgrade: 'websocket', 'sec-websocket-protocol': 'v4.channel.k8s.io' },
+    [400, 'query parameter "port" has more than 128 values'],
+    Array.from({ length: 129 }, (_, i) => i + 1).join(','),
+  ],
+])('%s: refused', async (_what, headers, [status, reason], ports = '80') => {
+  const reply = await server.get(`${path}?port=${ports}`, { headers: { connection: 'Upgrade', ...headers } });
+  expect(reply).toMatchObject({ status, text: expect.stringContaining(String(reason)) });
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { TestServer } from './test-server.ts';
 
-/** A client of exec or attach. */
+/** A client of exec, attach or port-forward. */
 export class WebSocketClient {
   readonly socket: WebSocket;
   readonly #received: Buffer[] = [];
@@ -25,9 +25,9 @@ export class WebSocketClient {
     this.socket.send(Buffer.concat([Buffer.from([channel]), Buffer.from(content)]));
   }
 
-  text(channel: number): string {
+  text(channel: number, encoding?: 'latin1'): string {
     const messages = this.#received.filter((message) => message[0] === channel);
-    return Buffer.concat(messages.map((message) => message.subarray(1))).toString();
+    return Buffer.concat(messages.map((message) => message.subarray(1))).toString(encoding);
   }
 
   /** The status that the server sends before it closes the connection. */

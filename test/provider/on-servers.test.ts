@@ -166,7 +166,7 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
   );
 
   it.runIf(kind.available && kind !== contractServers[0])(
-    'serve kubectl logs, exec and attach of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
+    'serve logs, exec, attach and port-forward of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
     async () => {
       server = await kind.start();
       const cloud = new FakeCloud({ clock: systemClock, startMs: 100, stopMs: 100 });
@@ -181,13 +181,18 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
         attach: async ({ name }, container, io) => {
           io.stdout!.write(`${name} ${container}: ${await text(io.stdin!)}`);
         },
+        portForward: async ({ name }, port, stream) => {
+          if (port === 81) throw new Error('the cloud has no such port');
+          stream.write(`${name} ${port}: `);
+          await pipeline(stream, stream);
+        },
       });
       const client = await startServed(provider, ({ kubelet }) => [kubelet]);
       for (const name of nodeNames) {
         const path = await runPodOn(name);
         const log = await client.request('GET', `${path}/log`, { query: { tailLines: 2 } });
         expect(log.text).toBe(`on-${name} app 2\n`);
-        const { Attach, Exec, KubeConfig } = await loadClientNode();
+        const { Attach, Exec, KubeConfig, PortForward } = await loadClientNode();
         const kubectl = new KubeConfig();
         kubectl.loadFromString(JSON.stringify(kubeConfig()));
         const pod = ['default', `on-${name}`, 'app'] as const;
@@ -203,6 +208,26 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
           new Attach(kubectl).attach(...pod, stdout, stderr, stdin, false),
         );
         expect(attached).toMatchObject({ stdout: `on-${name} app: typed`, stderr: '' });
+        for (const [port, expected] of [
+          [80, [`on-${name} 80: typed`, '']],
+          [81, ['', expect.stringContaining('the cloud has no such port')]],
+        ] as const) {
+          const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()];
+          const webSocket = await new PortForward(kubectl).portForward(
+            'default',
+            pod[1],
+            [port],
+            output,
+            errors,
+            input,
+          );
+          input.write('typed');
+          const received = { output: '', errors: '' };
+          output.on('data', (chunk: Buffer) => (received.output += chunk.toString()));
+          errors.on('data', (chunk: Buffer) => (received.errors += chunk.toString()));
+          await expect.poll(() => [received.output, received.errors]).toEqual(expected);
+          if (typeof webSocket !== 'function') webSocket.close();
+        }
       }
     },
     START_TIMEOUT_MS,

@@ -518,7 +518,7 @@ export const scenarios: readonly Scenario[] = [
     tests: [
       [
         'provider/on-servers.test.ts',
-        'serve kubectl logs, exec and attach of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
+        'serve logs, exec, attach and port-forward of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
       ],
       ['provider/virtual-kubelet.test.ts', 'virtual-kubelet #1142, interLink #447: one port for all nodes'],
     ],
