@@ -43,9 +43,10 @@ describe.skipIf(assets === undefined)(
       await create(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: namespace } });
       const yaml = new URL('../../examples/virtual-kubelet-provider/deployment.yaml', import.meta.url);
       for (const document of parseAllDocuments(await readFile(yaml, 'utf8'))) {
-        const manifest = document.toJS() as { readonly kind: string };
-        if (manifest.kind.startsWith('ClusterRole'))
-          await create(`/apis/rbac.authorization.k8s.io/v1/${manifest.kind.toLowerCase()}s`, manifest);
+        const manifest = document.toJS() as { kind: string; apiVersion: string; metadata: { namespace?: string } };
+        const { kind, apiVersion, metadata } = manifest;
+        const scope = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
+        if (apiVersion.startsWith('rbac')) await create(`/apis/${apiVersion}${scope}/${kind.toLowerCase()}s`, manifest);
       }
       const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${namespace}/token`;
       token = (await create(path, { spec: {} })).body.status.token;
