@@ -53,7 +53,7 @@ export interface VirtualNodesOptions {
    * virtual-kubelet polls; with `notifyPods` 60,000, because it then only finds what a notification has missed.
    */
   readonly listPeriodMs?: number | undefined;
-  /** Time-out of each call of the provider in milliseconds. Default: 60,000. */
+  /** Time-out in milliseconds of each call but `logs`, `exec`, `attach` and `portForward`. Default: 60,000. */
   readonly callTimeoutMs?: number | undefined;
   /** Maximum number of calls for pods at the same time, of all nodes. Default: 10, as the workers of virtual-kubelet. */
   readonly concurrency?: number | undefined;
@@ -130,15 +130,31 @@ export interface ResolvedProviderOptions {
   readonly lostPods: 'fail' | 'recreate';
 }
 
+const providerMethods: Readonly<Record<keyof PodProvider, 'optional' | 'required'>> = {
+  attach: 'optional',
+  createPod: 'required',
+  deletePod: 'required',
+  exec: 'optional',
+  getPod: 'optional',
+  listPods: 'required',
+  logs: 'optional',
+  notifyPods: 'optional',
+  portForward: 'optional',
+  stats: 'optional',
+  updatePod: 'optional',
+};
+
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedProviderOptions {
   requireFields('options', options, Object.keys(optionNames));
   const { provider, lost = {}, statusManager, eventRecorder } = options;
+  const methodNames = Object.keys(providerMethods) as (keyof PodProvider)[];
+  const isRequired = (method: keyof PodProvider): boolean => providerMethods[method] === 'required';
   requirePort(
     'provider',
     provider,
-    ['createPod', 'deletePod', 'listPods'],
-    ['attach', 'exec', 'getPod', 'logs', 'notifyPods', 'stats', 'updatePod'],
+    methodNames.filter(isRequired),
+    methodNames.filter((method) => !isRequired(method)),
   );
   requireFields('lost', lost, ['misses', 'action']);
   const { misses = 3, action = 'fail' } = lost;

@@ -252,6 +252,7 @@ describe('options', () => {
     ['provider', { provider: {} }],
     ['provider', { provider: undefined }],
     ['provider.updatePod', { provider: { createPod() {}, deletePod() {}, listPods() {}, updatePod: 1 } }],
+    ['provider.portForward', { provider: { createPod() {}, deletePod() {}, listPods() {}, portForward: 1 } }],
     ['client', { client: undefined }],
     ['listPeriodMs', { listPeriodMs: 0 }],
     ['callTimeoutMs', { callTimeoutMs: Number.NaN }],
