@@ -16,7 +16,7 @@ const connections = 16;
 /**
  * Creates the virtual nodes of a process: whole pods run in a cloud, a fleet or another cluster, through a `PodProvider`.
  * Each node registers its Node, admits pods as the kubelet does, has the provider create, update and delete them, and keeps
- * their statuses on the API server up to date. All nodes share one connection, one provider and one list of its pods. Call
+ * their statuses on the API server up to date. All nodes share one client, one provider and one list of its pods. Call
  * `add()` for each node, `start()`, and finally `stop()`.
  *
  * Sets no timer and sends nothing before `start()`. Source: virtual-kubelet `PodController`, `NodeController`.

@@ -136,9 +136,9 @@ export class ProviderError extends Error {
 }
 
 /**
- * The port to the cloud, fleet or cluster that runs the pods of virtual nodes. Calls for one pod (by UID) are made one
- * after the other, bounded in time, and repeated with back-off when they reject. `createPod`, `deletePod` and `listPods`
- * suffice. Source: virtual-kubelet `PodLifecycleHandler`, `PodNotifier`.
+ * The port to the cloud, fleet or cluster that runs the pods of virtual nodes. `createPod`, `updatePod`, `deletePod` and
+ * `getPod` of one pod (by UID) are called one after the other, with a time-out; the first three are repeated with back-off when
+ * they reject. `createPod`, `deletePod` and `listPods` suffice. Source: virtual-kubelet `PodLifecycleHandler`, `PodNotifier`.
  */
 export interface PodProvider {
   /**

@@ -241,7 +241,10 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return { sandboxes: [], containers: [] };
   }
 
-  /** The last list has no pod that is this one, or could be it. On another node, it has one if that is not its node. */
+  /**
+   * True if the last list neither has the pod nor an entry that could be it. An entry on another node is the pod if this node
+   * has it on the API server, or while the pods of this node are not known.
+   */
   #isMissing(podUID: string): boolean {
     const { includes, mayInclude } = this.#list;
     const { getPodByUID, arePodsKnown } = this.#options;
@@ -256,7 +259,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return pod && `nodeName of pod ${pod.metadata.namespace}/${pod.metadata.name} (${podUID}) must be ${nodeName}`;
   }
 
-  /** The end of a deleted pod is not to take as many periods as it takes lists. */
+  /** Counts a list without the pod. For one that is deleted, the next list comes soon, so that its end takes seconds. */
   #missed(podUID: string, observation: number, count = 1): void {
     const known = this.#pods.get(podUID);
     if (known === undefined || observation <= known.observation || this.isLost(podUID)) return;

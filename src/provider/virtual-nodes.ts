@@ -32,7 +32,7 @@ export interface VirtualNodesInspection {
  * and removed at any time.
  */
 export class VirtualNodes implements AsyncDisposable {
-  /** All nodes as one kubelet on one port, for `kubectl logs`, `exec` and `attach`: `serveKubeletAPI` takes it. */
+  /** All nodes as one kubelet on one port, for `kubectl logs`, `exec`, `attach` and `port-forward`: `serveKubeletAPI` takes it. */
   readonly kubelet: VirtualKubelet;
   readonly #parts: SharedParts;
   readonly #stats: ProviderStats;
@@ -110,7 +110,10 @@ export class VirtualNodes implements AsyncDisposable {
     this.#ownership.start();
   }
 
-  /** Resolves when all nodes that run in this process are ready: see `VirtualNode.whenReady`. */
+  /**
+   * Resolves when all nodes that run in this process now are ready: see `VirtualNode.whenReady`. With `replicas`, none runs
+   * until this process owns it.
+   */
   async whenReady(): Promise<void> {
     await Promise.all([...this.#nodes.values()].map((node) => node.whenReady()));
   }

@@ -264,7 +264,7 @@ export class PodStatusUpdates {
   }
 
   #rejected(pod: ValidPod, cached: VersionedPodStatus | undefined, rejected: Rejection): UpdateResult {
-    // That of a cached status is logged as long as it lasts, by `onChecked`.
+    // With a cached status, `onChecked` logs when the rejections begin and end.
     if (cached === undefined) this.#options.logger.error({ ...podFieldsOf(pod), ...rejected }, abortedMessage);
     return rejectedResult(cached?.status, rejected);
   }

@@ -20,7 +20,7 @@ import type { NewStatusEvent } from './status-events.ts';
 import type { OutcomeDetails } from './status-outcome.ts';
 import type { Result, SentResult, SyncFailure } from './sync-result.ts';
 
-/** What follows from the result of a sync. What is undefined follows not. */
+/** What follows from the result of a sync. An absent field has no effect. */
 export interface Consequences {
   /** The pod's back-off entry from now on; undefined: it does not wait. */
   readonly backOff: BackOffEntry | undefined;
@@ -29,11 +29,11 @@ export interface Consequences {
   readonly outcome?: OutcomeDetails;
   /** A GET or PATCH of the pod was permitted. */
   readonly isPermitted?: boolean;
-  /** The pod fails like others, perhaps. */
+  /** A failure that many pods may have at once; it is then logged once for all of them. */
   readonly group?:
     | { readonly failure: GroupedFailure; readonly verb: RequestVerb; readonly reason: string }
     | undefined;
-  /** What it says about the load of the API server. */
+  /** What the result says about the load of the API server. */
   readonly load?: 'served' | { readonly pauseMs: number | undefined } | undefined;
   /** The terminal phase is held back. */
   readonly isHeldBack?: boolean;
