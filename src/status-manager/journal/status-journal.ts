@@ -11,16 +11,13 @@ export class StatusJournal {
   readonly #journal: Journal | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #recovered = new Map<string, string>();
-  /** The latest time in any accepted status; guards against a wall clock that jumped back. */
+  /** The latest time of the wall clock, in case that it jumps back. */
   #latestTime = '';
 
   constructor(journal: Journal | undefined, clock: Pick<Clock, 'now'>) {
     this.#journal = journal;
     this.#clock = clock;
-    for (const { podUID, acceptedAt } of journal?.recovered ?? []) {
-      this.#recovered.set(podUID, acceptedAt);
-      this.#observeTimes(acceptedAt);
-    }
+    for (const { podUID, acceptedAt } of journal?.recovered ?? []) this.#recovered.set(podUID, acceptedAt);
   }
 
   /** Pod UID → acceptance time, for statuses of an earlier run that this run has neither set nor sent. */
@@ -29,11 +26,14 @@ export class StatusJournal {
   }
 
   accepted(podUID: string, accepted: Omit<JournalEntry, 'podUID' | 'acceptedAt'>, oldStatus: PodStatus): void {
+    const recoveredAt = this.#recovered.get(podUID) ?? '';
     this.#recovered.delete(podUID);
     if (this.#journal === undefined) return;
     const { podNamespace, podName, podIsFinished, status } = accepted;
-    this.#observeTimes(timeFromEpochMs(this.#clock.now()), latestTime(oldStatus), latestTime(status));
-    this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt: this.#latestTime, status });
+    this.#latestTime = latest(this.#latestTime, timeFromEpochMs(this.#clock.now()));
+    // Times of a pod, which anybody may have written, count for this pod only.
+    const acceptedAt = latest(this.#latestTime, recoveredAt, latestTime(oldStatus), latestTime(status));
+    this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt, status });
   }
 
   /** This run has set or sent the status: it no longer counts as recovered. */
@@ -60,8 +60,8 @@ export class StatusJournal {
   async close(): Promise<void> {
     await this.#journal?.close();
   }
+}
 
-  #observeTimes(...times: readonly string[]): void {
-    for (const time of times) if (time > this.#latestTime) this.#latestTime = time;
-  }
+function latest(...times: readonly string[]): string {
+  return times.reduce((one, other) => (other > one ? other : one));
 }

@@ -53,17 +53,34 @@ it('records a status with its pod, its end and the time', () => {
   expect(statuses.isRecording).toBe(true);
 });
 
-it('never records a time before one that it has seen: in a recovered entry, and in either status', () => {
-  const journal = new MemoryJournal({ ...entry('b'), acceptedAt: '2002-01-01T00:00:00Z' });
+const ready = (lastTransitionTime: string) => ({
+  conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime }],
+});
+
+it('never records a time before one that it has seen of the pod: in its recovered entry, and in either status', () => {
+  const journal = new MemoryJournal({ ...entry('a'), acceptedAt: '2002-01-01T00:00:00Z' });
   const statuses = new StatusJournal(journal, clock);
-  const ready = (lastTransitionTime: string) => ({
-    conditions: [{ type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime }],
-  });
   statuses.accepted('a', fields('1'), {});
   statuses.accepted('a', fields('2'), ready('2003-01-01T00:00:00Z'));
   statuses.accepted('a', { ...fields('3'), status: ready('2004-01-01T00:00:00Z') }, {});
-  statuses.accepted('a', fields('4'), {});
-  expect(journal.entries.map(({ acceptedAt }) => acceptedAt.slice(0, 4))).toEqual(['2002', '2003', '2004', '2004']);
+  expect(journal.entries.map(({ acceptedAt }) => acceptedAt.slice(0, 4))).toEqual(['2002', '2003', '2004']);
+});
+
+it('never records a time before one that the wall clock has had', () => {
+  const journal = new MemoryJournal();
+  const statuses = new StatusJournal(journal, clock);
+  statuses.accepted('a', fields('1'), {});
+  clock.setWallTime('1999-01-01T00:00:00Z');
+  statuses.accepted('b', fields('2'), {});
+  expect(journal.entries.map(({ acceptedAt }) => acceptedAt)).toEqual(['2001-01-01T00:00:00Z', '2001-01-01T00:00:00Z']);
+});
+
+it('a time that somebody writes into one pod does not change when the statuses of others were accepted', () => {
+  const journal = new MemoryJournal({ ...entry('c'), acceptedAt: '9999-12-31T00:00:00Z' });
+  const statuses = new StatusJournal(journal, clock);
+  statuses.accepted('a', fields('1'), ready('9999-12-31T00:00:00Z'));
+  statuses.accepted('b', fields('2'), {});
+  expect(journal.entries[1]).toMatchObject({ podUID: 'b', acceptedAt: '2001-01-01T00:00:00Z' });
 });
 
 it('a recovered status counts as such until this run has set it, sent it or dropped it', () => {
