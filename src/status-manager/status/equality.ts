@@ -96,7 +96,7 @@ function equalConditions(
     if (old === undefined || old.status !== status || old.reason !== reason || old.message !== message) return false;
   }
   for (const { type } of oldConditions) {
-    if (lastOfType(conditions, type) === undefined && isWrittenByKubelet(type)) return false;
+    if (isWrittenByKubelet(type) && lastOfType(conditions, type) === undefined) return false;
   }
   return true;
 }

@@ -113,8 +113,10 @@ function containersReady(pod: Pod, statuses: Statuses, phase: Phase): Outcome {
 
 function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | undefined): Outcome {
   const problems: string[] = [];
+  // The first of each type counts, as in `getPodCondition`.
+  const byType = new Map(conditions?.toReversed().map((condition) => [condition.type, condition]));
   for (const { conditionType } of pod.spec?.readinessGates ?? []) {
-    const condition = getPodCondition(conditions, conditionType);
+    const condition = byType.get(conditionType);
     // Divergence: Go quotes unprintable characters in its own way; no valid name has any.
     const quoted = JSON.stringify(conditionType);
     if (condition === undefined) {

@@ -291,3 +291,19 @@ describe('reflectsStatus', () => {
     ).toBe(true);
   });
 });
+
+it('many conditions of other writers are compared in linear time', () => {
+  let reads = 0;
+  const condition = (i: number) => ({
+    get type() {
+      reads++;
+      return `example.com/${i}`;
+    },
+    ...{ status: 'True', lastProbeTime: null, lastTransitionTime: null },
+  });
+  const status = (): PodStatus => ({ conditions: Array.from({ length: 1000 }, (_, i) => condition(i)) });
+  expect(isPodStatusByKubeletEqual(status(), { ...status(), phase: 'Running' })).toBe(false);
+  expect(isPodStatusByKubeletEqual(status(), status())).toBe(true);
+  expect(reflectsStatus(status(), status())).toBe(true);
+  expect(reads).toBeLessThan(100_000);
+});

@@ -437,3 +437,17 @@ it('names a readiness gate whose condition has no status', () => {
   const made = generatePodReadyCondition(pod, undefined, [{ type: 'gate' }], [ready('a')], 'Running');
   expect(made.message).toBe('the status of pod readiness gate "gate" is not "True", but ');
 });
+
+it('many readiness gates are compared with many conditions in linear time, and the first condition of a type counts', () => {
+  let reads = 0;
+  const conditions = Array.from({ length: 2000 }, (_, i) => ({
+    get type() {
+      reads++;
+      return `gate-${i % 1000}`;
+    },
+    status: i < 1000 ? 'True' : 'False',
+  }));
+  const pod = podOf({ gates: Array.from({ length: 1000 }, (_, i) => `gate-${i}`) });
+  expect(generatePodReadyCondition(pod, undefined, conditions, [ready('a')], 'Running').status).toBe('True');
+  expect(reads).toBeLessThan(20_000);
+});
