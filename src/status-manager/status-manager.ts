@@ -635,9 +635,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#tracing.accepted(uid, accepted);
   }
 
-  /** The API object is gone. Source: kubelet `deletePodStatus` */
+  /** The API object is gone, or shows a newer status. Source: kubelet `deletePodStatus` */
   #deletePodStatus(uid: string, reason: DropReason): void {
-    this.#podStartupLatency?.deletePodStartupState(uid);
+    if (reason !== 'outdated') this.#podStartupLatency?.deletePodStartupState(uid);
     this.#dropPodStatus(uid, reason);
   }
 
@@ -646,9 +646,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#cache.delete(uid);
     if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
     this.#journal.settled(uid);
-    this.#resizeConditions.delete(uid);
     this.#records.drop(uid);
     this.#tracing.dropped(uid);
+    // The pod lives on, with its allocation.
+    if (reason === 'outdated') return;
+    this.#resizeConditions.delete(uid);
     tryCall(
       () => this.#allocationState.delete(uid),
       (thrown) => logThrown(this.#logger, 'allocationState', { podUID: uid })(thrown, 'delete'),

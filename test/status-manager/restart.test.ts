@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { fileJournal } from '../../src/status-manager/journal/file-journal.ts';
+import { MemoryState } from '../../src/status-manager/allocation/memory-state.ts';
 import type { Journal } from '../../src/status-manager/journal/journal.ts';
 import { BasicPodManager, StatusManager, type StatusManagerOptions } from '../../src/status-manager/index.ts';
 import { FakeClock, FakePodClient } from '../../src/testing/index.ts';
-import type { Pod, PodStatusInput } from '../../src/kube/types.ts';
+import type { Pod, PodStatusInput, ValidPod } from '../../src/kube/types.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 
@@ -20,6 +21,10 @@ function pod(uid: string, status: PodStatusInput = {}, metadata: Pod['metadata']
     spec: { containers: [{ name: 'app' }] },
     status,
   };
+}
+
+function validPod(uid: string): ValidPod {
+  return pod(uid) as ValidPod;
 }
 
 function managerOn(
@@ -43,6 +48,31 @@ describe('restart of the agent', () => {
     expect(manager.setPodStatus(pod('a', running), { ...running, startTime: null }).changed).toBe(false);
     expect((await manager.syncBatch(true)).tried).toBe(0);
     expect(server.actions).toEqual([]);
+  });
+
+  it('drops an outdated status of the journal, and not the allocation and the resize of its pod, which lives on', async () => {
+    const allocationState = new MemoryState();
+    const shown = {
+      ...running,
+      conditions: [
+        { type: 'Ready', status: 'False', lastTransitionTime: '1999-12-31T10:00:00Z' },
+        { type: 'PodResizePending', status: 'True', reason: 'Deferred' },
+      ],
+    };
+    const resources = { requests: { cpu: '1' } };
+    const server = new FakePodClient([pod('a', shown)]);
+    await allocationState.setPodAllocation({ ...validPod('a'), spec: { containers: [{ name: 'app', resources }] } });
+    const recorded = {
+      ...{ podUID: 'a', podNamespace: 'default', podName: 'web', podIsFinished: false },
+      ...{ acceptedAt: '1999-12-31T09:00:00Z', status: { phase: 'Running' } },
+    };
+    const journal: Journal = { recovered: [recorded], accepted() {}, settled() {}, close: async () => {} };
+    const manager = managerOn(server, { allocationState, journal });
+    manager.seed([pod('a', shown)]);
+    await manager.syncBatch(false);
+    expect(manager.getPodStatus('a')).toBeUndefined();
+    expect(allocationState.getContainerResourceAllocation('a', 'app')).toEqual(resources);
+    expect(manager.isPodResizeDeferred('a')).toBe(true);
   });
 
   it('keeps the transition time of Ready, and sends the first change with one PATCH', async () => {
