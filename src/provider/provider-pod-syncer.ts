@@ -457,7 +457,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         }),
     });
     const status = podStatusFn === undefined ? generated : podStatusFn(generated);
-    statusManager.setPodStatus(pod, status, { keepTerminated: true });
+    statusManager.setPodStatus(pod, status, { keepTerminated: true, keepInvalid: true });
     const cached = statusManager.getPodStatus(uid);
     podCalls.shown = isOrdinary && cached ? { inputs, status: cached } : undefined;
     return status;

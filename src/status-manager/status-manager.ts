@@ -248,16 +248,18 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * `keepTerminated`, such a container keeps its status, and everything else is cached: `rejected` says
    * which, beside `changed`. A rejection that lasts is logged, and shown by `inspect()` and `explain()`. Copy a
    * DisruptionTarget condition from the pod object into the status: otherwise every full batch reads
-   * the pod.
+   * the pod. With `keepInvalid`, invalid values are logged and kept, as in the kubelet: for a status with values of the API
+   * server's, such as containers' earlier states, which another writer may have changed. Conditions that the kubelet does not
+   * own are always kept as they are.
    * Source: kubelet `SetPodStatus`
    */
   setPodStatus(
     pod: Pod,
     status: PodStatusInput,
-    { keepTerminated = false }: { readonly keepTerminated?: boolean | undefined } = {},
+    options: { readonly keepTerminated?: boolean | undefined; readonly keepInvalid?: boolean | undefined } = {},
   ): UpdateResult {
     requirePod(pod);
-    return this.#updates.setPodStatus(pod, status, keepTerminated);
+    return this.#updates.setPodStatus(pod, status, options);
   }
 
   /**

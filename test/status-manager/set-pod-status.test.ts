@@ -214,6 +214,35 @@ describe('setPodStatus', () => {
     expect(t.manager.inspect().pods[0]?.rejected).toMatchObject({ container: 'app' });
   });
 
+  it.each([
+    ['another status', { status: 'true' }],
+    ['a large observedGeneration', { observedGeneration: 2 ** 53 }],
+    ['a time of the year 10000', { lastTransitionTime: '10000-01-01T00:59:59Z' }],
+  ])('caches a condition of another writer as it is: %s', (_what, values) => {
+    const t = new TestManager();
+    const condition = { type: 'example.com/gate', status: 'True', ...values };
+    const { conditions } = t.manager.setPodStatus(getTestPod(), { conditions: [condition] }).status;
+    expect(conditions).toMatchObject([condition]);
+    for (const type of ['Ready', ''])
+      expect(() => t.manager.setPodStatus(getTestPod(), { conditions: [{ ...condition, type }] })).toThrow(
+        expect.objectContaining({ code: 'INVALID_ARGUMENT' }) as Error,
+      );
+  });
+
+  it('with keepInvalid, logs an invalid value and caches it', () => {
+    const t = new TestManager();
+    const two = { waiting: { reason: 'CrashLoopBackOff' }, terminated: { exitCode: 137 } };
+    const status = { phase: 'Running', containerStatuses: [{ name: 'app', lastState: two }] };
+    const { changed, status: cached } = t.manager.setPodStatus(getTestPod(), status, { keepInvalid: true });
+    expect([changed, cached.containerStatuses?.[0]?.lastState]).toMatchObject([true, two]);
+    expect(t.logger.warnings).toMatchObject([
+      {
+        message: 'The status of the pod has an invalid value, which is kept',
+        fields: { pod: 'new/foo', reason: expect.stringContaining('status.containerStatuses[0].lastState') as string },
+      },
+    ]);
+  });
+
   it('with keepTerminated, still rejects a status if the cached one does not match the spec', () => {
     const t = new TestManager();
     const pod = getTestPod({ spec: { initContainers: [{ name: 'init' }], restartPolicy: 'Never' } });

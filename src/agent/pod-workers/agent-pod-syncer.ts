@@ -279,7 +279,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const conditions = [...(status.conditions ?? [])];
     const index = conditions.findIndex((condition) => condition.type === type);
     conditions.splice(index === -1 ? conditions.length : index, 1, ready);
-    statusManager.setPodStatus(pod, { ...status, conditions });
+    statusManager.setPodStatus(pod, { ...status, conditions }, { keepInvalid: true });
   }
 
   /** Generates the status of the pod, and passes it to the status manager. */
@@ -293,7 +293,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const generated = this.#generateStatus(pod, runtimeStatus, { podIsTerminal, resources, startFailures });
     const status = podStatusFn === undefined ? generated : podStatusFn(generated);
     // Divergence: the kubelet writes nothing of a status in which a container that has ended would run again.
-    this.#options.statusManager.setPodStatus(pod, status, { keepTerminated: true });
+    this.#options.statusManager.setPodStatus(pod, status, { keepTerminated: true, keepInvalid: true });
     return status;
   }
 

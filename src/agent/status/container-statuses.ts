@@ -43,6 +43,8 @@ type Terminated = NonNullable<State['terminated']>;
 
 /** The exit code of a container that is assumed to have been killed by SIGKILL. */
 const lostExitCode = 137;
+/** As far as the API counts. */
+const maxRestartCount = 2 ** 31 - 1;
 const removedForRestart = {
   reason: 'RestartingAllContainers',
   message: 'The container is removed because RestartAllContainers in place',
@@ -129,7 +131,7 @@ function statusWithoutRun(
   if (isRestartingAllContainers && previous.state?.waiting == null) {
     status.state = { waiting: removedForRestart };
     status.lastState = { terminated: { ...removedForRestart, exitCode: lostExitCode } };
-    status.restartCount = (previous.restartCount ?? 0) + 1;
+    status.restartCount = incremented(previous.restartCount);
   } else if (previous.state?.running != null && previous.lastState?.terminated == null) {
     // It was running when it was last seen, so it has ended. Without this the pod would return to Pending.
     status.lastState = {
@@ -139,7 +141,7 @@ function statusWithoutRun(
         exitCode: lostExitCode,
       },
     };
-    if (pod.metadata?.deletionTimestamp == null) status.restartCount = (status.restartCount ?? 0) + 1;
+    if (pod.metadata?.deletionTimestamp == null) status.restartCount = incremented(status.restartCount);
   }
   return status;
 }
@@ -176,7 +178,7 @@ function statusOfRun(
     state: { waiting: {} },
     lastState: lastStateByPrevious(run, previous),
     ready: false,
-    restartCount: Math.max(attempt, previous?.restartCount ?? 0),
+    restartCount: Math.min(Math.max(attempt, previous?.restartCount ?? 0), maxRestartCount),
     image: run.image ?? '',
     imageID: run.imageRef ?? run.imageID ?? '',
     containerID: run.id,
@@ -186,7 +188,7 @@ function statusOfRun(
     case 'running':
       status.state = { running: { startedAt: time(run.startedAtMs) } };
       if (previous?.state?.terminated != null && (previous.restartCount ?? 0) >= attempt) {
-        status.restartCount = (previous.restartCount ?? 0) + 1;
+        status.restartCount = incremented(previous.restartCount);
       }
       break;
     case 'exited':
@@ -202,7 +204,7 @@ function statusOfRun(
             exitCode: lostExitCode,
           },
         };
-        status.restartCount = (previous.restartCount ?? 0) + 1;
+        status.restartCount = incremented(previous.restartCount);
       }
       break;
     case 'created':
@@ -284,4 +286,8 @@ function volumeMountStatuses(volumeMounts: readonly VolumeMount[]): readonly Vol
     mountPath,
     ...(readOnly && { readOnly: true, recursiveReadOnly: 'Disabled' }),
   }));
+}
+
+function incremented(restartCount: number | null | undefined): number {
+  return Math.min((restartCount ?? 0) + 1, maxRestartCount);
 }

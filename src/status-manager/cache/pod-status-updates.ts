@@ -4,7 +4,7 @@ import xorWith from 'lodash/xorWith.js';
 import type { Clock } from '../../shared/clock.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
 import { requirePod } from '../../kube/require-pod.ts';
@@ -92,12 +92,34 @@ export class PodStatusUpdates {
   }
 
   /** Source: kubelet `SetPodStatus`. */
-  setPodStatus(pod: ValidPod, input: PodStatusInput, keepTerminated = false): UpdateResult {
-    const status = canonicalPodStatus(input, { strict: true }, this.#inputTimes);
+  setPodStatus(
+    pod: ValidPod,
+    input: PodStatusInput,
+    {
+      keepTerminated = false,
+      keepInvalid = false,
+    }: { readonly keepTerminated?: boolean | undefined; readonly keepInvalid?: boolean | undefined } = {},
+  ): UpdateResult {
+    const status = keepInvalid ? this.#readAnyway(pod, input) : this.#read(input);
     setObservedGeneration(status, pod.metadata.generation ?? 0);
     const result = this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false, keepTerminated);
     if (this.#options.cache.has(pod.metadata.uid)) this.#options.onChecked(pod, result.rejected);
     return result;
+  }
+
+  #read(input: PodStatusInput): Mutable<PodStatus> {
+    return canonicalPodStatus(input, { strict: true }, this.#inputTimes);
+  }
+
+  /** Logs the first invalid value, and keeps all of them. */
+  #readAnyway(pod: ValidPod, input: PodStatusInput): Mutable<PodStatus> {
+    try {
+      return this.#read(input);
+    } catch (thrown) {
+      const fields = { ...podFieldsOf(pod), reason: reasonOf(thrown) };
+      this.#options.logger.warn(fields, 'The status of the pod has an invalid value, which is kept');
+      return canonicalPodStatus(input, { strict: false, unique: true }, this.#inputTimes);
+    }
   }
 
   /** Source: kubelet `SetContainerReadiness`. */

@@ -133,7 +133,8 @@ export class ResizeConditions {
       for (const { type, reason, message, observedGeneration } of canonicalPodStatus(pod.status, { strict: false })
         .conditions ?? []) {
         if (type !== 'PodResizePending' && type !== 'PodResizeInProgress') continue;
-        const condition = this.#condition(type, undefined, reason ?? '', message ?? '', observedGeneration ?? 0);
+        const generation = Number.isSafeInteger(observedGeneration) ? observedGeneration! : 0;
+        const condition = this.#condition(type, undefined, reason ?? '', message ?? '', generation);
         this.#set(uid, {
           ...this.#conditions.get(uid),
           ...(type === 'PodResizePending'

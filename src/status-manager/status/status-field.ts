@@ -13,6 +13,7 @@ import {
   stringAt,
   timeAt,
 } from './canonical-reader.ts';
+import type { Raw } from '../../shared/json.ts';
 import { interpretRows, type FieldsOf, namesOf, type ReadObject, shapeOf, type StatusField } from './object-reader.ts';
 import { objectReaders } from './object-readers.ts';
 import type { PatchSchema } from './patch-schema.ts';
@@ -40,6 +41,17 @@ export const boolean: Always<boolean> = { read: booleanAt, presence: 'always', e
 export const int32: Always<number> = { read: int32At, presence: 'always', empty: 0 };
 export const int64: Always<number> = { read: int64At, presence: 'always', empty: 0 };
 export const time: Always<CanonicalTime> = { read: timeAt, presence: 'always', empty: null, nullable: true };
+/** As `int64`; an integer that JavaScript does not represent exactly is kept, too. */
+export const anyInteger: Always<number> = {
+  ...int64,
+  read: (value, field, context) => (Number.isInteger(value) ? (value as number) : int64At(value, field, context)),
+};
+/** As `time`; a text that is no time is kept, too. */
+export const anyTime: Always<CanonicalTime> = {
+  ...time,
+  read: (value, field, context) =>
+    typeof value === 'string' && context.times.format(value) === undefined ? value : timeAt(value, field, context),
+};
 export const quantity: Always<string | null> = { read: quantityAt, presence: 'always', empty: null, nullable: true };
 /** A map of quantities. */
 export const quantities: NotEmpty<ResourceList | undefined> = {
@@ -108,7 +120,9 @@ function hasSeveral<T extends object>(object: T, names: readonly (keyof T)[]): b
   return found > 1;
 }
 
-interface ListRules<Key> extends Pick<PatchSchema, 'retainKeys'> {
+interface ListRules<T extends object, Key> extends Pick<PatchSchema, 'retainKeys'> {
+  /** How entries of other writers are read, whose values are not the caller's. */
+  readonly foreign?: { readonly fields: FieldsOf<T>; readonly has: (element: Raw) => boolean };
   readonly mergeKey?: Key;
   readonly key?: Key;
   /** Only the last of several entries with the same key counts. */
@@ -118,9 +132,12 @@ interface ListRules<Key> extends Pick<PatchSchema, 'retainKeys'> {
 /** A list of objects; omitted when empty. */
 export function list<T extends object>(
   fields: FieldsOf<T>,
-  { unique, ...rules }: ListRules<keyof T & string> = {},
+  { unique, foreign, ...rules }: ListRules<T, keyof T & string> = {},
 ): NotEmpty<T[] | undefined> {
-  const readElement = createObjectReader(fields);
+  const readOwn = createObjectReader(fields);
+  const readForeign = foreign && createObjectReader(foreign.fields);
+  const readElement: ReadObject<T> =
+    readForeign === undefined ? readOwn : (raw, context) => (foreign?.has(raw) ? readForeign : readOwn)(raw, context);
   const key = unique && (rules.mergeKey ?? rules.key);
   return {
     ...rules,

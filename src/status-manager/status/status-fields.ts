@@ -27,6 +27,8 @@ import type {
   VolumeStatus,
 } from '../../kube/types.ts';
 import {
+  anyInteger,
+  anyTime,
   boolean,
   int32,
   int64,
@@ -45,6 +47,7 @@ import {
   time,
 } from './status-field.ts';
 import { type FieldsOf } from './object-reader.ts';
+import { podConditionByKubelet } from './ownership.ts';
 
 /*
  * All fields of a pod status, with how each is read and patched. A new field needs one line in
@@ -60,6 +63,15 @@ const conditionFields: FieldsOf<PodCondition> = {
   observedGeneration: omitEmpty(int64),
   reason: omitEmpty(text),
   message: omitEmpty(text),
+};
+
+/** The API server accepts all of this, so that a pod may have it that is no concern of the caller's. */
+const foreignConditionFields: FieldsOf<PodCondition> = {
+  ...conditionFields,
+  status: text,
+  lastProbeTime: anyTime,
+  lastTransitionTime: anyTime,
+  observedGeneration: omitEmpty(anyInteger),
 };
 
 const ipFields: FieldsOf<HostIP & PodIP> = { ip: text };
@@ -192,7 +204,13 @@ const volumeHealthFields: FieldsOf<PodVolumeHealth> = {
 export const podStatusFields: FieldsOf<PodStatus> = {
   observedGeneration: omitEmpty(int64),
   phase: omitEmpty(oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
-  conditions: list(conditionFields, { mergeKey: 'type', unique: true }),
+  conditions: list(conditionFields, {
+    ...{ mergeKey: 'type', unique: true },
+    foreign: {
+      fields: foreignConditionFields,
+      has: ({ type }) => typeof type === 'string' && type !== '' && !podConditionByKubelet(type),
+    },
+  }),
   message: omitEmpty(text),
   reason: omitEmpty(text),
   nominatedNodeName: omitEmpty(text),

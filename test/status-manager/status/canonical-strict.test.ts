@@ -68,7 +68,7 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
       {
         conditions: [
           { type: 'a', status: 'True' },
-          { type: 'b', status: 'true' },
+          { type: 'Ready', status: 'true' },
         ],
       },
     ],
@@ -85,8 +85,8 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
     ['status.conditions[1].type', { conditions: [{ type: 'a' }, { type: '' }] }],
     ['status.conditions[0].type', { conditions: [{ type: 7 }] }],
     ['status.conditions[0].status', { conditions: [{ type: 'a', status: true }] }],
-    ['status.conditions[0].lastProbeTime', { conditions: [{ type: 'a', lastProbeTime: 'now' }] }],
-    ['status.conditions[0].lastTransitionTime', { conditions: [{ type: 'a', lastTransitionTime: 'now' }] }],
+    ['status.conditions[0].lastProbeTime', { conditions: [{ type: 'Ready', lastProbeTime: 'now' }] }],
+    ['status.conditions[0].lastTransitionTime', { conditions: [{ type: 'Ready', lastTransitionTime: 'now' }] }],
     ['status.conditions[0].observedGeneration', { conditions: [{ type: 'a', observedGeneration: 'x' }] }],
     ['status.podIPs[0].ip', { podIPs: [{ ip: 7 }] }],
     ['status.allocatedResources.cpu', { allocatedResources: { cpu: 'one' } }],
