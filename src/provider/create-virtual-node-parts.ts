@@ -199,9 +199,11 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
     areSourcesReady: () => sourcesReady.allReady(),
   });
+  const isRejected = (pod: ProviderPod): boolean => dispatcher.isRejected({ metadata: pod });
   const podCleanups = {
     ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
-    runtime: { listPods: async () => podCache.listed().map(toRuntimePod) },
+    // A rejected pod has no worker, and is no orphan: the API server has it.
+    runtime: { listPods: async () => podCache.listed().flatMap((pod) => (isRejected(pod) ? [] : [toRuntimePod(pod)])) },
   };
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
@@ -223,8 +225,9 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     handlePodCleanups: async (signal) => {
       if (!podCache.isListed) return;
       await handlePodCleanups(podCleanups, signal);
-      const hasReturned = ({ uid, state }: ProviderPod) => state !== 'stopped' && podWorkers.isPodKnownTerminated(uid);
-      podSyncer.endReturnedPods(podCache.listed().filter(hasReturned), signal);
+      const mustEnd = (pod: ProviderPod): boolean =>
+        pod.state !== 'stopped' && (podWorkers.isPodKnownTerminated(pod.uid) || isRejected(pod));
+      podSyncer.endPods(podCache.listed().filter(mustEnd), signal);
     },
   });
   return {

@@ -156,7 +156,8 @@ export interface PodProvider {
   /**
    * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent. The pod has ended when it is
    * reported `stopped`, `getPod` does not find it, or as many lists as `lost.misses` do not have it, which are then made one
-   * a second. Also called for pods of the node that the API server does not have; it is asked right before.
+   * a second. Also called for pods of the node that the API server does not have, which it is asked right before,
+   * and for running pods that the node rejects after a start, for example because its capacity is smaller: they fail.
    */
   deletePod(pod: PodReference, options: ProviderCallOptions & { readonly gracePeriodSeconds: number }): Promise<void>;
   /** One pod; undefined if the cloud does not have it. Default: everything is listed. */

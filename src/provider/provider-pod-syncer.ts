@@ -130,8 +130,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   readonly #options: ProviderPodSyncerOptions;
   /** By pod UID. */
   readonly #podCalls = new Map<string, PodCalls>();
-  /** UIDs of ended pods whose deletion is being requested again. */
-  readonly #returning = new Set<string>();
+  /** UIDs of pods without a worker whose deletion is being requested. */
+  readonly #ending = new Set<string>();
 
   constructor(options: ProviderPodSyncerOptions) {
     this.#options = options;
@@ -396,16 +396,16 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /**
-   * Requests the deletion of pods that run in the cloud although they have ended: it did not list them for long enough that
-   * they were taken for lost. Never rejects.
+   * Requests the deletion of pods that run in the cloud although they have ended here: it did not list them for long enough
+   * that they were taken for lost, or the Node rejects them after a start. Never rejects.
    */
-  endReturnedPods(pods: readonly PodReference[], signal: AbortSignal): void {
+  endPods(pods: readonly PodReference[], signal: AbortSignal): void {
     for (const pod of pods) {
-      if (this.#returning.has(pod.uid)) continue;
-      this.#returning.add(pod.uid);
+      if (this.#ending.has(pod.uid)) continue;
+      this.#ending.add(pod.uid);
       void this.#delete(pod, orphanGracePeriodSeconds, { pod: undefined, signal }).then(
-        () => this.#returning.delete(pod.uid),
-        () => this.#returning.delete(pod.uid),
+        () => this.#ending.delete(pod.uid),
+        () => this.#ending.delete(pod.uid),
       );
     }
   }

@@ -133,6 +133,47 @@ describe('a restart of the process', () => {
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
   });
 
+  it('with a node that rejects a running pod ends the pod in the cloud, with a back-off, and does not read it', async () => {
+    await test.runningPod();
+    await test.stopNodes({ drain: true });
+    test.cloud.react('deletePod', () => new Error('the cloud is down'));
+    const canAdmitPod = () => ({ admit: false, reason: 'NoSuchSize', message: 'There is no such size' }) as const;
+    await test.startNodes([{ ...test.node('node-a'), canAdmitPod }]);
+    await test.advance(10_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NoSuchSize' });
+    const reads = test.podReads;
+    await test.advance(50_000);
+    const failed = test.cloud.callsOf('deletePod').length;
+    expect([4, 5, 6]).toContain(failed);
+    test.cloud.react('deletePod');
+    await test.advance(60_000);
+    expect(test.cloud.names).toEqual([]);
+    expect(test.cloud.callsOf('deletePod')).toHaveLength(failed + 1);
+    expect(test.podReads).toBe(reads);
+    test.server.pods.delete('default', 'web');
+    await test.advance(3000);
+    expect(test.pod('web')).toBeUndefined();
+  });
+
+  it('ends a running pod that no longer fits the Node', async () => {
+    await test.startNodes();
+    const resources = { requests: { cpu: '50' } };
+    await test.create(podOf('web', { containers: [{ name: 'app', image: 'app:1', resources }] }));
+    await test.advance(7000);
+    const smaller = {
+      ...test.node('node-a'),
+      nodeStatus: () => ({ capacity: { cpu: '10', memory: '1Gi', pods: '10' } }),
+    };
+    // At the first start, the Node on the API server still has the old capacity.
+    for (let i = 0; i < 2; i++) {
+      await test.stopNodes({ drain: true });
+      await test.startNodes([smaller]);
+      await test.advance(20_000);
+    }
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'OutOfcpu' });
+    expect(test.cloud.names).toEqual([]);
+  });
+
   it('loses no status that was not sent before a crash (virtual-kubelet #762)', async () => {
     const journalOf = () => fileJournal(directory);
     const directory = directories.create();

@@ -39,7 +39,7 @@ export class PodDispatcher {
     this.#rejected.add(metadata.uid);
   }
 
-  isRejected({ metadata }: ValidPod): boolean {
+  isRejected({ metadata }: { readonly metadata: { readonly uid: string } }): boolean {
     return this.#rejected.has(metadata.uid);
   }
 
