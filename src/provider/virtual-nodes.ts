@@ -175,11 +175,8 @@ export class VirtualNodes implements AsyncDisposable {
       ...context,
       transport: api.podClient.transport,
       nodeNames: [],
-      onOwned: (owned) => {
-        const node = this.#added.get(owned.nodeName);
-        // It may have been removed while it was being taken; then its ownership ends.
-        if (node !== undefined) this.#run(node, owned);
-      },
+      // Only nodes of the last `setNodes` are owned.
+      onOwned: (owned) => this.#run(this.#added.get(owned.nodeName)!, owned),
       onLost: (owned, reason) => this.#lost(owned, reason),
     });
   }

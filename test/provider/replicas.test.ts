@@ -175,6 +175,37 @@ describe('virtual nodes of several processes', () => {
     await a.stop();
   });
 
+  it('run again if they are removed and added immediately afterwards', async () => {
+    await using test = await TestNodes.start();
+    const a = startReplica(test, 'a');
+    const advance = advanceOf(test);
+    await advance(20_000);
+    const { epoch: before } = a.node('node-b')!;
+    const removed = a.remove('node-b').then(() => a.add(test.node('node-b')));
+    await advance(2000);
+    await removed;
+    await advance(10_000);
+    expect(ran(a).sort()).toEqual(nodeNames);
+    expect(a.node('node-b')?.epoch).toBeGreaterThan(before);
+    await a.stop();
+  });
+
+  it('run if they are removed and added again while they are taken', async () => {
+    await using test = await TestNodes.start();
+    const a = startReplica(test, 'a', { random: () => 0 });
+    const advance = advanceOf(test);
+    await advance(2000);
+    const taking = test.server.faults.next({ verb: 'create', resource: 'leases', count: 4 }, fault.delay(1000));
+    while (taking.remaining > 0) await advance(100);
+    await a.remove('node-b');
+    // The Lease has been written by then, and no list has been made since.
+    await advance(1050);
+    a.add(test.node('node-b'));
+    await advance(10_000);
+    expect(ran(a).sort()).toEqual(nodeNames);
+    await a.stop();
+  });
+
   it('refuses what contradicts several processes', async () => {
     await using test = await TestNodes.start();
     const options = { client: test.server.kubeconfig(), provider: test.cloud, logger: test.logger };

@@ -129,11 +129,14 @@ export class NodeOwnership {
     void this.#lists.run();
   }
 
-  /** Replaces the list of nodes. Nodes that are not in it any more are released. */
+  /** Replaces the list of nodes. Nodes that are not in it any more are released, also if they are added again at once. */
   setNodes(nodeNames: readonly string[]): void {
     this.#nodeNames = new Set(nodeNames);
     this.#assignment = undefined;
-    if (this.#state === 'running') void this.#lists.run();
+    if (this.#state !== 'running') return;
+    for (const owned of this.#owned.values())
+      if (!this.#nodeNames.has(owned.nodeName)) void this.#end(owned, 'removed');
+    void this.#lists.run();
   }
 
   /**
@@ -358,8 +361,7 @@ export class NodeOwnership {
     const observed = this.#observed.nodes.get(nodeName);
     if (ending !== undefined) {
       if (isOver && observed?.holder === this.identity) void this.#release(observed.lease);
-    } else if (!this.#nodeNames.has(nodeName)) void this.#end(owned, 'removed');
-    else if (preference.indexOf(this.identity) > 0 && this.#mayHandOver(owned, preference[0]!))
+    } else if (preference.indexOf(this.identity) > 0 && this.#mayHandOver(owned, preference[0]!))
       void this.#end(owned, 'handover');
   }
 
@@ -407,7 +409,7 @@ export class NodeOwnership {
       this.#observed.update(taken, acquiredMs);
       const isMember = (): boolean => membership === this.#membership && this.#isMember();
       // Otherwise the next list shows a Lease of this process that it does not use.
-      if (isMember() && this.#state === 'running')
+      if (isMember() && this.#state === 'running' && this.#nodeNames.has(nodeName))
         this.#own(new Ownership({ nodeName, lease: taken, acquiredMs, insteadOf, isMember }));
     });
   }

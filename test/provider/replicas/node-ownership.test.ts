@@ -143,6 +143,21 @@ describe('taking nodes', () => {
   });
 });
 
+describe('a node that setNodes leaves out and has again before the next list', () => {
+  it('loses its owner, and is taken again with a higher epoch', async () => {
+    const a = newReplica();
+    await pass(20_000);
+    const before = a.owned.get('node-b')!;
+    a.ownership.setNodes(['node-a']);
+    a.ownership.setNodes(nodeNames);
+    await pass(5_000);
+    expect(a.ends).toEqual(['removed', 'removed', 'removed']);
+    expect(before.isOwned()).toBe(false);
+    expect([...a.owned.keys()].sort()).toEqual(nodeNames);
+    expect(a.owned.get('node-b')!.epoch).toBeGreaterThan(before.epoch);
+  });
+});
+
 describe('handing over', () => {
   it('a new replica gets its share as soon as it is listed, with higher epochs', async () => {
     const a = newReplica();
