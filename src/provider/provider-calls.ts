@@ -53,6 +53,9 @@ export class ProviderCalls {
     try {
       await untilAborted(previous, signal);
       await this.#slots.acquire(signal);
+      // An abort right after that would keep the call from being made, and thus from ending.
+      if (signal.aborted) this.#slots.release();
+      signal.throwIfAborted();
     } catch (thrown) {
       end();
       throw thrown;

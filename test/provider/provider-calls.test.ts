@@ -81,6 +81,20 @@ it('a call that is aborted while it waits is not made, and the one behind it is'
   expect([second.isStarted(), third.isStarted()]).toEqual([false, true]);
 });
 
+it('a call that is aborted at any moment before it is made holds neither a slot nor the turn of its pod', async () => {
+  for (let ticks = 0; ticks < 10; ticks++) {
+    const abort = new AbortController();
+    const aborted = [1, 2, 3].map((i) => calls.forPod(`${i}`, 'create_pod', abort.signal, async () => {}));
+    const settled = Promise.allSettled(aborted);
+    for (let i = 0; i < ticks; i++) await Promise.resolve();
+    abort.abort(new Error('superseded'));
+    await settled;
+    await clock.yieldToEventLoop();
+    expect([calls.inProgress, clock.pendingTimers]).toEqual([0, 0]);
+    await calls.forPod('1', 'delete_pod', never, async () => {});
+  }
+});
+
 it('a call that does not settle rejects after the time-out, and no longer counts', async () => {
   const [first, second, third] = [controlled(), controlled(), controlled()];
   const failures = [
