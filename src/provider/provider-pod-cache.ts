@@ -63,21 +63,24 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
   /** By pod UID, what waits for the end of the pod. */
   readonly #waiters = new Map<string, () => void>();
   readonly #listed: Promise<void>;
-  readonly #unsubscribe: () => void;
+  #unsubscribe: (() => void) | undefined;
   #settleListed: (() => void) | undefined;
   /** Of the last list. */
   #list: ListedPods = { includes: () => false, mayInclude: () => false };
 
   constructor(options: ProviderPodCacheOptions) {
     this.#options = options;
-    const { lister, nodeName } = options;
     this.#listed = new Promise((resolve) => (this.#settleListed = resolve));
-    this.#since = lister.lastObservation();
+    this.#since = options.lister.lastObservation();
+  }
+
+  start(): void {
+    const { lister, nodeName } = this.#options;
     this.#unsubscribe = lister.subscribe(nodeName, this);
   }
 
   stop(): void {
-    this.#unsubscribe();
+    this.#unsubscribe?.();
   }
 
   /** True once the provider has listed the pods of the node. */

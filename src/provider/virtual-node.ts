@@ -126,9 +126,10 @@ export class VirtualNode {
   start(): void {
     if (this.#state !== 'created') return;
     this.#state = 'running';
-    const { nodeName, logger, allocationManager, syncLoop, nodeReporter } = this.#parts;
+    const { nodeName, logger, podCache, allocationManager, syncLoop, nodeReporter } = this.#parts;
     logger.info({ node: nodeName }, 'Starting virtual node');
     this.#registerGauges();
+    podCache.start();
     allocationManager.start();
     syncLoop.start();
     this.#starting = this.#startSource();

@@ -103,8 +103,9 @@ export class VirtualNodes implements AsyncDisposable {
     if (this.#stopped !== undefined) throw stoppedError();
     if (this.#state !== 'created') return;
     this.#state = 'running';
-    this.#parts.lister.start();
     for (const node of this.#nodes.values()) this.#startNode(node);
+    // After the nodes, each of which asks for a list when it starts: one is enough.
+    this.#parts.lister.start();
     if (this.#ownership === undefined) return;
     this.#registerGauges(this.#ownership);
     this.#ownership.start();

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StatusManagerError } from 'kubelet-status-manager';
 import type { NodeStatus } from 'kubelet-status-manager/agent';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createVirtualNodes, ProviderError, type VirtualNodesOptions } from 'kubelet-status-manager/provider';
@@ -288,6 +289,19 @@ describe('options', () => {
     expect(nodes.inspect().nodes.map(({ nodeName }) => nodeName)).toEqual(['taken']);
     await nodes.stop();
   });
+});
+
+it('a node that add() refuses leaves nothing behind: no list is made for it', async () => {
+  await test.startNodes(['node-a'], { listPeriodMs: 60_000 });
+  await test.advance(5000);
+  const lists = test.cloud.callsOf('listPods').length;
+  for (const wrong of [{ journal: 1 }, { labels: { a: 1 } }, { taints: [{}] }, { leaseDurationSeconds: -1 }])
+    expect(() => test.nodes.add({ ...test.node('node-b'), ...(wrong as object) })).toThrow(StatusManagerError);
+  await test.advance(5000);
+  expect(test.cloud.callsOf('listPods')).toHaveLength(lists);
+  test.nodes.add(test.node('node-b'));
+  await test.advance(5000);
+  expect(test.cloud.callsOf('listPods')).toHaveLength(lists + 1);
 });
 
 describe('under a limit of requests, virtual nodes', () => {
