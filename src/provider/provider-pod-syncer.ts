@@ -244,6 +244,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const isRefused = podCalls.refused !== undefined && isSamePod(podCalls.refused, pod);
     if (provider.updatePod === undefined || isRefused) return;
     if (!this.#isAccepted(pod, podCalls)) {
+      const wasUncertain = podCalls.isUncertain;
       podCalls.isUncertain = true;
       try {
         await this.#call('update_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
@@ -251,7 +252,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         );
       } catch (error) {
         if (!(error instanceof ProviderError) || !error.permanent) throw error;
-        podCalls.isUncertain = false;
+        podCalls.isUncertain = wasUncertain;
         podCalls.refused = pod;
         return;
       }

@@ -142,6 +142,26 @@ describe('a call that fails', () => {
     expect(test.cloud.updates.map(({ pod }) => pod.metadata.labels?.['a'])).toEqual(['b', undefined]);
   });
 
+  it('of updatePod although it had an effect is made up for, also if the cloud refuses the next change for good', async () => {
+    await test.startNodes();
+    await test.create(podOf());
+    await test.advance(7000);
+    const told: (string | undefined)[] = [];
+    test.cloud.updatePod = async ({ metadata }) => {
+      const a = metadata.labels?.['a'];
+      told.push(a);
+      if (a === 'b') throw new Error('the cloud is down');
+      if (a === 'c') throw new ProviderError('not this one', { permanent: true });
+    };
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'b' } } });
+    await test.advance(500);
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'c' } } });
+    await test.advance(5000);
+    test.server.pods.patch('default', 'web', { metadata: { labels: { a: null as never } } });
+    await test.advance(10_000);
+    expect(told).toEqual(['b', 'c', undefined]);
+  });
+
   it('of updatePod for good is not made again for the same change, and the pod keeps running', async () => {
     await test.startNodes();
     await test.create(podOf());
