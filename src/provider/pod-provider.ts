@@ -131,7 +131,8 @@ export class ProviderError extends Error {
     super(message, options);
     this.permanent = permanent;
     this.retryAfterMs = retryAfterMs! > 0 ? Math.min(retryAfterMs!, maxDurationMs) : undefined;
-    this.reason = reason ?? 'ProviderFailed';
+    // JavaScript may pass the code of an HTTP response.
+    this.reason = typeof reason === 'string' ? reason : 'ProviderFailed';
   }
 }
 

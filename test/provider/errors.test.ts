@@ -23,6 +23,17 @@ describe('a call that fails', () => {
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
   });
 
+  it.each([404, null, {}, Symbol('no')])(
+    'for good fails the pod also if its reason is no string: %s',
+    async (reason) => {
+      await test.startNodes();
+      test.cloud.react('createPod', () => new ProviderError('no', { permanent: true, reason: reason as never }));
+      await test.create(podOf());
+      await test.advance(3000);
+      expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'ProviderFailed', message: 'no' });
+    },
+  );
+
   it('for a while is made again, and the status of the pod says why it waits (azure-aci #135)', async () => {
     await test.startNodes();
     test.cloud.react('createPod', () => new Error('the cloud is down'));
