@@ -28,7 +28,8 @@ export class ProviderCalls {
   readonly #slots: Semaphore;
   /** By pod UID, the end of the last call that was requested. */
   readonly #lastCalls = new Map<string, Promise<void>>();
-  #inProgress = 0;
+  /** Those that the provider has not settled: each ends when it is called. */
+  readonly #inProgress = new Set<() => void>();
 
   constructor(options: ProviderCallsOptions) {
     this.#options = options;
@@ -37,7 +38,12 @@ export class ProviderCalls {
 
   /** The number of calls for pods that the provider has not settled yet. */
   get inProgress(): number {
-    return this.#inProgress;
+    return this.#inProgress.size;
+  }
+
+  /** For the end of the process, after all calls were aborted: does not wait until the provider has settled them. */
+  stop(): void {
+    for (const end of this.#inProgress) end();
   }
 
   /** Makes a call for a pod when it is its turn. */
@@ -61,11 +67,11 @@ export class ProviderCalls {
       throw thrown;
     }
     const { clock, callTimeoutMs } = this.#options;
-    this.#inProgress++;
+    this.#inProgress.add(end);
     const timer = clock.afterFunc(callTimeoutMs, end);
     void ended.then(() => {
       timer.stop();
-      this.#inProgress--;
+      this.#inProgress.delete(end);
       this.#slots.release();
     });
     return this.bounded(operation, signal, async (options) => {

@@ -207,7 +207,7 @@ export class VirtualNodes implements AsyncDisposable {
   }
 
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
-    const { lister, materials, api } = this.#parts;
+    const { lister, materials, api, calls } = this.#parts;
     this.#state = 'stopping';
     this.#stopOptions = options;
     await this.#ownership?.stop();
@@ -215,6 +215,7 @@ export class VirtualNodes implements AsyncDisposable {
     await this.#accessLogged;
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.stop(options)));
     await lister.stop();
+    calls.stop();
     await materials.close();
     api.abort();
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.whenEventsStopped()));

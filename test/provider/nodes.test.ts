@@ -229,6 +229,16 @@ describe('stop', () => {
     expect(test.clock.pendingTimers).toBe(0);
   });
 
+  it('leaves no timer, although the provider does not settle a call', async () => {
+    const provider = test.cloud.asProvider({ createPod: () => new Promise(() => {}) });
+    await test.startNodes(['node-a'], { provider });
+    await test.create(podOf());
+    expect(test.nodes.inspect().callsInProgress).toBe(1);
+    await test.stopNodes();
+    expect(test.nodes.inspect().callsInProgress).toBe(0);
+    expect(test.clock.pendingTimers).toBe(0);
+  });
+
   it('before start() needs no request', async () => {
     await test.startNodes();
     await test.stopNodes();
