@@ -155,7 +155,8 @@ export interface PodProvider {
    */
   updatePod?(pod: ValidPod, previous: ValidPod | undefined, options: ProviderPodOptions): Promise<void>;
   /**
-   * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent. The pod has ended when it is
+   * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent; the cloud may not have the pod,
+   * because it was deleted before it was created, or while no process ran. The pod has ended when it is
    * reported `stopped`, `getPod` does not find it, or as many lists as `lost.misses` do not have it, which are then made one
    * a second. Also called for pods of the node that the API server does not have, which it is asked right before,
    * and for running pods that the node rejects after a start, for example because its capacity is smaller: they fail.

@@ -168,6 +168,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     options: SyncPodOptions,
   ): Promise<void> {
     const { metadata, spec } = pod;
+    this.#expectUnknown(pod);
     if (podStatusFn !== undefined || !this.#hasStopped(metadata.uid)) this.#updateStatus(pod, { podStatusFn });
     const seconds = gracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? defaultGracePeriodSeconds;
     await this.#end(this.#referenceOf(pod), seconds, options.signal, pod);
@@ -194,6 +195,14 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     // The deletion of an orphan has a back-off, too.
     for (const podUID of this.#podCalls.keys())
       if (!remainingPodUIDs.has(podUID) && podCache.known(podUID) === undefined) this.#podCalls.delete(podUID);
+  }
+
+  /** An earlier process may have created the pod although the cloud does not list it: one list is not enough for its end. */
+  #expectUnknown(pod: ValidPod): void {
+    const { podCache, statusManager } = this.#options;
+    const { uid } = pod.metadata;
+    const { phase } = statusManager.getPodStatus(uid) ?? pod.status ?? {};
+    if (podCache.known(uid) === undefined && !isPodPhaseTerminal(phase)) podCache.expect(uid);
   }
 
   /**

@@ -97,6 +97,27 @@ describe('a restart of the process', () => {
     expect(test.cloud.deletions).toEqual([{ name: 'web', gracePeriodSeconds: 5 }]);
   });
 
+  it.each([
+    ['runs', 7000],
+    ['was accepted', 500],
+  ])('ends a pod that %s, was deleted meanwhile, and is missing in the first list', async (_, ms) => {
+    await test.startNodes();
+    test.cloud.hidden.add('web');
+    if (ms > 1000) test.cloud.hidden.clear();
+    await test.create(podOf());
+    await test.advance(ms);
+    await test.stopNodes({ drain: true });
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 5 });
+    test.cloud.hidden.add('web');
+    await test.startNodes();
+    await test.advance(500);
+    expect(test.pod('web')).toBeDefined();
+    expect(test.cloud.deletions).toEqual([{ name: 'web', gracePeriodSeconds: 5 }]);
+    await test.advance(10_000);
+    expect(test.pod('web')).toBeUndefined();
+    expect(test.cloud.names).toEqual([]);
+  });
+
   it('with a first list that is incomplete changes nothing of a pod that ran (liqo #2748)', async () => {
     await test.runningPod();
     await test.stopNodes({ drain: true });
