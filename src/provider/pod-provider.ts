@@ -150,8 +150,9 @@ export interface PodProvider {
   createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
   /**
    * Labels, annotations, images or resources have changed. Must be idempotent. After a start of the process, or when it takes
-   * over the node, they may have changed before: it is then called once, with `previous` undefined, for each pod that is
-   * reported without the right `podHash`. Default: changes are not passed on.
+   * over the node, they may have changed before, or between two calls of `createPod`, of which the second one does nothing if
+   * the first one had an effect: it is then called once, with `previous` undefined, for each pod that is reported without the
+   * right `podHash`. Default: changes are not passed on.
    */
   updatePod?(pod: ValidPod, previous: ValidPod | undefined, options: ProviderPodOptions): Promise<void>;
   /**

@@ -59,6 +59,10 @@ export interface ProviderPodSyncerOptions {
 interface PodCalls {
   /** What the provider has last accepted of the pod. After a start, what it accepted before is not known. */
   accepted?: ValidPod | undefined;
+  /** What the first `createPod` was about; later ones do nothing if that had an effect. */
+  created?: ValidPod | undefined;
+  /** True if `createPod` was accepted: what the cloud reports shows whether it had the pod before. */
+  isUnconfirmed?: boolean | undefined;
   /** True after an update that may have had an effect although it failed. */
   isUncertain?: boolean | undefined;
   /** The pod whose update was refused permanently. */
@@ -228,12 +232,14 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { provider, podCache } = this.#options;
     const { uid } = pod.metadata;
     podCache.requested(uid);
-    // Of a pod that was lost, nothing is left that was accepted before.
-    Object.assign(this.#podCallsOf(uid), { accepted: undefined, isUncertain: false });
+    const { accepted, created } = this.#podCallsOf(uid);
+    // Of a pod that was lost, nothing may be left that was accepted before; or the cloud has it, and createPod does nothing.
+    Object.assign(this.#podCallsOf(uid), { accepted: undefined, created: accepted ?? created, isUncertain: false });
     try {
-      await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
-        provider.createPod(pod, this.#podOptions(pod, options)),
-      );
+      await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options) => {
+        this.#podCallsOf(uid).created ??= pod;
+        return provider.createPod(pod, this.#podOptions(pod, options));
+      });
     } catch (error) {
       signal.throwIfAborted();
       const isFinal = error instanceof ProviderError && error.permanent;
@@ -241,15 +247,22 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       if (!isFinal) throw error;
       return { isTerminal: true, hasChanged: false };
     }
-    this.#podCallsOf(uid).accepted = pod;
+    const podCalls = this.#podCallsOf(uid);
+    const isFirst = podCalls.created !== undefined && isSamePod(podCalls.created, pod);
+    Object.assign(podCalls, { accepted: isFirst ? pod : undefined, isUnconfirmed: true });
     podCache.created(uid);
     return { isTerminal: false, hasChanged: true };
   }
 
   /** Tells the provider what has changed. A change that it refuses permanently is not passed on again. */
   async #update(pod: ValidPod, { signal }: SyncPodOptions): Promise<void> {
-    const { provider } = this.#options;
+    const { provider, podCache } = this.#options;
     const podCalls = this.#podCallsOf(pod.metadata.uid);
+    const reportedHash = podCache.known(pod.metadata.uid)?.pod?.podHash;
+    if (podCalls.isUnconfirmed === true && reportedHash !== undefined) {
+      podCalls.isUnconfirmed = false;
+      if (podCalls.accepted !== undefined && podHash(podCalls.accepted) !== reportedHash) podCalls.accepted = undefined;
+    }
     const isRefused = podCalls.refused !== undefined && isSamePod(podCalls.refused, pod);
     if (provider.updatePod === undefined || isRefused) return;
     if (!this.#isAccepted(pod, podCalls)) {
@@ -265,6 +278,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         podCalls.refused = pod;
         return;
       }
+      podCalls.isUnconfirmed = false;
     }
     podCalls.isUncertain = false;
     podCalls.accepted = pod;

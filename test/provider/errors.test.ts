@@ -139,6 +139,28 @@ describe('a call that fails', () => {
     expect(test.cloud.updates).toMatchObject([{ pod: { metadata: { labels: { a: 'b' } } } }]);
   });
 
+  it.each([true, false])(
+    'of createPod although it had an effect loses no change before the next createPod; the cloud reports podHash: %s',
+    async (reportsPodHash) => {
+      test.cloud.reportsPodHash = reportsPodHash;
+      await test.startNodes();
+      const createPod = test.cloud.createPod.bind(test.cloud);
+      let failures = 1;
+      test.cloud.createPod = async (...args) => {
+        await createPod(...args);
+        if (failures-- > 0) throw new Error('the connection was closed');
+      };
+      test.cloud.hidden.add('web');
+      await test.create(podOf());
+      test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'b' } } });
+      await test.advance(3000);
+      expect(test.cloud.callsOf('createPod')).toHaveLength(2);
+      test.cloud.hidden.clear();
+      await test.advance(60_000);
+      expect(test.cloud.updates).toMatchObject([{ pod: { metadata: { labels: { a: 'b' } } }, previous: undefined }]);
+    },
+  );
+
   it('of updatePod although it had an effect does not keep the pod from being changed back', async () => {
     await test.startNodes(['node-a'], { callTimeoutMs: 10_000 });
     await test.create(podOf());

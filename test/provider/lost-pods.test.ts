@@ -50,6 +50,31 @@ describe('a pod that is missing in the list', () => {
     expect(test.condition('web', 'Ready')).toBe('True');
   });
 
+  it.each([
+    ['fail', true],
+    ['fail', false],
+    ['recreate', true],
+    ['recreate', false],
+  ] as const)(
+    'although it is in the cloud has what changed before createPod was called again; %s, the cloud reports podHash: %s',
+    async (action, reportsPodHash) => {
+      test.cloud.reportsPodHash = reportsPodHash;
+      await test.startNodes(['node-a'], { lost: { action } });
+      if (action === 'fail') test.cloud.hidden.add('web');
+      await test.create(podOf());
+      await test.advance(3000);
+      test.cloud.hidden.add('web');
+      await test.advance(action === 'fail' ? 0 : 30_000);
+      test.server.pods.patch('default', 'web', { metadata: { labels: { a: 'b' } } });
+      await test.advance(30_000);
+      expect(test.cloud.callsOf('createPod').length).toBeGreaterThan(1);
+      test.cloud.hidden.clear();
+      await test.advance(60_000);
+      expect(test.cloud.updates).toMatchObject([{ pod: { metadata: { labels: { a: 'b' } } }, previous: undefined }]);
+      expect(test.status('web')?.phase).toBe('Running');
+    },
+  );
+
   it('and comes back after it has failed is deleted, so that it does not run beside its replacement', async () => {
     const uid = await test.runningPod();
     const pod = test.cloud.pod('web')!;

@@ -118,6 +118,23 @@ describe('a restart of the process', () => {
     expect(test.cloud.names).toEqual([]);
   });
 
+  it('passes on what was changed meanwhile of a pod that was accepted and never listed', async () => {
+    await test.startNodes();
+    test.cloud.hidden.add('web');
+    await test.create(podOf());
+    await test.advance(500);
+    await test.stopNodes({ drain: true });
+    test.server.pods.patch('default', 'web', { metadata: { labels: { tier: 'front' } } });
+    await test.startNodes();
+    await test.advance(2000);
+    expect(test.cloud.callsOf('createPod')).toHaveLength(2);
+    test.cloud.hidden.clear();
+    await test.advance(60_000);
+    expect(test.cloud.updates).toMatchObject([
+      { pod: { metadata: { labels: { tier: 'front' } } }, previous: undefined },
+    ]);
+  });
+
   it('with a first list that is incomplete changes nothing of a pod that ran (liqo #2748)', async () => {
     await test.runningPod();
     await test.stopNodes({ drain: true });
