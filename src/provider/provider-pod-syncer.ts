@@ -67,6 +67,8 @@ interface PodCalls {
   isUncertain?: boolean | undefined;
   /** The pod whose update was refused permanently. */
   refused?: ValidPod | undefined;
+  /** When `createPod` was last called, on the monotonic clock, unless it was refused permanently. */
+  createCalledMs?: number | undefined;
   /** Why the pod could not be created. */
   createFailure?: PodFailure | undefined;
   /** The call that failed last, which is not made again before `untilMs` on the monotonic clock. */
@@ -104,6 +106,8 @@ interface StatusUpdate {
 
 /** After the grace period of a pod has passed, its deletion is requested again if it has not ended for this long. */
 const endTimeoutMs = 60_000;
+/** A cloud that does not list a pod may be creating it for this long after `createPod`. */
+const creationMs = 60_000;
 /** An orphan has no spec, so its grace period is unknown. */
 const orphanGracePeriodSeconds = 1;
 const defaultGracePeriodSeconds = 30;
@@ -229,7 +233,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   async #create(pod: ValidPod, { signal }: SyncPodOptions): Promise<SyncPodResult> {
-    const { provider, podCache } = this.#options;
+    const { provider, podCache, clock } = this.#options;
     const { uid } = pod.metadata;
     podCache.requested(uid);
     const { accepted, created } = this.#podCallsOf(uid);
@@ -237,12 +241,15 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     Object.assign(this.#podCallsOf(uid), { accepted: undefined, created: accepted ?? created, isUncertain: false });
     try {
       await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options) => {
-        this.#podCallsOf(uid).created ??= pod;
+        const podCalls = this.#podCallsOf(uid);
+        podCalls.created ??= pod;
+        podCalls.createCalledMs = clock.monotonicMs();
         return provider.createPod(pod, this.#podOptions(pod, options));
       });
     } catch (error) {
       signal.throwIfAborted();
       const isFinal = error instanceof ProviderError && error.permanent;
+      if (isFinal) this.#podCallsOf(uid).createCalledMs = undefined;
       this.#updateStatus(pod, { failure: isFinal ? failureOf(error, 'create_pod') : undefined });
       if (!isFinal) throw error;
       return { isTerminal: true, hasChanged: false };
@@ -323,8 +330,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       await this.#delete(reference, gracePeriodSeconds, { pod, signal });
     } catch (error) {
       signal.throwIfAborted();
-      // A cloud may refuse to delete what it does not have.
-      if (podCache.isLost(uid)) return;
+      // A cloud may refuse to delete what it does not have, and what it is creating.
+      if (podCache.isLost(uid) && !this.#mayBeCreating(uid)) return;
       throw error;
     }
     const timeoutMs = gracePeriodSeconds * 1000 + endTimeoutMs;
@@ -341,6 +348,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         observation.abort();
       }
     });
+  }
+
+  /** True for a while after `createPod` was called, if the cloud has not reported the pod. */
+  #mayBeCreating(podUID: string): boolean {
+    const { createCalledMs = -Infinity } = this.#podCallsOf(podUID);
+    const isReported = this.#options.podCache.known(podUID)?.pod !== undefined;
+    return !isReported && this.#options.clock.monotonicMs() < createCalledMs + creationMs;
   }
 
   /** Asks for one pod, so that its end is seen before the next list. Never rejects; an error has no effect. */

@@ -186,6 +186,30 @@ describe('a cloud that', () => {
     expect(test.pod('web')).toBeUndefined();
   });
 
+  it('refuses deletePod while it creates the pod does not keep the pod without its object', async () => {
+    await test.startNodes();
+    let isCreating = true;
+    const createPod = test.cloud.createPod.bind(test.cloud);
+    // The request is aborted, and the cloud goes on.
+    test.cloud.createPod = (pod, { signal, ...options }) => {
+      test.clock.afterFunc(40_000, () => {
+        isCreating = false;
+        void createPod(pod, { ...options, signal: new AbortController().signal });
+      });
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    };
+    test.cloud.react('deletePod', () => (isCreating ? new Error('409: the pod is being created') : undefined));
+    await test.create(podOf());
+    await test.advance(25_000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+    await test.advance(15_000);
+    expect(isCreating).toBe(false);
+    expect(test.pod('web')).toBeDefined();
+    await test.advance(60_000);
+    expect(test.cloud.names).toEqual([]);
+    expect(test.pod('web')).toBeUndefined();
+  });
+
   it('never answers getPod does not delay the end of a pod', async () => {
     await test.runningPod(['node-a'], { provider: test.cloud.asProvider({ getPod: () => new Promise(() => {}) }) });
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
