@@ -1,7 +1,8 @@
 import { Duplex } from 'node:stream';
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Clock, Timer } from '../shared/clock.ts';
 import { forwardPort, type PortForward } from './forward-port.ts';
+import { onChannelMessage, sendOnChannel } from './websocket-streams.ts';
 
 /** How long a pod may go on after the client has closed the connection, to read what it has sent. */
 const lingerMs = 30_000;
@@ -25,9 +26,8 @@ export async function servePortForwardOverChannels(
   pod: PortForward,
 ): Promise<void> {
   const closed = new Promise<void>((resolve) => webSocket.once('close', () => resolve()));
-  webSocket.on('error', () => webSocket.terminate());
   const send = (channel: number, content: Uint8Array, done = (): void => {}): void =>
-    webSocket.send(Buffer.concat([Buffer.from([channel]), content]), { binary: true }, done);
+    sendOnChannel(webSocket, channel, content, done);
   /** Those whose pods do not read. They keep the others waiting, as in the kubelet. */
   const full = new Set<Duplex>();
   const hasRoom = (stream: Duplex): void => {
@@ -45,11 +45,10 @@ export async function servePortForwardOverChannels(
     });
     return stream.on('error', () => {});
   });
-  webSocket.on('message', (data: RawData) => {
-    const message = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
+  onChannelMessage(webSocket, (channel, content) => {
     // Others are the server's.
-    const stream = streams[message[0]! / 2];
-    if (stream === undefined || stream.destroyed || stream.push(message.subarray(1))) return;
+    const stream = streams[channel / 2];
+    if (stream === undefined || stream.destroyed || stream.push(content)) return;
     full.add(stream);
     webSocket.pause();
   });

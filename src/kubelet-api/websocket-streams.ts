@@ -56,6 +56,26 @@ export async function acceptWebSocket(
   });
 }
 
+/** Each message begins with its channel, a byte; empty ones are ignored. After an error, the connection is closed. */
+export function onChannelMessage(webSocket: WebSocket, listener: (channel: number, content: Buffer) => void): void {
+  webSocket.on('error', () => webSocket.terminate());
+  webSocket.on('message', (data: RawData) => {
+    const message = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
+    const [channel] = message;
+    if (channel !== undefined) listener(channel, message.subarray(1));
+  });
+}
+
+/** @param done called when it is written, or with an error when the connection is closed */
+export function sendOnChannel(
+  webSocket: WebSocket,
+  channel: number,
+  content: Uint8Array,
+  done: (error?: Error | null) => void,
+): void {
+  webSocket.send(Buffer.concat([Buffer.from([channel]), content]), { binary: true }, done);
+}
+
 /** The streams of one connection. */
 class Channels {
   readonly io: ContainerIO;
@@ -66,13 +86,10 @@ class Channels {
   constructor(webSocket: WebSocket, socket: Duplex, { stdin, stdout, stderr, tty }: StreamOptions) {
     this.#webSocket = webSocket;
     this.#closed = new Promise((resolve) => webSocket.once('close', () => resolve()));
-    webSocket.on('error', () => webSocket.terminate());
     const input = stdin ? new PassThrough() : undefined;
     const resizeListeners: ((size: TerminalSize) => void)[] = [];
-    webSocket.on('message', (data: RawData) => {
-      const message = Buffer.isBuffer(data) ? data : Buffer.concat(data as Buffer[]);
-      const content = message.subarray(1);
-      switch (message[0]) {
+    onChannelMessage(webSocket, (channel, content) => {
+      switch (channel) {
         case channels.stdin:
           if (input === undefined || input.destroyed || input.writableEnded || input.write(content)) return;
           webSocket.pause();
@@ -108,20 +125,19 @@ class Channels {
     // Unread input would keep the closing of the connection from being read.
     this.io.stdin?.destroy();
     this.#webSocket.resume();
-    this.#send(channels.error, Buffer.from(JSON.stringify(status)), () => this.#webSocket.close(1000));
+    const sent = Buffer.from(JSON.stringify(status));
+    sendOnChannel(this.#webSocket, channels.error, sent, () => this.#webSocket.close(1000));
     await this.#closed;
   }
 
   #output(channel: number): Writable {
-    const output = new Writable({ write: (chunk: Buffer, _encoding, done) => this.#send(channel, chunk, done) });
+    const output = new Writable({
+      write: (chunk: Buffer, _encoding, done) => sendOnChannel(this.#webSocket, channel, chunk, done),
+    });
     // A disconnected client is not an error of the command.
     output.on('error', () => {});
     this.#outputs.push(output);
     return output;
-  }
-
-  #send(channel: number, content: Buffer, done: (error?: Error | null) => void): void {
-    this.#webSocket.send(Buffer.concat([Buffer.from([channel]), content]), { binary: true }, (error) => done(error));
   }
 }
 
