@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { latestTime } from '../status/server-newer.ts';
+import { latestOf, latestTime } from '../status/server-newer.ts';
 import type { PodStatus } from '../../kube/types.ts';
 import type { Journal, JournalEntry, JournalFailure } from './journal.ts';
 
@@ -26,13 +26,13 @@ export class StatusJournal {
   }
 
   accepted(podUID: string, accepted: Omit<JournalEntry, 'podUID' | 'acceptedAt'>, oldStatus: PodStatus): void {
-    const recoveredAt = this.#recovered.get(podUID) ?? '';
+    const recoveredAt = this.#recovered.get(podUID);
     this.#recovered.delete(podUID);
     if (this.#journal === undefined) return;
     const { podNamespace, podName, podIsFinished, status } = accepted;
-    this.#latestTime = latest(this.#latestTime, timeFromEpochMs(this.#clock.now()));
+    this.#latestTime = latestOf([this.#latestTime, timeFromEpochMs(this.#clock.now())]);
     // Times of a pod, which anybody may have written, count for this pod only.
-    const acceptedAt = latest(this.#latestTime, recoveredAt, latestTime(oldStatus), latestTime(status));
+    const acceptedAt = latestOf([this.#latestTime, recoveredAt, latestTime(oldStatus), latestTime(status)]);
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt, status });
   }
 
@@ -60,8 +60,4 @@ export class StatusJournal {
   async close(): Promise<void> {
     await this.#journal?.close();
   }
-}
-
-function latest(...times: readonly string[]): string {
-  return times.reduce((one, other) => (other > one ? other : one));
 }

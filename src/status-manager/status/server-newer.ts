@@ -63,7 +63,7 @@ function timeOf({ state, lastState }: ContainerStatus): string {
   );
 }
 
-/** Canonical times sort as text. */
-function latestOf(times: readonly (string | null | undefined)[]): string {
+/** Canonical times sort as text. `''` when there is none. */
+export function latestOf(times: readonly (string | null | undefined)[]): string {
   return times.reduce<string>((latest, time) => (time != null && time > latest ? time : latest), '');
 }
