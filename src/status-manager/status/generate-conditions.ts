@@ -112,10 +112,12 @@ function containersReady(pod: Pod, statuses: Statuses, phase: Phase): Outcome {
 }
 
 function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | undefined): Outcome {
+  const { readinessGates = [] } = pod.spec ?? {};
+  if (readinessGates.length === 0) return { status: 'True' };
   const problems: string[] = [];
   // The first of each type counts, as in `getPodCondition`.
   const byType = new Map(conditions?.toReversed().map((condition) => [condition.type, condition]));
-  for (const { conditionType } of pod.spec?.readinessGates ?? []) {
+  for (const { conditionType } of readinessGates) {
     const condition = byType.get(conditionType);
     // Divergence: Go quotes unprintable characters in its own way; no valid name has any.
     const quoted = JSON.stringify(conditionType);
