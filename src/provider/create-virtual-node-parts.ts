@@ -199,11 +199,13 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
     areSourcesReady: () => sourcesReady.allReady(),
   });
-  const isRejected = (pod: ProviderPod): boolean => dispatcher.isRejected({ metadata: pod });
   const podCleanups = {
     ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
     // A rejected pod has no worker, and is no orphan: the API server has it.
-    runtime: { listPods: async () => podCache.listed().flatMap((pod) => (isRejected(pod) ? [] : [toRuntimePod(pod)])) },
+    runtime: {
+      listPods: async () =>
+        podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
+    },
   };
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
@@ -225,8 +227,8 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     handlePodCleanups: async (signal) => {
       if (!podCache.isListed) return;
       await handlePodCleanups(podCleanups, signal);
-      const mustEnd = (pod: ProviderPod): boolean =>
-        pod.state !== 'stopped' && (podWorkers.isPodKnownTerminated(pod.uid) || isRejected(pod));
+      const mustEnd = ({ uid, state }: ProviderPod): boolean =>
+        state !== 'stopped' && (podWorkers.isPodKnownTerminated(uid) || dispatcher.isRejected(uid));
       podSyncer.endPods(podCache.listed().filter(mustEnd), signal);
     },
   });

@@ -19,7 +19,7 @@ export class PodDispatcher {
   }
 
   dispatch(updateType: SyncPodType, pod: ValidPod, mirrorPod: ValidPod | undefined): void {
-    if (this.isRejected(pod)) return;
+    if (this.isRejected(pod.metadata.uid)) return;
     this.#options.podWorkers.updatePod({ updateType, pod, mirrorPod });
   }
 
@@ -39,8 +39,8 @@ export class PodDispatcher {
     this.#rejected.add(metadata.uid);
   }
 
-  isRejected({ metadata }: { readonly metadata: { readonly uid: string } }): boolean {
-    return this.#rejected.has(metadata.uid);
+  isRejected(podUID: string): boolean {
+    return this.#rejected.has(podUID);
   }
 
   /** Call it when the pod is gone. */

@@ -118,7 +118,7 @@ export class SyncHandler {
   handlePodReconcile(pods: readonly ValidPod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podReconciled(oldPod, pod);
-      if (this.#options.dispatcher.isRejected(pod)) return;
+      if (this.#options.dispatcher.isRejected(pod.metadata.uid)) return;
       if (needToReconcilePodReadiness(pod)) this.#dispatch('sync', pod, mirrorPod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted')
         this.#options.onPodEvicted?.(pod.metadata.uid);
