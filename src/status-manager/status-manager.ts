@@ -188,6 +188,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       recovered: this.#journal.recovered,
       onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
       deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),
+      dropOutdatedStatus: (uid) => this.#dropStatus(uid, 'outdated'),
     });
     if (this.#journal.recovered.size > 0) this.#loop.wake();
     this.#stopWatchingMirrors = this.podManager.onMirrorPodAdded?.((podUID) => this.#loop?.apiObjectAppeared(podUID));
@@ -341,7 +342,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     for (const uid of [...this.#cache.uids()]) {
       if (remaining.has(uid)) continue;
       this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
-      this.#dropPodStatus(uid, 'removed');
+      this.#forgetPod(uid, 'removed');
     }
     this.#resizeConditions.recount();
     this.#loop?.podsRemoved();
@@ -637,21 +638,23 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     this.#tracing.accepted(uid, accepted);
   }
 
-  /** The API object is gone, or shows a newer status. Source: kubelet `deletePodStatus` */
+  /** The API object is gone. Source: kubelet `deletePodStatus` */
   #deletePodStatus(uid: string, reason: DropReason): void {
-    if (reason !== 'outdated') this.#podStartupLatency?.deletePodStartupState(uid);
-    this.#dropPodStatus(uid, reason);
+    this.#podStartupLatency?.deletePodStartupState(uid);
+    this.#forgetPod(uid, reason);
   }
 
-  #dropPodStatus(uid: string, reason: DropReason): void {
+  #dropStatus(uid: string, reason: DropReason): void {
     const versioned = this.#cache.get(uid);
     this.#cache.delete(uid);
     if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
     this.#journal.settled(uid);
     this.#records.drop(uid);
     this.#tracing.dropped(uid);
-    // The pod lives on, with its allocation.
-    if (reason === 'outdated') return;
+  }
+
+  #forgetPod(uid: string, reason: DropReason): void {
+    this.#dropStatus(uid, reason);
     this.#resizeConditions.delete(uid);
     tryCall(
       () => this.#allocationState.delete(uid),

@@ -23,10 +23,6 @@ function pod(uid: string, status: PodStatusInput = {}, metadata: Pod['metadata']
   };
 }
 
-function validPod(uid: string): ValidPod {
-  return pod(uid) as ValidPod;
-}
-
 function managerOn(
   server: FakePodClient,
   options: Partial<Omit<StatusManagerOptions, 'podManager'>> = {},
@@ -61,7 +57,10 @@ describe('restart of the agent', () => {
     };
     const resources = { requests: { cpu: '1' } };
     const server = new FakePodClient([pod('a', shown)]);
-    await allocationState.setPodAllocation({ ...validPod('a'), spec: { containers: [{ name: 'app', resources }] } });
+    await allocationState.setPodAllocation({
+      ...(pod('a') as ValidPod),
+      spec: { containers: [{ name: 'app', resources }] },
+    });
     const recorded = {
       ...{ podUID: 'a', podNamespace: 'default', podName: 'web', podIsFinished: false },
       ...{ acceptedAt: '1999-12-31T09:00:00Z', status: { phase: 'Running' } },

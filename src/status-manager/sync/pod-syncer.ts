@@ -232,7 +232,8 @@ export class PodSyncer {
         ? 'Pod was deleted and then recreated, skipping status update'
         : 'The API server shows a newer status than the journal, dropping the recorded one';
     this.#options.logger.info(fields, message);
-    this.#options.deletePodStatus(uid, reason);
+    if (reason === 'outdated') this.#options.dropOutdatedStatus(uid);
+    else this.#options.deletePodStatus(uid, reason);
     return gone;
   }
 

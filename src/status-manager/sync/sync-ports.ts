@@ -58,5 +58,7 @@ export interface SyncPorts {
    */
   readonly onSent: (uid: string, isComplete: boolean) => void;
   /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
-  readonly deletePodStatus: (uid: string, reason: DropReason) => void;
+  readonly deletePodStatus: (uid: string, reason: Exclude<DropReason, 'outdated'>) => void;
+  /** Forgets a status from the journal, but not the allocation and the resize of its pod, which lives on. */
+  readonly dropOutdatedStatus: (uid: string) => void;
 }
