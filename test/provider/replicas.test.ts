@@ -35,6 +35,12 @@ function advanceOf(test: TestNodes): (ms: number) => Promise<void> {
     });
 }
 
+/** Advances until the Leases of the nodes are being written, which takes a second. */
+async function untilTaking(test: TestNodes, advance: (ms: number) => Promise<void>): Promise<void> {
+  const taking = test.server.faults.next({ verb: 'create', resource: 'leases', count: 4 }, fault.delay(1000));
+  while (taking.remaining > 0) await advance(100);
+}
+
 const ran = (nodes: VirtualNodes): string[] => nodes.inspect().nodes.map(({ nodeName }) => nodeName);
 
 describe('virtual nodes of several processes', () => {
@@ -166,8 +172,7 @@ describe('virtual nodes of several processes', () => {
     const a = startReplica(test, 'a', { random: () => 0 });
     const advance = advanceOf(test);
     await advance(2000);
-    const taking = test.server.faults.next({ verb: 'create', resource: 'leases', count: 4 }, fault.delay(1000));
-    while (taking.remaining > 0) await advance(100);
+    await untilTaking(test, advance);
     await a.remove('node-b');
     await advance(10_000);
     expect(ran(a).sort()).toEqual(['node-a', 'node-c', 'node-d']);
@@ -195,8 +200,7 @@ describe('virtual nodes of several processes', () => {
     const a = startReplica(test, 'a', { random: () => 0 });
     const advance = advanceOf(test);
     await advance(2000);
-    const taking = test.server.faults.next({ verb: 'create', resource: 'leases', count: 4 }, fault.delay(1000));
-    while (taking.remaining > 0) await advance(100);
+    await untilTaking(test, advance);
     await a.remove('node-b');
     // The Lease has been written by then, and no list has been made since.
     await advance(1050);

@@ -43,7 +43,7 @@ type Terminated = NonNullable<State['terminated']>;
 
 /** The exit code of a container that is assumed to have been killed by SIGKILL. */
 const lostExitCode = 137;
-/** As far as the API counts. */
+/** The API has an int32. */
 const maxRestartCount = 2 ** 31 - 1;
 const removedForRestart = {
   reason: 'RestartingAllContainers',
