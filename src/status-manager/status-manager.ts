@@ -167,7 +167,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       metrics,
       subscribers: this.#subscribers,
       onAccepted: (uid, accepted, superseded, oldStatus) => this.#onAccepted(uid, accepted, superseded, oldStatus),
-      onChecked: (pod, rejected) => rejectedUpdates.checked(pod, rejected),
+      onChecked: (pod, rejected, invalid) => {
+        rejectedUpdates.checked(pod, rejected);
+        rejectedUpdates.keptInvalid(pod, invalid);
+      },
       onUnchanged: (uid) => this.#journal.confirmed(uid),
     });
     this.#unregisterGauges = registerGauges(metrics, () => this.#inspectionSources);

@@ -241,6 +241,13 @@ describe('setPodStatus', () => {
         fields: { pod: 'new/foo', reason: expect.stringContaining('status.containerStatuses[0].lastState') as string },
       },
     ]);
+    t.manager.setPodStatus(getTestPod(), { ...status, message: 'again' }, { keepInvalid: true });
+    expect(t.logger.warnings).toHaveLength(1);
+    t.manager.setPodStatus(getTestPod(), { phase: 'Running' }, { keepInvalid: true });
+    expect(t.logger.warnings[1]).toMatchObject({
+      message: 'The status of the pod has no invalid value any more',
+      fields: { pod: 'new/foo', failingSince: startTime },
+    });
   });
 
   it('with keepTerminated, still rejects a status if the cached one does not match the spec', () => {

@@ -4,7 +4,7 @@ import xorWith from 'lodash/xorWith.js';
 import type { Clock } from '../../shared/clock.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
 import { requirePod } from '../../kube/require-pod.ts';
@@ -61,8 +61,11 @@ export interface PodStatusUpdatesOptions {
     superseded: VersionedPodStatus | undefined,
     oldStatus: PodStatus,
   ) => void;
-  /** Called after each `setPodStatus` of a pod with a cached status; `rejected` is undefined if all of it was legal. */
-  readonly onChecked: (pod: ValidPod, rejected: Rejection | undefined) => void;
+  /**
+   * Called after each `setPodStatus` of a pod with a cached status; `rejected` is undefined if all of it was legal, and
+   * `invalid`, the error about an invalid value that was kept, if all values were valid.
+   */
+  readonly onChecked: (pod: ValidPod, rejected: Rejection | undefined, invalid: unknown) => void;
   /** Called when the new status equals the cached one. */
   readonly onUnchanged: (uid: string) => void;
 }
@@ -100,25 +103,22 @@ export class PodStatusUpdates {
       keepInvalid = false,
     }: { readonly keepTerminated?: boolean | undefined; readonly keepInvalid?: boolean | undefined } = {},
   ): UpdateResult {
-    const status = keepInvalid ? this.#readAnyway(pod, input) : this.#read(input);
+    const { status, invalid } = this.#read(input, keepInvalid);
     setObservedGeneration(status, pod.metadata.generation ?? 0);
     const result = this.#updateStatusInternal(pod, status, isBeingDeleted(pod), false, keepTerminated);
-    if (this.#options.cache.has(pod.metadata.uid)) this.#options.onChecked(pod, result.rejected);
+    if (this.#options.cache.has(pod.metadata.uid)) this.#options.onChecked(pod, result.rejected, invalid);
     return result;
   }
 
-  #read(input: PodStatusInput): Mutable<PodStatus> {
-    return canonicalPodStatus(input, { strict: true }, this.#inputTimes);
-  }
-
-  /** Logs the first invalid value, and keeps all of them. */
-  #readAnyway(pod: ValidPod, input: PodStatusInput): Mutable<PodStatus> {
+  #read(
+    input: PodStatusInput,
+    keepInvalid: boolean,
+  ): { readonly status: Mutable<PodStatus>; readonly invalid?: unknown } {
     try {
-      return this.#read(input);
-    } catch (thrown) {
-      const fields = { ...podFieldsOf(pod), reason: reasonOf(thrown) };
-      this.#options.logger.warn(fields, 'The status of the pod has an invalid value, which is kept');
-      return canonicalPodStatus(input, { strict: false, unique: true }, this.#inputTimes);
+      return { status: canonicalPodStatus(input, { strict: true }, this.#inputTimes) };
+    } catch (invalid) {
+      if (!keepInvalid) throw invalid;
+      return { status: canonicalPodStatus(input, { strict: false, unique: true }, this.#inputTimes), invalid };
     }
   }
 

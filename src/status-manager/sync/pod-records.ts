@@ -93,6 +93,8 @@ export class PodRecord {
   stuckTermination: { readonly fields: object; readonly waitsFor: 'containers' | 'sandbox' } | undefined;
   /** The newest `setPodStatus` was rejected (`RejectedUpdates`). */
   rejected: { readonly failures: FailureLog; readonly container: string } | undefined;
+  /** The newest `setPodStatus` had an invalid value, which was kept (`RejectedUpdates`). */
+  invalid: FailureLog | undefined;
   /** Pending `whenWritten` calls. */
   waiters: readonly Waiter[] | undefined;
 

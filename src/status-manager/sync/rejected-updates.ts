@@ -18,7 +18,10 @@ export interface RejectedUpdatesOptions {
   readonly logger: Logger;
 }
 
-/** Records and logs which pods have a status that the agent sets and the cache rejects, as long as that lasts. */
+/**
+ * Records and logs which pods have a status that the agent sets and the cache rejects, or with an invalid value that it keeps,
+ * as long as that lasts.
+ */
 export class RejectedUpdates {
   readonly #options: RejectedUpdatesOptions;
 
@@ -44,6 +47,27 @@ export class RejectedUpdates {
     const { reason, container } = rejected;
     failures.failed(new Error(reason), { ...podFieldsOf(pod), container }, { level: 'error' });
     record.rejected = { failures, container };
+  }
+
+  /** A `setPodStatus` had a value that is `invalid`, and was kept, or undefined if not. */
+  keptInvalid(pod: ValidPod, invalid: unknown): void {
+    const { records, clock, logger } = this.#options;
+    const { uid } = pod.metadata;
+    if (invalid === undefined) {
+      const record = records.get(uid);
+      if (record?.invalid === undefined) return;
+      record.invalid.succeeded(podFieldsOf(pod));
+      record.invalid = undefined;
+      records.release(uid);
+      return;
+    }
+    const what = {
+      failed: 'The status of the pod has an invalid value, which is kept',
+      recovered: 'The status of the pod has no invalid value any more',
+    };
+    const record = records.of(uid);
+    record.invalid ??= new FailureLog({ clock, logger, what });
+    record.invalid.failed(invalid, podFieldsOf(pod));
   }
 }
 
