@@ -59,7 +59,7 @@ export interface ProviderPodSyncerOptions {
 interface PodCalls {
   /** What the provider has last accepted of the pod. After a start, what it accepted before is not known. */
   accepted?: ValidPod | undefined;
-  /** What the first `createPod` was about; later ones do nothing if that had an effect. */
+  /** What the first `createPod` was about, until an update is accepted; later ones do nothing if that had an effect. */
   created?: ValidPod | undefined;
   /** True if `createPod` was accepted: what the cloud reports shows whether it had the pod before. */
   isUnconfirmed?: boolean | undefined;
@@ -289,6 +289,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     }
     podCalls.isUncertain = false;
     podCalls.accepted = pod;
+    podCalls.created = undefined;
     podCalls.refused = undefined;
     if (this.#resizeCompleted(pod)) this.#updateStatus(pod);
   }
