@@ -11,13 +11,18 @@ export class StatusJournal {
   readonly #journal: Journal | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #recovered = new Map<string, string>();
+  /** Pod UID → acceptance time of its newest status, as long as that is not settled. */
+  readonly #acceptedAt = new Map<string, string>();
   /** The latest time of the wall clock, in case that it jumps back. */
   #latestTime = '';
 
   constructor(journal: Journal | undefined, clock: Pick<Clock, 'now'>) {
     this.#journal = journal;
     this.#clock = clock;
-    for (const { podUID, acceptedAt } of journal?.recovered ?? []) this.#recovered.set(podUID, acceptedAt);
+    for (const { podUID, acceptedAt } of journal?.recovered ?? []) {
+      this.#recovered.set(podUID, acceptedAt);
+      this.#acceptedAt.set(podUID, acceptedAt);
+    }
   }
 
   /** Pod UID → acceptance time, for statuses of an earlier run that this run has neither set nor sent. */
@@ -26,13 +31,14 @@ export class StatusJournal {
   }
 
   accepted(podUID: string, accepted: Omit<JournalEntry, 'podUID' | 'acceptedAt'>, oldStatus: PodStatus): void {
-    const recoveredAt = this.#recovered.get(podUID);
     this.#recovered.delete(podUID);
     if (this.#journal === undefined) return;
     const { podNamespace, podName, podIsFinished, status } = accepted;
     this.#latestTime = latestOf([this.#latestTime, timeFromEpochMs(this.#clock.now())]);
     // Times of a pod, which anybody may have written, count for this pod only.
-    const acceptedAt = latestOf([this.#latestTime, recoveredAt, latestTime(oldStatus), latestTime(status)]);
+    const seen = [this.#acceptedAt.get(podUID), latestTime(oldStatus), latestTime(status)];
+    const acceptedAt = latestOf([this.#latestTime, ...seen]);
+    this.#acceptedAt.set(podUID, acceptedAt);
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt, status });
   }
 
@@ -44,6 +50,7 @@ export class StatusJournal {
   /** As `Journal.settled`. */
   settled(podUID: string): void {
     this.#recovered.delete(podUID);
+    this.#acceptedAt.delete(podUID);
     this.#journal?.settled(podUID);
   }
 

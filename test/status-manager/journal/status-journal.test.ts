@@ -66,6 +66,18 @@ it('never records a time before one that it has seen of the pod: in its recovere
   expect(journal.entries.map(({ acceptedAt }) => acceptedAt.slice(0, 4))).toEqual(['2002', '2003', '2004']);
 });
 
+it('never records a time before that of an earlier status of the pod, until one of them is settled', () => {
+  const journal = new MemoryJournal({ ...entry('b'), acceptedAt: '2002-01-01T00:00:00Z' });
+  const statuses = new StatusJournal(journal, clock);
+  statuses.accepted('a', fields('1'), ready('2003-01-01T00:00:00Z'));
+  statuses.accepted('a', fields('2'), {});
+  statuses.confirmed('b');
+  statuses.accepted('b', fields('1'), {});
+  statuses.settled('a');
+  statuses.accepted('a', fields('3'), {});
+  expect(journal.entries.map(({ acceptedAt }) => acceptedAt.slice(0, 4))).toEqual(['2003', '2003', '2002', '2001']);
+});
+
 it('never records a time before one that the wall clock has had', () => {
   const journal = new MemoryJournal();
   const statuses = new StatusJournal(journal, clock);
