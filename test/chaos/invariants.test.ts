@@ -191,4 +191,8 @@ describe('the invariants of the chaos run', () => {
     if (expected === undefined) expect(difference).toBeUndefined();
     else expect(difference).toMatch(expected);
   });
+
+  it('a pod that has only foreign conditions, which the cached status has not', () => {
+    expect(differenceTo({}, { conditions: [{ type: 'other', status: 'True' }] })).toBeUndefined();
+  });
 });

@@ -226,7 +226,7 @@ export function differenceTo(cached: PodStatus, shown: Json): string | undefined
     (conditions as Json[] | undefined)
       ?.filter(({ type }) => type === 'Ready' || type === 'ContainersReady')
       .map(({ type, status, reason }) => [type, status, reason])
-      .sort();
+      .sort() ?? [];
   const containers = ({ containerStatuses }: Json): unknown =>
     (containerStatuses as Json[] | undefined)?.map(({ name, ready, started, restartCount, state }) => [
       name,
