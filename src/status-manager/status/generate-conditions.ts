@@ -112,7 +112,7 @@ function containersReady(pod: Pod, statuses: Statuses, phase: Phase): Outcome {
 }
 
 function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | undefined): Outcome {
-  const { readinessGates = [] } = pod.spec ?? {};
+  const readinessGates = pod.spec?.readinessGates ?? [];
   if (readinessGates.length === 0) return { status: 'True' };
   const problems: string[] = [];
   // The first of each type counts, as in `getPodCondition`.

@@ -219,6 +219,11 @@ describe('TestGeneratePodReadyCondition', () => {
     const generated = generatePodReadyCondition(pod, undefined, deepFreeze(conditions), deepFreeze(statuses), phase);
     expect(generated).toStrictEqual(condition('Ready', ...expected));
   });
+
+  it.each([null, undefined])('readiness gates that are %s are none, as for requirePod', (readinessGates) => {
+    const pod = { metadata: { name: 'p', namespace: 'default', uid: 'u' }, spec: { readinessGates } } as Pod;
+    expect(generatePodReadyCondition(pod, undefined, [], [], 'Running').status).toBe('True');
+  });
 });
 
 describe('TestGeneratePodInitializedCondition', () => {
