@@ -192,7 +192,7 @@ describe('the invariants of the chaos run', () => {
     else expect(difference).toMatch(expected);
   });
 
-  it('a pod that has only foreign conditions, which the cached status has not', () => {
+  it('a pod that shows only foreign conditions does not differ from a cached status without conditions', () => {
     expect(differenceTo({}, { conditions: [{ type: 'other', status: 'True' }] })).toBeUndefined();
   });
 });

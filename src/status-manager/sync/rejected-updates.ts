@@ -49,7 +49,7 @@ export class RejectedUpdates {
     record.rejected = { failures, container };
   }
 
-  /** A `setPodStatus` had a value that is `invalid`, and was kept, or undefined if not. */
+  /** @param invalid the error about a value of a `setPodStatus` that is not valid and was kept; undefined if all are valid */
   keptInvalid(pod: ValidPod, invalid: unknown): void {
     const { records, clock, logger } = this.#options;
     const { uid } = pod.metadata;
