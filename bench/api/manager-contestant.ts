@@ -31,7 +31,7 @@ export function managerContestant(
   const manager = new StatusManager({
     client,
     podManager,
-    podDeletionSafety: () => true,
+    podCouldHaveRunningContainers: () => true,
     metrics: { ...noopMetrics, incRequests: () => void requests++ },
     // The pod manager is not updated with what is written, so a full batch would read every pod.
     syncPeriodMs: 3_600_000,

@@ -15,7 +15,7 @@ export function rawContestant(url: string, token: string, ca: string, pods: read
   // Its connections stay open while it waits for its turn, as the manager's do.
   const agent = new Agent({ connections, connect: { ca }, keepAliveTimeout: 60_000 });
   const now = `${new Date().toISOString().slice(0, 19)}Z`;
-  const cache = new StatusManager({ podDeletionSafety: () => true, logger: quietLogger });
+  const cache = new StatusManager({ podCouldHaveRunningContainers: () => true, logger: quietLogger });
   // In canonical form. All pods get the same status.
   const statusOf = (restartCount: number): PodStatus =>
     cache.setPodStatus(

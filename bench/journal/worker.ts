@@ -27,7 +27,7 @@ process.stdout.write(`${JSON.stringify(await measure())}\n`);
 async function measure(): Promise<JournalTimes> {
   const dir = mkdtempSync(path.join(tmpdir(), 'bench-journal-'));
   const journal = policy === 'none' ? undefined : await fileJournal(dir, { fsync: policy as FsyncPolicy });
-  const manager = new StatusManager({ journal, podDeletionSafety: () => true, logger: quietLogger });
+  const manager = new StatusManager({ journal, podCouldHaveRunningContainers: () => true, logger: quietLogger });
   let longestDelay = 0;
   const timeRound = async (round: number): Promise<number> => {
     let totalMs = 0;

@@ -173,7 +173,7 @@ function newManager({ kubeConfig, pods }: Reply, readBeforePatch: ReadBeforePatc
   const manager = new StatusManager({
     client: observed(client, responses),
     podManager,
-    podDeletionSafety: () => true,
+    podCouldHaveRunningContainers: () => true,
     logger: quietLogger,
     syncPeriodMs: 3_600_000,
     readBeforePatch,

@@ -50,7 +50,12 @@ function measureBytes(): number {
 
 function newManager(podManager: BasicPodManager, clock: Clock): StatusManager {
   podManager.setPods(pods);
-  return new StatusManager({ client: immediateClient(podManager), podManager, podDeletionSafety: () => true, clock });
+  return new StatusManager({
+    client: immediateClient(podManager),
+    podManager,
+    podCouldHaveRunningContainers: () => true,
+    clock,
+  });
 }
 
 /** Microseconds per call of setPodStatus, including the creation of its input. */

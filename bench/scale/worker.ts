@@ -21,7 +21,7 @@ podManager.setPods(pods);
 const manager = new StatusManager({
   client: immediateClient(podManager),
   podManager,
-  podDeletionSafety: () => true,
+  podCouldHaveRunningContainers: () => true,
   logger: quietLogger,
 });
 

@@ -15,7 +15,7 @@ const podManager = createInformerPodManager({ client: kubeConfig, nodeName: 'nod
 const manager = new StatusManager({
   client: kubeConfig,
   podManager,
-  podDeletionSafety: (pod) => running.has(pod.metadata?.uid),
+  podCouldHaveRunningContainers: (pod) => running.has(pod.metadata?.uid),
 });
 
 podManager.subscribe({

@@ -11,7 +11,12 @@ it('writes the status while the agent’s own timers are fake', async () => {
   vi.useFakeTimers();
   const clock = new FakeClock();
   const client = new FakePodClient([pod]);
-  const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
+  const manager = new StatusManager({
+    client,
+    podCouldHaveRunningContainers: () => false,
+    clock,
+    logger: silentLogger,
+  });
   manager.start();
   setTimeout(() => manager.setPodStatus(pod, { phase: 'Running' }), 1_000);
   vi.advanceTimersByTime(1_000);

@@ -17,7 +17,7 @@ it('writes the status with one PATCH', async () => {
     }),
     deleteNamespacedPod: vi.fn(async () => onServer),
   };
-  const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: silentLogger });
+  const manager = new StatusManager({ client: api, podCouldHaveRunningContainers: () => false, logger: silentLogger });
   manager.setPodStatus(pod, { phase: 'Running' });
   expect(await manager.syncBatch(false)).toMatchObject({ tried: 1, written: 1 });
   expect(onServer.status?.phase).toBe('Running');

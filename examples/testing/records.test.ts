@@ -10,7 +10,7 @@ it('logs and counts what went wrong', async () => {
   const logger = recordingLogger();
   const metrics = new RecordingMetrics();
   const client = new FakePodClient([pod], { clock });
-  const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger, metrics });
+  const manager = new StatusManager({ client, podCouldHaveRunningContainers: () => false, clock, logger, metrics });
   manager.start();
   client.faults.next({ verb: 'patch' }, fault.status(422, { message: 'the status is invalid' }));
   manager.setPodStatus(pod, { phase: 'Running' });

@@ -23,7 +23,7 @@ it('writes the status after a request that got no response', async () => {
   const manager = new StatusManager({
     client,
     podManager,
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     clock,
     logger: silentLogger,
   });

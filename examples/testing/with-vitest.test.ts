@@ -14,7 +14,7 @@ it('writes the status after the wait that the API server asks for', async () => 
   const manager = new StatusManager({
     client,
     podManager,
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     clock,
     logger: silentLogger,
   });

@@ -129,7 +129,7 @@ const statusGauges: readonly SourcedMetric<StatusGauges>[] = [
  *
  * const register = new Registry();
  * const metrics = createPrometheusMetrics({ register });
- * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, metrics });
+ * const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, metrics });
  * console.log(await register.metrics());
  * ```
  */

@@ -28,7 +28,7 @@ import { guarded } from '../shared/guarded.ts';
 import { integerOption } from '../shared/validate.ts';
 
 /** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
-export interface StatusManagerOptions<P extends PodManager = PodManager> {
+export type StatusManagerOptions<P extends PodManager = PodManager> = {
   /**
    * How to reach the API server: a `KubeConfig` of client-node, a `CoreV1Api` or a mock of it,
    * `createPodClient()` of `kubelet-status-manager/http`, or any `PodClient`. Without one, statuses are
@@ -36,10 +36,17 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
    */
   readonly client?: KubeConfigSource | CoreV1ApiLike | PodClient | undefined;
   /**
-   * Whether a pod may still have running containers: the port, or its only method as a function. Must
-   * return a boolean, not a promise.
+   * Whether containers of the pod may still be running; while it returns true, the pod's terminal phase
+   * is held back and the pod is not deleted. Must return a boolean, not a promise. Required, unless
+   * there is a `podDeletionSafety`.
+   * Source: kubelet `PodDeletionSafetyProvider.PodCouldHaveRunningContainers`
    */
-  readonly podDeletionSafety: PodDeletionSafety | ((pod: Pod) => boolean);
+  readonly podCouldHaveRunningContainers?: (pod: Pod) => boolean;
+  /**
+   * In place of `podCouldHaveRunningContainers`: an object with that method, which can also tell how
+   * the containers are being stopped.
+   */
+  readonly podDeletionSafety?: PodDeletionSafety;
   /**
    * The pods of this node. Default: an empty `BasicPodManager`. To start with pods, create one, fill
    * it and pass it. For partial options that keep its type, write
@@ -98,7 +105,10 @@ export interface StatusManagerOptions<P extends PodManager = PodManager> {
   readonly limiter?: RequestLimiter | undefined;
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */
   readonly random?: (() => number) | undefined;
-}
+} & (
+  | { readonly podCouldHaveRunningContainers: (pod: Pod) => boolean }
+  | { readonly podDeletionSafety: PodDeletionSafety }
+);
 
 /** The default values of options, each with the kubelet's. */
 export const defaultOptions = {
@@ -116,6 +126,7 @@ export const defaultOptions = {
 
 const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
   'client',
+  'podCouldHaveRunningContainers',
   'podDeletionSafety',
   'podManager',
   'allocationState',
@@ -163,7 +174,7 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
   warnOfOtherClock(options, clock, logger);
   return {
     client: options.client,
-    podDeletionSafety: resolvePodDeletionSafety(options.podDeletionSafety, logger),
+    podDeletionSafety: resolvePodDeletionSafety(options, logger),
     podManager: podManager === undefined ? undefined : requirePort('podManager', podManager, podManagerMethods),
     allocationState: requirePort('allocationState', allocationState, allocationStateMethods),
     journal: resolveJournal(options.journal, logger),
@@ -190,14 +201,26 @@ function warnOfOtherClock({ client, podManager }: StatusManagerOptions, clock: C
     logger.warn({}, 'The client or pod manager has a fake clock, but the status manager does not: pass it as `clock`');
 }
 
-function resolvePodDeletionSafety(value: StatusManagerOptions['podDeletionSafety'], logger: Logger): PodDeletionSafety {
-  const provider = typeof value === 'function' ? { podCouldHaveRunningContainers: value } : value;
-  if (typeof (provider as PodDeletionSafety | undefined)?.podCouldHaveRunningContainers !== 'function')
-    refuseOption('podDeletionSafety', 'a function or an object with `podCouldHaveRunningContainers`', value);
-  // Another function that returns a promise is noticed when it is called.
-  if (types.isAsyncFunction(Reflect.get(provider, 'podCouldHaveRunningContainers')))
-    refuseOption('podDeletionSafety', 'a synchronous function, which returns a boolean', value);
-  return guardedPodDeletionSafety(provider, logger);
+function resolvePodDeletionSafety(options: StatusManagerOptions, logger: Logger): PodDeletionSafety {
+  const { podCouldHaveRunningContainers, podDeletionSafety } = options;
+  if (podDeletionSafety === undefined) {
+    requireSynchronous('podCouldHaveRunningContainers', podCouldHaveRunningContainers);
+    return guardedPodDeletionSafety({ podCouldHaveRunningContainers }, logger);
+  }
+  if (podCouldHaveRunningContainers !== undefined)
+    refuseOption('podDeletionSafety', 'absent when `podCouldHaveRunningContainers` is given', podDeletionSafety);
+  requirePort('podDeletionSafety', podDeletionSafety, ['podCouldHaveRunningContainers']);
+  requireSynchronous(
+    'podDeletionSafety.podCouldHaveRunningContainers',
+    Reflect.get(podDeletionSafety, 'podCouldHaveRunningContainers'),
+  );
+  return guardedPodDeletionSafety(podDeletionSafety, logger);
+}
+
+/** Refuses what cannot be seen to be synchronous; any other function that returns a promise is noticed when it is called. */
+function requireSynchronous(name: string, value: unknown): asserts value is (pod: Pod) => boolean {
+  if (typeof value !== 'function' || types.isAsyncFunction(value))
+    refuseOption(name, 'a synchronous function, which returns a boolean', value);
 }
 
 function resolveJournal(journal: Journal | undefined, logger: Logger): Journal | undefined {

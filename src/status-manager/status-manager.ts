@@ -106,7 +106,7 @@ const defaultDrainMs = 10_000;
  * const manager = new StatusManager({
  *   client,
  *   podManager,
- *   podDeletionSafety: (pod) => running.has(pod.metadata?.uid),
+ *   podCouldHaveRunningContainers: (pod) => running.has(pod.metadata?.uid),
  * });
  * manager.start();
  * manager.setPodStatus(pod, { phase: 'Running' });

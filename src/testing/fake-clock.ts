@@ -24,7 +24,7 @@ interface PendingTimer {
  *
  * const clock = new FakeClock('2026-01-02T03:04:05Z');
  * const client = new FakePodClient([pod], { clock });
- * const manager = new StatusManager({ client, podDeletionSafety: () => false, clock });
+ * const manager = new StatusManager({ client, podCouldHaveRunningContainers: () => false, clock });
  * manager.start();
  * await clock.advanceAsync(10_000); // fires the timers of these 10 s
  * ```

@@ -90,7 +90,7 @@ interface Script {
  * import { FakePodClient, settle } from 'kubelet-status-manager/testing';
  *
  * const client = new FakePodClient([pod]);
- * const manager = new StatusManager({ client, podDeletionSafety: () => false });
+ * const manager = new StatusManager({ client, podCouldHaveRunningContainers: () => false });
  * manager.start();
  * manager.setPodStatus(pod, { phase: 'Running' });
  * await settle(manager, client);

@@ -23,7 +23,7 @@ export interface RecordingLogger extends Logger {
  * import { FakePodClient, recordingLogger } from 'kubelet-status-manager/testing';
  *
  * const logger = recordingLogger();
- * const manager = new StatusManager({ client: new FakePodClient(), podDeletionSafety: () => false, logger });
+ * const manager = new StatusManager({ client: new FakePodClient(), podCouldHaveRunningContainers: () => false, logger });
  * console.log(logger.warnings.map(({ message }) => message));
  * ```
  */

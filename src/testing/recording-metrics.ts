@@ -31,7 +31,7 @@ export interface RecordedDeferredResize {
  * import { FakePodClient, RecordingMetrics } from 'kubelet-status-manager/testing';
  *
  * const metrics = new RecordingMetrics();
- * const manager = new StatusManager({ client: new FakePodClient([pod]), podDeletionSafety: () => false, metrics });
+ * const manager = new StatusManager({ client: new FakePodClient([pod]), podCouldHaveRunningContainers: () => false, metrics });
  * manager.setPodStatus(pod, { phase: 'Running' });
  * await manager.syncBatch(false);
  * console.log(metrics.requests); // ['get ok', 'patch ok']

@@ -45,7 +45,7 @@ export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServe
  *
  * const clock = new FakeClock();
  * const client = new FakePodClient([pod], { clock });
- * const manager = new StatusManager({ client, podDeletionSafety: () => false, clock });
+ * const manager = new StatusManager({ client, podCouldHaveRunningContainers: () => false, clock });
  * manager.start();
  * manager.setPodStatus(pod, { phase: 'Running' });
  * await settle(clock, manager, client); // the status is written

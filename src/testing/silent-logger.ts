@@ -11,7 +11,7 @@ const nothing = (): void => {};
  * import { FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
  *
  * const client = new FakePodClient();
- * const manager = new StatusManager({ client, podDeletionSafety: () => false, logger: silentLogger });
+ * const manager = new StatusManager({ client, podCouldHaveRunningContainers: () => false, logger: silentLogger });
  * ```
  */
 export const silentLogger: Logger = Object.freeze({

@@ -20,7 +20,7 @@ export interface SyncedPodManagerOptions {
  *
  * const client = new FakePodClient([pod]);
  * const podManager = new SyncedPodManager(client);
- * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false });
+ * const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false });
  * ```
  */
 export class SyncedPodManager extends BasicPodManager {

@@ -81,7 +81,7 @@ export class Agent {
       ...options,
       client: this.#client,
       podManager: this.#pods,
-      podDeletionSafety: (pod) => this.#couldHaveRunningContainers(pod),
+      podCouldHaveRunningContainers: (pod) => this.#couldHaveRunningContainers(pod),
       ...(journal !== undefined && { journal }),
       clock: this.#clock,
       random: () => this.#random.next(),

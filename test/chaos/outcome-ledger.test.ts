@@ -9,7 +9,7 @@ function setUp() {
   const ledger = new OutcomeLedger();
   const manager = new StatusManager({
     client: new FakePodClient([pod]),
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     clock: new FakeClock(),
     logger: silentLogger,
   });

@@ -25,7 +25,7 @@ import type { Pod, PodClient, PodManager } from '../../src/status-manager/index.
 
 declare const runtime: { couldHaveRunningContainers(pod: Pod): boolean };
 declare const podsOfThisNode: Pod[];
-declare function podDeletionSafety(pod: Pod): boolean;
+declare function podCouldHaveRunningContainers(pod: Pod): boolean;
 
 export function overClientNode(): void {
   const kubeConfig = new KubeConfig();
@@ -36,7 +36,7 @@ export function overClientNode(): void {
   const manager = new StatusManager({
     client: kubeConfig,
     podManager,
-    podDeletionSafety: (pod) => runtime.couldHaveRunningContainers(pod),
+    podCouldHaveRunningContainers: (pod) => runtime.couldHaveRunningContainers(pod),
   });
   manager.start();
 }
@@ -44,7 +44,7 @@ export function overClientNode(): void {
 export async function withMetrics(client: PodClient, podManager: PodManager): Promise<unknown> {
   const register = new Registry();
   const metrics = createPrometheusMetrics({ register });
-  const manager = new StatusManager({ client, podManager, podDeletionSafety, metrics });
+  const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers, metrics });
   const body = await register.metrics(); // the response to GET /metrics
   return { manager, body };
 }

@@ -58,7 +58,7 @@ export class TestNode {
     this.manager = new StatusManager({
       client: this.client,
       podManager: this.podManager,
-      podDeletionSafety: ({ metadata }) => this.couldBeRunning.has(metadata?.uid ?? ''),
+      podCouldHaveRunningContainers: ({ metadata }) => this.couldBeRunning.has(metadata?.uid ?? ''),
       syncPeriodMs: 500,
       logger: this.logger,
       ...options,

@@ -88,7 +88,7 @@ class Replay {
       ...options,
       client: this.#server,
       podManager: this.#podManager,
-      podDeletionSafety: (pod) => this.#couldHaveRunningContainers.has(pod.metadata?.uid ?? ''),
+      podCouldHaveRunningContainers: (pod) => this.#couldHaveRunningContainers.has(pod.metadata?.uid ?? ''),
       clock: this.#clock,
       logger: silentLogger,
     });

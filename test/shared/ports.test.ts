@@ -134,7 +134,7 @@ describe('a port without a method that a later release added', () => {
     const requests: string[] = [];
     const { now, monotonicMs, afterFunc } = new RealTime();
     const manager = new StatusManager({
-      podDeletionSafety: () => false,
+      podCouldHaveRunningContainers: () => false,
       logger: { error: (_fields, message) => void logged.push(message) },
       metrics: { incOutcomes: (outcome) => void requests.push(outcome) },
       clock: { now, monotonicMs, afterFunc },
@@ -164,7 +164,7 @@ describe('a port without a method that a later release added', () => {
   });
 });
 
-describe('podDeletionSafety', () => {
+describe('podCouldHaveRunningContainers', () => {
   const deleted = getTestPod({ metadata: { deletionTimestamp: startTime } });
 
   it.each<[string, () => unknown, string]>([
@@ -182,8 +182,8 @@ describe('podDeletionSafety', () => {
     ['null', () => null, 'Expected a boolean, got null'],
     ['a number', () => 0, 'Expected a boolean, got number'],
     ['an exception', fail, 'out of order'],
-  ])('%s: containers could be running, and it is logged', async (_, podDeletionSafety, reason) => {
-    const t = new TestManager([deleted], { podDeletionSafety: podDeletionSafety as () => boolean });
+  ])('%s: containers could be running, and it is logged', async (_, answer, reason) => {
+    const t = new TestManager([deleted], { podCouldHaveRunningContainers: answer as () => boolean });
     t.manager.terminatePod(deleted);
     expect(await t.takeActions()).toEqual(['get', 'patch']);
     expect(t.logged.filter(({ level }) => level === 'error').map(({ fields }) => fields)).toContainEqual(

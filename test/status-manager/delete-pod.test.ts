@@ -42,7 +42,7 @@ describe('deletion of a finished pod', () => {
 
   it('waits until no container could be running, because the phase on the API server decides', async () => {
     let isRunning = true;
-    const t = new TestManager([deletedPod], { podDeletionSafety: () => isRunning });
+    const t = new TestManager([deletedPod], { podCouldHaveRunningContainers: () => isRunning });
     t.podManager.addPod(deletedPod);
     t.manager.terminatePod(deletedPod);
     expect(await t.takeActions()).toEqual(['get', 'patch']);
@@ -54,7 +54,7 @@ describe('deletion of a finished pod', () => {
 
   it('treats a safety provider that throws as: containers could be running', async () => {
     const t = new TestManager([deletedPod], {
-      podDeletionSafety: () => {
+      podCouldHaveRunningContainers: () => {
         throw new Error('no runtime');
       },
     });

@@ -525,7 +525,7 @@ const rows = {
     {
       state: 'a terminal phase that is held back',
       make: () => {
-        const h = new SyncHarness({ podDeletionSafety: () => true }).informed();
+        const h = new SyncHarness({ podCouldHaveRunningContainers: () => true }).informed();
         h.manager.start();
         h.manager.terminatePod(terminating(h));
         return after(20, h);
@@ -611,7 +611,8 @@ const clausesOfOutages: Readonly<Record<string, RegExp | null>> = {
   '403 to GET': /GET is refused with 403/,
   '403 to PATCH': /PATCH is refused with 403/,
   'a refused DELETE': /DELETE is refused with 403/,
-  'a pod stuck Terminating by podDeletionSafety': /its terminal phase is held back while podCouldHaveRunningContainers/,
+  'a pod stuck Terminating by podCouldHaveRunningContainers':
+    /its terminal phase is held back while podCouldHaveRunningContainers/,
   'a pod stuck Terminating by a finalizer': /it waits for finalizer example\.com\/backup/,
   'a hot loop by another writer': /field message keeps being undone by manager other-agent/,
   'a throttled client (429)': /the API server asks for a pause \(429 to GET\)/,

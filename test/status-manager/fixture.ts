@@ -53,7 +53,7 @@ export class TestManager {
     this.manager = new StatusManager({
       client: this.client,
       podManager: this.podManager,
-      podDeletionSafety: () => false,
+      podCouldHaveRunningContainers: () => false,
       clock: this.clock,
       metrics: this.metrics,
       logger: this.logger,

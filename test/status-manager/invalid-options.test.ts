@@ -4,10 +4,11 @@ import { StatusManager } from '../../src/status-manager/status-manager.ts';
 import { RequestLimiter } from '../../src/status-manager/sync/request-limiter.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 
-const podDeletionSafety = (): boolean => false;
+const podCouldHaveRunningContainers = (): boolean => false;
 
 function withOption(name: string, value: unknown): StatusManagerOptions {
-  return { podDeletionSafety, logger: silentLogger, [name]: value };
+  const safety = name === 'podDeletionSafety' ? {} : { podCouldHaveRunningContainers };
+  return { ...safety, logger: silentLogger, [name]: value } as StatusManagerOptions;
 }
 
 function expectRefused(options: unknown, path: string): void {
@@ -21,17 +22,24 @@ describe('new StatusManager refuses', () => {
     expectRefused(options, 'options');
   });
 
-  it('options without podDeletionSafety', () => {
-    expectRefused({}, 'podDeletionSafety');
-    expectRefused([], 'podDeletionSafety');
+  it('options without podCouldHaveRunningContainers', () => {
+    expectRefused({}, 'podCouldHaveRunningContainers');
+    expectRefused([], 'podCouldHaveRunningContainers');
+  });
+
+  it('podCouldHaveRunningContainers beside a podDeletionSafety', () => {
+    expectRefused(
+      { podCouldHaveRunningContainers, podDeletionSafety: { podCouldHaveRunningContainers } },
+      'podDeletionSafety',
+    );
   });
 
   it.each([
-    ['a function', async () => false],
-    ['a method', { podCouldHaveRunningContainers: async () => false }],
-  ])('podDeletionSafety as %s that is async', (_, safety) => {
-    expect(() => new StatusManager(withOption('podDeletionSafety', safety))).toThrow(
-      'Expected `podDeletionSafety` to be a synchronous function, which returns a boolean',
+    ['podCouldHaveRunningContainers', async () => false],
+    ['podDeletionSafety', { podCouldHaveRunningContainers: async () => false }],
+  ])('%s that is async', (name, value) => {
+    expect(() => new StatusManager(withOption(name, value))).toThrow(
+      /podCouldHaveRunningContainers` to be a synchronous function, which returns a boolean/,
     );
   });
 
@@ -63,7 +71,10 @@ describe('new StatusManager refuses', () => {
     ['readBeforePatch', 'constructor'],
     ['patchStrategy', 'merge'],
     ['random', 0.5],
+    ['podCouldHaveRunningContainers', {}],
+    ['podCouldHaveRunningContainers', true],
     ['podDeletionSafety', {}],
+    ['podDeletionSafety', () => false],
     ['podDeletionSafety', { podCouldHaveRunningContainers: true }],
     ['podDeletionSafety', null],
     ['podManager', {}],
@@ -103,9 +114,9 @@ describe('new StatusManager refuses', () => {
 
 describe('resolveOptions', () => {
   it('fills in the defaults, for undefined values too', () => {
-    expect(resolveOptions({ podDeletionSafety })).toMatchObject(defaultOptions);
-    const all = Object.keys(resolveOptions({ podDeletionSafety })).map((name) => [name, undefined]);
-    expect(resolveOptions({ ...Object.fromEntries(all), podDeletionSafety })).toMatchObject(defaultOptions);
+    expect(resolveOptions({ podCouldHaveRunningContainers })).toMatchObject(defaultOptions);
+    const all = Object.keys(resolveOptions({ podCouldHaveRunningContainers })).map((name) => [name, undefined]);
+    expect(resolveOptions({ ...Object.fromEntries(all), podCouldHaveRunningContainers })).toMatchObject(defaultOptions);
   });
 
   it.each([
@@ -124,8 +135,8 @@ describe('resolveOptions', () => {
   it('accepts the safety port, or its method as a function', () => {
     const port = { podCouldHaveRunningContainers: () => true };
     expect(resolveOptions({ podDeletionSafety: port }).podDeletionSafety.podCouldHaveRunningContainers({})).toBe(true);
-    expect(resolveOptions({ podDeletionSafety: () => true }).podDeletionSafety.podCouldHaveRunningContainers({})).toBe(
-      true,
-    );
+    expect(
+      resolveOptions({ podCouldHaveRunningContainers: () => true }).podDeletionSafety.podCouldHaveRunningContainers({}),
+    ).toBe(true);
   });
 });

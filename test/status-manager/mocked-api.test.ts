@@ -22,7 +22,11 @@ describe('a mock of CoreV1Api', () => {
   it('works with toHaveBeenCalledWith and JSON: the call options are not circular', async () => {
     const pod = getTestPod();
     const { api, onServer } = mockedAPI(pod);
-    const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });
+    const manager = new StatusManager({
+      client: api,
+      podCouldHaveRunningContainers: () => false,
+      logger: recordingLogger(),
+    });
     manager.setPodStatus(pod, { phase: 'Running' });
     await manager.syncBatch(false);
     expect(onServer().status?.phase).toBe('Running');
@@ -37,7 +41,11 @@ describe('a mock of CoreV1Api', () => {
   it('that applies the patch does not get the same patch again', async () => {
     const pod = getTestPod();
     const { api } = mockedAPI(pod);
-    const manager = new StatusManager({ client: api, podDeletionSafety: () => false, logger: recordingLogger() });
+    const manager = new StatusManager({
+      client: api,
+      podCouldHaveRunningContainers: () => false,
+      logger: recordingLogger(),
+    });
     manager.setPodStatus(pod, { phase: 'Running' });
     for (let i = 0; i < 5; i++) await manager.syncBatch(true);
     expect(api.patchNamespacedPodStatus).toHaveBeenCalledTimes(1);

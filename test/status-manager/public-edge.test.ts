@@ -93,7 +93,7 @@ describe('functions and classes other than StatusManager name the invalid argume
 });
 
 it('whenWritten resolves immediately without a client, because nothing will ever be written', async () => {
-  const manager = new StatusManager({ podDeletionSafety: () => false, logger: recordingLogger() });
+  const manager = new StatusManager({ podCouldHaveRunningContainers: () => false, logger: recordingLogger() });
   manager.setPodStatus(pod, { phase: 'Running' });
   expect(await manager.whenWritten('a')).toEqual({ written: false, reason: 'no-client' });
   await manager.stop();

@@ -29,7 +29,7 @@ function managerOn(
 ): StatusManager {
   return new StatusManager({
     client: server,
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     clock: new FakeClock(),
     logger: recordingLogger(),
     ...options,
@@ -246,7 +246,7 @@ describe('journal', () => {
   it('records a terminal phase that was held back, although the rest was written', async () => {
     const server = new FakePodClient([pod('a', running)]);
     const manager = managerOn(server, {
-      podDeletionSafety: () => true,
+      podCouldHaveRunningContainers: () => true,
       journal: await nextJournal(),
     });
     manager.setPodStatus(pod('a'), { ...failed, reason: 'Evicted' });
@@ -287,7 +287,7 @@ describe('journal', () => {
     const manager = new StatusManager({
       client: server,
       podManager,
-      podDeletionSafety: () => false,
+      podCouldHaveRunningContainers: () => false,
       clock: new FakeClock(),
       logger: recordingLogger(),
       journal: await nextJournal(),

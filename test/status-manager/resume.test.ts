@@ -28,7 +28,7 @@ function managerOn(
   podManager.setPods(client.list());
   return new StatusManager({
     ...{ client, podManager, clock: new FakeClock(), logger: silentLogger },
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     ...options,
   });
 }

@@ -96,7 +96,13 @@ describe('a mirror pod that appears after the last change of its static pod', ()
     const clock = new FakeClock();
     const client = new FakePodClient([mirrorPod]);
     const podManager = new BasicPodManager();
-    const options = { client, podManager, podDeletionSafety: () => false, clock, logger: recordingLogger() };
+    const options = {
+      client,
+      podManager,
+      podCouldHaveRunningContainers: () => false,
+      clock,
+      logger: recordingLogger(),
+    };
     const manager = new StatusManager(options);
     manager.start();
     podManager.addPod(staticPod);
@@ -133,7 +139,11 @@ describe('a mirror pod that appears after the last change of its static pod', ()
         return leave();
       };
     };
-    const manager = new StatusManager({ client: new FakePodClient(), podManager, podDeletionSafety: () => false });
+    const manager = new StatusManager({
+      client: new FakePodClient(),
+      podManager,
+      podCouldHaveRunningContainers: () => false,
+    });
     expect(listeners).toBe(1);
     await manager.stop();
     expect(listeners).toBe(0);

@@ -15,7 +15,7 @@ const use = `
 const pod = { metadata: { namespace: 'default', name: 'web', uid: 'web-1' }, spec: { containers: [] } };
 const manager = new index.StatusManager({
   client: new testing.FakePodClient([pod]),
-  podDeletionSafety: () => false,
+  podCouldHaveRunningContainers: () => false,
 });
 manager.setPodStatus(pod, { phase: 'Running' });
 manager.syncBatch(false).then(({ written }) => console.log(written === 1 ? 'written' : 'not written'));

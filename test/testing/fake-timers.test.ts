@@ -35,7 +35,7 @@ describe.each(Object.keys(frameworks))('FakeClock under the fake timers of %s', 
     const podManager = new BasicPodManager();
     podManager.setPods([pod]);
     frameworks[name]!();
-    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+    const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, clock });
     const outcomes: string[] = [];
     manager.subscribe({ onOutcome: ({ outcome }) => void outcomes.push(outcome) });
     manager.start();

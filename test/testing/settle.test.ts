@@ -25,7 +25,7 @@ describe('settle, with an APIServer', () => {
     const options = {
       client,
       podManager,
-      podDeletionSafety: () => false,
+      podCouldHaveRunningContainers: () => false,
       clock,
       logger: silentLogger,
       random: () => 0,
@@ -96,7 +96,12 @@ describe('settle, without HTTP', () => {
   it('waits for a manager behind a FakePodClient', async () => {
     const client = new FakePodClient([pod]);
     const clock = new FakeClock();
-    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
+    const manager = new StatusManager({
+      client,
+      podCouldHaveRunningContainers: () => false,
+      clock,
+      logger: silentLogger,
+    });
     manager.start();
     manager.setPodStatus(pod, { phase: 'Running' });
     await settle(clock, manager, client);
@@ -107,7 +112,7 @@ describe('settle, without HTTP', () => {
   it('rejects at its deadline, and reports the unfinished parts', async () => {
     const server = { inFlight: { requests: 2, held: 1, watches: 0 } };
     await expect(settleWithin(1, [server])).rejects.toThrow('Not settled after 0.001 s: 1 request has no response');
-    const inspection = new StatusManager({ podDeletionSafety: () => false }).inspect();
+    const inspection = new StatusManager({ podCouldHaveRunningContainers: () => false }).inspect();
     const manager = { inspect: () => ({ ...inspection, state: 'running', isWakeUpWaiting: true }) as const };
     await expect(settleWithin(1, [manager])).rejects.toThrow('a manager has not processed a new status yet');
   });

@@ -42,7 +42,7 @@ describe('SyncedPodManager, of a FakePodClient', () => {
     const manager = new StatusManager({
       client,
       podManager,
-      podDeletionSafety: () => false,
+      podCouldHaveRunningContainers: () => false,
       clock,
       logger: silentLogger,
     });
@@ -62,7 +62,12 @@ describe('SyncedPodManager, of an APIServer', () => {
     server = await APIServer.start({ tls: false });
     const client = createPodClient(server.kubeconfig());
     const podManager = new SyncedPodManager(server.pods);
-    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, logger: silentLogger });
+    const manager = new StatusManager({
+      client,
+      podManager,
+      podCouldHaveRunningContainers: () => false,
+      logger: silentLogger,
+    });
     manager.start();
     const pod = server.pods.create(podNamed('a', ''));
     const uid = pod.metadata.uid;
@@ -109,7 +114,7 @@ describe('a status manager on the system clock', () => {
   const clock = new FakeClock();
   const warningsOf = (options: Partial<StatusManagerOptions>): readonly string[] => {
     const logger = recordingLogger();
-    void new StatusManager({ podDeletionSafety: () => false, logger, ...options });
+    void new StatusManager({ podCouldHaveRunningContainers: () => false, logger, ...options });
     return logger.warnings.map(({ message }) => message);
   };
   const podManagerOf = (source: ConstructorParameters<typeof SyncedPodManager>[0]) => new SyncedPodManager(source);

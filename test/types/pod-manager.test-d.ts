@@ -3,11 +3,11 @@ import type { InformerPodManager } from '../../src/kube/informer/index.ts';
 import { BasicPodManager, type PodManager, StatusManager } from '../../src/status-manager/index.ts';
 
 declare const informer: InformerPodManager;
-const podDeletionSafety = (): boolean => false;
+const podCouldHaveRunningContainers = (): boolean => false;
 
-const basic = new StatusManager({ podDeletionSafety, podManager: new BasicPodManager() });
-const informed = new StatusManager({ podDeletionSafety, podManager: informer });
-const without = new StatusManager({ podDeletionSafety });
+const basic = new StatusManager({ podCouldHaveRunningContainers, podManager: new BasicPodManager() });
+const informed = new StatusManager({ podCouldHaveRunningContainers, podManager: informer });
+const without = new StatusManager({ podCouldHaveRunningContainers });
 
 export const podManagers: [BasicPodManager, InformerPodManager, PodManager] = [
   basic.podManager,

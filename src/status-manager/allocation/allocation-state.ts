@@ -49,8 +49,8 @@ export interface AllocationState {
  * ```ts
  * import { noopState, StatusManager } from 'kubelet-status-manager';
  *
- * const podDeletionSafety = () => false;
- * const manager = new StatusManager({ client, podManager, podDeletionSafety, allocationState: noopState });
+ * const podCouldHaveRunningContainers = () => false;
+ * const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers, allocationState: noopState });
  * ```
  */
 export const noopState: AllocationState = Object.freeze({

@@ -32,7 +32,7 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * import { openCheckpointState, StatusManager } from 'kubelet-status-manager';
  *
  * const allocationState = await openCheckpointState('/var/lib/node-agent');
- * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, allocationState });
+ * const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, allocationState });
  * await manager.setPodAllocation(pod);
  * ```
  */

@@ -50,7 +50,7 @@ const maxReadBytes = 1024 * 1024 * 1024;
  * import { fileJournal, StatusManager } from 'kubelet-status-manager';
  *
  * const journal = await fileJournal('/var/lib/node-agent/journal', { fsync: 'interval' });
- * const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, journal });
+ * const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, journal });
  * const { endedPods } = manager.resume({ pods: podManager.getPods() });
  * ```
  */

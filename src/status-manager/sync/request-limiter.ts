@@ -33,9 +33,9 @@ export interface RequestLimiterOptions {
  * import { RequestLimiter, StatusManager } from 'kubelet-status-manager';
  *
  * const limiter = new RequestLimiter({ qps: 50, burst: 100 });
- * const podDeletionSafety = () => false;
- * const first = new StatusManager({ client, podDeletionSafety, limiter });
- * const second = new StatusManager({ client, podDeletionSafety, limiter });
+ * const podCouldHaveRunningContainers = () => false;
+ * const first = new StatusManager({ client, podCouldHaveRunningContainers, limiter });
+ * const second = new StatusManager({ client, podCouldHaveRunningContainers, limiter });
  * ```
  */
 export class RequestLimiter {

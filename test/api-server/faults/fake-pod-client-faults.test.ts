@@ -14,7 +14,7 @@ function startManager(): { clock: FakeClock; client: FakePodClient; manager: Sta
   const manager = new StatusManager({
     client,
     podManager,
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     clock,
     logger: silentLogger,
     random: () => 0,

@@ -8,7 +8,7 @@ test('a status is written after an outage', async () => {
   const clock = new FakeClock();
   const pod = { metadata: { namespace: 'default', name: 'web', uid: 'web-1' }, spec: {} };
   const client = new FakePodClient([pod], { clock });
-  const manager = new StatusManager({ client, podDeletionSafety: () => false, clock });
+  const manager = new StatusManager({ client, podCouldHaveRunningContainers: () => false, clock });
   manager.start();
 
   client.faults.next({ verb: 'patch', count: 3 }, fault.status(500));

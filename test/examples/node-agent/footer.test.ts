@@ -9,7 +9,7 @@ async function setUp() {
   const clock = new FakeClock();
   const client = new FakePodClient(pods);
   const podManager = new BasicPodManager();
-  const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+  const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, clock });
   for (const pod of pods) {
     podManager.updatePod(pod);
     manager.setPodStatus(pod, { phase: 'Pending' });

@@ -12,7 +12,7 @@ function setUp() {
   const clock = new FakeClock();
   const client = new FakePodClient(pods);
   const podManager = new BasicPodManager();
-  const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+  const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, clock });
   for (const pod of pods) podManager.updatePod(pod);
   const set = (name: string, message: string): void =>
     void manager.setPodStatus(podOf(name), { phase: 'Running', message });

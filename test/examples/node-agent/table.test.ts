@@ -91,7 +91,7 @@ describe('podTableRows', () => {
     const clock = new FakeClock();
     const client = new FakePodClient(pods);
     const podManager = new BasicPodManager();
-    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+    const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, clock });
     const history = new PodHistory(() => true);
     for (const pod of pods) {
       podManager.updatePod(pod);

@@ -173,7 +173,12 @@ describe.runIf(available)(
       const node = new NodeReporter({ nodeName, transport, recorder, logger: silentLogger, nodeStatus: () => ({}) });
       node.start();
       const podManager = createInformerPodManager({ client: { transport }, nodeName, logger: silentLogger });
-      const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, logger: silentLogger });
+      const manager = new StatusManager({
+        client,
+        podManager,
+        podCouldHaveRunningContainers: () => false,
+        logger: silentLogger,
+      });
       podManager.start();
       manager.start();
       try {

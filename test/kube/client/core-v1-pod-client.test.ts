@@ -402,7 +402,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
   it('of a client that the manager created itself are closed by its stop()', async () => {
     await using server = await startHTTPServer({ tls: true });
     server.respondWith({ body: pod }, { body: pod });
-    const manager = new StatusManager({ client: makeAPI(server), podDeletionSafety: () => true });
+    const manager = new StatusManager({ client: makeAPI(server), podCouldHaveRunningContainers: () => true });
     manager.setPodStatus(pod, { phase: 'Failed' });
     await manager.syncBatch(false);
     expect(connectionsOf(server).size).toBe(1);
@@ -418,7 +418,7 @@ describe(`connections, client-node ${clientNodeMajor}`, () => {
     server.respondWith({ body: pod }, { body: pod });
     const kubeConfig = new clientNode.KubeConfig();
     loadKubeConfig(kubeConfig, server);
-    const manager = new StatusManager({ client: clientOf(kubeConfig), podDeletionSafety: () => true });
+    const manager = new StatusManager({ client: clientOf(kubeConfig), podCouldHaveRunningContainers: () => true });
     manager.setPodStatus(pod, { phase: 'Pending' });
     expect(await manager.syncBatch(false)).toMatchObject({ written: 1 });
     expect(server.requests.map(({ method, headers }) => `${method} ${headers.authorization}`)).toEqual([

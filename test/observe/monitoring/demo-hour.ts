@@ -28,7 +28,7 @@ export async function demoHour(): Promise<string> {
   const manager = new StatusManager({
     client,
     podManager,
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     clock,
     logger: silentLogger,
     metrics: createPrometheusMetrics({ register }),

@@ -132,7 +132,7 @@ const alertsOf: Readonly<Record<string, readonly [string, ...string[]]>> = {
   '403 to GET': ['PodStatusForbidden'],
   '403 to PATCH': ['PodStatusForbidden'],
   'a refused DELETE': ['PodDeletionRefused'],
-  'a pod stuck Terminating by podDeletionSafety': ['PodDeletionWaitsForContainers'],
+  'a pod stuck Terminating by podCouldHaveRunningContainers': ['PodDeletionWaitsForContainers'],
   'a pod stuck Terminating by a finalizer': ['PodDeletionWaitsForFinalizers'],
   'a hot loop by another writer': ['PodStatusHotLoop'],
   'a throttled client (429)': ['PodStatusThrottled'],

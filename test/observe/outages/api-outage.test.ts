@@ -251,7 +251,7 @@ describe('inspect().lastSuccessfulRequestAt', () => {
     const emitter = { on: () => {}, list: () => [podOf('a')] };
     const podManager = informerPodManagerFrom(emitter, { clock });
     const client = new FakePodClient([], { clock });
-    const manager = new StatusManager({ client, podManager, podDeletionSafety: () => false, clock });
+    const manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, clock });
     podManager.start();
     clock.advance(60_000);
     expect(manager.inspect().lastSuccessfulRequestAt).toBe('2026-01-02T03:04:05Z');

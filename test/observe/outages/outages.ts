@@ -59,7 +59,7 @@ export class Node {
     this.#manager = new StatusManager({
       client: this.client,
       podManager: this.podManager,
-      podDeletionSafety: () => false,
+      podCouldHaveRunningContainers: () => false,
       clock: this.clock,
       logger: this.logger,
       metrics: createPrometheusMetrics({ register: this.register }),
@@ -249,9 +249,9 @@ export const outages: readonly Outage[] = [
     inspect: waiting({ kind: 'back-off', class: 'Invalid', verb: 'delete', statusCode: 403 }),
   },
   {
-    name: 'a pod stuck Terminating by podDeletionSafety',
+    name: 'a pod stuck Terminating by podCouldHaveRunningContainers',
     cause: async (node) => {
-      node.start({ podDeletionSafety: () => true });
+      node.start({ podCouldHaveRunningContainers: () => true });
       node.terminate('a');
       await node.pass(3_600);
     },

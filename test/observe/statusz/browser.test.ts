@@ -311,7 +311,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       '403 to GET': /back-off after GET 403 Forbidden .*pods "a" is forbidden/,
       '403 to PATCH': /back-off after PATCH 403 Forbidden .*cannot patch pods\/status/,
       'a refused DELETE': /back-off after DELETE 403 Invalid .*cannot delete pods/,
-      'a pod stuck Terminating by podDeletionSafety': /containers that could be running/,
+      'a pod stuck Terminating by podCouldHaveRunningContainers': /containers that could be running/,
       'a pod stuck Terminating by a finalizer': /finalizers: example.com\/backup/,
       'a hot loop by another writer': /back-off after hot-loop .*The API server does not keep what is written/,
       'a throttled client (429)': /No status can be written .*: GET fails with 429/,

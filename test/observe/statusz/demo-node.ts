@@ -32,7 +32,7 @@ export class DemoNode {
     this.manager = new StatusManager({
       client: this.client,
       podManager: this.podManager,
-      podDeletionSafety: (pod) => this.running.has(pod.metadata!.uid!),
+      podCouldHaveRunningContainers: (pod) => this.running.has(pod.metadata!.uid!),
       clock,
       logger,
       random: () => 0,

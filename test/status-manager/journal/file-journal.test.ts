@@ -124,7 +124,7 @@ describe('fileJournal', () => {
     const manager = new StatusManager({
       client: undefined,
       podManager,
-      podDeletionSafety: () => false,
+      podCouldHaveRunningContainers: () => false,
       clock,
       journal,
     });

@@ -26,7 +26,7 @@ function managerWith(client = new FakePodClient([pod]), podManager = new BasicPo
   return new StatusManager({
     client,
     podManager,
-    podDeletionSafety: () => false,
+    podCouldHaveRunningContainers: () => false,
     clock: new FakeClock(),
     logger: silentLogger,
   });

@@ -15,7 +15,7 @@ describe('flush()', () => {
     const client = new FakePodClient(pods);
     client.fail({}, 500, 1);
     const clock = new FakeClock();
-    const options = { client, podDeletionSafety: () => false, clock, logger: silentLogger, concurrency: 1 };
+    const options = { client, podCouldHaveRunningContainers: () => false, clock, logger: silentLogger, concurrency: 1 };
     const manager = new StatusManager(options);
     for (const pod of pods) manager.setPodStatus(pod, { phase: 'Running' });
     const release = client.hold({ verb: 'get', name: 'b' }, 1);
@@ -36,7 +36,12 @@ describe('stop({ drain: true })', () => {
     const pod = { metadata, spec: { containers: [] } };
     const client = new FakePodClient([pod]);
     const clock = new FakeClock();
-    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
+    const manager = new StatusManager({
+      client,
+      podCouldHaveRunningContainers: () => false,
+      clock,
+      logger: silentLogger,
+    });
     manager.start();
     const release = client.hold({ verb: 'delete' }, 1);
     manager.terminatePod(pod);
@@ -88,7 +93,12 @@ describe('stop({ drain: true })', () => {
     const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };
     const client = new FakePodClient([pod]);
     const clock = new FakeClock();
-    const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
+    const manager = new StatusManager({
+      client,
+      podCouldHaveRunningContainers: () => false,
+      clock,
+      logger: silentLogger,
+    });
     manager.start();
     const release = client.hold({ verb: 'patch' }, 1);
     manager.setPodStatus(pod, { phase: 'Pending' });
@@ -108,7 +118,12 @@ it('a drain ignored Retry-After: the pod was tried again immediately (chaos, see
   const pod = { metadata: { namespace: 'default', name: 'web', uid: 'uid-1' }, spec: { containers: [] } };
   const client = new FakePodClient([pod]);
   const clock = new FakeClock();
-  const manager = new StatusManager({ client, podDeletionSafety: () => false, clock, logger: silentLogger });
+  const manager = new StatusManager({
+    client,
+    podCouldHaveRunningContainers: () => false,
+    clock,
+    logger: silentLogger,
+  });
   manager.start();
   client.react({ verb: 'patch' }, () => {
     if (client.actionsOf({ verb: 'patch' }).length > 1) return undefined;

@@ -29,7 +29,7 @@ it.each(['strategic-merge', 'json-patch'] as const)(
     });
     client = createPodClient(server.kubeconfig());
     const podManager = new SyncedPodManager(server.pods);
-    const options = { client, podManager, podDeletionSafety: () => false, clock, logger, patchStrategy };
+    const options = { client, podManager, podCouldHaveRunningContainers: () => false, clock, logger, patchStrategy };
     manager = new StatusManager(options);
     manager.start();
     const containers = [{ name: 'c', image: 'i' }];

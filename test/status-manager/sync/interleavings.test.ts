@@ -79,7 +79,7 @@ class World {
   constructor(settings: Options) {
     this.h = new SyncHarness({
       ...settings,
-      podDeletionSafety: ({ metadata }) => !this.#terminated.has(metadata!.uid!),
+      podCouldHaveRunningContainers: ({ metadata }) => !this.#terminated.has(metadata!.uid!),
     });
     this.#noteReplacedPods();
     this.h.client.react(

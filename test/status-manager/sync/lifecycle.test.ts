@@ -44,7 +44,7 @@ describe('start', () => {
 
   it('warns without a client, and the cache works', async () => {
     const logger = recordingLogger();
-    const manager = new StatusManager({ podDeletionSafety: () => false, logger });
+    const manager = new StatusManager({ podCouldHaveRunningContainers: () => false, logger });
     manager.start();
     expect(logger.warnings).toHaveLength(1);
     expect(manager.state).toBe('created');

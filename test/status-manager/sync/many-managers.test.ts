@@ -72,7 +72,7 @@ describe('200 nodes of 20 pods on one client, every response 1.5 s late', () => 
           client,
           limiter,
           podManager,
-          podDeletionSafety: () => false,
+          podCouldHaveRunningContainers: () => false,
           clock,
           logger,
         });

@@ -77,7 +77,7 @@ describe('a port that throws affects nothing else', () => {
   });
 
   it('a safety provider; containers then count as possibly running', async () => {
-    const h = new SyncHarness({ podDeletionSafety: fail });
+    const h = new SyncHarness({ podCouldHaveRunningContainers: fail });
     const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
     h.manager.start();
     h.manager.terminatePod(pod);

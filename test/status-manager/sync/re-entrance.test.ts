@@ -7,7 +7,7 @@ describe('a safety provider that calls the manager', () => {
     const evicted = { phase: 'Failed', conditions: [{ type: 'DisruptionTarget', status: 'True', reason: 'Evicted' }] };
     let report = (): void => {};
     const h = new SyncHarness({
-      podDeletionSafety: () => {
+      podCouldHaveRunningContainers: () => {
         report();
         return false;
       },
@@ -34,7 +34,7 @@ describe('a safety provider that calls the manager', () => {
     let calls = 0;
     const h = new SyncHarness({
       readBeforePatch: 'when-stale',
-      podDeletionSafety: (_pod: Pod) => {
+      podCouldHaveRunningContainers: (_pod: Pod) => {
         // The first pass has made the object trusted, so that the second asks before any request.
         if (++calls === 2) void (how === 'flush' ? h.manager.flush(1_000) : h.manager.syncBatch(false));
         return false;

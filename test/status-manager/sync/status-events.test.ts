@@ -103,7 +103,7 @@ describe('Events about what a user of the pod must know', () => {
   });
 
   it('a pod that is stuck Terminating: by podDeletionSafety, by finalizers, by a refused DELETE', async () => {
-    const held = setup({ podDeletionSafety: () => true });
+    const held = setup({ podCouldHaveRunningContainers: () => true });
     const kept = setup();
     const refused = setup();
     refused.h.client.fail({ verb: 'delete' }, httpError(403, '403 Forbidden: cannot delete'), always);

@@ -37,15 +37,20 @@ export class SyncHarness {
   readonly times: { readonly action: FakeAction; readonly ms: number }[] = [];
 
   constructor(options: Partial<Omit<StatusManagerOptions, 'podManager'>> = {}) {
+    const {
+      podCouldHaveRunningContainers = () => false,
+      podDeletionSafety = { podCouldHaveRunningContainers },
+      ...others
+    } = options;
     this.manager = new StatusManager({
       client: this.client,
       podManager: this.podManager,
-      podDeletionSafety: () => false,
+      podDeletionSafety,
       clock: this.clock,
       logger: this.logger,
       metrics: this.metrics,
       random: () => 0,
-      ...options,
+      ...others,
     });
     this.client.react(
       {},

@@ -106,7 +106,7 @@ describe('a pod that does not end', () => {
   }
 
   it('because containers could be running is logged once, after a minute', async () => {
-    const h = new SyncHarness({ podDeletionSafety: () => true });
+    const h = new SyncHarness({ podCouldHaveRunningContainers: () => true });
     await terminated(h);
     await h.clock.advanceAsync(59_999);
     expect(h.logger.warnings).toEqual([]);

@@ -164,7 +164,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     const h = new SyncHarness({
       readBeforePatch: 'when-stale',
       patchStrategy,
-      podDeletionSafety: () => couldRun,
+      podCouldHaveRunningContainers: () => couldRun,
     }).informed();
     await trusted(h);
     h.set('a', 'second', { phase: 'Failed', conditions: conditions.unready });
@@ -185,7 +185,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     const h = new SyncHarness({
       readBeforePatch: 'when-stale',
       patchStrategy,
-      podDeletionSafety: () => {
+      podCouldHaveRunningContainers: () => {
         const answer = couldRun;
         couldRun = false;
         return answer;
@@ -251,7 +251,7 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     const h = new SyncHarness({
       readBeforePatch: 'when-stale',
       patchStrategy,
-      podDeletionSafety: (pod) => {
+      podCouldHaveRunningContainers: (pod) => {
         asked.push(pod);
         return false;
       },
