@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../shared/clock.ts';
 import { reviewAccess, reviewSelf, reviewToken } from './access-review.ts';
+import type { ServerRequest, ServerResponse } from './exchange.ts';
 import type { reviewResources } from './review-resource.ts';
 import { APIStatusError, badRequest, methodNotAllowed } from './api-status.ts';
 import { duplicateFields, parseFieldValidation } from './field-validation.ts';
@@ -29,7 +29,7 @@ import { refuseBadResourceVersion, Watch } from './watch.ts';
 
 /** One authenticated request for a resource. */
 export interface ResourceCall {
-  readonly request: IncomingMessage;
+  readonly request: ServerRequest;
   readonly response: ServerResponse;
   readonly query: URLSearchParams;
   readonly user: User;

@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemClock } from '../shared/clock.ts';
 import { APIStatusError } from './api-status.ts';
+import type { ServerRequest, ServerResponse } from './exchange.ts';
 import type { JSONResponse } from './handlers.ts';
 
 /** How long the body of a refused request is still read. */
@@ -21,7 +21,7 @@ export function send(response: ServerResponse, code: number, type: string, text:
  * a while, because otherwise a reset may make the client lose the response.
  * Source: `closeWriteAndWait` of Go's `net/http`.
  */
-export function closeAfterResponse({ socket }: IncomingMessage, response: ServerResponse): void {
+export function closeAfterResponse({ socket }: ServerRequest, response: ServerResponse): void {
   response.setHeader('connection', 'close');
   response.once('finish', () => {
     const timer = systemClock.afterFunc(lingerMs, () => socket.destroy());

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { timeFromEpochMs } from '../shared/time.ts';
 import { objectsOf, numberOf, stringOf } from '../kube/json-object.ts';
 import { specOf, type StoredObject } from './objects.ts';
@@ -8,12 +7,12 @@ import { ageOf, type Cell, type Column, column, name, none } from './table-cells
  * The Service that kube-apiserver creates for itself. Nothing routes to cluster IPs here, so the address is that of the
  * server. Source: `pkg/controlplane/controller/kubernetesservice`.
  */
-export function kubernetesService(address: string, port: number, nowMs: number): StoredObject {
+export function kubernetesService(address: string, port: number, nowMs: number, uid: string): StoredObject {
   return {
     kind: 'Service',
     apiVersion: 'v1',
     metadata: {
-      ...{ name: 'kubernetes', namespace: 'default', uid: randomUUID(), resourceVersion: '' },
+      ...{ name: 'kubernetes', namespace: 'default', uid, resourceVersion: '' },
       creationTimestamp: timeFromEpochMs(nowMs),
       labels: { component: 'apiserver', provider: 'kubernetes' },
     },

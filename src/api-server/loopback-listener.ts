@@ -1,9 +1,8 @@
-import { createServer as createHTTPServer, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHTTPServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHTTPSServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { systemClock } from '../shared/clock.ts';
 import { createSelfSignedCertificate } from '../shared/x509.ts';
-import { RecordedMessage } from './request.ts';
 
 export const loopback = '127.0.0.1';
 
@@ -16,17 +15,16 @@ export class LoopbackListener {
   #bytesOfClosed = 0;
   #port = 0;
 
-  constructor(tls: boolean, serve: (request: RecordedMessage, response: ServerResponse) => void) {
-    const messages = { IncomingMessage: RecordedMessage };
+  constructor(tls: boolean, serve: (request: IncomingMessage, response: ServerResponse) => void) {
     if (tls) {
       // Clients check the validity of the certificate against the real clock.
       const names = { commonName: 'api-server', hosts: ['localhost', loopback, '::1'] };
       const { pem: cert, key } = createSelfSignedCertificate(names, systemClock.now(), { isAuthority: true });
       this.certificateAuthority = cert;
-      this.#server = createHTTPSServer({ cert, key, ...messages }, serve);
+      this.#server = createHTTPSServer({ cert, key }, serve);
     } else {
       this.certificateAuthority = '';
-      this.#server = createHTTPServer(messages, serve);
+      this.#server = createHTTPServer(serve);
     }
     // Idle connections stay open until the client or close() ends them.
     this.#server.keepAliveTimeout = 0;

@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import { APIStatusError } from './api-status.ts';
+import type { ServerRequest } from './exchange.ts';
 
 /** How an object or a list is written into a response. */
 export type Representation = 'Object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList';
@@ -13,7 +13,7 @@ const jsonOnly =
  * The first media type of the `Accept` header that this server supports.
  * @throws APIStatusError 406 when there is none
  */
-export function negotiate({ headers: { accept } }: IncomingMessage): Representation {
+export function negotiate({ headers: { accept } }: ServerRequest): Representation {
   if (accept === undefined || accept === '') return 'Object';
   const clauses = accept.split(',').map((clause) => clause.split(';').map((part) => part.trim()));
   for (const [type, ...parameters] of clauses) {
@@ -32,7 +32,7 @@ function notAcceptable(accept: string): string {
   return 'only the following media types are accepted: application/json';
 }
 
-export function mediaTypeOf(request: IncomingMessage): string {
+export function mediaTypeOf(request: ServerRequest): string {
   return (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 }
 
@@ -40,7 +40,7 @@ export function mediaTypeOf(request: IncomingMessage): string {
  * A body without a Content-Type counts as JSON.
  * @throws APIStatusError 415
  */
-export function refuseOtherThanJSON(request: IncomingMessage): void {
+export function refuseOtherThanJSON(request: ServerRequest): void {
   const type = mediaTypeOf(request);
   if (type === '' || type === 'application/json') return;
   const message =

@@ -1,6 +1,6 @@
 import type { Target } from './target.ts';
-import { randomInt, randomUUID } from 'node:crypto';
 import type { Clock } from '../shared/clock.ts';
+import { type Entropy, systemEntropy } from '../shared/entropy.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import {
   alreadyExists,
@@ -78,11 +78,13 @@ export class Registry {
   readonly #store: ObjectStore;
   readonly #clock: Clock;
   readonly #mutations: Mutations;
+  readonly #entropy: Entropy;
 
-  constructor(store: ObjectStore, clock: Clock, mutations: Mutations) {
+  constructor(store: ObjectStore, clock: Clock, mutations: Mutations, entropy = systemEntropy) {
     this.#store = store;
     this.#clock = clock;
     this.#mutations = mutations;
+    this.#entropy = entropy;
   }
 
   get({ definition, namespace, name }: Target): StoredObject {
@@ -106,7 +108,7 @@ export class Registry {
           ...sent,
           metadata: storedMetadata({
             ...sent.metadata,
-            ...{ name, namespace: namespace === '' ? undefined : namespace, uid: randomUUID() },
+            ...{ name, namespace: namespace === '' ? undefined : namespace, uid: this.#entropy.uuid() },
             resourceVersion: sent.metadata.resourceVersion ?? '',
             ...{ creationTimestamp: now, generation: undefined },
             ...{ deletionTimestamp: undefined, deletionGracePeriodSeconds: undefined },
@@ -259,7 +261,10 @@ export class Registry {
   #generatedName(target: Target, prefix: string): string {
     const { definition, namespace } = target;
     for (;;) {
-      const suffix = Array.from({ length: 5 }, () => randomCharacters[randomInt(randomCharacters.length)]).join('');
+      const suffix = Array.from(
+        { length: 5 },
+        () => randomCharacters[this.#entropy.integer(randomCharacters.length)],
+      ).join('');
       const name = prefix.slice(0, 58) + suffix;
       if (this.#store.get(definition.table, namespace, name) === undefined) return name;
     }

@@ -1,5 +1,4 @@
-import type { ServerResponse } from 'node:http';
-import type { RecordedMessage } from './request.ts';
+import type { ServerRequest, ServerResponse } from './exchange.ts';
 import type { User } from './users.ts';
 
 const maxRequests = 1000;
@@ -35,14 +34,14 @@ export class RequestLog {
   }
 
   /** Call it when the response is complete, or its connection is closed. */
-  add(request: RecordedMessage, response: ServerResponse, user: User | undefined): void {
+  add(request: ServerRequest, response: ServerResponse, user: User | undefined): void {
     const record: RequestRecord = {
       method: request.method ?? '',
       path: request.url ?? '',
       status: response.headersSent ? response.statusCode : 0,
       user: user?.name ?? '',
       contentType: request.headers['content-type'] ?? '',
-      body: request.bodyText.slice(0, maxBodyCharacters),
+      body: request.bodyText?.slice(0, maxBodyCharacters) ?? '',
     };
     this.#requests.push(record);
     if (this.#requests.length >= 2 * maxRequests) this.#requests = this.#requests.slice(-maxRequests);

@@ -1,6 +1,6 @@
-import { IncomingMessage } from 'node:http';
 import { reviewResources } from './review-resource.ts';
 import { APIStatusError, badRequest, methodNotAllowed, unknownPath } from './api-status.ts';
+import type { ServerRequest } from './exchange.ts';
 import { isTooDeep } from './objects.ts';
 import type { Target } from './target.ts';
 import { type ResourceDefinition, resourceNamed } from './resources.ts';
@@ -10,11 +10,6 @@ import { isUnservedResource, isUnservedSubresource, notServed } from './unserved
 
 /** The limit of a real server. */
 const maxBodyBytes = 3 * 1024 * 1024;
-
-/** A request that keeps the text of its body for the record. */
-export class RecordedMessage extends IncomingMessage {
-  bodyText = '';
-}
 
 /** The resource of a path, and the verb. */
 export interface ResourceRequest extends Target {
@@ -87,7 +82,7 @@ export interface ParsedBody {
 }
 
 /** @throws APIStatusError 413 for a body that is too long, 400 for one that is not JSON */
-export async function readJSON(request: IncomingMessage, refusal: string): Promise<ParsedBody> {
+export async function readJSON(request: ServerRequest, refusal: string): Promise<ParsedBody> {
   const text = await readBody(request);
   return { text, value: parseJSON(text, refusal) };
 }
@@ -96,7 +91,7 @@ export async function readJSON(request: IncomingMessage, refusal: string): Promi
  * The complete body as text.
  * @throws APIStatusError 413
  */
-export function readBody(request: IncomingMessage): Promise<string> {
+export function readBody(request: ServerRequest): Promise<string> {
   if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw tooLarge();
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -108,7 +103,7 @@ export function readBody(request: IncomingMessage): Promise<string> {
     });
     request.on('end', () => {
       const text = Buffer.concat(chunks).toString('utf8');
-      if (request instanceof RecordedMessage) request.bodyText = text;
+      request.bodyText = text;
       resolve(text);
     });
     request.on('error', reject);

@@ -1,38 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, systemClock } from '../shared/clock.ts';
-import type { Faults } from './faults/faults.ts';
-import { HTTPFaults } from './faults/http-faults.ts';
-import type { RequestMatch } from './faults/fault-match.ts';
-import { type Mutation, Mutations } from './mutations.ts';
-import type { InFlight } from './requests-in-flight.ts';
-import { reviewResources } from './review-resource.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { Pod } from '../kube/types.ts';
-import { APIStatusError, unknownPath } from './api-status.ts';
-import { ClusterObjectAccess } from './cluster-object-access.ts';
-import { discoveryDocument, version } from './discovery.ts';
-import { Handlers, type JSONResponse } from './handlers.ts';
-import { impersonated } from './impersonation.ts';
-import { isTrue } from './list.ts';
-import { closeAfterResponse, failure, send } from './http-response.ts';
+import { APIServerHandler, type HistoryEntry } from './api-server-handler.ts';
+import type { ClusterObjectAccess } from './cluster-object-access.ts';
+import type { Faults } from './faults/faults.ts';
+import type { RequestMatch } from './faults/fault-match.ts';
 import { loopback, LoopbackListener } from './loopback-listener.ts';
-import { openAPIDocument } from './openapi.ts';
-import { addNamespaceObjects } from './namespace-objects.ts';
-import { NamespacedObjectAccess } from './namespaced-object-access.ts';
-import { PodAccess } from './pod-access.ts';
-import { directRequest, Registry } from './registry.ts';
-import { parseResourcePath, type RecordedMessage } from './request.ts';
-import { RequestLog, type RequestRecord } from './request-log.ts';
-import { resourceNamed } from './resources.ts';
-import { kubernetesService } from './kubernetes-service.ts';
-import { ObjectStore } from './store.ts';
+import type { Mutation } from './mutations.ts';
+import type { NamespacedObjectAccess } from './namespaced-object-access.ts';
+import type { PodAccess } from './pod-access.ts';
+import type { RequestRecord } from './request-log.ts';
+import type { InFlight } from './requests-in-flight.ts';
 import { UnclosedWarning } from './unclosed-warning.ts';
-import { ServiceAccountTokens } from './service-account-tokens.ts';
-import { Tokens } from './tokens.ts';
-import { admin, nodeUser, type User } from './users.ts';
-
-const httpDate = (epochMs: number): string => new Date(epochMs).toUTCString();
-const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
-const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 /** Options of `APIServer.start`. */
 export interface APIServerOptions {
@@ -52,17 +30,6 @@ export interface APIServerOptions {
   readonly historyLimit?: number | undefined;
   /** Called once per request, when its response is complete. If it throws, a process warning is emitted. */
   readonly onRequest?: ((request: RequestRecord) => void) | undefined;
-}
-
-/** One write to an object. */
-export interface HistoryEntry<T extends object = Pod> {
-  readonly resourceVersion: string;
-  /** create, update, patch, delete or bind; a graceful deletion consists of several writes. */
-  readonly verb: string;
-  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  readonly user: string;
-  /** The object after the write; for a deletion its last state. */
-  readonly object: T;
 }
 
 /**
@@ -104,17 +71,8 @@ export class APIServer implements AsyncDisposable {
   readonly faults: Faults;
   /** The certificate to trust, PEM; `''` without TLS. */
   readonly certificateAuthority: string;
-  readonly #clock: Clock;
-  readonly #latencyMs: number;
-  readonly #requests: RequestLog;
-  readonly #store: ObjectStore;
-  readonly #handlers: Handlers;
-  readonly #tokens: Tokens;
-  readonly #adminToken: string;
-  readonly #nodeTokens = new Map<string, string>();
+  readonly #handler: APIServerHandler;
   readonly #listener: LoopbackListener;
-  readonly #faults: HTTPFaults;
-  readonly #mutations = new Mutations();
   /** Defined while it listens in node:test. */
   #unclosed: UnclosedWarning | undefined;
   #closed: Promise<void> | undefined;
@@ -127,38 +85,23 @@ export class APIServer implements AsyncDisposable {
   }
 
   private constructor(options: APIServerOptions) {
-    const { clock = systemClock, latencyMs = 0, historyLimit = 10_000 } = options;
-    if (!(latencyMs >= 0)) throw new RangeError(`Expected \`latencyMs\` to be a number ≥ 0, got \`${latencyMs}\``);
-    if (!(historyLimit >= 1))
-      throw new RangeError(`Expected \`historyLimit\` to be a number ≥ 1, got \`${historyLimit}\``);
-    this.#clock = clock;
-    this.#faults = new HTTPFaults(clock);
-    this.faults = this.#faults.plan;
-    this.#latencyMs = latencyMs;
-    this.#requests = new RequestLog(options.onRequest);
-    this.#store = new ObjectStore(historyLimit);
-    const registry = new Registry(this.#store, this.#clock, this.#mutations);
-    const serviceAccounts = new ServiceAccountTokens(this.#store, clock);
-    this.#tokens = new Tokens(serviceAccounts);
-    this.#handlers = new Handlers(this.#store, registry, clock, { tokens: this.#tokens, serviceAccounts });
-    this.pods = new PodAccess(this.#store, registry, clock);
-    this.nodes = new ClusterObjectAccess('nodes', this.#store, registry);
-    this.namespaces = new ClusterObjectAccess('namespaces', this.#store, registry);
-    this.configMaps = new NamespacedObjectAccess('configmaps', this.#store, registry);
-    this.secrets = new NamespacedObjectAccess('secrets', this.#store, registry);
-    this.serviceAccounts = new NamespacedObjectAccess('serviceaccounts', this.#store, registry);
-    this.#adminToken = this.#tokens.add(admin, options.token);
-    for (const node of options.nodeUsers ?? []) {
-      this.#nodeTokens.set(node, this.#tokens.add(nodeUser(node)));
-    }
     this.#listener = new LoopbackListener(options.tls !== false, (request, response) => {
-      // From the injected clock, so that a client with the same clock sees no skew.
-      response.setHeader('date', httpDate(this.#clock.now()));
-      void this.#serve(request, response);
+      this.#unclosed?.postpone();
+      void this.#handler.serve(request, response);
     });
     this.certificateAuthority = this.#listener.certificateAuthority;
-    addNamespaceObjects(this.#store, registry, this.certificateAuthority);
-    createNamespaces(registry);
+    this.#handler = new APIServerHandler({
+      ...options,
+      certificateAuthority: this.certificateAuthority,
+      isOwnHost: (host) => this.#listener.isOwnHost(host),
+    });
+    this.faults = this.#handler.faults.plan;
+    this.pods = this.#handler.pods;
+    this.nodes = this.#handler.nodes;
+    this.namespaces = this.#handler.namespaces;
+    this.configMaps = this.#handler.configMaps;
+    this.secrets = this.#handler.secrets;
+    this.serviceAccounts = this.#handler.serviceAccounts;
   }
 
   /** `https://127.0.0.1:PORT`, without a slash at the end. */
@@ -168,17 +111,17 @@ export class APIServer implements AsyncDisposable {
 
   /** The admin's bearer token. Not shown by `util.inspect`. */
   get token(): string {
-    return this.#adminToken;
+    return this.#handler.token;
   }
 
   /** The last 1,000 requests, oldest first. */
   get requests(): readonly RequestRecord[] {
-    return this.#requests.newest;
+    return this.#handler.requests.newest;
   }
 
   /** Requests and watches that are being served now. */
   get inFlight(): InFlight {
-    return this.#faults.inFlight.counts;
+    return this.#handler.faults.inFlight.counts;
   }
 
   /** Bytes received and sent so far, over all connections. */
@@ -188,9 +131,7 @@ export class APIServer implements AsyncDisposable {
 
   /** The bearer token of a node's user. @throws RangeError if `nodeUsers` does not contain the node */
   nodeToken(node: string): string {
-    const token = this.#nodeTokens.get(node);
-    if (token === undefined) throw new RangeError(`Expected \`nodeUsers\` to name ${JSON.stringify(node)}`);
-    return token;
+    return this.#handler.nodeToken(node);
   }
 
   /**
@@ -224,19 +165,7 @@ export class APIServer implements AsyncDisposable {
    * have had this name. Pass the type for objects other than pods.
    */
   history<T extends object = Pod>(object: string): HistoryEntry<T>[] {
-    return this.#store
-      .writesSince(0)
-      .filter((write) => {
-        const { uid, namespace, name } = write.object.metadata;
-        return uid === object || (write.resource === 'pods' && `${namespace ?? ''}/${name}` === object);
-      })
-      .map(({ revision, verb, type, user, object }) => ({
-        resourceVersion: String(revision),
-        verb,
-        type,
-        user,
-        object: object as object as T,
-      }));
+    return this.#handler.history(object);
   }
 
   /**
@@ -246,25 +175,24 @@ export class APIServer implements AsyncDisposable {
    * @throws RangeError for a match that no request can satisfy
    */
   mutate<T extends object = Pod>(match: RequestMatch, mutation: Mutation<T>): () => void {
-    return this.#mutations.add(match, mutation as unknown as Mutation<object>);
+    return this.#handler.mutate(match, mutation);
   }
 
   /** Forgets all writes so far, as etcd's compaction does: a watch from an older resourceVersion gets 410. */
   compact(): void {
-    this.#store.compact();
+    this.#handler.compact();
   }
 
   /** Ends the server as a crash would: watches and connections are cut, and it no longer listens. Its objects stay. */
   kill(): Promise<void> {
     this.#unclosed?.stop();
-    this.#handlers.close();
-    this.#faults.abandonAll();
+    this.#handler.close();
     return this.#listener.close();
   }
 
   /** Starts a killed server again on its port. Earlier writes are forgotten, as after a restart of the watch cache. */
   async startAgain(): Promise<void> {
-    this.#store.compact();
+    this.#handler.compact();
     await this.#listen();
   }
 
@@ -282,78 +210,6 @@ export class APIServer implements AsyncDisposable {
   async #listen(port?: number): Promise<void> {
     await this.#listener.listen(port);
     this.#unclosed = UnclosedWarning.start(this.url);
-    // As in kube-apiserver, it exists before the first request.
-    if (this.#store.get('services', 'default', 'kubernetes') !== undefined) return;
-    const service = kubernetesService(loopback, this.#listener.port, this.#clock.now());
-    this.#store.put('services', service, { verb: 'create', user: 'system:apiserver' });
-  }
-
-  async #serve(request: RecordedMessage, response: ServerResponse): Promise<void> {
-    this.#unclosed?.postpone();
-    const user = this.#tokens.userOf(request.headers.authorization);
-    response.on('close', () => this.#requests.add(request, response, user));
-    response.on('error', () => {});
-    await this.#faults.serve(request, response, this.#latencyMs, () => this.#respond(request, response, user));
-  }
-
-  async #respond(request: IncomingMessage, response: ServerResponse, user: User | undefined): Promise<void> {
-    let outcome: JSONResponse | undefined;
-    try {
-      outcome = await this.#route(request, response, user);
-    } catch (error) {
-      outcome = failure(error);
-    }
-    if (outcome === undefined) return;
-    if (!request.complete && outcome.code === 413) closeAfterResponse(request, response);
-    send(response, outcome.code, 'application/json', `${JSON.stringify(outcome.body)}\n`);
-    // Drains the unread body of a rejected request, so that the next request on the connection can be parsed.
-    if (!request.complete) request.resume();
-  }
-
-  /** The response; undefined if it was already written or is a stream. */
-  async #route(
-    request: IncomingMessage,
-    response: ServerResponse,
-    user: User | undefined,
-  ): Promise<JSONResponse | undefined> {
-    this.#refuseBrowsers(request);
-    const url = new URL(request.url ?? '', this.url);
-    const { pathname, searchParams: query } = url;
-    const method = request.method ?? '';
-    const effective = user === undefined ? undefined : impersonated(user, request.headers, this.#tokens);
-    const isOpen = openPaths.has(pathname.replace(/\/$/, ''));
-    if (effective === undefined && !isOpen) throw new APIStatusError(401, 'Unauthorized', 'Unauthorized');
-    if (method === 'GET') {
-      if (pathname === '/healthz' || pathname === '/livez' || pathname === '/readyz') {
-        return send(response, 200, 'text/plain; charset=utf-8', 'ok');
-      }
-      if (pathname === '/version' || pathname === '/version/') return { code: 200, body: version };
-      const discovery = discoveryDocument(pathname.replace(/\/$/, ''), request.headers.accept ?? '');
-      if (discovery !== undefined) return send(response, 200, discovery.type, JSON.stringify(discovery.body));
-      const openAPI = pathname.startsWith('/openapi/v3') ? openAPIDocument(pathname) : undefined;
-      if (openAPI !== undefined) return { code: 200, body: openAPI };
-    }
-    if (user === undefined || effective === undefined) throw unknownPath();
-    const call = { request, response, query, user: effective, authenticated: user };
-    const review = reviewResources.find(({ path }) => method === 'POST' && path === pathname);
-    if (review !== undefined) return this.#handlers.review(review.kind, call);
-    const resource = parseResourcePath(method, pathname, isTrue(query.get('watch')));
-    if (resource === undefined) throw unknownPath();
-    return this.#handlers.handle({ ...call, resource });
-  }
-
-  /** Rejects requests of web pages: their scripts can reach a loopback port but cannot set these headers. */
-  #refuseBrowsers({ headers }: IncomingMessage): void {
-    if (headers.origin !== undefined || !this.#listener.isOwnHost(headers.host ?? '')) {
-      throw new APIStatusError(403, 'Forbidden', 'only requests to a loopback Host without an Origin are served');
-    }
-  }
-}
-
-function createNamespaces(registry: Registry): void {
-  const definition = resourceNamed('', 'v1', 'namespaces')!;
-  const request = directRequest('create', 'system:apiserver');
-  for (const name of namespaces) {
-    registry.create({ definition, namespace: '', name, subresource: '' }, { metadata: { name } }, request);
+    this.#handler.addKubernetesService(loopback, this.#listener.port);
   }
 }

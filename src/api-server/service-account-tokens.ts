@@ -1,12 +1,6 @@
-import {
-  generateKeyPairSync,
-  type KeyObject,
-  type KeyPairKeyObjectResult,
-  randomUUID,
-  sign,
-  verify,
-} from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, type KeyPairKeyObjectResult, sign, verify } from 'node:crypto';
 import type { Clock } from '../shared/clock.ts';
+import type { Entropy } from '../shared/entropy.ts';
 import { epochMsOf } from '../shared/time.ts';
 import type { ObjectStore } from './store.ts';
 import type { StoredObject } from './objects.ts';
@@ -41,11 +35,13 @@ interface Claims {
 export class ServiceAccountTokens {
   readonly #store: ObjectStore;
   readonly #clock: Clock;
+  readonly #entropy: Entropy;
   #keys: KeyPairKeyObjectResult | undefined;
 
-  constructor(store: ObjectStore, clock: Clock) {
+  constructor(store: ObjectStore, clock: Clock, entropy: Entropy) {
     this.#store = store;
     this.#clock = clock;
+    this.#entropy = entropy;
   }
 
   /** @param nowMs when it becomes valid */
@@ -57,7 +53,7 @@ export class ServiceAccountTokens {
     const { namespace = '', name, uid } = metadata;
     const now = Math.floor(options.nowMs / 1000);
     const claims = {
-      ...{ iss: issuer, sub: userName(namespace, name), aud: options.audiences, jti: randomUUID() },
+      ...{ iss: issuer, sub: userName(namespace, name), aud: options.audiences, jti: this.#entropy.uuid() },
       ...{ iat: now, nbf: now, exp: now + options.expirationSeconds },
       'kubernetes.io': { namespace, serviceaccount: { name, uid }, ...bound },
     };

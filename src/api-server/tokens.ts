@@ -1,4 +1,5 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Entropy } from '../shared/entropy.ts';
 import { issuer, type ServiceAccountTokens } from './service-account-tokens.ts';
 import type { Authenticated, User } from './users.ts';
 
@@ -6,13 +7,15 @@ import type { Authenticated, User } from './users.ts';
 export class Tokens {
   readonly #users: { readonly digest: Buffer; readonly user: User }[] = [];
   readonly #serviceAccounts: ServiceAccountTokens;
+  readonly #entropy: Entropy;
 
-  constructor(serviceAccounts: ServiceAccountTokens) {
+  constructor(serviceAccounts: ServiceAccountTokens, entropy: Entropy) {
     this.#serviceAccounts = serviceAccounts;
+    this.#entropy = entropy;
   }
 
   /** @param token default: a random one */
-  add(user: User, token = randomBytes(24).toString('base64url')): string {
+  add(user: User, token = this.#entropy.bytes(24).toString('base64url')): string {
     this.#users.push({ digest: digestOf(token), user });
     return token;
   }

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
 import type { Clock, Timer } from '../shared/clock.ts';
 import { APIStatusError, expired } from './api-status.ts';
+import type { ServerResponse } from './exchange.ts';
 import { type ListOptions, revisionOf } from './list.ts';
 import { type StoredObject, withResourceVersion } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from './resources.ts';

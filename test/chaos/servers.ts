@@ -1,5 +1,5 @@
 import { APIServer } from '../../src/testing/index.ts';
-import type { HistoryEntry } from '../../src/api-server/server.ts';
+import type { HistoryEntry } from '../../src/api-server/api-server-handler.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { KubeHTTP } from '../support/kube-http.ts';
 import { type HistoryEvent, HistoryRecorder } from './history.ts';

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerRequest, ServerResponse } from '../exchange.ts';
 import { expired, type Fault, type FaultOf } from './fault.ts';
 import { type FaultRequest, requestOf, type RunningRequest } from './fault-match.ts';
 
@@ -12,10 +12,10 @@ export class HTTPExchange implements RunningRequest {
   /** Aborted when the response is complete, or the connection has gone. */
   readonly closed: AbortSignal;
   readonly #closing = new AbortController();
-  readonly #request: IncomingMessage;
+  readonly #request: ServerRequest;
   readonly #response: ServerResponse;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: ServerRequest, response: ServerResponse) {
     const about = requestOf(request.method ?? '', request.url ?? '/');
     this.verb = about.verb;
     this.resource = about.resource;
@@ -118,7 +118,7 @@ export class HTTPExchange implements RunningRequest {
   #intercept(instead: Writes): { write: (chunk: Buffer, onSent?: () => void) => void; end: (last?: string) => void } {
     const response = this.#response;
     const write = response.write.bind(response) as (chunk: Buffer, onSent?: () => void) => void;
-    const end = response.end.bind(response) as (last?: string) => void;
+    const end = response.end.bind(response);
     const take = (chunk: unknown): void => {
       if (typeof chunk === 'string') instead.write(Buffer.from(chunk));
       else if (chunk instanceof Uint8Array) instead.write(Buffer.from(chunk));

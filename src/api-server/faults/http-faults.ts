@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
+import type { ServerRequest, ServerResponse } from '../exchange.ts';
 import { RequestsInFlight } from '../requests-in-flight.ts';
 import { resources } from '../resources.ts';
 import { reviewResources } from '../review-resource.ts';
@@ -31,7 +31,7 @@ export class HTTPFaults {
    * @param latencyMs the delay of every request
    */
   async serve(
-    request: IncomingMessage,
+    request: ServerRequest,
     response: ServerResponse,
     latencyMs: number,
     process: () => Promise<void>,

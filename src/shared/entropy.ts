@@ -1,0 +1,15 @@
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
+
+/** The source of what nobody may guess or repeat: new UIDs, tokens and random names. */
+export interface Entropy {
+  uuid(): string;
+  bytes(count: number): Buffer;
+  /** An integer ≥ 0 and < `max`. */
+  integer(max: number): number;
+}
+
+export const systemEntropy: Entropy = {
+  uuid: () => randomUUID(),
+  bytes: randomBytes,
+  integer: (max) => randomInt(max),
+};
