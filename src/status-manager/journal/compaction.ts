@@ -1,5 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
-import { JournalFile } from './journal-file.ts';
+import type { Disk } from '../../shared/disk.ts';
+import { JournalFile, temporaryOf } from './journal-file.ts';
 import { encodeLine, type Slot } from './journal-lines.ts';
 import type { LiveEntry, RecordedEntry } from './live-entries.ts';
 
@@ -35,6 +36,7 @@ export function dueCompaction({ file, live, added, max }: JournalSizes): 'now' |
  * the meantime. Every method may throw; call `discard` then.
  */
 export class Compaction {
+  readonly #disk: Disk;
   readonly #file: string;
   readonly #maxBytes: number;
   readonly #live: ReadonlyMap<string, LiveEntry>;
@@ -48,7 +50,12 @@ export class Compaction {
   readonly #past: Slot[] = [];
 
   /** @param live the live statuses by pod UID, now and later */
-  constructor(file: string, maxBytes: number, live: ReadonlyMap<string, LiveEntry>, nextSequence: () => number) {
+  constructor(
+    { disk, file, maxBytes }: { readonly disk: Disk; readonly file: string; readonly maxBytes: number },
+    live: ReadonlyMap<string, LiveEntry>,
+    nextSequence: () => number,
+  ) {
+    this.#disk = disk;
     this.#file = file;
     this.#maxBytes = maxBytes;
     this.#live = live;
@@ -56,7 +63,7 @@ export class Compaction {
     const uids = [...live.keys()];
     const isRecorded = (podUID: string): boolean => live.get(podUID)!.slot !== undefined;
     this.#remaining = new Set([...uids.filter(isRecorded), ...uids]);
-    this.#replacement = JournalFile.createTemporary(file);
+    this.#replacement = JournalFile.createTemporary(disk, file);
   }
 
   /** The pod's live status was replaced or removed. */
@@ -97,14 +104,14 @@ export class Compaction {
 
   /** Replaces the current file. */
   finish(): { readonly file: JournalFile; readonly copies: Iterable<RecordedEntry>; readonly past: Slot[] } {
-    this.#replacement.renameTemporary(this.#file);
+    this.#disk.rename(temporaryOf(this.#file), this.#file);
     return { file: this.#replacement, copies: this.#copies.values(), past: this.#past };
   }
 
   /** Deletes the new file; the current file stays. */
   async discard(): Promise<void> {
     try {
-      JournalFile.removeTemporary(this.#file);
+      this.#disk.remove(temporaryOf(this.#file));
     } finally {
       await this.#replacement.close();
     }

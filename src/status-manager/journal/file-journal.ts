@@ -1,10 +1,9 @@
 import path from 'node:path';
-import { makeDirectories } from '../../shared/make-directories.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { type Disk, systemDisk } from '../../shared/disk.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { readRegularFile } from '../../shared/regular-file.ts';
 import { DirectoryInUseError, type DirectoryLock, lockDirectory } from './directory-lock.ts';
 import { decodeJournal, type JournalContent } from './journal-lines.ts';
 import { type FsyncPolicy, JournalRecorder } from './journal-recorder.ts';
@@ -54,7 +53,22 @@ const maxReadBytes = 1024 * 1024 * 1024;
  * const { endedPods } = manager.resume({ pods: podManager.getPods() });
  * ```
  */
-export async function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
+export function fileJournal(dir: string, options: FileJournalOptions = {}): Promise<Journal> {
+  return openFileJournal(dir, options, { disk: systemDisk, lockDirectory });
+}
+
+/** What a journal uses of the machine. */
+export interface JournalPorts {
+  readonly disk: Disk;
+  readonly lockDirectory: typeof lockDirectory;
+}
+
+/** `fileJournal` on any disk. */
+export async function openFileJournal(
+  dir: string,
+  options: FileJournalOptions,
+  { disk, lockDirectory }: JournalPorts,
+): Promise<Journal> {
   requireObject('options', options);
   const { fsync = 'interval', maxBytes = defaultMaxBytes } = options;
   if (typeof dir !== 'string' || dir === '') refuseOption('dir', 'a non-empty string', dir);
@@ -67,10 +81,10 @@ export async function fileJournal(dir: string, options: FileJournalOptions = {})
   const file = path.join(dir, fileName);
   let lock: DirectoryLock | undefined;
   try {
-    await makeDirectories(dir, 0o755);
-    lock = await lockIfPossible(dir, clock, logger);
-    const content = await readJournal(file, Math.max(maxBytes, maxReadBytes));
-    return new JournalRecorder({ file, fsync, maxBytes, logger, clock, lock }, content);
+    await disk.makeDirectories(dir, 0o755);
+    lock = await lockIfPossible(dir, () => lockDirectory(dir, clock), logger);
+    const content = await readJournal(disk, file, Math.max(maxBytes, maxReadBytes));
+    return new JournalRecorder({ file, fsync, maxBytes, logger, clock, disk, lock }, content);
   } catch (error) {
     await lock?.release();
     throw new StatusManagerError('JOURNAL_UNUSABLE', `Cannot use the journal ${file}: ${(error as Error).message}`, {
@@ -81,9 +95,13 @@ export async function fileJournal(dir: string, options: FileJournalOptions = {})
 }
 
 /** Continues without a lock on a full or read-only disk, so that the recorded statuses stay usable. */
-async function lockIfPossible(dir: string, clock: Clock, logger: Logger): Promise<DirectoryLock | undefined> {
+async function lockIfPossible(
+  dir: string,
+  lock: () => Promise<DirectoryLock>,
+  logger: Logger,
+): Promise<DirectoryLock | undefined> {
   try {
-    return await lockDirectory(dir, clock);
+    return await lock();
   } catch (error) {
     if (error instanceof DirectoryInUseError) throw error;
     logger.warn(
@@ -95,9 +113,9 @@ async function lockIfPossible(dir: string, clock: Clock, logger: Logger): Promis
 }
 
 /** Resolves with undefined when there is no file. */
-async function readJournal(file: string, maxBytes: number): Promise<JournalContent | undefined> {
+async function readJournal(disk: Disk, file: string, maxBytes: number): Promise<JournalContent | undefined> {
   try {
-    return decodeJournal(await readRegularFile(file, maxBytes));
+    return decodeJournal(await disk.read(file, maxBytes));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;

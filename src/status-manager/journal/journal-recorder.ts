@@ -1,10 +1,10 @@
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Disk } from '../../shared/disk.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { Compaction, dueCompaction } from './compaction.ts';
 import type { DirectoryLock } from './directory-lock.ts';
-import { JournalFile, keepAs, syncDirectory } from './journal-file.ts';
+import { JournalFile, keepAs } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
 import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';
 import type { Journal, JournalEntry, JournalFailure } from './journal.ts';
@@ -25,6 +25,7 @@ export interface JournalSettings {
   /** Must not throw. */
   readonly logger: Logger;
   readonly clock: Clock;
+  readonly disk: Disk;
   /** Released by `close()`. */
   readonly lock: DirectoryLock | undefined;
 }
@@ -108,9 +109,9 @@ export class JournalRecorder implements Journal {
   }
 
   #open(content: JournalContent | undefined): void {
-    const { file, fsync } = this.#settings;
+    const { disk, file, fsync } = this.#settings;
     try {
-      this.#journalFile = JournalFile.open(file, content?.endOffset ?? 0);
+      this.#journalFile = JournalFile.open(disk, file, content?.endOffset ?? 0);
       this.#mustReplace = this.#journalFile.isShared;
       if (fsync !== 'never') this.#journalFile.sync();
     } catch (error) {
@@ -124,12 +125,12 @@ export class JournalRecorder implements Journal {
   }
 
   #reportLosses({ incompleteBytes, damage }: JournalContent): void {
-    const { file } = this.#settings;
+    const { disk, file } = this.#settings;
     if (incompleteBytes > 0) this.#log.lineWasIncomplete(incompleteBytes);
     if (damage === undefined) return;
     const savedAs = `${file}.damaged`;
     this.#log.isDamaged(damage, savedAs);
-    if (this.#try('keep the damaged file', () => keepAs(file, savedAs))) this.#mustReplace = true;
+    if (this.#try('keep the damaged file', () => keepAs(disk, file, savedAs))) this.#mustReplace = true;
   }
 
   /** False if closed. Stops using a file that was deleted; closes the journal if another file has replaced it. */
@@ -137,7 +138,7 @@ export class JournalRecorder implements Journal {
     if (this.#closing === undefined && this.#journalFile?.isRemoved === true) {
       void this.#closeFile(this.#journalFile);
       this.#journalFile = undefined;
-      if (existsSync(this.#settings.file)) {
+      if (this.#settings.disk.exists(this.#settings.file)) {
         this.#log.wasReplaced();
         this.#closing = this.#close();
       }
@@ -296,8 +297,7 @@ export class JournalRecorder implements Journal {
   }
 
   #newCompaction(): Compaction {
-    const { file, maxBytes } = this.#settings;
-    return new Compaction(file, maxBytes, this.#live.byPodUID, () => this.#nextSequence++);
+    return new Compaction(this.#settings, this.#live.byPodUID, () => this.#nextSequence++);
   }
 
   /** Critical section: copies the rest and switches to the new file. */
@@ -325,8 +325,8 @@ export class JournalRecorder implements Journal {
   }
 
   #syncDirectory(): void {
-    const { file, fsync } = this.#settings;
-    if (fsync !== 'never') this.#try('sync the directory', () => syncDirectory(path.dirname(file)));
+    const { disk, file, fsync } = this.#settings;
+    if (fsync !== 'never') this.#try('sync the directory', () => disk.syncDirectory(path.dirname(file)));
   }
 
   async #closeFile(file: JournalFile | undefined): Promise<void> {

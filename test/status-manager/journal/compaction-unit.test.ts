@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { systemDisk } from '../../../src/shared/disk.ts';
 import { Compaction, dueCompaction } from '../../../src/status-manager/journal/compaction.ts';
 import { decodeJournal, type Slot } from '../../../src/status-manager/journal/journal-lines.ts';
 import type { LiveEntry } from '../../../src/status-manager/journal/live-entries.ts';
@@ -42,7 +43,7 @@ function compactionOf(recorded: readonly string[], unrecorded: readonly string[]
   for (const uid of unrecorded) live.set(uid, { entry: entry(uid), slot: undefined });
   for (const uid of recorded) live.set(uid, { entry: entry(uid), slot: { offset: 0, bytes: 256 } });
   let sequence = 1;
-  return { compaction: new Compaction(file, maxBytes, live, () => sequence++), live, file };
+  return { compaction: new Compaction({ disk: systemDisk, file, maxBytes }, live, () => sequence++), live, file };
 }
 
 /** The pods in the new file, and what it says of them. */

@@ -15,6 +15,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fileJournal, type FileJournalOptions } from '../../../src/status-manager/journal/file-journal.ts';
 import { JournalFile } from '../../../src/status-manager/journal/journal-file.ts';
+import { systemDisk } from '../../../src/shared/disk.ts';
 import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
@@ -318,7 +319,7 @@ describe('fileJournal', () => {
   });
 
   it.skipIf(process.platform === 'win32')('never writes to a device in the place of its file', () => {
-    expect(() => JournalFile.open('/dev/null', 0)).toThrow('/dev/null is not a regular file');
+    expect(() => JournalFile.open(systemDisk, '/dev/null', 0)).toThrow('/dev/null is not a regular file');
   });
 
   it('says which file cannot be used', async () => {
