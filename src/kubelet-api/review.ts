@@ -1,4 +1,4 @@
-import { withDeadline } from '../agent/deadline.ts';
+import { withDeadline } from '../shared/deadline.ts';
 import type { NodeAgentOptions } from '../agent/node-agent/node-agent-options.ts';
 import type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';

@@ -1,4 +1,4 @@
-import { boundedCall } from '../agent/deadline.ts';
+import { boundedCall } from '../shared/deadline.ts';
 import { APIError } from '../kube/client/api-error.ts';
 import type { PodClient } from '../kube/client/pod-client.ts';
 import type { Clock } from '../shared/clock.ts';

@@ -1,7 +1,7 @@
 import { untilAborted } from '../shared/abort.ts';
 import type { Clock } from '../shared/clock.ts';
 import { Semaphore } from '../shared/semaphore.ts';
-import { boundedCall } from '../agent/deadline.ts';
+import { boundedCall } from '../shared/deadline.ts';
 import type { RecordKubeletMetric } from '../observe/kubelet-metrics.ts';
 
 export interface ProviderCallsOptions {

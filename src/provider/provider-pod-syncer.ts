@@ -1,7 +1,7 @@
 import { isPodPhaseTerminal } from '../status-manager/status/phase.ts';
 import type { StatusManagerLike } from '../status-manager/status-manager-like.ts';
 import type { PodStatusInput, ValidPod } from '../kube/types.ts';
-import { withDeadline } from '../agent/deadline.ts';
+import { withDeadline } from '../shared/deadline.ts';
 import { resizeMessage } from '../agent/allocation/resize-message.ts';
 import { ActiveDeadlineHandler } from '../agent/pod-workers/active-deadline.ts';
 import { BackOffError } from '../agent/pod-workers/next-sync-delay.ts';

@@ -4,7 +4,7 @@ import { StatusManagerError } from '../shared/errors.ts';
 import { reasonOf } from '../shared/logger.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { ManagerInspection } from '../status-manager/inspection.ts';
-import { withDeadline } from '../agent/deadline.ts';
+import { withDeadline } from '../shared/deadline.ts';
 import type { EventRecorderInspection } from '../agent/events/api-event-recorder.ts';
 import type { NodeReporterInspection } from '../agent/node/node-reporter-options.ts';
 import type { Node } from '../agent/node/node-types.ts';

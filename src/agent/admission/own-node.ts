@@ -3,7 +3,7 @@ import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { generalPredicates } from './general-predicates.ts';
-import { boundedCall } from '../deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import { defaultNodeStatus } from '../node/node-defaults.ts';
 import type { NodeReporter } from '../node/node-reporter.ts';
 import type { NodeReporterOptions } from '../node/node-reporter-options.ts';

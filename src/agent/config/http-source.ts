@@ -2,7 +2,7 @@ import { refuseOption } from '../../shared/errors.ts';
 import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
 import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { decodePods } from './decode-manifest.ts';

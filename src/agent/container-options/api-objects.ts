@@ -3,7 +3,7 @@ import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import { isResponse } from '../node/node-client.ts';
 import type { ConfigMap, ObjectReader, Secret } from './object-reader.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';

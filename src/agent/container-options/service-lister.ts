@@ -4,7 +4,7 @@ import { numberOf, objectOf, objectsOf, stringOf } from '../../kube/json-object.
 import type { Clock } from '../../shared/clock.ts';
 import type { Raw } from '../../shared/json.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { boundedCall } from '../deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import type { Service, ServiceReader } from './object-reader.ts';
 import { hasClusterIP } from './service-environment.ts';
 

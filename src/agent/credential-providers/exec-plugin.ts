@@ -2,7 +2,7 @@ import { execFile, type ExecFileOptions } from 'node:child_process';
 import { join } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
-import { boundedCall } from '../deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import { parseGoDuration } from './go-duration.ts';
 import type { CredentialProvider } from './provider-config.ts';
 

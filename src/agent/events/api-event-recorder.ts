@@ -6,7 +6,7 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import { TokenBucket } from '../../shared/token-bucket.ts';
 import { integerOption, maxDurationMs } from '../../shared/validate.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { EventClient } from './event-client.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';

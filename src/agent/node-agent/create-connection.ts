@@ -1,7 +1,7 @@
 import { createInformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';

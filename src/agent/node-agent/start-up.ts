@@ -7,7 +7,7 @@ import { StatusManagerError } from '../../shared/errors.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { apiSourceName, type PodSink, type PodSource } from '../config/pod-source.ts';
 import type { PodConfigUpdate } from '../config/pod-config.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
 
 /** How long API server pods wait for static pods, and the first Node status waits for the runtime. */

@@ -1,7 +1,7 @@
 import { APIError } from '../../kube/client/api-error.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
-import { boundedCall } from '../deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import type { Lease, Node } from './node-types.ts';
 
 /** Source: kubelet `heartbeatClientConfig.Timeout`, which is `nodeStatusUpdateFrequency`. */

@@ -3,7 +3,7 @@ import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { boundedCall } from '../deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { jitterUntil } from './jitter-until.ts';

@@ -10,7 +10,7 @@ import { epochMsOf } from '../../shared/time.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { boundedCall, CallTimeoutError } from '../deadline.ts';
+import { boundedCall, CallTimeoutError } from '../../shared/deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { areAmountsEqual } from '../allocation/container-resources.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';

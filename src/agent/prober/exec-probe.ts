@@ -4,7 +4,7 @@ import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { expandReferences } from '../container-options/expand-references.ts';
 import { ExpansionLimit } from '../container-options/expansion-limit.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import type { ProbeOutcome } from './prober.ts';
 
 /** Longer output is truncated, as is a longer response body. */

@@ -2,7 +2,7 @@ import type { Client, ServiceError } from '@grpc/grpc-js';
 import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import type { ProbeOutcome } from './prober.ts';
 import { probeUserAgent } from './http-probe-request.ts';
 

@@ -1,7 +1,7 @@
 import { joinHostPort } from './container-port.ts';
 import type { HTTPProbeRequest } from './http-probe-request.ts';
 import { type HTTPResponse, roundTrip } from './http-round-trip.ts';
-import type { Deadline } from '../deadline.ts';
+import type { Deadline } from '../../shared/deadline.ts';
 
 const maxRedirects = 10;
 const redirectStatusCodes = [301, 302, 303, 307, 308];

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import { maxOutputLength } from './exec-probe.ts';
 import { sendHTTPRequest } from './http-client.ts';
 import type { HTTPProbeRequest } from './http-probe-request.ts';

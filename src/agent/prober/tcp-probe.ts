@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort } from './container-port.ts';
-import { withDeadline } from '../deadline.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import { dialErrorMessage } from './network-error.ts';
 import type { ProbeOutcome } from './prober.ts';
 

@@ -1,5 +1,5 @@
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
-import { boundedCall } from '../deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
 import {

@@ -1,4 +1,4 @@
-import { boundedCall } from '../../agent/deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import type { Lease } from '../../agent/node/node-types.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { KubeRequestOptions, KubeTransport } from '../../kube/http/kube-transport.ts';

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
-import { untilAborted } from '../shared/abort.ts';
-import type { Clock } from '../shared/clock.ts';
+import { untilAborted } from './abort.ts';
+import type { Clock } from './clock.ts';
 
 /** The time limit of one call. */
 export interface Deadline {
