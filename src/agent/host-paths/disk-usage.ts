@@ -1,6 +1,7 @@
 import type { BigIntStats } from 'node:fs';
 import { undefinedIfMissing } from './error-code.ts';
 import type { HostDirectory } from './host-directory.ts';
+import { mountsBelow } from './mounts.ts';
 import { walk } from './walk.ts';
 
 /** What files take on their disk. Source: kubelet `UsageInfo`. */
@@ -10,23 +11,30 @@ export interface UsageInfo {
 }
 
 const bytesPerBlock = 512;
+/** What the agent itself mounts as a volume. What else is mounted there may never respond. */
+const typesOfAgent: ReadonlySet<string> = new Set(['tmpfs', 'hugetlbfs']);
 /** Files with several names that are remembered, so that each counts once; each name of further ones counts. */
 const maxLinkedFiles = 100_000;
 
 /**
- * What an entry takes with everything in it, as `du` counts it: blocks, each file once, without other file systems. Nothing
- * if it is missing. `isComplete` is false if `walk` has left something out. Source: kubelet `fs.DiskUsage`.
+ * What an entry takes with everything in it, as `du` counts it: blocks, each file once, without what is mounted in it.
+ * Nothing if it is missing. `isComplete` is false if `walk` has left something out. Source: kubelet `fs.DiskUsage`.
  */
 export async function diskUsage(
   parent: HostDirectory,
   name: string,
 ): Promise<UsageInfo & { readonly isComplete: boolean }> {
   const counter = new UsageCounter();
+  const path = `${await parent.ownPath()}/${name}`;
+  const mounts = await mountsBelow(path);
+  const own = mounts.findLast((mount) => mount.path === path);
+  if (own !== undefined && !typesOfAgent.has(own.type)) return { ...counter.usage, isComplete: true };
   const stats = await parent.stats(name).catch(undefinedIfMissing);
   if (stats !== undefined) counter.add(stats);
   if (!stats?.isDirectory()) return { ...counter.usage, isComplete: true };
   const root = await parent.child(name);
-  const isComplete = await root.closedAfter(() => walk(root, (_, __, found) => counter.add(found)));
+  const without = mounts.map((mount) => mount.path);
+  const isComplete = await root.closedAfter(() => walk(root, (_, __, found) => counter.add(found), { without }));
   return { ...counter.usage, isComplete };
 }
 

@@ -14,13 +14,13 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { makeDirectories } from '../../shared/make-directories.ts';
-import { codeOf } from './error-code.ts';
-import { isLinux, openReference, openRegularFile, pathOnly } from './host-file.ts';
+import { codeOf, undefinedIfMissing } from './error-code.ts';
+import { isLinux, openReference, openRegularFile, openWithoutWaiting, pathOnly } from './host-file.ts';
 import { requireName } from './names.ts';
 
 /** On Linux, it can be opened by who may not list it, and without its driver. */
 const directoryFlags = constants.O_DIRECTORY | (isLinux ? pathOnly : constants.O_NONBLOCK);
-const writeFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+const writeFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
 
 /** The name of an entry, as `entries` lists it: what a container calls a file need not be UTF-8. */
 export type EntryName = string | Buffer;
@@ -32,7 +32,7 @@ export type EntryName = string | Buffer;
  * - A name is one path component, and a name of a pod is never `..`, empty, or with a slash: see `requireName`.
  * - It is resolved relative to the open directory, which stays the same one when its path is renamed or replaced. Node.js
  *   has no `openat`; Linux resolves `/proc/self/fd/N/name` in the same way.
- * - No method follows a link of that name, waits for the other end of a FIFO, or opens a device.
+ * - No method follows a link of that name, opens a device, or waits for the other end of a FIFO or the end of a lease.
  * - Paths have a constant length, so directories nested deeper than PATH_MAX are reached, too.
  *
  * On other systems than Linux, a name is appended to the path of the directory: a link in place of the directory itself
@@ -130,6 +130,11 @@ export class HostDirectory {
     yield* directory as unknown as AsyncIterable<Dirent<Buffer>>;
   }
 
+  /** Where the directory is now, if its path is not too long. */
+  async ownPath(): Promise<string> {
+    return isLinux ? readlink(this.#path) : this.#path;
+  }
+
   /** Of the directory itself. */
   async ownStats(): Promise<BigIntStats> {
     return this.#handle.stat({ bigint: true });
@@ -156,12 +161,19 @@ export class HostDirectory {
 
   /** Opens a new file for writing. Rejects with EEXIST if there is an entry of that name. */
   async createFile(name: EntryName, mode: number): Promise<FileHandle> {
-    return open(this.#pathOf(name), writeFlags | constants.O_EXCL, mode);
+    return openWithoutWaiting(this.#pathOf(name), writeFlags | constants.O_EXCL, mode);
   }
 
-  /** Replaces the content of a file, which others may have open; a new one has this mode, whatever the umask. */
+  /**
+   * Replaces the content of a file, which others may have open; a new one has this mode, whatever the umask. Rejects for
+   * what is not a regular file, and for a busy one.
+   */
   async writeFile(name: EntryName, content: string, mode: number): Promise<void> {
-    const file = await open(this.#pathOf(name), writeFlags | constants.O_TRUNC, mode);
+    const path = this.#pathOf(name);
+    const existing = await lstat(path).catch(undefinedIfMissing);
+    if (existing !== undefined && !existing.isFile() && !existing.isSymbolicLink())
+      throw new Error('not a regular file');
+    const file = await openWithoutWaiting(path, writeFlags | constants.O_TRUNC, mode);
     try {
       await file.writeFile(content);
       await file.chmod(mode);

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import { codeOf } from './error-code.ts';
 
 /** Whether the kernel resolves names relative to an open directory, `/proc/self/fd/N/name`, and has `O_PATH`. */
 export const isLinux = process.platform === 'linux';
@@ -8,21 +9,36 @@ export const isLinux = process.platform === 'linux';
 export const pathOnly = 0x20_00_00;
 const referenceFlags = constants.O_NOFOLLOW | (isLinux ? pathOnly : constants.O_NONBLOCK);
 
+/**
+ * Opens a file without waiting for anybody. A container that holds a lease of its file (`fcntl F_SETLEASE`) would
+ * otherwise hold a thread for 45 s, and Node.js has four of them. Such a file is an error, which says that it is busy.
+ */
+export async function openWithoutWaiting(path: string | Buffer, flags: number, mode?: number): Promise<FileHandle> {
+  try {
+    return await open(path, flags | constants.O_NONBLOCK, mode);
+  } catch (error) {
+    if (codeOf(error) !== 'EAGAIN') throw error;
+    throw Object.assign(new Error('the file is busy: a process holds a lease of it', { cause: error }), {
+      code: 'EAGAIN',
+    });
+  }
+}
+
 /** Opens what a path leads to, but not through a link at its end, without reading it. */
 export async function openReference(path: string | Buffer): Promise<FileHandle> {
   return open(path, referenceFlags);
 }
 
 /**
- * Opens a regular file for reading. Rejects for a link, and for a FIFO or a device, without opening it: that could block a
- * thread, or start a watchdog of the machine.
+ * Opens a regular file for reading. Rejects for a busy file and for a link, and for a FIFO or a device, without opening it:
+ * that could block a thread, or start a watchdog of the machine.
  */
 export async function openRegularFile(path: string | Buffer): Promise<FileHandle> {
   const reference = await openReference(path);
   try {
     if (!(await reference.stat()).isFile()) throw new Error('not a regular file');
-    if (!isLinux) return await open(path, constants.O_RDONLY | referenceFlags);
-    return await open(`/proc/self/fd/${reference.fd}`, constants.O_RDONLY);
+    if (!isLinux) return await openWithoutWaiting(path, constants.O_RDONLY | referenceFlags);
+    return await openWithoutWaiting(`/proc/self/fd/${reference.fd}`, constants.O_RDONLY);
   } finally {
     await reference.close();
   }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { lstat, readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { isLinux } from './host-file.ts';
 
 const run = promisify(execFile);
 
@@ -23,7 +23,7 @@ export async function bindMountOpenFile(fd: number, path: string): Promise<void>
 
 /** Unmounts what is mounted at a path or below. */
 export async function unmountAll(path: string): Promise<void> {
-  for (const mount of (await mountsBelow(path)).toReversed())
+  for (const { path: mount } of (await mountsBelow(path)).toReversed())
     await run('umount', ['--no-canonicalize', mount]).catch(() =>
       run('umount', ['--no-canonicalize', '--lazy', mount]),
     );
@@ -34,22 +34,30 @@ export async function hasMounts(path: string): Promise<boolean> {
   return (await mountsBelow(path)).length > 0;
 }
 
-async function mountsBelow(path: string): Promise<string[]> {
-  return (await mountPoints()).filter((mount) => mount === path || mount.startsWith(`${path}/`));
+export interface Mount {
+  readonly path: string;
+  /** Of the file system: `tmpfs`. */
+  readonly type: string;
 }
 
-/** Whether the path, a directory or a file, is a mount point. */
+/** What is mounted at a path and below; nothing of it is touched, because its server or its process may not respond. */
+export async function mountsBelow(path: string): Promise<Mount[]> {
+  return (await mounts()).filter((mount) => mount.path === path || mount.path.startsWith(`${path}/`));
+}
+
+/** Whether the path without links, a directory or a file, is a mount point. */
 export async function isMountPoint(path: string): Promise<boolean> {
-  const stats = await lstat(path).catch(() => undefined);
-  if (stats === undefined) return false;
-  if (stats.dev !== (await lstat(dirname(path))).dev) return true;
-  return (await mountPoints()).includes(path);
+  return (await mounts()).some((mount) => mount.path === path);
 }
 
-/** Of this process, in the order in which they were mounted. */
-async function mountPoints(): Promise<string[]> {
+/** Of this process, in the order in which they were mounted. None on other systems than Linux. */
+async function mounts(): Promise<Mount[]> {
+  if (!isLinux) return [];
   const mountInfo = await readFile('/proc/self/mountinfo', 'utf8');
-  return mountInfo.split('\n').map((line) => unescaped(line.split(' ')[4] ?? ''));
+  return mountInfo.split('\n').map((line) => ({
+    path: unescaped(line.split(' ', 5)[4] ?? ''),
+    type: line.slice(line.indexOf(' - ') + ' - '.length).split(' ', 1)[0] ?? '',
+  }));
 }
 
 /** Decodes the octal escapes of white space and backslashes in mountinfo. */

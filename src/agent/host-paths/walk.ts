@@ -15,6 +15,13 @@ interface Level {
   readonly pending: EntryName[];
 }
 
+export interface WalkOptions {
+  /** Directories that are pending at a time. */
+  readonly maxPending?: number;
+  /** Paths that are not touched: mount points, because what is mounted there may never respond. Default: none. */
+  readonly without?: readonly string[];
+}
+
 /**
  * Visits everything below a directory, each directory before what is in it, at any depth. Follows no link, and stays on
  * the file system of the directory. What is removed or moved in the meantime may be left out. Resolves with false if that
@@ -25,8 +32,9 @@ interface Level {
 export async function walk(
   root: HostDirectory,
   visit: (directory: HostDirectory, name: EntryName, stats: BigIntStats) => Promise<void> | void,
-  maxPending = maxPendingDirectories,
+  { maxPending = maxPendingDirectories, without = [] }: WalkOptions = {},
 ): Promise<boolean> {
+  const untouched = new Set(without);
   const levels: Level[] = [];
   let pendingCount = 0;
   let isComplete = true;
@@ -34,7 +42,9 @@ export async function walk(
   async function enter(directory: HostDirectory): Promise<void> {
     const level: Level = { directory, stats: await directory.ownStats(), pending: [] };
     levels.push(level);
+    const path = untouched.size === 0 ? '' : await directory.ownPath().catch(() => '');
     for await (const { name } of readableEntries(directory)) {
+      if (untouched.has(`${path}/${name.toString()}`)) continue;
       const stats = await directory.stats(name).catch(undefinedIfUnreachable);
       if (stats === undefined || stats.dev !== level.stats.dev) continue;
       await visit(directory, name, stats);

@@ -20,7 +20,9 @@ const isLinux = process.platform === 'linux';
 async function visited(maxPending?: number): Promise<{ readonly names: string[]; readonly isComplete: boolean }> {
   const names: string[] = [];
   const visit = (_: HostDirectory, name: string | Buffer): void => void names.push(String(name));
-  const isComplete = await HostDirectory.use(folder, [], (root) => walk(root, visit, maxPending));
+  const isComplete = await HostDirectory.use(folder, [], (root) =>
+    walk(root, visit, { ...(maxPending !== undefined && { maxPending }) }),
+  );
   return { names: names.toSorted(), isComplete };
 }
 
