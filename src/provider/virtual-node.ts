@@ -1,7 +1,8 @@
 import type { AgentGauges } from '../observe/agent-metrics.ts';
-import { undefinedIfAborted } from '../shared/abort.ts';
+import { type AbortSignalLike, undefinedIfAborted, untilAborted } from '../shared/abort.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import { reasonOf } from '../shared/logger.ts';
+import { requireSignal } from '../shared/validate.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { ManagerInspection } from '../status-manager/inspection.ts';
 import { withDeadline } from '../shared/deadline.ts';
@@ -17,7 +18,7 @@ import type { SyncLoopInspection } from '../agent/sync-loop/sync-loop.ts';
 import type { VirtualNodeParts } from './create-virtual-node-parts.ts';
 
 /** How a virtual node ends. Its pods keep running in the cloud, and the next process finds them there. */
-export type VirtualNodeStopOptions = Pick<NodeAgentStopOptions, 'deadlineMs' | 'drain'>;
+export type VirtualNodeStopOptions = Pick<NodeAgentStopOptions, 'deadlineMs' | 'drain' | 'signal'>;
 
 /** A snapshot of a virtual node; it does not change afterwards. */
 export interface VirtualNodeInspection {
@@ -78,10 +79,11 @@ export class VirtualNode {
 
   /**
    * Resolves when the Node is registered, its pods on the API server are known, and the provider has listed its pods.
-   * Rejects with StatusManagerError INVALID_STATE when the node is stopped first.
+   * Rejects with StatusManagerError INVALID_STATE when the node is stopped first, and with the signal's reason when it is
+   * aborted first.
    */
-  whenReady(): Promise<void> {
-    return this.#ready;
+  async whenReady(options: { readonly signal?: AbortSignalLike | undefined } = {}): Promise<void> {
+    return untilAborted(this.#ready, requireSignal(options));
   }
 
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
@@ -180,7 +182,11 @@ export class VirtualNode {
     void Promise.all([firstUpdate, podCache.whenListed()]).then(() => this.#settleReady());
   }
 
-  async #stop({ drain = false, deadlineMs = defaultDrainMs }: VirtualNodeStopOptions): Promise<void> {
+  async #stop({
+    drain = false,
+    deadlineMs = defaultDrainMs,
+    signal: stopSignal = new AbortController().signal,
+  }: VirtualNodeStopOptions): Promise<void> {
     const { nodeName, clock, logger, source, syncLoop, allocationManager, podWorkers, podCache } = this.#parts;
     const { podManager, materials, informer, nodeReporter, ownEventRecorder } = this.#parts;
     this.#state = 'stopping';
@@ -192,12 +198,12 @@ export class VirtualNode {
     await podWorkers.stop();
     for (const pod of podManager.getPods()) materials.forgetPod(pod);
     podCache.stop();
-    await this.statusManager.stop({ drain, deadlineMs });
+    await this.statusManager.stop({ drain, deadlineMs, signal: stopSignal });
     await informer.stop();
     await nodeReporter.stop();
     await this.#starting;
     const eventsWritten = ownEventRecorder?.stop() ?? Promise.resolve();
-    await withDeadline(clock, drain ? deadlineMs : eventsMs, new AbortController().signal, ({ signal }) =>
+    await withDeadline(clock, drain ? deadlineMs : eventsMs, stopSignal, ({ signal }) =>
       undefinedIfAborted(eventsWritten, signal),
     );
     this.#state = 'stopped';

@@ -1,9 +1,16 @@
 import { registerGauges } from '../agent/node-agent/agent-context.ts';
 import { logMissingAccess } from '../kube/access/log-missing-access.ts';
 import type { AccessPart } from '../kube/access/permissions.ts';
-import { StatusManagerError } from '../shared/errors.ts';
+import { type AbortSignalLike, untilAborted } from '../shared/abort.ts';
+import { refuseOption, StatusManagerError } from '../shared/errors.ts';
 import { epochMsOf } from '../shared/time.ts';
-import { integerOption, maxDurationMs, requireBooleanOption, requireFields } from '../shared/validate.ts';
+import {
+  integerOption,
+  maxDurationMs,
+  requireBooleanOption,
+  requireFields,
+  requireSignal,
+} from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
 import type { ProviderListInspection } from './provider-pod-lister.ts';
 import { NodeOwnership } from './replicas/node-ownership.ts';
@@ -113,10 +120,11 @@ export class VirtualNodes implements AsyncDisposable {
 
   /**
    * Resolves when all nodes that run in this process now are ready: see `VirtualNode.whenReady`. With `replicas`, none runs
-   * until this process owns it.
+   * until this process owns it. Rejects with the signal's reason when it is aborted first.
    */
-  async whenReady(): Promise<void> {
-    await Promise.all([...this.#nodes.values()].map((node) => node.whenReady()));
+  async whenReady(options: { readonly signal?: AbortSignalLike | undefined } = {}): Promise<void> {
+    const signal = requireSignal(options);
+    await untilAborted(Promise.all([...this.#nodes.values()].map((node) => node.whenReady())), signal);
   }
 
   /**
@@ -235,7 +243,8 @@ function replicaGauges({ memberSince, renewedAt, takenNodes, nodes }: NodeOwners
 }
 
 function requireStopOptions(options: VirtualNodeStopOptions): void {
-  requireFields('options', options, ['drain', 'deadlineMs']);
+  requireFields('options', options, ['drain', 'deadlineMs', 'signal']);
+  requireSignal(options, refuseOption);
   requireBooleanOption('drain', options.drain);
   integerOption('deadlineMs', options.deadlineMs ?? 0, 0, maxDurationMs);
 }

@@ -75,10 +75,14 @@ export function untilAborted<T>(
 ): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(errorOf(signal));
+    const removeListener = (): void => signal.removeEventListener('abort', onAbort);
+    const onAbort = (): void => {
+      removeListener();
+      reject(errorOf(signal));
+    };
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort);
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort));
+    work.then(resolve, reject).finally(removeListener);
   });
 }
 

@@ -1,4 +1,5 @@
-import { refuseArgument, refuseOption } from './errors.ts';
+import type { AbortSignalLike } from './abort.ts';
+import { refuseArgument, refuseOption, requireObject } from './errors.ts';
 
 /** Node.js timers with a longer delay fire immediately. */
 export const maxDurationMs = 2 ** 31 - 1;
@@ -28,6 +29,18 @@ export function requireDurationMs(path: string, value: unknown): asserts value i
 export function requireOneOf(path: string, value: unknown, allowed: readonly string[]): void {
   if (!allowed.includes(value as string))
     refuseArgument(path, `one of ${allowed.map((word) => `'${word}'`).join(', ')}`, value);
+}
+
+/** The `signal` of options that have been passed by a caller. */
+export function requireSignal(
+  options: { readonly signal?: AbortSignalLike | undefined },
+  refuse: typeof refuseArgument = refuseArgument,
+): AbortSignalLike | undefined {
+  requireObject('options', options);
+  const { signal } = options;
+  if (signal !== undefined && typeof (signal as Partial<AbortSignalLike> | null)?.addEventListener !== 'function')
+    refuse('signal', 'an AbortSignal', signal);
+  return signal;
 }
 
 /** Any iterable but a string. */

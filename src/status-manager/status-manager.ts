@@ -8,6 +8,7 @@ import { ResizeConditions, type ResizeInProgressChange } from './cache/resize-co
 import type { PodStatusListener } from './cache/pod-status-listener.ts';
 import { Subscribers } from '../shared/subscribers.ts';
 import { isPodClient, toPodClient } from '../kube/client/to-pod-client.ts';
+import type { AbortSignalLike } from '../shared/abort.ts';
 import type { Clock } from '../shared/clock.ts';
 import { refuseArgument, StatusManagerError } from '../shared/errors.ts';
 import { explainPod, readExplainFacts } from './explain/explain-pod.ts';
@@ -51,6 +52,7 @@ import {
   requireDurationMs,
   requireInteger,
   requireOneOf,
+  requireSignal,
   requireString,
   requireText,
   requireUIDs,
@@ -66,6 +68,8 @@ export interface StopOptions {
   readonly drain?: boolean | undefined;
   /** Time limit of the drain in milliseconds. Default 10,000. */
   readonly deadlineMs?: number | undefined;
+  /** Ends the drain when it is aborted: requests in flight are then aborted, too. */
+  readonly signal?: AbortSignalLike | undefined;
 }
 
 /** Options of `resume`. */
@@ -218,11 +222,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * calls share the result of the first. The cache stays readable.
    */
   stop(options: StopOptions = {}): Promise<void> {
-    if (!isObject(options)) refuseArgument('options', 'an object', options);
+    const signal = requireSignal(options);
     const { drain = false, deadlineMs = defaultDrainMs } = options;
     requireBoolean('drain', drain);
     requireDurationMs('deadlineMs', deadlineMs);
-    this.#stopped ??= this.#stop(drain ? deadlineMs : undefined);
+    this.#stopped ??= this.#stop(drain ? deadlineMs : undefined, signal);
     return this.#stopped;
   }
 
@@ -441,12 +445,16 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /**
    * Sends all unsent statuses now, ignoring back-off but honouring `Retry-After`. Resolves when none
    * is left, or after `deadlineMs`. Rejects with StatusManagerError INVALID_STATE without a client or
-   * after stop(). Does not wait for a pod that neither the API server nor `podManager` has.
+   * after stop(), and with the signal's reason when it is aborted first; the statuses are still sent as
+   * usual. Does not wait for a pod that neither the API server nor `podManager` has.
    * @returns the number of statuses still unsent, excluding such pods
    */
-  async flush(deadlineMs: number): Promise<number> {
+  async flush(deadlineMs: number, options: { readonly signal?: AbortSignalLike | undefined } = {}): Promise<number> {
     requireDurationMs('deadlineMs', deadlineMs);
-    return this.#sendingLoop('flush').flush(deadlineMs);
+    const signal = requireSignal(options);
+    const unsent = await this.#sendingLoop('flush').flush(deadlineMs, signal);
+    if (unsent > 0 && signal?.aborted) throw signal.reason;
+    return unsent;
   }
 
   /**
@@ -469,21 +477,25 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   /**
    * Resolves when the currently cached version or a newer one has been written, or with the reason why
-   * it never will be. Rejects only for an invalid argument. The UID of a mirror pod stands for its
-   * static pod. Waits as long as a failed request is retried, also for a pod that the API server does
+   * it never will be. Rejects for an invalid argument, and with the signal's reason when it is aborted
+   * first. The UID of a mirror pod stands for its static pod. Waits as long as a failed request is retried, also for a pod that the API server does
    * not have (404) or does not permit (403): until that ends, or the status is dropped
    * (`removeOrphanedStatuses`). `explain()` says what it waits for. Does not wait for a terminal phase
    * that is held back while containers could be running.
    */
-  async whenWritten(podUID: string): Promise<WrittenResult> {
+  async whenWritten(
+    podUID: string,
+    options: { readonly signal?: AbortSignalLike | undefined } = {},
+  ): Promise<WrittenResult> {
     requireText('podUID', podUID);
+    const signal = requireSignal(options);
     const uid = this.podManager.translatePodUID(podUID);
     const versioned = this.#cache.get(uid);
     if (versioned === undefined) return { written: false, reason: 'not-cached' };
     if (versioned.unsentSinceMs === undefined) return { written: true, version: versioned.version };
     if (this.#loop === undefined) return { written: false, reason: 'no-client' };
     if (this.state === 'stopped') return { written: false, reason: 'stopped' };
-    return this.#outcomes.whenWritten(uid, versioned.version);
+    return this.#outcomes.whenWritten(uid, versioned.version, signal);
   }
 
   /**
@@ -600,8 +612,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     return this.#allocationState.setPodResizeStatus(podUID, resizeStatus);
   }
 
-  async #stop(drainMs: number | undefined): Promise<void> {
-    await this.#loop?.stop(drainMs);
+  async #stop(drainMs: number | undefined, signal: AbortSignalLike | undefined): Promise<void> {
+    await this.#loop?.stop(drainMs, signal);
     for (const close of [this.#stopWatchingMirrors, this.#unregisterGauges, this.#closeClient]) {
       await tryCall<void | Promise<void>>(
         () => close?.(),

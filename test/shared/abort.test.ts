@@ -61,4 +61,5 @@ test.each(['before', 'after'])('work that ignores a signal ends when it is abort
     { status: 'rejected', reason: new Error('described') },
     { status: 'fulfilled', value: undefined },
   ]);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(0);
 });

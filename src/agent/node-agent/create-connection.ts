@@ -35,11 +35,10 @@ export async function closeConnection(
   { api, ownEventRecorder }: AgentConnection,
   { clock }: AgentContext,
   eventsMs: number,
+  stopSignal: AbortSignal,
 ): Promise<void> {
   const eventsWritten = ownEventRecorder?.stop() ?? Promise.resolve();
-  await withDeadline(clock, eventsMs, new AbortController().signal, ({ signal }) =>
-    undefinedIfAborted(eventsWritten, signal),
-  );
+  await withDeadline(clock, eventsMs, stopSignal, ({ signal }) => undefinedIfAborted(eventsWritten, signal));
   api?.abort();
   await eventsWritten;
   await api?.close();

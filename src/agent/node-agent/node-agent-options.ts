@@ -156,4 +156,6 @@ export interface NodeAgentStopOptions {
   readonly gracePeriodSeconds?: number | undefined;
   /** Maximum duration of the drain in milliseconds, without the termination of pods. Default: 10,000. */
   readonly deadlineMs?: number | undefined;
+  /** Ends the drain when it is aborted: requests in flight are then aborted, too. */
+  readonly signal?: AbortSignal | undefined;
 }

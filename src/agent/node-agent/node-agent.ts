@@ -1,5 +1,6 @@
 import { platform } from 'node:os';
-import { requireBooleanOption, requireFields } from '../../shared/validate.ts';
+import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
+import { requireBooleanOption, requireFields, requireSignal } from '../../shared/validate.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { Pod, ValidPod } from '../../kube/types.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
@@ -140,10 +141,10 @@ export class NodeAgent implements AsyncDisposable {
 
   /**
    * Resolves when the Node is registered and every source has delivered its pods. Rejects with
-   * StatusManagerError INVALID_STATE when stop() comes first.
+   * StatusManagerError INVALID_STATE when stop() comes first, and with the signal's reason when it is aborted first.
    */
-  whenReady(): Promise<void> {
-    return this.#loop.startUp.ready;
+  async whenReady(options: { readonly signal?: AbortSignalLike | undefined } = {}): Promise<void> {
+    return untilAborted(this.#loop.startUp.ready, requireSignal(options));
   }
 
   /**
@@ -186,11 +187,12 @@ export class NodeAgent implements AsyncDisposable {
    * @throws StatusManagerError INVALID_OPTION
    */
   stop(options: NodeAgentStopOptions = {}): Promise<void> {
-    requireFields('options', options, ['drain', 'terminatePods', 'gracePeriodSeconds', 'deadlineMs']);
+    requireFields('options', options, ['drain', 'terminatePods', 'gracePeriodSeconds', 'deadlineMs', 'signal']);
     requireBooleanOption('drain', options.drain);
     requireBooleanOption('terminatePods', options.terminatePods);
     requireNumber('gracePeriodSeconds', options.gracePeriodSeconds);
     requireNumber('deadlineMs', options.deadlineMs);
+    requireSignal(options, refuseOption);
     this.#stopped ??= this.#stop(options);
     return this.#stopped;
   }
@@ -230,6 +232,7 @@ export class NodeAgent implements AsyncDisposable {
     terminatePods = false,
     gracePeriodSeconds,
     deadlineMs = defaultDrainMs,
+    signal = new AbortController().signal,
   }: NodeAgentStopOptions): Promise<void> {
     const { context, connection, inputs, workers, node } = this.#parts;
     const { shutdownAdmission, allocationManager, startUp, syncLoop } = this.#loop;
@@ -255,11 +258,11 @@ export class NodeAgent implements AsyncDisposable {
     runtimeCallsTimer.stop();
     inputs.abortRuntimeCalls();
     await connection.mirrorPods?.stop();
-    await this.statusManager.stop({ drain, deadlineMs });
+    await this.statusManager.stop({ drain, deadlineMs, signal });
     await connection.informer?.stop();
     await node.nodeReporter?.stop({ reportNotReady: terminatePods });
     await startUp.whenEnded();
-    await closeConnection(connection, context, drain ? deadlineMs : eventsMs);
+    await closeConnection(connection, context, drain ? deadlineMs : eventsMs, signal);
     this.#state = 'stopped';
     this.#unregisterGauges?.();
     logger.info({ node: nodeName }, 'Node agent has stopped');

@@ -1,4 +1,5 @@
 import { type APIClientSource, resolveTransport } from '../http/resolve-transport.ts';
+import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
@@ -6,7 +7,7 @@ import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { Pod } from '../types.ts';
-import { positiveIntegerOption, requireBoolean, requireIterable } from '../../shared/validate.ts';
+import { positiveIntegerOption, requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
 import type { InformerLike } from './informer-source.ts';
 import { InformerSource } from './informer-source.ts';
 import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
@@ -103,10 +104,10 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
 
   /**
    * Resolves when the first list has been received; with `informerPodManagerFrom`, at start(). Rejects with
-   * StatusManagerError INVALID_STATE when stop() comes first.
+   * StatusManagerError INVALID_STATE when stop() comes first, and with the signal's reason when it is aborted first.
    */
-  whenSynced(): Promise<void> {
-    return this.#synced;
+  async whenSynced(options: { readonly signal?: AbortSignalLike | undefined } = {}): Promise<void> {
+    return untilAborted(this.#synced, requireSignal(options));
   }
 
   /** Ends list and watch; resolves when no request and no timer is left. The pods stay readable. */

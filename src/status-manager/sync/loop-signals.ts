@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from '../../shared/abort.ts';
 import { type Clock, runInMicrotask } from '../../shared/clock.ts';
 
 /**
@@ -49,21 +50,29 @@ export class IdleWaiters {
   }
 
   /**
-   * Resolves when `isDone` returns true, or after `deadlineMs`. Calls `isDone` immediately and at each
-   * `notifyIdle`.
+   * Resolves when `isDone` returns true, after `deadlineMs`, or when the signal is aborted. Calls `isDone` immediately and
+   * at each `notifyIdle`.
    */
-  async waitUntil(isDone: () => boolean, deadlineMs: number, clock: Clock): Promise<void> {
-    let isOver = false;
+  async waitUntil(
+    isDone: () => boolean,
+    deadlineMs: number,
+    clock: Clock,
+    signal: AbortSignalLike | undefined,
+  ): Promise<void> {
+    let isOver = signal?.aborted ?? false;
     let end = (): void => {};
     const deadline = new Promise<void>((resolve) => (end = resolve));
-    const timer = clock.afterFunc(deadlineMs, () => {
+    const onOver = (): void => {
       isOver = true;
       end();
-    });
+    };
+    const timer = clock.afterFunc(deadlineMs, onOver);
+    signal?.addEventListener('abort', onOver);
     try {
       while (!isOver && !isDone()) await Promise.race([this.#nextIdle(), deadline]);
     } finally {
       timer.stop();
+      signal?.removeEventListener('abort', onOver);
     }
   }
 

@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
+import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { runInMicrotask } from '../../shared/clock.ts';
 import type { Metrics } from '../metrics.ts';
@@ -79,9 +80,9 @@ export class Outcomes {
     if (!this.#subscribers.isEmpty || this.#channel.hasSubscribers) runInMicrotask(() => this.#publish(outcome));
   }
 
-  /** Resolves when `version` or a newer one of this pod is written, or never will be. */
-  whenWritten(uid: string, version: number): Promise<WrittenResult> {
-    return addWaiter(this.#records.of(uid), version);
+  /** Resolves when `version` or a newer one of this pod is written, or never will be; rejects when the signal is aborted. */
+  whenWritten(uid: string, version: number, signal: AbortSignalLike | undefined): Promise<WrittenResult> {
+    return addWaiter(this.#records.of(uid), version, signal);
   }
 
   /** Resolves all pending `whenWritten` calls with `stopped`. */

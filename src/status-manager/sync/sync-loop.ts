@@ -152,11 +152,11 @@ export class SyncLoop {
 
   /**
    * Sends every unsent version now, ignoring back-off. Resolves when nothing is unsent or in flight,
-   * or after `deadlineMs`. Statuses set in the meantime are sent too. Does not wait for a pod that
-   * neither the API server nor the pod manager has.
+   * after `deadlineMs`, or when the signal is aborted. Statuses set in the meantime are sent too. Does not
+   * wait for a pod that neither the API server nor the pod manager has.
    * @returns number of statuses still unsent, excluding such pods
    */
-  async flush(deadlineMs: number): Promise<number> {
+  async flush(deadlineMs: number, signal: AbortSignalLike | undefined): Promise<number> {
     const { cache, clock } = this.#options;
     this.#flushes++;
     try {
@@ -167,7 +167,7 @@ export class SyncLoop {
       this.#startNext();
       const isDone = (): boolean =>
         this.#signal.aborted || (this.#inFlight.size === 0 && this.#sendableUIDs().length === 0);
-      await this.#idleWaiters.waitUntil(isDone, deadlineMs, clock);
+      await this.#idleWaiters.waitUntil(isDone, deadlineMs, clock, signal);
     } finally {
       this.#flushes--;
       if (!this.isSending) this.#quiesce();
@@ -175,12 +175,15 @@ export class SyncLoop {
     return this.#sendableUIDs().length;
   }
 
-  /** Stops the loop, draining first if there is a deadline. Resolves when no timer, request or promise is left. */
-  async stop(drainMs: number | undefined): Promise<void> {
+  /**
+   * Stops the loop, draining first if there is a deadline, until the signal is aborted. Resolves when no timer, request or
+   * promise is left.
+   */
+  async stop(drainMs: number | undefined, signal: AbortSignalLike | undefined): Promise<void> {
     this.#state = 'stopping';
     this.#ticker.stop();
     try {
-      if (drainMs !== undefined && (await this.flush(drainMs)) > 0) this.#warnOfUnsent(drainMs);
+      if (drainMs !== undefined && (await this.flush(drainMs, signal)) > 0) this.#warnOfUnsent(drainMs);
     } catch (error) {
       this.#options.logger.error(thrownFields(error), 'Failed to drain');
     }

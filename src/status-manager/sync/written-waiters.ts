@@ -1,18 +1,32 @@
-import type { PodRecord } from './pod-records.ts';
+import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
+import type { PodRecord, Waiter } from './pod-records.ts';
 import type { StatusOutcome, WrittenResult } from './status-outcome.ts';
 
-/** Resolves with the first outcome that settles `version`. */
-export function addWaiter(record: PodRecord, version: number): Promise<WrittenResult> {
-  return new Promise((resolve) => (record.waiters = [...(record.waiters ?? []), { version, resolve }]));
+/** Resolves with the first outcome that settles `version`; rejects, and leaves no waiter, when the signal is aborted. */
+export function addWaiter(record: PodRecord, version: number, signal?: AbortSignalLike): Promise<WrittenResult> {
+  let waiter: Waiter;
+  const settled = new Promise<WrittenResult>((resolve) => {
+    waiter = { version, resolve };
+    record.waiters = [...(record.waiters ?? []), waiter];
+  });
+  if (signal === undefined) return settled;
+  return untilAborted(settled, signal).catch((thrown: unknown) => {
+    keepWaiters(record, (other) => other !== waiter);
+    throw thrown;
+  });
 }
 
 /** Resolves the calls that this outcome settles. */
 export function settleWaiters(record: PodRecord, outcome: StatusOutcome): void {
-  const waiting = record.waiters?.filter(({ version, resolve }) => {
+  keepWaiters(record, ({ version, resolve }) => {
     const result = resultFor(outcome, version);
     if (result !== undefined) resolve(result);
     return result === undefined;
   });
+}
+
+function keepWaiters(record: PodRecord, isWaiting: (waiter: Waiter) => boolean): void {
+  const waiting = record.waiters?.filter(isWaiting);
   record.waiters = waiting?.length === 0 ? undefined : waiting;
 }
 
