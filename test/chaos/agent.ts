@@ -165,6 +165,7 @@ export class Agent {
       manager: this.#observed!,
       clock: this.#clock,
       random: this.#random.fork(`${name}`),
+      reportNow: () => Date.now(),
       nextVersion: () => ++this.#lastVersion,
       send: this.#send,
       runtime: this.#config.runtime[uid!],

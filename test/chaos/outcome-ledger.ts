@@ -6,7 +6,12 @@ export type LifeManager = Pick<
   'getPodStatus' | 'setPodStatus' | 'setContainerReadiness' | 'setContainerStartup' | 'terminatePod'
 >;
 
-const finalOutcomes: ReadonlySet<StatusOutcome['outcome']> = new Set(['written', 'unchanged', 'superseded', 'gone']);
+export const finalOutcomes: ReadonlySet<StatusOutcome['outcome']> = new Set([
+  'written',
+  'unchanged',
+  'superseded',
+  'gone',
+]);
 /** The newest version, and the one in a PATCH that was aborted. */
 const maxOpenWhenUnsent = 2;
 

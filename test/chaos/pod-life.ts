@@ -14,6 +14,8 @@ export interface PodLifeOptions {
   readonly manager: LifeManager;
   readonly clock: Clock;
   readonly random: Random;
+  /** The time of reports: of a clock that does not jump. */
+  readonly reportNow: () => number;
   readonly nextVersion: () => number;
   readonly send: (report: AgentReport) => void;
   /** The state that an earlier agent left. */
@@ -177,7 +179,7 @@ export class PodLife {
     this.#runtime.ended = true;
     this.#reportRuntime();
     this.#report(true);
-    this.#options.send({ kind: 'ended', uid: this.#uid, atMs: Date.now() });
+    this.#options.send({ kind: 'ended', uid: this.#uid, atMs: this.#options.reportNow() });
     this.#options.manager.terminatePod(this.#pod);
   }
 

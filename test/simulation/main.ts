@@ -1,0 +1,165 @@
+import '../support/ignore-closed-output.ts';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { exitAfterUsage } from '../support/exit-after-usage.ts';
+import { checkSameHistory, runSeed, type SeedResult, shrink } from './run-seed.ts';
+import type { Setting } from './setting.ts';
+import { settings } from './settings.ts';
+import type { WorldOptions, WorldSize } from './world.ts';
+
+interface Options {
+  readonly seeds: readonly [first: number, last: number];
+  readonly minutes?: number;
+  readonly setting: readonly string[];
+  readonly every: number;
+  readonly pods?: number;
+  readonly seconds?: number;
+  readonly trace: boolean;
+  readonly shrink: boolean;
+}
+
+const maxSeed = 0xffff_ffff;
+/** How long a failing seed is made smaller. */
+const shrinkMs = 60_000;
+const maxShrunk = 3;
+
+const program = new Command('npm run simulate --')
+  .description(
+    'Runs simulated worlds, in which one seed decides everything: no socket, no file, no real time. Checks guarantees at each step.',
+  )
+  .option('--seeds <first-last>', 'which seeds to run, for example 1-100 or 17', readSeeds, randomSeeds())
+  .option('--minutes <n>', 'end after this time, at the latest', readPositive)
+  .addOption(
+    new Option('--setting <names...>', 'what is simulated').choices([...settings.keys()]).default([...settings.keys()]),
+  )
+  .option('--every <n>', 'run each n-th seed twice, to check that its history is the same', readPositive, 10)
+  .option('--pods <n>', 'pods at a time; default: as the seed says', readPositive)
+  .option('--seconds <n>', 'simulated time with users and faults; default: as the seed says', readPositive)
+  .option('--trace', 'print all that happens', false)
+  .option('--no-shrink', 'do not make failing seeds smaller')
+  .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage.')
+  .exitOverride(exitAfterUsage);
+
+/** What all seeds of a setting did. */
+class Summary {
+  readonly counts: Record<string, number> = {};
+  readonly byInvariant: Record<string, number> = {};
+  readonly failed: string[] = [];
+  readonly startedAtMs = performance.now();
+  readonly #cpu = process.cpuUsage();
+  seeds = 0;
+  simulatedMs = 0;
+  events = 0;
+
+  add({ seed, simulatedMs, events, counts, violations }: SeedResult): void {
+    this.seeds++;
+    this.simulatedMs += simulatedMs;
+    this.events += events;
+    for (const [what, count] of Object.entries(counts)) this.counts[what] = (this.counts[what] ?? 0) + count;
+    if (violations.length > 0) this.failed.push(seed);
+    for (const invariant of new Set(violations.map((violation) => violation.invariant))) {
+      this.byInvariant[invariant] = (this.byInvariant[invariant] ?? 0) + 1;
+    }
+  }
+
+  get figures(): object {
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const cpuMinutes = (user + system) / 60e6;
+    return {
+      seeds: this.seeds,
+      failed: this.failed,
+      byInvariant: this.byInvariant,
+      cpuSeconds: Math.round(cpuMinutes * 60),
+      seedsPerCoreMinute: Math.round(this.seeds / cpuMinutes),
+      simulatedMinutesPerCoreMinute: Math.round(this.simulatedMs / 60_000 / cpuMinutes),
+      eventsPerCoreSecond: Math.round(this.events / cpuMinutes / 60),
+      counts: Object.fromEntries(Object.entries(this.counts).sort(([a], [b]) => (a < b ? -1 : 1))),
+    };
+  }
+}
+
+async function main(): Promise<number> {
+  const options = program.parse().opts<Options>();
+  const summaries: Record<string, object> = {};
+  let failed = 0;
+  for (const name of options.setting) {
+    const summary = await simulate(settings.get(name)!, options);
+    summaries[name] = summary.figures;
+    failed += summary.failed.length;
+  }
+  process.stdout.write(`${JSON.stringify(summaries, null, process.stdout.isTTY ? 2 : 0)}\n`);
+  return failed === 0 ? 0 : 1;
+}
+
+async function simulate(setting: Setting, options: Options): Promise<Summary> {
+  const [first, last] = options.seeds;
+  const size: Partial<WorldSize> = {
+    ...(options.pods !== undefined && { pods: options.pods }),
+    ...(options.seconds !== undefined && { forMs: options.seconds * 1_000 }),
+  };
+  const world: WorldOptions = { size };
+  const summary = new Summary();
+  const endMs = summary.startedAtMs + (options.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
+  for (let seed = first; seed <= last && performance.now() < endMs; seed++) {
+    showProgress(setting, seed - first, last - first + 1, summary);
+    const result = await runSeed(setting, String(seed), { ...world, trace: options.trace });
+    for (const line of result.history ?? []) process.stdout.write(`${line}\n`);
+    const again = (seed - first) % options.every === 0 ? await checkSameHistory(setting, result, world) : [];
+    const failed = { ...result, violations: [...result.violations, ...again] };
+    summary.add(failed);
+    if (failed.violations.length === 0) continue;
+    clearProgress();
+    report(setting, failed, options);
+    const isWorthwhile = options.shrink && result.violations.length > 0 && summary.failed.length <= maxShrunk;
+    if (!isWorthwhile) continue;
+    const untilMs = performance.now() + shrinkMs;
+    const smallest = await shrink(setting, result, world, () => performance.now() < untilMs);
+    process.stderr.write(
+      `  with ${smallest.happened.length} of ${result.happened.length} events: ${smallest.happened.join(', ')}\n`,
+    );
+    const { invariant, details, atMs } = smallest.violations[0]!;
+    process.stderr.write(`  ${(atMs / 1000).toFixed(1)} s ${invariant}: ${details}\n`);
+  }
+  clearProgress();
+  return summary;
+}
+
+function report(setting: Setting, { seed, violations }: SeedResult, { pods, seconds }: Options): void {
+  const size = [
+    ...(pods === undefined ? [] : [`--pods ${pods}`]),
+    ...(seconds === undefined ? [] : [`--seconds ${seconds}`]),
+  ];
+  const command = ['npm run simulate --', `--setting ${setting.name}`, `--seeds ${seed}`, ...size].join(' ');
+  process.stderr.write(`${command} --trace\n`);
+  for (const { invariant, details, atMs } of violations.slice(0, 5)) {
+    process.stderr.write(`  ${(atMs / 1000).toFixed(1)} s ${invariant}: ${details.slice(0, 1_000)}\n`);
+  }
+}
+
+function showProgress({ name }: Setting, done: number, all: number, { failed }: Summary): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r${name}: ${done} of ${all} seeds, ${failed.length} failed\u001B[K`);
+}
+
+function clearProgress(): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001B[K');
+}
+
+function randomSeeds(): [number, number] {
+  const first = Math.floor(Math.random() * (maxSeed - 1_000));
+  return [first, first + 99];
+}
+
+function readSeeds(text: string): [number, number] {
+  const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? [];
+  const seeds: [number, number] = [Number(first), Number(last)];
+  if (!(seeds[0] <= seeds[1] && seeds[1] <= maxSeed))
+    throw new InvalidArgumentError('Expected seeds such as 1-100 or 17.');
+  return seeds;
+}
+
+function readPositive(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value < 1e6)) throw new InvalidArgumentError('Expected a positive number.');
+  return value;
+}
+
+process.exitCode = await main();

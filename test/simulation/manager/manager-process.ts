@@ -1,0 +1,231 @@
+import { podClientOf } from '../../../src/kube/http/http-pod-client.ts';
+import { createInformerPodManager, type InformerPodManager } from '../../../src/kube/informer/index.ts';
+import type { Timer } from '../../../src/shared/clock.ts';
+import type { Logger } from '../../../src/shared/logger.ts';
+import { openFileJournal } from '../../../src/status-manager/journal/file-journal.ts';
+import type { FsyncPolicy } from '../../../src/status-manager/journal/journal-recorder.ts';
+import type { Journal } from '../../../src/status-manager/journal/journal.ts';
+import { type Pod, StatusManager, StatusManagerError, type StatusOutcome } from '../../../src/status-manager/index.ts';
+import { finalOutcomes, type LifeManager, OutcomeLedger } from '../../chaos/outcome-ledger.ts';
+import { PodLife } from '../../chaos/pod-life.ts';
+import type { AgentOptions, AgentReport, PodRuntime } from '../../chaos/protocol.ts';
+import type { Random } from '../../chaos/random.ts';
+import type { Network } from '../network.ts';
+import type { SimulatedDisk } from '../simulated-disk.ts';
+import { SimulatedProcess } from '../simulated-process.ts';
+import type { World } from '../world.ts';
+
+const versionsPerProcess = 1_000_000;
+const orphanPeriodMs = 1_000;
+const journalDir = '/var/lib/journal';
+
+export interface ManagerProcessOptions {
+  readonly number: number;
+  readonly nodeName: string;
+  readonly token: string;
+  /** The fsync policy of the journal; undefined without a journal. */
+  readonly fsync: FsyncPolicy | undefined;
+  readonly manager: AgentOptions;
+  /** Starts without reporting any status, so that only statuses from the journal are sent. */
+  readonly isSilent: boolean;
+  /** By pod UID, what runs on the node; outlives the process. */
+  readonly runtime: ReadonlyMap<string, PodRuntime>;
+  readonly onReport: (report: AgentReport) => void;
+  /** @param acceptedMs when the version was accepted; undefined for one of an earlier process */
+  readonly onOutcome: (outcome: StatusOutcome, acceptedMs: number | undefined) => void;
+  readonly onLog: (level: 'warn' | 'error', message: string, fields: object) => void;
+}
+
+/** One run of an agent on the public API: informer, status manager, journal, and pods with random lifecycles. */
+export class ManagerProcess {
+  readonly process: SimulatedProcess;
+  readonly options: ManagerProcessOptions;
+  readonly pods: InformerPodManager;
+  /** Undefined until it runs. */
+  manager: StatusManager<InformerPodManager> | undefined;
+  recovered: Journal['recovered'] = [];
+  isRunning = false;
+  isStopped = false;
+  readonly #world: World;
+  readonly #disk: SimulatedDisk;
+  readonly #random: Random;
+  readonly #logger: Logger;
+  readonly #transport: ReturnType<Network['transport']>;
+  readonly #lives = new Map<string, PodLife>();
+  readonly #ledger = new OutcomeLedger();
+  #observed: LifeManager | undefined;
+  #isSilent: boolean;
+  #isSettling = false;
+  #orphanTimer: Timer | undefined;
+  #lastVersion: number;
+
+  constructor(world: World, network: Network, disk: SimulatedDisk, options: ManagerProcessOptions) {
+    this.#world = world;
+    this.#disk = disk;
+    this.options = options;
+    this.#isSilent = options.isSilent;
+    this.#lastVersion = options.number * versionsPerProcess;
+    this.process = new SimulatedProcess(world, `manager-${options.number}`);
+    this.#random = world.random.fork(this.process.name);
+    const nothing = (): void => {};
+    this.#logger = {
+      trace: nothing,
+      debug: nothing,
+      info: nothing,
+      warn: this.#log('warn'),
+      error: this.#log('error'),
+    };
+    this.#transport = network.transport(this.process, options.token);
+    this.pods = createInformerPodManager({
+      client: { transport: this.#transport },
+      nodeName: options.nodeName,
+      listTimeoutMs: 5_000,
+      inactivityTimeoutMs: 25_000,
+      ...this.#ports(),
+    });
+  }
+
+  /** Resolves when it runs, or when it was stopped before that; never if it was killed before that. */
+  async start(): Promise<void> {
+    const journal = await this.#openJournal();
+    if (this.isStopped) return journal?.close();
+    const manager = new StatusManager({
+      ...this.options.manager,
+      client: podClientOf(this.#transport),
+      podManager: this.pods,
+      podCouldHaveRunningContainers: (pod) => this.#couldHaveRunningContainers(pod),
+      ...(journal !== undefined && { journal }),
+      ...this.#ports(),
+    });
+    this.manager = manager;
+    this.recovered = journal?.recovered ?? [];
+    this.#world.note(
+      this.process.name,
+      'recovered',
+      this.recovered.map(({ podUID, status }) => [podUID, status.message]),
+    );
+    const open = new Map<string, (number | undefined)[]>(this.recovered.map(({ podUID }) => [podUID, [undefined]]));
+    manager.subscribe({
+      onPodUpdated: ({ metadata: { uid: podUID = '' } = {} }) =>
+        open.set(podUID, [...(open.get(podUID) ?? []), this.#world.nowMs]),
+      onOutcome: (outcome) => {
+        if (!this.process.isAlive) return;
+        this.#world.note(this.process.name, 'outcome', outcome.podUID, outcome.version, outcome.outcome);
+        this.#ledger.outcome(outcome);
+        if (finalOutcomes.has(outcome.outcome)) this.options.onOutcome(outcome, open.get(outcome.podUID)?.shift());
+      },
+    });
+    this.#ledger.recovered(manager);
+    this.#observed = this.#ledger.observe(manager);
+    this.pods.start();
+    await this.pods.whenSynced().catch(() => {});
+    if (this.isStopped) return;
+    manager.seed(this.pods.getPods());
+    manager.start();
+    this.isRunning = true;
+    this.#world.note(this.process.name, 'running');
+    if (!this.#isSilent) this.#beginLives();
+    this.#removeOrphans();
+  }
+
+  startReporting(): void {
+    const wasSilent = this.#isSilent;
+    this.#isSilent = false;
+    if (wasSilent && this.isRunning) this.#beginLives();
+  }
+
+  /** Deleted pods still terminate; otherwise nothing new happens to pods. */
+  settle(): void {
+    this.#isSettling = true;
+    for (const life of this.#lives.values()) life.settle();
+  }
+
+  async stop(drain: boolean): Promise<void> {
+    this.isStopped = true;
+    this.#orphanTimer?.stop();
+    for (const life of this.#lives.values()) life.stop();
+    await this.manager?.stop({ drain, deadlineMs: 5_000 });
+    await this.pods.stop();
+    await this.#transport.close();
+    // Outcomes that a setter causes are reported in a later turn of the event loop.
+    await this.process.clock.yieldToEventLoop();
+    for (const details of this.#ledger.broken(this.manager?.inspect().pods ?? [])) {
+      this.#world.violate('each version has one final outcome, and whenWritten settles', details);
+    }
+    if (this.process.timers > 0) {
+      this.#world.violate('stop() leaves nothing', `${this.process.name}: ${this.process.timers} timers`);
+    }
+    this.process.kill();
+  }
+
+  async #openJournal(): Promise<Journal | undefined> {
+    const { fsync } = this.options;
+    if (fsync === undefined) return undefined;
+    const ports = { disk: this.#disk.for(this.process), lockDirectory: this.#disk.lockDirectory(this.process) };
+    for (;;) {
+      try {
+        return await openFileJournal(journalDir, { fsync, ...this.#ports() }, ports);
+      } catch (error) {
+        // The disk is full, and there is no journal yet.
+        if (!(error instanceof StatusManagerError)) throw error;
+        await new Promise<void>((resolve) => void this.process.clock.afterFunc(1_000, resolve));
+        if (this.isStopped) return undefined;
+      }
+    }
+  }
+
+  #ports(): { clock: SimulatedProcess['clock']; random: () => number; logger: Logger } {
+    return { clock: this.process.clock, random: () => this.#random.next(), logger: this.#logger };
+  }
+
+  #log(level: 'warn' | 'error') {
+    return (fields: object, message: string): void => {
+      if (!this.process.isAlive) return;
+      const { err: _err, ...rest } = fields as { readonly err?: unknown };
+      this.#world.note(this.process.name, level, message, rest);
+      this.options.onLog(level, message, fields);
+    };
+  }
+
+  #beginLives(): void {
+    this.pods.subscribe({
+      onPodAdded: (pod) => this.#onAdded(pod),
+      onPodUpdated: (pod) => this.#lives.get(pod.metadata.uid)?.update(pod),
+      onPodRemoved: ({ metadata: { uid } }) => {
+        this.#lives.get(uid)?.stop();
+        this.#lives.delete(uid);
+      },
+    });
+  }
+
+  #onAdded(pod: Pod): void {
+    if (this.isStopped) return;
+    const { uid = '', name = '' } = pod.metadata ?? {};
+    const { clock } = this.process;
+    const { pace } = this.#world.size;
+    const life = new PodLife(pod, {
+      manager: this.#observed!,
+      clock: { ...clock, afterFunc: (delayMs, callback) => clock.afterFunc(delayMs * pace, callback) },
+      random: this.#random.fork(name),
+      reportNow: () => this.#world.nowMs,
+      nextVersion: () => ++this.#lastVersion,
+      send: this.options.onReport,
+      runtime: this.options.runtime.get(uid),
+    });
+    this.#lives.set(uid, life);
+    life.start();
+    if (this.#isSettling) life.settle();
+  }
+
+  /** A silent process has no running containers, so a terminal phase from the journal may be written. */
+  #couldHaveRunningContainers(pod: Pod): boolean {
+    if (this.#isSilent) return false;
+    return this.#lives.get(pod.metadata?.uid ?? '')?.couldHaveRunningContainers ?? false;
+  }
+
+  #removeOrphans(): void {
+    if (this.isStopped) return;
+    this.manager!.removeOrphanedStatuses(this.pods.getPods().map(({ metadata }) => metadata!.uid!));
+    this.#orphanTimer = this.process.clock.afterFunc(orphanPeriodMs, () => this.#removeOrphans());
+  }
+}

@@ -1,0 +1,536 @@
+import { EventEmitter } from 'node:events';
+import type { Timer } from '../../src/shared/clock.ts';
+import type { APIServerHandler } from '../../src/api-server/api-server-handler.ts';
+import type { ServerRequest, ServerResponse } from '../../src/api-server/exchange.ts';
+import { describeAbort } from '../../src/kube/client/api-error.ts';
+import { queryString } from '../../src/kube/http/api-path.ts';
+import type {
+  KubeRequestOptions,
+  KubeResponse,
+  KubeStream,
+  KubeStreamOptions,
+  KubeTransport,
+} from '../../src/kube/http/kube-transport.ts';
+import { errorOfConnection, errorOfResponse } from '../../src/kube/http/transport-errors.ts';
+import type { Random } from '../chaos/random.ts';
+import { LaggingPods, type PodWrite } from './lagging-pods.ts';
+import type { SimulatedProcess } from './simulated-process.ts';
+import type { World } from './world.ts';
+
+/** Probabilities of what happens to a request. */
+export interface NetworkFaults {
+  readonly slow: number;
+  /** The request does not arrive; half of them never get an answer. */
+  readonly lostBefore: number;
+  /** The request has its effect, and the response is lost. */
+  readonly lostAfter: number;
+  /** A proxy sends the request twice. */
+  readonly duplicate: number;
+  /** The server refuses the request without an effect. */
+  readonly refused: number;
+  /** The server responds with 500 or 504 after the effect. */
+  readonly failedAfter: number;
+  /** A list that may be stale comes from a server that lags. */
+  readonly staleList: number;
+}
+
+export const noFaults: NetworkFaults = {
+  ...{ slow: 0, lostBefore: 0, lostAfter: 0, duplicate: 0, refused: 0, failedAfter: 0, staleList: 0 },
+};
+
+/** One request, for the invariants. */
+export interface Call {
+  readonly process: SimulatedProcess;
+  readonly id: number;
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly sentMs: number;
+  /** When it had its effect, if it had one. */
+  processedMs?: number;
+  endedMs?: number;
+  endedBy?: 'response' | 'network' | 'abort';
+  status?: number;
+}
+
+interface Refusal {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** Refusals that a server may give although nothing is wrong with the request. */
+const refusals: readonly Refusal[] = [
+  { code: 401, reason: 'Unauthorized' },
+  { code: 403, reason: 'Forbidden' },
+  { code: 409, reason: 'Conflict' },
+  { code: 429, reason: 'TooManyRequests' },
+  { code: 429, reason: 'TooManyRequests' },
+  { code: 500, reason: 'InternalError' },
+  { code: 500, reason: 'InternalError' },
+  { code: 503, reason: 'ServiceUnavailable' },
+  { code: 503, reason: 'ServiceUnavailable' },
+  { code: 504, reason: 'Timeout' },
+];
+const refusalsOfPatch: readonly Refusal[] = [...refusals, { code: 422, reason: 'Invalid' }];
+const refusalsOfList: readonly Refusal[] = [...refusals, { code: 410, reason: 'Expired' }];
+
+const host = '127.0.0.1';
+const noCredentials = { headers: {}, tls: {}, files: {} };
+const tickMs = 1 / 1024;
+
+/** A watch that is open, for those who disturb it. */
+export interface OpenStream {
+  readonly process: SimulatedProcess;
+  /** The connection breaks. */
+  cut(): void;
+  /** Nothing arrives any more, and nobody notices. */
+  stall(): void;
+}
+
+interface Settled {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly text: string;
+}
+
+/**
+ * The network between processes and API servers, which share one store. Requests are answered by the API server's own
+ * handlers, without HTTP. Several requests of one process may overtake each other; what a watch sends stays in order.
+ */
+export class Network {
+  readonly calls: Call[] = [];
+  readonly streams = new Set<OpenStream>();
+  faults = noFaults;
+  /** No packet arrives in either direction. */
+  isDown = false;
+  /** An API server runs. */
+  isServerUp = true;
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #server: APIServerHandler;
+  readonly #lagging: readonly LaggingPods[];
+
+  /**
+   * @param writes every write to a pod so far
+   * @param lagging API servers of which lists may come that are behind
+   */
+  constructor(world: World, server: APIServerHandler, writes: readonly PodWrite[], lagging = 2) {
+    this.#world = world;
+    this.#random = world.random.fork('network');
+    this.#server = server;
+    this.#lagging = Array.from({ length: lagging }, () => new LaggingPods(world, writes));
+  }
+
+  /** What a process uses to reach the API servers as one user. */
+  transport(process: SimulatedProcess, token: string): KubeTransport {
+    let lastMs: number | undefined;
+    const succeeded = <T>(result: T): T => {
+      lastMs = this.#world.nowMs;
+      return result;
+    };
+    const open = new Set<AbortController>();
+    let isClosed = false;
+    const own = async <T>(
+      signal: KubeRequestOptions['signal'],
+      run: (signal: AbortSignal) => Promise<T>,
+    ): Promise<T> => {
+      const controller = new AbortController();
+      if (isClosed) controller.abort();
+      const abort = (): void => controller.abort(signal?.reason);
+      if (signal?.aborted === true) abort();
+      signal?.addEventListener('abort', abort);
+      open.add(controller);
+      try {
+        return succeeded(await run(controller.signal));
+      } finally {
+        open.delete(controller);
+        signal?.removeEventListener('abort', abort);
+      }
+    };
+    return {
+      get lastSuccessAgeMs() {
+        return lastMs === undefined ? undefined : process.world.nowMs - lastMs;
+      },
+      request: (method, path, options = {}) =>
+        own(options.signal, (signal) => this.#request(process, token, method, path, { ...options, signal })),
+      stream: async (path, options = {}) => succeeded(await this.#stream(process, token, path, options)),
+      closeIdle: async () => {},
+      async close() {
+        isClosed = true;
+        for (const controller of open) controller.abort();
+      },
+    };
+  }
+
+  /** The streams of one process end with it. */
+  killed(process: SimulatedProcess): void {
+    for (const stream of this.streams) if (stream.process === process) stream.cut();
+  }
+
+  #latencyMs(isSlow: boolean): number {
+    return isSlow ? 500 + this.#random.next() * 8_500 : 0.2 + this.#random.next() * 20;
+  }
+
+  /** Whether a fault of this kind happens to this request. */
+  #strikes(kind: keyof NetworkFaults): boolean {
+    if (this.faults[kind] === 0 || !this.#random.chance(this.faults[kind])) return false;
+    if (!this.#world.happens(`network: ${kind}`)) return false;
+    this.#world.count(`network: ${kind}`);
+    return true;
+  }
+
+  #headers(token: string, headers: KubeRequestOptions['headers']): Record<string, string> {
+    return { host, accept: 'application/json', authorization: `Bearer ${token}`, ...headers };
+  }
+
+  #request(
+    process: SimulatedProcess,
+    token: string,
+    method: string,
+    path: string,
+    options: KubeRequestOptions & { readonly signal: AbortSignal },
+  ): Promise<KubeResponse> {
+    const world = this.#world;
+    const target = `${path}${queryString(options.query)}`;
+    const body = options.body === undefined ? undefined : JSON.stringify(options.body);
+    const headers = this.#headers(token, {
+      ...(body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
+      ...options.headers,
+    });
+    const call: Call = { process, id: this.calls.length + 1, method, path, body: options.body, sentMs: world.nowMs };
+    this.calls.push(call);
+    world.note(process.name, `→ ${call.id}`, method, target, body ?? '');
+    // All is drawn at once, so that a fault that is left out does not change those of other requests.
+    const isSlow = this.#strikes('slow');
+    const latencyMs = this.#latencyMs(isSlow);
+    const backMs = this.#latencyMs(false);
+    const refused = this.#strikes('refused') ? this.#refusal(method, path) : undefined;
+    const retryAfter = this.#random.integer(1, 3);
+    const isHanging = this.#random.chance(0.5);
+    const is = {
+      lostBefore: this.#strikes('lostBefore'),
+      lostAfter: this.#strikes('lostAfter'),
+      duplicate: this.#strikes('duplicate'),
+      failedAfter: this.#strikes('failedAfter'),
+    };
+    const { signal } = options;
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const settle = (by: NonNullable<Call['endedBy']>): boolean => {
+        if (isOver) return false;
+        isOver = true;
+        signal.removeEventListener('abort', onAbort);
+        call.endedMs = world.nowMs;
+        call.endedBy = by;
+        return true;
+      };
+      const onAbort = (): void => {
+        if (!settle('abort')) return;
+        world.note(process.name, `✗ ${call.id}`, 'aborted');
+        reject(describeAbort(signal));
+      };
+      const fail = (code: string, delayMs: number): void => {
+        process.receive(delayMs, () => {
+          if (!settle('network')) return;
+          world.note(process.name, `✗ ${call.id}`, code);
+          reject(errorOfConnection(networkError(code), host, noCredentials, process.clock.now()));
+        });
+      };
+      const respond = ({ status, headers, text }: Settled): void => {
+        process.receive(backMs, () => {
+          if (this.isDown) {
+            if (!isHanging) fail('ECONNRESET', backMs * 10);
+            return;
+          }
+          if (!settle('response')) return;
+          call.status = status;
+          world.note(process.name, `← ${call.id}`, status, text.length);
+          if (status < 300)
+            return resolve({ statusCode: status, headers, text, json: () => JSON.parse(text) as unknown });
+          const response = { statusCode: status, headers, body: Buffer.from(text) };
+          void errorOfResponse(response, noCredentials, process.clock.now()).then(reject, reject);
+        });
+      };
+      if (signal.aborted) return onAbort();
+      signal.addEventListener('abort', onAbort);
+      if (this.isDown || !this.isServerUp) {
+        if (!this.isDown || !isHanging) fail('ECONNREFUSED', backMs);
+        return;
+      }
+      if (is.lostBefore) {
+        if (!isHanging) fail('ECONNRESET', latencyMs);
+        return;
+      }
+      world.at(latencyMs, () => {
+        // Its connection was closed before it arrived.
+        if (isOver || !process.isAlive) return;
+        if (!this.isServerUp) return fail('ECONNRESET', 1);
+        if (refused !== undefined) return respond(refusalOf(refused, retryAfter));
+        const isStale = method === 'GET' && options.query?.['resourceVersion'] === '0' && path === '/api/v1/pods';
+        if (isStale && this.#strikes('staleList')) {
+          call.processedMs = world.nowMs;
+          return respond({ status: 200, headers: {}, text: this.#random.pick(this.#lagging).list(options.query) });
+        }
+        const arrive = (onDone: (settled: Settled) => void): void => {
+          call.processedMs ??= world.nowMs;
+          this.#serve(method, target, headers, body, onDone);
+        };
+        const answer = (settled: Settled): void => {
+          if (is.lostAfter) {
+            if (!isHanging) fail('ECONNRESET', backMs);
+          } else respond(is.failedAfter ? refusalOf({ code: 504, reason: 'Timeout' }, retryAfter) : settled);
+        };
+        arrive(is.duplicate ? () => world.at(tickMs, () => arrive(answer)) : answer);
+      });
+    });
+  }
+
+  #refusal(method: string, path: string): Refusal {
+    if (method === 'PATCH') return this.#random.pick(refusalsOfPatch);
+    return this.#random.pick(method === 'GET' && path.endsWith('/pods') ? refusalsOfList : refusals);
+  }
+
+  #serve(
+    method: string,
+    target: string,
+    headers: Record<string, string>,
+    body: string | undefined,
+    onDone: (settled: Settled) => void,
+  ): void {
+    const chunks: Buffer[] = [];
+    const response = new SimulatedResponse({
+      onHead() {},
+      onChunk: (chunk) => chunks.push(chunk),
+      onEnd: (isCut, { statusCode, headers }) => {
+        if (!isCut) onDone({ status: statusCode, headers, text: Buffer.concat(chunks).toString() });
+      },
+    });
+    void this.#server.serve(new SimulatedRequest(method, target, headers, body), response);
+  }
+
+  #stream(process: SimulatedProcess, token: string, path: string, options: KubeStreamOptions): Promise<KubeStream> {
+    const world = this.#world;
+    const target = `${path}${queryString(options.query)}`;
+    const { signal } = options;
+    world.note(process.name, '→ watch', target);
+    const laggingMs = this.#random.chance(0.3) ? this.#random.integer(50, 3_000) : 0;
+    const refused = this.#strikes('refused') ? this.#refusal('GET', path) : undefined;
+    return new Promise((resolve, reject) => {
+      const chunks: Uint8Array[] = [];
+      let wake = (): void => {};
+      let end: { readonly error?: unknown } | undefined;
+      let isOpen = false;
+      let isClosed = false;
+      let isStalled = false;
+      let lastArrivalMs = 0;
+      let response: SimulatedResponse | undefined;
+      /** In order, however long each takes. */
+      const deliver = (run: () => void): Timer => {
+        lastArrivalMs = Math.max(lastArrivalMs + tickMs, world.nowMs + laggingMs + this.#latencyMs(false));
+        return process.receive(lastArrivalMs - world.nowMs, () => void (isClosed || isStalled || run()));
+      };
+      const finish = (error?: unknown): void => {
+        end ??= error === undefined ? {} : { error };
+        wake();
+      };
+      const close = (): void => {
+        if (isClosed) return;
+        isClosed = true;
+        this.streams.delete(handle);
+        signal?.removeEventListener('abort', onAbort);
+        response?.destroy();
+      };
+      const failWith = (error: unknown): void => {
+        close();
+        if (isOpen) finish(error);
+        else reject(error);
+      };
+      const onAbort = (): void => failWith(describeAbort(signal!));
+      const cut = (): void => {
+        if (isClosed) return;
+        world.note(process.name, '✗ watch');
+        const error = networkError('ECONNRESET');
+        failWith(errorOfConnection(error, host, isOpen ? undefined : noCredentials, process.clock.now()));
+      };
+      const handle: OpenStream = {
+        process,
+        cut: () => {
+          if (process.isAlive) process.receive(0, cut);
+          else close();
+        },
+        stall: () => void (isStalled = true),
+      };
+      if (signal?.aborted === true) return onAbort();
+      signal?.addEventListener('abort', onAbort);
+      if (this.isDown || !this.isServerUp) {
+        process.receive(this.#latencyMs(false), cut);
+        return;
+      }
+      this.streams.add(handle);
+      const refuse = async ({ status, headers, text }: Settled): Promise<void> => {
+        const body = { statusCode: status, headers, body: Buffer.from(text) };
+        const error = await errorOfResponse(body, noCredentials, process.clock.now());
+        failWith(error);
+      };
+      const body = (async function* (): AsyncGenerator<Uint8Array, void> {
+        try {
+          for (;;) {
+            const chunk = chunks.shift();
+            if (chunk !== undefined) yield chunk;
+            else if (end !== undefined) {
+              if (end.error !== undefined) throw end.error as Error;
+              return;
+            } else await new Promise<void>((resolve) => (wake = resolve));
+          }
+        } finally {
+          close();
+        }
+      })();
+      world.at(this.#latencyMs(false), () => {
+        if (isClosed || !process.isAlive) return;
+        if (!this.isServerUp) return handle.cut();
+        if (refused !== undefined) return void deliver(() => void refuse(refusalOf(refused, 1)));
+        const before: Buffer[] = [];
+        response = new SimulatedResponse({
+          onHead: (status) =>
+            deliver(() => {
+              isOpen = true;
+              world.note(process.name, '← watch', status);
+              resolve({ statusCode: status, body });
+            }),
+          onChunk: (chunk) => {
+            before.push(chunk);
+            deliver(() => {
+              world.note(process.name, '← event', summaryOf(chunk));
+              chunks.push(chunk);
+              wake();
+            });
+          },
+          onEnd: (isCut, { statusCode, headers }) => {
+            const settled = { status: statusCode, headers, text: Buffer.concat(before).toString() };
+            deliver(() => {
+              if (!isOpen) void refuse(settled);
+              else if (isCut) cut();
+              else finish();
+            });
+          },
+        });
+        void this.#server.serve(
+          new SimulatedRequest('GET', target, this.#headers(token, options.headers), undefined),
+          response,
+        );
+      });
+    });
+  }
+}
+
+function refusalOf({ code, reason }: Refusal, retryAfterSeconds: number): Settled {
+  const isRetried = code === 429 || code === 503;
+  const message = `simulated: ${reason}`;
+  return {
+    status: code,
+    headers: isRetried ? { 'retry-after': String(retryAfterSeconds) } : {},
+    text: JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', message, reason, code }),
+  };
+}
+
+function networkError(code: string): Error {
+  return Object.assign(new Error(`${code} (simulated)`), { code });
+}
+
+/** What a line of a watch is about, without parsing it. */
+function summaryOf(chunk: Buffer): string {
+  const text = chunk.toString();
+  const [, type] = /^\{"type":"([A-Z]+)"/.exec(text) ?? [];
+  const [, name] = /"name":"([^"]+)"/.exec(text) ?? [];
+  const [, revision] = /"resourceVersion":"(\d+)"/.exec(text) ?? [];
+  return `${type ?? ''} ${name ?? ''}@${revision ?? ''} ${chunk.length}`;
+}
+
+/** A request that comes on no connection. */
+class SimulatedRequest extends EventEmitter implements ServerRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly complete = true;
+  readonly socket = { destroy() {}, once() {} };
+  bodyText?: string;
+
+  constructor(method: string, url: string, headers: Record<string, string>, body: string | undefined) {
+    super();
+    this.method = method;
+    this.url = url;
+    this.headers = headers;
+    this.once('newListener', () =>
+      process.nextTick(() => {
+        if (body !== undefined) this.emit('data', Buffer.from(body));
+        this.emit('end');
+      }),
+    );
+  }
+
+  resume(): void {}
+}
+
+interface ResponseHandlers {
+  readonly onHead: (statusCode: number) => void;
+  readonly onChunk: (chunk: Buffer) => void;
+  readonly onEnd: (
+    isCut: boolean,
+    head: { readonly statusCode: number; readonly headers: Record<string, string> },
+  ) => void;
+}
+
+class SimulatedResponse extends EventEmitter implements ServerResponse {
+  statusCode = 200;
+  headersSent = false;
+  readonly writableLength = 0;
+  readonly headers: Record<string, string> = {};
+  readonly #handlers: ResponseHandlers;
+  #isOver = false;
+
+  constructor(handlers: ResponseHandlers) {
+    super();
+    this.#handlers = handlers;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.headers[name.toLowerCase()] = value;
+  }
+
+  appendHeader(name: string, value: string): void {
+    this.setHeader(name, value);
+  }
+
+  writeHead(statusCode: number, headers: Readonly<Record<string, string | number>>): void {
+    this.statusCode = statusCode;
+    for (const [name, value] of Object.entries(headers)) this.setHeader(name, String(value));
+    this.headersSent = true;
+  }
+
+  flushHeaders(): void {
+    this.#handlers.onHead(this.statusCode);
+  }
+
+  write(chunk: string | Uint8Array): boolean {
+    if (!this.#isOver) this.#handlers.onChunk(Buffer.from(chunk as string));
+    return true;
+  }
+
+  end(chunk = ''): void {
+    if (this.#isOver) return;
+    if (chunk !== '') this.write(chunk);
+    this.#over(false);
+  }
+
+  destroy(): void {
+    if (!this.#isOver) this.#over(true);
+  }
+
+  #over(isCut: boolean): void {
+    this.#isOver = true;
+    this.headersSent = true;
+    this.#handlers.onEnd(isCut, this);
+    this.emit('close');
+  }
+}

@@ -1,0 +1,7 @@
+import { managerSetting } from './manager/manager-setting.ts';
+import type { Setting } from './setting.ts';
+
+/** All settings, by name. */
+export const settings: ReadonlyMap<string, Setting> = new Map(
+  [managerSetting].map((setting) => [setting.name, setting]),
+);

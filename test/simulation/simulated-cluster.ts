@@ -1,0 +1,131 @@
+import { APIServerHandler } from '../../src/api-server/api-server-handler.ts';
+import { APIStatusError } from '../../src/api-server/api-status.ts';
+import type { Random } from '../chaos/random.ts';
+import type { PodWrite } from './lagging-pods.ts';
+import { Network, noFaults, type NetworkFaults } from './network.ts';
+import { SimulatedProcess } from './simulated-process.ts';
+import type { World } from './world.ts';
+
+/** Of a bad network. */
+const badNetwork: NetworkFaults = {
+  ...{ slow: 0.02, lostBefore: 0.02, lostAfter: 0.02, duplicate: 0.01 },
+  ...{ refused: 0.04, failedAfter: 0.01, staleList: 0.5 },
+};
+
+/** API servers with one store, and the network to them. */
+export class SimulatedCluster {
+  readonly server: APIServerHandler;
+  readonly network: Network;
+  /** Every version of every pod. */
+  readonly history: PodWrite[] = [];
+  /** When which pod was removed, by UID. */
+  readonly removedMs = new Map<string, number>();
+  readonly #world: World;
+  #isDisturbed = false;
+
+  /** @param nodeUsers the nodes that have a user of their own */
+  constructor(world: World, nodeUsers: readonly string[]) {
+    this.#world = world;
+    const { clock } = new SimulatedProcess(world, 'api-server');
+    this.server = new APIServerHandler({ clock, entropy: world.entropy, nodeUsers });
+    this.server.pods.subscribe(({ type, pod }) => {
+      const { uid = '', name = '', resourceVersion } = pod.metadata ?? {};
+      this.history.push({ type, resourceVersion: Number(resourceVersion), pod, atMs: world.nowMs });
+      if (type === 'DELETED') this.removedMs.set(uid, world.nowMs);
+      world.note('store', type, `${name}@${resourceVersion ?? ''}`, uid, pod.status?.message ?? '');
+    });
+    this.network = new Network(world, this.server, this.history);
+  }
+
+  /** Requests, watches and servers fail from now on. `share` of the usual faults happen to requests. */
+  disturb(random: Random, share = 1): void {
+    this.#isDisturbed = true;
+    this.network.faults = Object.fromEntries(
+      Object.entries(badNetwork).map(([fault, probability]) => [fault, probability * share]),
+    ) as unknown as NetworkFaults;
+    for (const disturb of [this.#partitions, this.#cutWatches, this.#serverFailures]) {
+      void disturb.call(this, random.fork(disturb.name));
+    }
+  }
+
+  /** Everything works again, and stays so. */
+  heal(): void {
+    this.#isDisturbed = false;
+    this.network.faults = noFaults;
+    this.network.isDown = false;
+    this.#startServer();
+  }
+
+  /** Does something as the admin. @returns whether the API server accepted it */
+  attempt(act: () => void): boolean {
+    try {
+      act();
+      return true;
+    } catch (error) {
+      if (error instanceof APIStatusError) return false;
+      throw error;
+    }
+  }
+
+  async #partitions(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(5_000, 20_000));
+      const lastsMs = random.integer(100, random.chance(0.2) ? 40_000 : 3_000);
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('partition')) continue;
+      this.#world.count('partition');
+      this.#world.note('network', 'down', lastsMs);
+      this.network.isDown = true;
+      this.#breakStreams(random, 1, 0.5);
+      await this.#world.sleep(lastsMs);
+      this.network.isDown = false;
+    }
+  }
+
+  async #cutWatches(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(1_000, 12_000));
+      if (!this.#isDisturbed) return;
+      if (this.#world.happens('watches break')) this.#breakStreams(random, 0.5, 0.8);
+    }
+  }
+
+  #breakStreams(random: Random, share: number, cut: number): void {
+    for (const stream of this.network.streams) {
+      const isChosen = random.chance(share);
+      const isCut = random.chance(cut);
+      if (!isChosen) continue;
+      this.#world.count(isCut ? 'watch cut' : 'watch stalls');
+      if (isCut) stream.cut();
+      else stream.stall();
+    }
+  }
+
+  async #serverFailures(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(8_000, 25_000));
+      const isCompaction = random.chance(0.4);
+      const lastsMs = random.integer(100, 4_000);
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens(isCompaction ? 'compaction' : 'the API server restarts')) continue;
+      this.#world.count(isCompaction ? 'compaction' : 'restart of the API server');
+      if (isCompaction) {
+        this.server.compact();
+        continue;
+      }
+      this.#world.note('server', 'stops');
+      this.network.isServerUp = false;
+      this.server.close();
+      await this.#world.sleep(lastsMs);
+      this.#startServer();
+    }
+  }
+
+  #startServer(): void {
+    if (this.network.isServerUp) return;
+    this.#world.note('server', 'starts');
+    // As the watch cache of a server that has just started.
+    this.server.compact();
+    this.network.isServerUp = true;
+  }
+}
