@@ -203,8 +203,7 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
-  if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
-    refuseOption('nodeName', "a node's name", nodeName);
+  requireNodeName(nodeName);
   const { transport, close } = resolveTransport(client, { clock, logger });
   const timeout = (name: keyof typeof defaultTimeouts): number =>
     positiveIntegerOption(name, options[name] ?? defaultTimeouts[name]);
@@ -228,9 +227,13 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
 }
 
 /**
- * A pod manager that listens to an informer of the node's pods, for example client-node's `ListWatch`
- * with the field selector `spec.nodeName=NAME`. Its owner starts, restarts and stops it: start the pod
- * manager first, then `await informer.start()`.
+ * A pod manager that listens to an informer of pods, for example client-node's `ListWatch`. Its owner starts, restarts and stops it: start the pod manager first, then
+ * `await informer.start()`. An informer of client-node ends at its first error, for example a 403, and
+ * sends nothing until it is started again; the error is logged, and `informerState()` and the manager's
+ * `inspect()` show it.
+ *
+ * With `nodeName`, pods of other nodes are ignored. An informer of client-node's `makeInformer` needs it: its watch has no
+ * field selector and receives the pods of all nodes.
  *
  * @example
  * ```ts
@@ -243,21 +246,30 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
  * const ofNode = `spec.nodeName=${nodeName}`;
  * const list = () => api.listPodForAllNamespaces({ fieldSelector: ofNode });
  * const informer = new ListWatch('/api/v1/pods', new Watch(kubeConfig), list, false, undefined, ofNode);
- * const podManager = informerPodManagerFrom(informer);
+ * informer.on('error', () => setTimeout(() => informer.start(), 5_000));
+ * const podManager = informerPodManagerFrom(informer, { nodeName });
  * podManager.start();
  * await informer.start();
  * ```
  */
 export function informerPodManagerFrom(
   informer: InformerLike,
-  options: Pick<InformerPodManagerOptions, 'clock' | 'logger'> = {},
+  options: Pick<InformerPodManagerOptions, 'clock' | 'logger'> & { readonly nodeName?: string | undefined } = {},
 ): InformerPodManager {
   requireObject('informer', informer);
   requireObject('options', options);
+  const { nodeName } = options;
+  if (nodeName !== undefined) requireNodeName(nodeName);
   const logger = resolveLogger(options.logger);
-  return new InformerPodManager(new InformerSource(informer), resolveClock(options.clock), logger);
+  const clock = resolveClock(options.clock);
+  return new InformerPodManager(new InformerSource(informer, { nodeName, clock, logger }), clock, logger);
 }
 
 function stoppedError(): StatusManagerError {
   return new StatusManagerError('INVALID_STATE', 'The pod manager has been stopped');
+}
+
+function requireNodeName(nodeName: unknown): void {
+  if (typeof nodeName !== 'string' || !/^[A-Za-z0-9._-]+$/.test(nodeName))
+    refuseOption('nodeName', "a node's name", nodeName);
 }

@@ -10,8 +10,8 @@ export interface InformerPodSource {
   start(sink: InformerPodSink): void;
   /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
-  /** Lists and watches that failed and were started again; 0 when the caller restarts the informer. */
+  /** Lists and watches, or the caller's informer, that failed and were started again. */
   readonly restarts: number;
-  /** Absent when nothing fails, or when the source does not report failures. */
+  /** Absent when nothing fails. */
   readonly failure?: InformerState['failure'];
 }

@@ -45,7 +45,7 @@ export interface ReflectorSink<T> {
 /** client-go's reflector: 0.8 s, doubled up to 30 s, each with up to as much again at random. */
 const BACK_OFF = { firstMs: 800, maxMs: 30_000 };
 /** A watch open for this long is healthy and resets the back-off. A relist is immediate if the last list is older than this. */
-const HEALTHY_MS = 5_000;
+export const HEALTHY_MS = 5_000;
 /** After a watch has been healthy; a failure before that is logged immediately. */
 const LOGGED_AFTER_MS = 30_000;
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
