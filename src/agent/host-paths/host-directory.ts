@@ -111,9 +111,9 @@ export class HostDirectory {
     work: (directory: HostDirectory) => Promise<Result>,
     mode?: number,
   ): Promise<Result> {
-    const [first, ...others] = names;
+    const [first] = names;
     if (first === undefined) return work(this);
-    const directory = await (await this.#step(first, mode)).#leaveFor(others, mode);
+    const directory = await (await this.#step(first, mode)).#leaveFor(names.slice(1), mode);
     return directory.closedAfter(() => work(directory));
   }
 
@@ -229,10 +229,12 @@ export class HostDirectory {
 
   /** The innermost of `names`, each in the one before; every other directory is closed. */
   async #leaveFor(names: readonly string[], mode: number | undefined): Promise<HostDirectory> {
-    const [first, ...others] = names;
-    if (first === undefined) return this;
-    const next = await this.closedAfter(() => this.#step(first, mode));
-    return next.#leaveFor(others, mode);
+    let current: HostDirectory = this;
+    for (const name of names) {
+      const outer = current;
+      current = await outer.closedAfter(() => outer.#step(name, mode));
+    }
+    return current;
   }
 
   #step(name: string, mode: number | undefined): Promise<HostDirectory> {

@@ -2,41 +2,68 @@ import type { Container, Pod } from '../../kube/types.ts';
 import type { HostDirectory } from '../host-paths/host-directory.ts';
 import { cleanPath, requirePathLength } from '../host-paths/names.ts';
 
+/** The directories that a runtime needs in a volume. @throws Error for a mount path that leads out of the container's root */
+export type NestedMountPoints = (volumeName: string) => readonly string[];
+
 /**
- * Creates the directories that a runtime needs to mount other volumes inside a read-only one. Throws for a relative mount
- * path that leads out of the container's root. Source: kubelet `MakeNestedMountpoints`.
+ * The directories that a runtime needs to mount other volumes inside a read-only one, as paths below the volume. Source:
+ * kubelet `MakeNestedMountpoints`, `getNestedMountpoints`.
+ *
+ * Divergence: if several volumes are mounted at one path, they are made in the last one, which hides the others.
  */
-export async function makeNestedMountPoints(pod: Pod, volumeName: string, volume: HostDirectory): Promise<void> {
-  for (const nested of nestedMountPoints(pod, volumeName))
-    await volume.within(nested.split('/'), async () => {}, 0o755);
-}
-
-/** Paths below the volume. Source: kubelet `getNestedMountpoints`. */
-function nestedMountPoints({ spec }: Pod, volumeName: string): string[] {
+export function nestedMountPoints({ spec }: Pod): NestedMountPoints {
   const { initContainers = [], containers = [], ephemeralContainers = [] } = spec ?? {};
-  return [...initContainers, ...containers, ...(ephemeralContainers as readonly Container[])].flatMap(
-    ({ volumeMounts = [] }) => {
-      if (!volumeMounts.some(({ name }) => name === volumeName)) return [];
-      const mounts = volumeMounts.map(({ name, mountPath }) => ({
-        name,
-        path: requirePathLength(cleanPath(mountPath)),
-      }));
-      const paths = new Set(mounts.map(({ path }) => path));
-      const own = new Set(mounts.filter(({ name }) => name === volumeName).map(({ path }) => path));
-      for (const path of own) if (path.startsWith('../')) throw new Error(`invalid container mount point ${path}`);
-      return [...paths].flatMap((path) => {
-        const outer = innermostAbove(path, paths) ?? '';
-        return own.has(outer) ? [path.slice(outer.length + 1)] : [];
-      });
-    },
-  );
+  const nested = new Map<string, string[]>();
+  const failures = new Map<string, Error>();
+  for (const { volumeMounts = [] } of [
+    ...initContainers,
+    ...containers,
+    ...(ephemeralContainers as readonly Container[]),
+  ]) {
+    const volumeAt = new Map<string, string>();
+    try {
+      for (const { name, mountPath } of volumeMounts) volumeAt.set(requirePathLength(cleanPath(mountPath)), name);
+    } catch (error) {
+      for (const { name } of volumeMounts) failures.set(name, error as Error);
+      continue;
+    }
+    for (const { path, outer } of pathsInOthers([...volumeAt.keys()])) {
+      const name = volumeAt.get(outer)!;
+      const paths = nested.get(name) ?? [];
+      paths.push(path.slice(outer.length + 1));
+      nested.set(name, paths);
+    }
+    for (const [path, name] of volumeAt)
+      if (path.startsWith('../')) failures.set(name, new Error(`invalid container mount point ${path}`));
+  }
+  return (volumeName) => {
+    const failure = failures.get(volumeName);
+    if (failure !== undefined) throw failure;
+    return nested.get(volumeName) ?? [];
+  };
 }
 
-/** The innermost of these paths that a path is below. */
-function innermostAbove(path: string, paths: ReadonlySet<string>): string | undefined {
-  for (let end = path.lastIndexOf('/'); end > 0; end = path.lastIndexOf('/', end - 1)) {
-    const above = path.slice(0, end);
-    if (paths.has(above)) return above;
+/** Creates these directories in a volume. */
+export async function makeNestedMountPoints(paths: readonly string[], volume: HostDirectory): Promise<void> {
+  for (const path of paths) await volume.within(path.split('/'), async () => {}, 0o755);
+}
+
+/** The paths that are below another one, each with the innermost of these. */
+function pathsInOthers(paths: readonly string[]): { readonly path: string; readonly outer: string }[] {
+  const found: { readonly path: string; readonly outer: string }[] = [];
+  // Those that the current path may be below; in this order, what is below a path follows it immediately.
+  const above: string[] = [];
+  for (const path of paths.toSorted(byNames)) {
+    while (above.length > 0 && !path.startsWith(`${above.at(-1)!}/`)) above.pop();
+    const outer = above.at(-1);
+    if (outer !== undefined) found.push({ path, outer });
+    above.push(path);
   }
-  return undefined;
+  return found;
+}
+
+/** Compares paths name by name: a slash, which ends a name, comes before every character. */
+function byNames(a: string, b: string): number {
+  const [aNames, bNames] = [a.replaceAll('/', '\0'), b.replaceAll('/', '\0')];
+  return aNames < bNames ? -1 : aNames > bNames ? 1 : 0;
 }

@@ -17,7 +17,7 @@ import { walk } from '../host-paths/walk.ts';
 import { writeAtomically } from './atomic-writer.ts';
 import { hugePageSizeBytes, isHugePageMedium } from './huge-page-size.ts';
 import { memoryVolumeSize } from './memory-size.ts';
-import { makeNestedMountPoints } from './nested-mount-points.ts';
+import { makeNestedMountPoints, type NestedMountPoints, nestedMountPoints } from './nested-mount-points.ts';
 import {
   collectPayload,
   type PayloadSources,
@@ -71,7 +71,8 @@ export class PodVolumes implements VolumeManager {
     }
     const ready = this.#ready.get(uid) ?? new Set();
     this.#ready.set(uid, ready);
-    await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, ready, signal)));
+    const nested = nestedMountPoints(pod);
+    await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, nested, ready, signal)));
   }
 
   async waitForUnmount(pod: Pod, { signal }: CallOptions): Promise<void> {
@@ -119,11 +120,17 @@ export class PodVolumes implements VolumeManager {
   }
 
   /** Retries until the volume is set up. If an update of an existing volume fails, its old files stay usable. */
-  async #mount(pod: Pod, volume: Volume, ready: Set<string>, signal: AbortSignal | undefined): Promise<void> {
+  async #mount(
+    pod: Pod,
+    volume: Volume,
+    nested: NestedMountPoints,
+    ready: Set<string>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const { clock, eventRecorder, logger } = this.#options;
     for (let delayMs = firstRetryMs; ; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
       try {
-        await this.#setUp(pod, volume);
+        await this.#setUp(pod, volume, nested);
         ready.add(volume.name);
         return;
       } catch (error) {
@@ -138,7 +145,7 @@ export class PodVolumes implements VolumeManager {
     }
   }
 
-  async #setUp(pod: Pod, volume: Volume): Promise<void> {
+  async #setUp(pod: Pod, volume: Volume, nested: NestedMountPoints): Promise<void> {
     requireSupportedVolume(volume);
     // The runtime mounts it.
     if (volume.image) return;
@@ -151,7 +158,7 @@ export class PodVolumes implements VolumeManager {
       // Only ConfigMap volumes are on disk, because the others may contain secrets.
       if (!volume.configMap) await this.#inMemory(pod, join(this.#options.rootDirectory, ...names), undefined);
       await parent.within([volume.name], async (folder) => {
-        await makeNestedMountPoints(pod, volume.name, folder);
+        await makeNestedMountPoints(nested(volume.name), folder);
         const setOwnership = (): Promise<void> => this.#setOwnership(pod, parent, volume.name, true);
         await writeAtomically(folder, payload, { nowMs: this.#options.clock.now(), setOwnership });
       });

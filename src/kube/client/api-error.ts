@@ -1,7 +1,8 @@
+import chunk from 'lodash/chunk.js';
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import { parseJSON } from '../../shared/json.ts';
 import type { PatchType, RequestVerb } from './pod-client.ts';
-import { redact, redactLikelySecrets } from './redact.ts';
+import { redactEach, redactLikelySecrets } from './redact.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
 /** How a request failed. */
@@ -159,16 +160,14 @@ export function describeAPIError(error: unknown, now?: number, request: RequestF
   ].find(isHTTPStatusCode);
   if (statusCode === undefined) return describeWithoutResponse(error, request);
 
-  const { secrets = [] } = request;
   const headers = fieldOf(error, 'headers') ?? fieldOf(response, 'headers');
-  const reason = text(fieldOf(status, 'reason'), secrets);
-  const message = text(fieldOf(status, 'message'), secrets);
+  const { reason, message, causes } = readTexts(status, request.secrets ?? []);
   return new APIError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
     // Below 400 the server reports no failure, so the response is unexpected.
     kind: statusCode >= 400 ? 'http' : 'invalid-response',
     statusCode,
     reason,
-    causes: readCauses(status, secrets),
+    causes,
     retryAfterMs: readRetryAfter(headers, status, now),
     cause: error,
   });
@@ -267,6 +266,9 @@ function addressOf(error: unknown): string | undefined {
 /** Maximum length of text parsed as a Status. Parsing a gateway's large error page could take seconds. */
 const maxStatusLength = 64 * 1024;
 
+/** A Status of a real failure has a few. */
+const maxCauses = 1000;
+
 /** The `Status` in an error, or the error itself if it is one. The only place where text is parsed. */
 function findStatus(error: unknown, response: unknown): unknown {
   if (fieldOf(error, 'kind') === 'Status') return error;
@@ -277,13 +279,31 @@ function findStatus(error: unknown, response: unknown): unknown {
   return body;
 }
 
-function readCauses(status: unknown, secrets: readonly string[]): APIErrorCause[] {
+interface StatusTexts {
+  readonly reason: string | undefined;
+  readonly message: string | undefined;
+  readonly causes: readonly APIErrorCause[];
+}
+
+/** The texts of a Status without secrets, each of at most 500 characters; of those after the first 64 KiB, nothing is left. */
+function readTexts(status: unknown, secrets: readonly string[]): StatusTexts {
   const causes = fieldOf(fieldOf(status, 'details'), 'causes');
-  if (!Array.isArray(causes)) return [];
-  return causes.map((cause: unknown) => {
-    const fields = ['reason', 'field', 'message'].map((field) => [field, text(fieldOf(cause, field), secrets)]);
-    return Object.fromEntries(fields.filter(([, value]) => value !== undefined)) as APIErrorCause;
-  });
+  const list = Array.isArray(causes) ? (causes.slice(0, maxCauses) as readonly unknown[]) : [];
+  let lengthLeft = maxStatusLength;
+  const texts = [status, ...list].flatMap((from) =>
+    ['reason', 'field', 'message'].map((field) => {
+      const value = fieldOf(from, field);
+      const text = typeof value === 'string' ? value.slice(0, lengthLeft) : '';
+      lengthLeft -= text.length;
+      return text;
+    }),
+  );
+  const [{ reason, message } = {}, ...read] = chunk(redactEach(texts, secrets).map(shortened), 3).map(causeOf);
+  return { reason, message, causes: read };
+}
+
+function causeOf([reason = '', field = '', message = '']: readonly string[]): APIErrorCause {
+  return { ...(reason !== '' && { reason }), ...(field !== '' && { field }), ...(message !== '' && { message }) };
 }
 
 function readRetryAfter(headers: unknown, status: unknown, now: number | undefined): number | undefined {
@@ -316,10 +336,8 @@ function isHTTPStatusCode(value: unknown): value is number {
 
 const MAX_TEXT_LENGTH = 500;
 
-function text(value: unknown, secrets: readonly string[]): string | undefined {
-  if (typeof value !== 'string' || value === '') return undefined;
-  const redacted = redact(value, secrets);
-  return redacted.length > MAX_TEXT_LENGTH ? `${redacted.slice(0, MAX_TEXT_LENGTH)}…` : redacted;
+function shortened(text: string): string {
+  return text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
 }
 
 function fieldOf(value: unknown, field: string): unknown {
