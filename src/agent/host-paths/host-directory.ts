@@ -229,8 +229,10 @@ export class HostDirectory {
 
   /** The innermost of `names`, each in the one before; every other directory is closed. */
   async #leaveFor(names: readonly string[], mode: number | undefined): Promise<HostDirectory> {
-    let current: HostDirectory = this;
-    for (const name of names) {
+    const [first] = names;
+    if (first === undefined) return this;
+    let current = await this.closedAfter(() => this.#step(first, mode));
+    for (const name of names.slice(1)) {
       const outer = current;
       current = await outer.closedAfter(() => outer.#step(name, mode));
     }
