@@ -114,6 +114,8 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
   agent.setKubeletEndpoint(listening.port, hasWebSockets ? ['ExtendWebSocketsToKubelet'] : []);
   const url = `https://${listening.address}`;
   logger.info({ url }, 'Serving the kubelet API');
+  if (clientCAFile === undefined && !(authentication.anonymous === true && authorization.mode === 'AlwaysAllow'))
+    logger.warn({ url }, withoutClientCA);
   const close = async (): Promise<void> => {
     closed.abort();
     files?.stop();
@@ -123,6 +125,8 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
   return { url, port: listening.port, close, [Symbol.asyncDispose]: close };
 }
 
+const withoutClientCA =
+  'Without `authentication.clientCAFile`, the client certificate of the API server is not accepted: kubectl logs, exec, attach and port-forward fail with 401. Set it to the CA of --kubelet-client-certificate';
 const defaultCertDirectory = '/var/lib/kubelet/pki';
 /** As Go's HTTP client; a client that has not proved who it is must not hold a connection. */
 const handshakeTimeoutMs = 10_000;

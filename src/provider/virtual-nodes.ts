@@ -205,11 +205,12 @@ export class VirtualNodes implements AsyncDisposable {
   }
 
   #startNode(node: VirtualNode): void {
-    const { api, context, eventRecorder } = this.#parts;
+    const { api, context, endpoints, eventRecorder } = this.#parts;
     node.start();
     // The permissions of the first node stand for those of all.
     const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'pod-materials'];
     if (eventRecorder === undefined) parts.push('events');
+    if (endpoints.shared !== undefined || endpoints.byNode.size > 0) parts.push('kubelet-api');
     const options = { nodeName: node.nodeName, parts, logger: context.logger, signal: this.#stopSignal.signal };
     this.#accessLogged ??= logMissingAccess(api.requests, options);
   }

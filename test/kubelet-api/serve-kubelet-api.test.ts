@@ -46,6 +46,16 @@ it('the Node shows the port', async () => {
   expect(server.ports).toEqual([server.port]);
 });
 
+it.each<[string, Partial<KubeletAPIOptions>, boolean]>([
+  ['without a clientCAFile', {}, true],
+  ['with one', { authentication: { clientCAFile: certificateFile('ca') } }, false],
+  ['to everybody', { authentication: { anonymous: true }, authorization: { mode: 'AlwaysAllow' } }, false],
+])('%s: a warning at start says whether kubectl logs and exec fail', async (_, options, isWarned) => {
+  await using server = await TestServer.start(options);
+  const warnings = server.logger.warnings.filter(({ message }) => message.includes('clientCAFile'));
+  expect(warnings.length).toBe(isWarned ? 1 : 0);
+});
+
 it.each([
   ['GET', '/unknown', 404, '404: Page Not Found'],
   ['POST', '/pods', 405, 'Method Not Allowed'],

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { PodProvider, VirtualKubelet } from 'kubelet-status-manager/provider';
+import { createVirtualNodes, type PodProvider, type VirtualKubelet } from 'kubelet-status-manager/provider';
+import { APIServer, settle } from 'kubelet-status-manager/testing';
 import { servingHosts } from '../../src/kubelet-api/serving-certificate.ts';
 import { SPDYClient } from '../kubelet-api/spdy-client.ts';
 import { TestServer } from '../kubelet-api/test-server.ts';
@@ -295,4 +296,27 @@ it('refuses to be served before a node was added: the certificate needs a name',
   await expect(TestServer.start({ runtime: nodes.kubelet }, { served: nodes.kubelet })).rejects.toMatchObject({
     code: 'INVALID_STATE',
   });
+});
+
+it('the check of permissions at start covers those of a kubelet API that is served', async () => {
+  const reviewed: string[] = [];
+  await using api = await APIServer.start({
+    clock: test.clock,
+    onRequest: ({ path, body }) => {
+      if (path.endsWith('/selfsubjectaccessreviews')) reviewed.push(JSON.parse(body).spec.resourceAttributes.resource);
+    },
+  });
+  const options = { client: api.kubeconfig(), provider: test.cloud, clock: test.clock, logger: test.logger };
+  for (const isServed of [false, true]) {
+    reviewed.length = 0;
+    const nodes = createVirtualNodes(options);
+    nodes.add(test.node('node-a'));
+    if (isServed) nodes.kubelet.setKubeletEndpoint(10_250);
+    nodes.start();
+    await test.clock.advanceAsync(500, () => settle(test.clock, api));
+    await nodes.stop();
+    expect(reviewed.includes('pods')).toBe(true);
+    for (const resource of ['tokenreviews', 'subjectaccessreviews'])
+      expect(reviewed.includes(resource), resource).toBe(isServed);
+  }
 });
