@@ -71,7 +71,7 @@ export class KubeletRequests {
     connections.use(request.socket);
     await accessControl.check(request, decoded);
     if (client.destroyed) throw new HTTPError(400, 'The client has closed its connection');
-    connections.exempt(request.socket);
+    if (!connections.exempt(request.socket)) throw new HTTPError(429, 'Too many requests are in progress');
     client.once('close', () => connections.use(request.socket));
     const [root = '', ...segments] = path.slice(1).split('/');
     const aborted = new AbortController();

@@ -90,7 +90,7 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
           ...{ clock, random: Math.random, logger },
         })
       : undefined;
-  const connections = new ConnectionLimit(server, { maxConnections, clock, logger });
+  const connections = new ConnectionLimit(server, { maxConnections, maxExempt: maxRequests, clock, logger });
   const context: KubeletAPIContext = { agent, runtime, options, clock, logger };
   const requests = new KubeletRequests(context, { accessControl, connections, closed: closed.signal });
   server.on('request', (request, response) => void requests.serve(request, response));
@@ -137,6 +137,8 @@ const requestTimeoutMs = 60_000;
  * recently is closed, so that known clients are served.
  */
 const maxConnections = 512;
+/** Authorized requests in progress, also those that last for hours: exec, port-forward, logs that are followed. */
+const maxRequests = 2048;
 /** kubelet: `IdleTimeout` */
 const idleTimeoutMs = 90_000;
 

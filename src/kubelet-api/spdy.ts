@@ -31,8 +31,10 @@ const maxControlBytes = 1024;
 const maxStreams = 1024;
 /** How long the streams that belong together may take to come. Source: cri-streaming `DefaultStreamCreationTimeout`. */
 export const streamCreationTimeoutMs = 30_000;
-/** Streams wait for the client; replies to a client that does not read end its connection. */
+/** Streams wait for the client. */
 const maxUnsentBytes = 64 * 1024 * 1024;
+/** With more replies that are not sent, no frame is read: a client may ask for more than it reads. */
+const maxUnsentReplies = 2 * maxStreams;
 
 export function isSPDY({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === 'spdy/3.1';
@@ -75,6 +77,8 @@ class SPDYStreams {
   readonly #streams = new Map<number, Duplex>();
   readonly #headers = new HeaderReader();
   #hasReplied = false;
+  #unsentReplies = 0;
+  #onReplySent = (): void => {};
   /** The stream whose buffer is full, and what continues reading. */
   #full: { readonly stream: Duplex; readonly resume: () => void } | undefined;
 
@@ -86,6 +90,8 @@ class SPDYStreams {
   /** Resolves when the next frame may come. Rejects for one that is not valid. */
   async handle({ type, streamID, isLast, payload }: Frame): Promise<void> {
     if (this.#connection.writableLength > maxUnsentBytes) throw new Error('The client does not read');
+    if (this.#unsentReplies > maxUnsentReplies) await new Promise<void>((resume) => (this.#onReplySent = resume));
+    if (this.#connection.destroyed) throw new Error('The client is gone');
     switch (type) {
       case undefined:
         return this.#receive(streamID, payload, isLast);
@@ -97,7 +103,7 @@ class SPDYStreams {
         return void stream?.destroy();
       }
       case types.ping:
-        return this.#send(controlFrame(types.ping, payload));
+        return this.#reply(controlFrame(types.ping, payload.subarray(0, 4)));
       case types.settings:
       case types.goAway:
       case types.windowUpdate:
@@ -112,6 +118,7 @@ class SPDYStreams {
     this.#streams.clear();
     for (const stream of streams) stream.destroy();
     this.#headers.close();
+    this.#onReplySent();
   }
 
   #open(id: number, headers: ReadonlyMap<string, string>, isLast: boolean): void {
@@ -134,7 +141,7 @@ class SPDYStreams {
       .once('end', close)
       .once('finish', close);
     this.#streams.set(id, stream);
-    this.#send(controlFrame(types.synReply, uint32(id), this.#hasReplied ? noHeaders : firstHeaders));
+    this.#reply(controlFrame(types.synReply, uint32(id), this.#hasReplied ? noHeaders : firstHeaders));
     this.#hasReplied = true;
     this.#onStream(headers, stream);
     if (isLast) stream.push(null);
@@ -153,7 +160,15 @@ class SPDYStreams {
   }
 
   #reset(id: number, status: number): void {
-    this.#send(controlFrame(types.rstStream, uint32(id), uint32(status)));
+    this.#reply(controlFrame(types.rstStream, uint32(id), uint32(status)));
+  }
+
+  #reply(frame: Buffer): void {
+    this.#unsentReplies += 1;
+    this.#send(frame, () => {
+      this.#unsentReplies -= 1;
+      this.#onReplySent();
+    });
   }
 
   #send(frame: Buffer, done: (error?: Error | null) => void = () => {}): void {

@@ -5,6 +5,8 @@ import { PeriodicWarning } from './periodic-warning.ts';
 
 export interface ConnectionLimitOptions {
   readonly maxConnections: number;
+  /** Those that do not count, see `exempt`. Default: `maxConnections`. */
+  readonly maxExempt?: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly logger: Pick<Logger, 'warn'>;
 }
@@ -16,6 +18,7 @@ export interface ConnectionLimitOptions {
 export class ConnectionLimit {
   readonly #server: Server;
   readonly #maxConnections: number;
+  readonly #maxExempt: number;
   readonly #tooMany: PeriodicWarning;
   /** Least recently used first. */
   readonly #sockets = new Map<string, Socket>();
@@ -23,9 +26,10 @@ export class ConnectionLimit {
   readonly #exempt = new Map<string, Socket>();
 
   /** Of a server that does not listen yet. */
-  constructor(server: Server, { maxConnections, clock, logger }: ConnectionLimitOptions) {
+  constructor(server: Server, { maxConnections, maxExempt = maxConnections, clock, logger }: ConnectionLimitOptions) {
     this.#server = server;
     this.#maxConnections = maxConnections;
+    this.#maxExempt = maxExempt;
     const message = 'Too many connections: those that were used least recently are closed';
     this.#tooMany = new PeriodicWarning(message, { clock, logger });
     server.on('connection', (socket: Socket) => this.#add(socket));
@@ -59,13 +63,15 @@ export class ConnectionLimit {
     this.#evict();
   }
 
-  /** Does not count the connection until it is used again. */
-  exempt(connection: Socket): void {
+  /** Does not count the connection until it is used again. False if there are too many of these already. */
+  exempt(connection: Socket): boolean {
     const key = keyOf(connection);
     const socket = this.#sockets.get(key);
-    if (socket === undefined) return;
+    if (socket === undefined) return true;
+    if (this.#exempt.size >= this.#maxExempt) return false;
     this.#sockets.delete(key);
     this.#exempt.set(key, socket);
+    return true;
   }
 
   #evict(): void {

@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import { constants, deflateSync } from 'node:zlib';
 import * as fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { headerDictionary, serveSPDY } from '../../src/kubelet-api/spdy.ts';
 import { uint32 } from './spdy-client.ts';
 
@@ -34,4 +34,34 @@ it('a connection ends with its client, and all streams with it, whatever the cli
     expect(streams.filter(({ destroyed }) => !destroyed)).toEqual([]);
   });
   await fc.assert(property, { numRuns: 500 });
+});
+
+const ping = control(6, 0, uint32(1));
+const tooMany = 10_000;
+
+it('a client that sends pings and does not read is not read any more: its replies take little memory', async () => {
+  const connection = new Duplex({ read: () => {}, write: () => {} });
+  const served = serveSPDY(connection, () => {});
+  for (let i = 0; i < tooMany; i += 1) connection.push(ping);
+  await vi.waitFor(() => expect(connection.writableLength).toBeGreaterThan(20_000));
+  await new Promise(setImmediate);
+  expect(connection.writableLength).toBeLessThan(30_000);
+  connection.destroy();
+  await served;
+});
+
+it('a client that reads may send any number of pings', async () => {
+  let count = 0;
+  const connection = new Duplex({
+    read: () => {},
+    write: (chunk: Buffer, _encoding, done) => {
+      count += chunk.readUInt16BE(2) === 6 ? 1 : 0;
+      done();
+    },
+  });
+  const served = serveSPDY(connection, () => {});
+  for (let i = 0; i < tooMany; i += 1) connection.push(ping);
+  connection.push(null);
+  await served;
+  expect(count).toBe(tooMany);
 });

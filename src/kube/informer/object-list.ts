@@ -24,24 +24,29 @@ export interface ObjectList<T> {
 
 /** As in client-go. A list from the watch cache is returned in one page. */
 const PAGE_SIZE = 500;
+/** Half a million objects: a list with more pages never ends. */
+const MAX_PAGES = 1000;
 
 /**
  * Lists all objects of a resource, page by page. All pages have the same resource version; when it has
- * expired (410), all objects are requested again in one response.
+ * expired (410), all objects are requested again in one response. Rejects for a list of more than 1,000 pages.
  * Source: client-go `tools/pager.ListPager`.
  */
 export async function listObjects<T>(options: ListOptions<T>): Promise<ObjectList<T>> {
   const { resource, resourceVersion, requestPage, transform } = options;
   let objects: T[] = [];
+  let pages = 0;
   let query: ListQuery = { resourceVersion, limit: PAGE_SIZE };
   let isExpired = false;
   for (;;) {
     try {
       const page = readPage(await requestPage(query), resource);
-      objects = objects.concat(page.objects.map(transform));
+      for (const object of page.objects) objects.push(transform(object));
       if (page.continueToken === '') return { objects, resourceVersion: page.resourceVersion };
       if (page.continueToken === query.continue)
         throw invalidResponse('the server returned the same continue token again');
+      pages += 1;
+      if (pages === MAX_PAGES) throw invalidResponse(`the list does not end after ${MAX_PAGES} pages`);
       query = { limit: PAGE_SIZE, continue: page.continueToken };
     } catch (error) {
       if (isExpired || query.continue === undefined || !isResourceVersionExpired(describeAPIError(error))) throw error;

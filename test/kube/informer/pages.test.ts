@@ -98,6 +98,21 @@ describe('a list that comes in pages', () => {
     expect(api.last(3).query).toMatchObject({ resourceVersion: '0' });
   });
 
+  it('that never ends is an invalid response after 1,000 pages, and is requested again with back-off', async () => {
+    const answered = async (): Promise<number> => {
+      const before = api.calls.length;
+      for (let calls = before; api.calls.length === calls; calls += 1) {
+        api.last(calls).respond(page(`token-${calls}`, [pod('a', '1')]));
+        await turn();
+      }
+      return api.calls.length - before + 1;
+    };
+    expect(await answered()).toBe(1000);
+    clock.advance(800);
+    await turn();
+    expect(api.last(1001).query).toMatchObject({ resourceVersion: '0' });
+  });
+
   it('has a deadline for each page', async () => {
     clock.advance(59_000);
     api.last(1).respond(page('one', []));
