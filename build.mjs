@@ -28,6 +28,7 @@ const hasSource = (path) =>
 
 if (!process.argv.includes('--if-changed') || !isCurrent()) {
   const startedAt = new Date();
+  console.error('Compiling TypeScript to dist/ …');
   const typescript = createRequire(import.meta.url).resolve('typescript/package.json');
   const { status } = spawnSync(process.execPath, [join(dirname(typescript), 'bin', 'tsc')], { stdio: 'inherit' });
   if (status !== 0) process.exit(1);

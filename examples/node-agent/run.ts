@@ -167,10 +167,11 @@ export async function runAgent(
   if (outage) cleanUps.add('outage', () => outage.stop());
   if (outageAfterMs !== undefined) outage?.beginAfter(outageAfterMs);
   if (isTerminal && process.stdin.isTTY) {
-    const stopReading = readKeys(process.stdin, (key) => {
+    const handleKey = (key: string): void => {
       if (key === 'o') outage?.begin();
       if (key === 'q') stopRequest.request();
-    });
+    };
+    const stopReading = readKeys(process.stdin, handleKey, clock);
     cleanUps.add('keys', stopReading);
   }
   const footer = (width: number): Line[] =>

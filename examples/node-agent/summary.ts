@@ -4,8 +4,8 @@ import type { EndState } from './end-state.ts';
 import { podName } from './pods.ts';
 
 /**
- * The end state of every pod, as lines of text for people.
- * @param isTimeOver whether a pod that is not in its expected state counts as wrong; otherwise it had too little time
+ * The state of every pod at the end, as lines of text for people.
+ * @param isTimeOver whether a pod that is not in its expected state counts as wrong; otherwise the user ended the demo early
  */
 export function renderSummary(
   endStates: readonly (readonly [Pod, EndState])[],
@@ -14,9 +14,10 @@ export function renderSummary(
   if (endStates.length === 0) return ['There were no pods on this node.'];
   const width = Math.max(...endStates.map(([pod]) => podName(pod).length));
   return endStates.map(([pod, { expected, found, isExpected }]) => {
-    const mark = isExpected ? 'ok     ' : isTimeOver ? 'WRONG  ' : 'not yet';
-    const colour = isExpected ? 'green' : isTimeOver ? 'red' : 'yellow';
-    const colouredMark = useColours ? styleText(colour, mark) : mark;
-    return `${colouredMark}  ${podName(pod).padEnd(width)}  ${isExpected ? expected : `expected ${expected}, found ${found}`}`;
+    const name = podName(pod).padEnd(width);
+    if (!isTimeOver) return `${name}  ${found}`;
+    const mark = isExpected ? 'ok   ' : 'WRONG';
+    const colouredMark = useColours ? styleText(isExpected ? 'green' : 'red', mark) : mark;
+    return `${colouredMark}  ${name}  ${isExpected ? expected : `expected ${expected}, found ${found}`}`;
   });
 }

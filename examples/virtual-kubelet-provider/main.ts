@@ -10,6 +10,7 @@ import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
+import { systemClock } from 'kubelet-status-manager';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { createVirtualNodes } from 'kubelet-status-manager/provider';
 import { APIServer } from 'kubelet-status-manager/testing';
@@ -59,7 +60,9 @@ async function run(options: Options): Promise<void> {
 
   const client = createPodClient(server.kubeconfig());
   const lines = new PodLines(client.transport, isTerminal);
-  const endKeys = process.stdin.isTTY ? readKeys(process.stdin, (key) => handleKey(key, cloud, stop)) : () => {};
+  const endKeys = process.stdin.isTTY
+    ? readKeys(process.stdin, (key) => handleKey(key, cloud, stop), systemClock)
+    : () => {};
   if (isTerminal) console.log('o: the cloud goes and comes back, q: end');
   await nodes.whenReady();
   await lines.createPods(nodeNames);

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { readKeys } from '../../../examples/node-agent/keys.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { LogTail } from '../../../examples/node-agent/log-tail.ts';
 
 class Terminal extends EventEmitter {
@@ -15,15 +16,20 @@ class Terminal extends EventEmitter {
 }
 
 describe('readKeys', () => {
-  it('reports each key, and leaves Ctrl-C and Ctrl-Z to the process group, as a terminal does', () => {
+  it('reports each key that is typed from now on, and leaves Ctrl-C and Ctrl-Z to the process group, as a terminal does', () => {
     const terminal = new Terminal();
     const keys: string[] = [];
     const signals: string[] = [];
+    const clock = new FakeClock();
     const stop = readKeys(
       terminal as unknown as Parameters<typeof readKeys>[0],
       (key) => void keys.push(key),
+      clock,
       (signal) => void signals.push(signal),
     );
+    // Typed before: the terminal has kept it.
+    terminal.emit('data', 'q');
+    clock.advance(100);
     terminal.emit('data', 'xo\u0003');
     expect([keys, signals, terminal.modes]).toEqual([['x', 'o'], ['SIGINT'], [true]]);
     terminal.emit('data', '\u001A');

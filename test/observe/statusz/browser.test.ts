@@ -316,7 +316,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       'a hot loop by another writer': /back-off after hot-loop .*The API server does not keep what is written/,
       'a throttled client (429)': /No status can be written .*: GET fails with 429/,
       'a slow API server, with requests that wait for a connection': /connection to GET/,
-      'a drain that gives up': /The manager is stopped: it writes nothing/,
+      'a drain that gives up': /The status manager has been stopped: no status is written/,
       'an informer that is not synced':
         /The informer has not listed the pods yet; it fails since 03:04:05Z: .*TimeoutError/,
     };

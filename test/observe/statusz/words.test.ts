@@ -1,17 +1,36 @@
 import { describe, expect, it } from 'vitest';
-import type { StatusDocument } from '../../../src/observe/statusz/status-document.ts';
+import type { PodSummary, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 
 /** The words of the page, which is plain JavaScript. */
-const { problemsOf, waitText } = (await import(
+const { problemsOf, shortError, waitText } = (await import(
   new URL('../../../src/observe/statusz/client/words.js', import.meta.url).href
 )) as {
   problemsOf(status: StatusDocument, nowMs: number): string[];
+  shortError(error: string): string;
   waitText(pod: object, nowMs: number): string;
 };
 
 const nowMs = Date.parse('2026-11-22T12:00:00Z');
 const healthy: StatusDocument = { refreshIntervalMs: 1_000, state: 'running', problems: [], pods: [] };
 const failure = { failingSince: '2026-11-22T11:59:00Z', reason: 'ECONNREFUSED' };
+
+const waiting = { kind: 'back-off', since: '2026-11-22T11:59:00Z' } as const;
+const refused = (podName: string, unsentSince: string): PodSummary => ({
+  ...{ podUID: podName, podNamespace: 'default', podName, unsentSince },
+  lastError: `403 Forbidden: pods "${podName}" is forbidden`,
+  waitingFor: { ...waiting, verb: 'patch', class: 'Forbidden', statusCode: 403 },
+});
+const inFlight: PodSummary = { ...refused('c', '2026-11-22T11:59:00Z'), waitingFor: { ...waiting, kind: 'response' } };
+
+it('an error is shortened so that its reason, its object and its verb stay', () => {
+  const forbidden =
+    '403 Forbidden: pods "web" is forbidden: User "system:serviceaccount:kube-system:node-agent" cannot patch resource "pods/status" in API group "" in the namespace "default"';
+  const short = shortError(forbidden);
+  for (const part of ['403 Forbidden', 'pods "web" is forbidden', 'cannot patch resource "pods/status"'])
+    expect(short).toContain(part);
+  expect(short.length).toBeLessThan(150);
+  expect(shortError('404 NotFound')).toBe('404 NotFound');
+});
 
 describe('the problems of the page', () => {
   it.each<[string, Partial<StatusDocument>, string[]]>([
@@ -30,6 +49,23 @@ describe('the problems of the page', () => {
       'an informer whose watch has broken',
       { informer: { isSynced: true, lastEventAt: '2026-11-22T11:59:00Z', restarts: 1, failure } },
       ['The informer does not see changes of pods; it fails since 11:59:00Z: ECONNREFUSED.'],
+    ],
+    [
+      'an API server that refuses every write',
+      { pods: [refused('a', '2026-11-22T11:58:00Z'), refused('b', '2026-11-22T11:57:00Z'), inFlight] },
+      [
+        'The API server refuses every write of a status with 403; the oldest is unsent since 11:57:00Z (403 Forbidden: pods "a" is forbidden).',
+      ],
+    ],
+    [
+      'an API server that refuses one write, while another waits for its turn',
+      { pods: [refused('a', '2026-11-22T11:58:00Z'), { ...inFlight, waitingFor: { ...waiting, kind: 'turn' } }] },
+      [],
+    ],
+    [
+      'a manager that was not started',
+      { state: 'created' },
+      ['The status manager has not been started: no status is written until start() is called.'],
     ],
   ])('of %s', (_what, status, problems) => {
     expect(problemsOf({ ...healthy, ...status }, nowMs)).toEqual(problems);

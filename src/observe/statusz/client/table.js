@@ -1,6 +1,6 @@
 import { byID, element, setText } from './dom.js';
 import { nameOf } from './selection.js';
-import { age, waitText } from './words.js';
+import { age, shortError, waitText } from './words.js';
 
 /** @import { PodSummary } from '../status-document.ts' */
 /** @import { View } from './address.js' */
@@ -22,7 +22,7 @@ export const columns = [
   { id: 'sent', label: 'Sent', text: ({ version, sentVersion }) => String(sentVersion ?? (version && 'none') ?? '') },
   { id: 'unsent', label: 'Unsent for', text: ({ unsentSince }, nowMs) => (unsentSince ? age(unsentSince, nowMs) : '') },
   { id: 'wait', label: 'Waits for', text: waitText },
-  { id: 'error', label: 'Last error', text: ({ lastError = '' }) => lastError },
+  { id: 'error', label: 'Last error', text: ({ lastError = '' }) => shortError(lastError) },
 ];
 
 /**

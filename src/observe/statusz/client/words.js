@@ -154,7 +154,8 @@ function change(from, to) {
  * @param {StatusDocument} status
  * @param {number} nowMs
  */
-export function problemsOf({ state, requestFailure, informer, journalFailure, problems: others }, nowMs) {
+export function problemsOf(status, nowMs) {
+  const { state, requestFailure, informer, journalFailure, problems: others } = status;
   const problems = [...others];
   if (requestFailure !== undefined) {
     const { since, verb, statusCode, message } = requestFailure;
@@ -163,7 +164,14 @@ export function problemsOf({ state, requestFailure, informer, journalFailure, pr
       `No status can be written since ${clockTime(since, nowMs)}Z: ${verb.toUpperCase()} fails ${code} (${message}).`,
     );
   }
-  if (state !== 'running') problems.push(`The manager is ${state}: it writes nothing.`);
+  const refused = requestFailure === undefined ? refusedWrites(status.pods) : [];
+  if (refused.length > 0) {
+    const since = refused.map(({ unsentSince = '' }) => unsentSince).sort()[0] ?? '';
+    problems.push(
+      `The API server refuses every write of a status with 403; the oldest is unsent since ${clockTime(since, nowMs)}Z (${refused[0]?.lastError}).`,
+    );
+  }
+  if (state !== 'running') problems.push(managerStates[state]);
   if (informer !== undefined) problems.push(...problemsOfInformer(informer, nowMs));
   if (journalFailure !== undefined) {
     const { failingSince, reason } = journalFailure;
@@ -172,6 +180,41 @@ export function problemsOf({ state, requestFailure, informer, journalFailure, pr
     );
   }
   return problems;
+}
+
+/** @type {Readonly<Record<Exclude<StatusDocument['state'], 'running'>, string>>} */
+const managerStates = {
+  created: 'The status manager has not been started: no status is written until start() is called.',
+  stopping: 'The status manager is stopping: statuses that are set now may not be written.',
+  stopped: 'The status manager has been stopped: no status is written any more.',
+};
+
+/**
+ * The pods whose status is refused with 403, if no other unsent status could be written.
+ *
+ * @param {readonly PodSummary[]} pods
+ */
+function refusedWrites(pods) {
+  const unsent = pods.filter(({ unsentSince }) => unsentSince !== undefined);
+  const isRefused = (/** @type {PodSummary} */ { waitingFor }) =>
+    waitingFor?.kind === 'back-off' && waitingFor.statusCode === 403;
+  const isInFlight = (/** @type {PodSummary} */ { waitingFor }) =>
+    waitingFor?.kind === 'response' || waitingFor?.kind === 'connection';
+  return unsent.every((pod) => isRefused(pod) || isInFlight(pod)) ? unsent.filter(isRefused) : [];
+}
+
+/** The length of an error in the table: as much as fits into its lines. */
+const shownErrorLength = 136;
+
+/**
+ * Shortens an error in its middle: its reason and object are at the beginning, and for a 403 the verb is at the end.
+ *
+ * @param {string} error
+ */
+export function shortError(error) {
+  if (error.length <= shownErrorLength) return error;
+  const head = Math.ceil(shownErrorLength * 0.4);
+  return `${error.slice(0, head)} … ${error.slice(head - shownErrorLength)}`;
 }
 
 /**
