@@ -18,7 +18,7 @@ const manager = new StatusManager({
   podCouldHaveRunningContainers: (pod) => running.has(pod.metadata?.uid),
 });
 
-podManager.subscribe({
+const podListener = {
   onPodAdded(pod) {
     if (manager.canPodRun(pod)) startPod(pod);
     else manager.terminatePod(pod); // it ended before this process started
@@ -30,7 +30,7 @@ podManager.subscribe({
     running.delete(pod.metadata.uid); // deleted by force: stop its containers here
     manager.removeOrphanedStatuses(podManager.getPods().map(({ metadata }) => metadata?.uid ?? ''));
   },
-});
+};
 
 function startPod(pod) {
   const startedAt = new Date();
@@ -77,7 +77,9 @@ manager.subscribe({ onOutcome: ({ podUID }) => console.log(String(manager.explai
 podManager.start();
 podManager.whenSynced().then(
   () => {
-    manager.start();
+    // Adopts the statuses of an earlier run, and starts. The listener then hears of each pod that is known.
+    manager.resume({ pods: podManager.getPods() });
+    podManager.subscribe(podListener);
     console.log('Watching the pods of node-a');
   },
   () => {}, // it was stopped before
