@@ -1,6 +1,7 @@
-import type { CgroupFiles } from './cgroup-files.ts';
+import type { CgroupFileSystem } from './cgroup-files.ts';
 import { type CgroupManager, CgroupfsManager } from './cgroup-manager.ts';
-import { type CRIClient, hasCode } from './cri-client.ts';
+import { hasCode } from './cri-error.ts';
+import type { CRIConnection } from './cri-connection.ts';
 import type { RunCommand } from './run-command.ts';
 import { requireSystemd, SystemdCgroupManager } from './systemd-cgroup-manager.ts';
 
@@ -8,7 +9,7 @@ export interface CgroupDriverOptions {
   readonly endpoint: string;
   readonly runtimeName: string;
   readonly cgroupRoot: string | undefined;
-  readonly files: CgroupFiles;
+  readonly files: CgroupFileSystem;
   readonly run: RunCommand;
 }
 
@@ -18,7 +19,7 @@ export interface CgroupDriverOptions {
  * it has no slice.
  */
 export async function createCgroupManager(
-  client: Pick<CRIClient, 'call'>,
+  client: Pick<CRIConnection, 'call'>,
   { endpoint, runtimeName, cgroupRoot, files, run }: CgroupDriverOptions,
 ): Promise<CgroupManager | undefined> {
   const isSystemd = await usesSystemd(client);
@@ -34,7 +35,7 @@ export async function createCgroupManager(
 }
 
 /** Source: kubelet `getCgroupDriverFromCRI`. */
-async function usesSystemd(client: Pick<CRIClient, 'call'>): Promise<boolean> {
+async function usesSystemd(client: Pick<CRIConnection, 'call'>): Promise<boolean> {
   try {
     return (await client.call('RuntimeConfig', {})).linux?.cgroup_driver === 'SYSTEMD';
   } catch (error) {

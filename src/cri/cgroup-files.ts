@@ -9,6 +9,9 @@ import type { ResourceConfig } from './resource-config.ts';
 /** The controllers that a pod's cgroup is created for; the runtime creates it for the others with the sandbox. */
 const usedControllers = ['cpu', 'memory', 'pids', 'hugetlb'];
 
+/** What is done with `CgroupFiles`. */
+export type CgroupFileSystem = Pick<CgroupFiles, keyof CgroupFiles>;
+
 /** The files of cgroups, version 1 and 2. A path is that of a cgroup in each hierarchy. */
 export class CgroupFiles {
   readonly #mountPoint: string;

@@ -1,4 +1,4 @@
-import type { CgroupFiles } from './cgroup-files.ts';
+import type { CgroupFileSystem } from './cgroup-files.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
 /** The path of a cgroup, component by component, as the driver cgroupfs names it. Source: kubelet `CgroupName`. */
@@ -25,9 +25,9 @@ export function parseCgroupName(path: string): CgroupName {
 
 /** The driver cgroupfs: cgroups are folders. Source: opencontainers/cgroups `fs`, `fs2`. */
 export class CgroupfsManager implements CgroupManager {
-  readonly #files: CgroupFiles;
+  readonly #files: CgroupFileSystem;
 
-  constructor(files: CgroupFiles) {
+  constructor(files: CgroupFileSystem) {
     this.#files = files;
   }
 

@@ -1,20 +1,28 @@
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
-import { undefinedIfMissing } from '../agent/host-paths/error-code.ts';
-import type { HostDirectory } from '../agent/host-paths/host-directory.ts';
-import { useLogFolder } from '../agent/host-paths/log-folder.ts';
+import { boundedCall } from '../shared/deadline.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
+import { OneAtATime } from '../shared/one-at-a-time.ts';
+import { Semaphore } from '../shared/semaphore.ts';
 import { Ticker } from '../shared/ticker.ts';
-import { timeFromEpochMs } from '../shared/time.ts';
+import type { RuntimePodFiles } from './runtime-pod-files.ts';
+
+/** The log of one run of a container. */
+export interface RunLog {
+  readonly containerID: string;
+  readonly path: string;
+}
 
 export interface ContainerLogManagerOptions {
-  /** The log files of the running containers. */
-  readonly listLogs: () => Promise<readonly { readonly containerID: string; readonly path: string }[]>;
+  readonly files: Pick<
+    RuntimePodFiles,
+    'linkLog' | 'logSize' | 'rotateLog' | 'restoreLog' | 'removeLogs' | 'evictPodLogsDirectories'
+  >;
+  /** The logs of the running containers. Settles when its time-out has passed at the latest. */
+  readonly listLogs: () => Promise<readonly RunLog[]>;
   /** Makes the runtime write to a new file. Source: CRI `ReopenContainerLog`. */
-  readonly reopenContainerLog: (containerID: string) => Promise<unknown>;
-  /** A larger log is rotated. Source: kubelet `containerLogMaxSize`. */
+  readonly reopenContainerLog: (containerID: string, signal: AbortSignal) => Promise<unknown>;
+  /** A larger log is rotated; Infinity: never. Source: kubelet `containerLogMaxSize`. */
   readonly maxSizeBytes: number;
   /** Including the one that the container writes to; at least 2. Source: kubelet `containerLogMaxFiles`. */
   readonly maxFiles: number;
@@ -24,8 +32,21 @@ export interface ContainerLogManagerOptions {
 
 /** Source: kubelet `containerLogMonitorInterval`. */
 const periodMs = 10_000;
+/** Who reads or removes the log waits for this at most. */
+const reopenTimeoutMs = 10_000;
+/** Logs whose files are compressed and renamed at the same time. */
+const parallelRotations = 2;
+
+interface Lane {
+  readonly turns: OneAtATime;
+  users: number;
+}
 
 /**
+ * Owns the logs of containers. What is done with the log of one run happens in a lane of its own, one after the other:
+ * rotation, its link, its removal, and finding it for a reader, who so waits until a log that is being rotated is there
+ * again. No lane waits for another one, so a runtime that does not respond for one container delays no other one.
+ *
  * Rotates the logs of running containers: `0.log` becomes `0.log.20260102-030405`, and what was rotated before is
  * compressed. Source: kubelet `containerLogManager`.
  *
@@ -35,111 +56,118 @@ export class ContainerLogManager {
   readonly #options: ContainerLogManagerOptions;
   readonly #ticker: Ticker;
   readonly #listing: FailureLog;
-  #isStopped = false;
+  readonly #stop = new AbortController();
+  /** By the path of the log, of those in use. */
+  readonly #lanes = new Map<string, Lane>();
+  readonly #rotating: Semaphore;
 
   constructor(options: ContainerLogManagerOptions) {
     this.#options = options;
     const { clock, logger } = options;
-    this.#ticker = new Ticker(clock, periodMs, () => this.rotateLogs());
+    // The rotations are not awaited: a slow one would end those of all other logs.
+    this.#ticker = new Ticker(clock, periodMs, async () => void (await this.#beginRotations()));
     this.#listing = new FailureLog({ clock, logger, what: 'Listing the logs of containers' });
+    this.#rotating = new Semaphore({ size: parallelRotations, clock });
   }
 
   start(): void {
-    this.#ticker.start();
+    if (this.#options.maxSizeBytes !== Number.POSITIVE_INFINITY) this.#ticker.start();
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#stop.abort();
     this.#ticker.stop();
   }
 
-  /** Rotates every log that is too large. Never rejects. */
+  /** Rotates every log that is too large, except for those that are in use. Never rejects. */
   async rotateLogs(): Promise<void> {
+    await Promise.all(await this.#beginRotations());
+  }
+
+  /** Resolves when the log is not being rotated or removed. */
+  async whenIdle(path: string, signal?: AbortSignal): Promise<void> {
+    if (this.#lanes.has(path)) await this.#inLane(path, signal, async () => {});
+  }
+
+  async linkLog(link: string, path: string, signal?: AbortSignal): Promise<void> {
+    await this.#inLane(path, signal, () => this.#options.files.linkLog(link, path));
+  }
+
+  async removeLogs(path: string): Promise<void> {
+    await this.#inLane(path, undefined, () => this.#options.files.removeLogs(path));
+  }
+
+  /** Removes the logs of pods that need no data any more, except for those in use, and links to logs that do not exist. */
+  async evictPodLogsDirectories(
+    listLiveContainers: () => Promise<ReadonlySet<string>>,
+    shouldPodContentBeRemoved: (podUID: string) => boolean,
+  ): Promise<void> {
+    const isInUse = (podUID: string): boolean => [...this.#lanes.keys()].some((path) => path.includes(`_${podUID}/`));
+    await this.#options.files.evictPodLogsDirectories(
+      listLiveContainers,
+      (podUID) => shouldPodContentBeRemoved(podUID) && !isInUse(podUID),
+    );
+  }
+
+  async #beginRotations(): Promise<readonly Promise<void>[]> {
     try {
       const logs = await this.#options.listLogs();
       this.#listing.succeeded();
-      for (const { containerID, path } of logs) if (!this.#isStopped) await this.#rotateIfLarge(containerID, path);
+      return logs.filter(({ path }) => !this.#lanes.has(path)).map((log) => this.#rotateIfLarge(log));
     } catch (error) {
-      if (!this.#isStopped) this.#listing.failed(error);
+      if (!this.#stop.signal.aborted) this.#listing.failed(error);
+      return [];
     }
   }
 
-  async #rotateIfLarge(containerID: string, path: string): Promise<void> {
-    const { reopenContainerLog, maxSizeBytes, logger } = this.#options;
+  async #rotateIfLarge({ containerID, path }: RunLog): Promise<void> {
+    const { signal } = this.#stop;
     try {
-      await useLogFolder(path, async (folder, name) => {
-        let size = await sizeOf(folder, name);
-        if (size === undefined) {
-          // A rotation was interrupted before the runtime had opened the new file.
-          await reopenContainerLog(containerID);
-          size = (await sizeOf(folder, name)) ?? 0;
+      await this.#inLane(path, signal, async () => {
+        const renamed = await this.#renameIfLarge(path);
+        if (renamed === 'small') return;
+        try {
+          await this.#reopen(containerID);
+        } catch (error) {
+          if (renamed !== 'missing') await this.#options.files.restoreLog(path, renamed.rotated);
+          throw error;
         }
-        if (size >= maxSizeBytes) await this.#rotate(containerID, folder, name);
       });
     } catch (error) {
-      if (!this.#isStopped) logger.warn({ containerID, path, reason: reasonOf(error) }, 'Failed to rotate a log');
+      const fields = { containerID, path, reason: reasonOf(error) };
+      if (!signal.aborted) this.#options.logger.warn(fields, 'Failed to rotate a log');
     }
   }
 
-  async #rotate(containerID: string, folder: HostDirectory, log: string): Promise<void> {
-    const { maxFiles, clock, reopenContainerLog } = this.#options;
-    const { inUse, unused } = await rotatedLogs(folder, log);
-    // The log itself and the file that it becomes count, too. The oldest files are removed first.
-    const excess = inUse.slice(0, Math.max(0, inUse.length - (maxFiles - 2)));
-    for (const file of [...unused, ...excess]) await folder.unlink(file);
-    for (const file of inUse.slice(excess.length)) if (!file.endsWith('.gz')) await compress(folder, file);
-    const rotated = `${log}.${timestamp(clock.now())}`;
-    await folder.rename(log, folder, rotated);
+  /** A missing log is one whose rotation was interrupted before the runtime had opened the new file. */
+  async #renameIfLarge(path: string): Promise<'small' | 'missing' | { readonly rotated: string }> {
+    const { files, maxSizeBytes, maxFiles, clock } = this.#options;
+    await this.#rotating.acquire(this.#stop.signal);
     try {
-      await reopenContainerLog(containerID);
-    } catch (error) {
-      // The container still writes to it.
-      await folder.rename(rotated, folder, log);
-      throw error;
+      const size = await files.logSize(path);
+      if (size === undefined) return 'missing';
+      if (size < maxSizeBytes) return 'small';
+      this.#stop.signal.throwIfAborted();
+      return { rotated: await files.rotateLog(path, { maxFiles, epochMs: clock.now() }) };
+    } finally {
+      this.#rotating.release();
     }
   }
-}
 
-/** The rotated files of a log, oldest first; those of interrupted compressions are unused. */
-async function rotatedLogs(
-  folder: HostDirectory,
-  log: string,
-): Promise<{ readonly inUse: string[]; readonly unused: string[] }> {
-  const names: string[] = [];
-  for await (const entry of folder.entries()) names.push(entry.name.toString());
-  const rotated = names.filter((name) => name.startsWith(`${log}.`)).toSorted(byCodeUnits);
-  const isInUse = (name: string): boolean =>
-    name.endsWith('.gz') || !(name.endsWith('.tmp') || rotated.includes(`${name}.gz`));
-  return { inUse: rotated.filter(isInUse), unused: rotated.filter((name) => !isInUse(name)) };
-}
-
-async function compress(folder: HostDirectory, file: string): Promise<void> {
-  const temporary = `${file}.tmp`;
-  const source = await folder.openFile(file);
-  try {
-    const { mode } = await source.stat();
-    const target = await folder.createFile(temporary, mode & 0o777);
-    await pipeline(source.createReadStream({ autoClose: false }), createGzip(), target.createWriteStream());
-    await folder.rename(temporary, folder, `${file}.gz`);
-    await folder.unlink(file);
-  } catch (error) {
-    await folder.unlink(temporary).catch(undefinedIfMissing);
-    throw error;
-  } finally {
-    await source.close();
+  #reopen(containerID: string): Promise<unknown> {
+    const { clock, reopenContainerLog } = this.#options;
+    const bounds = { clock, timeoutMs: reopenTimeoutMs, signals: [this.#stop.signal] };
+    return boundedCall('ReopenContainerLog', bounds, ({ signal }) => reopenContainerLog(containerID, signal));
   }
-}
 
-async function sizeOf(folder: HostDirectory, log: string): Promise<number | undefined> {
-  const stats = await folder.stats(log).catch(undefinedIfMissing);
-  return stats && Number(stats.size);
-}
-
-/** `20260102-030405` */
-function timestamp(epochMs: number): string {
-  return timeFromEpochMs(epochMs).replaceAll(/[-:Z]/g, '').replace('T', '-');
-}
-
-function byCodeUnits(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  async #inLane(path: string, signal: AbortSignal | undefined, work: () => Promise<void>): Promise<void> {
+    const lane = this.#lanes.get(path) ?? { turns: new OneAtATime(), users: 0 };
+    this.#lanes.set(path, lane);
+    lane.users++;
+    try {
+      await lane.turns.run(signal, work);
+    } finally {
+      if (--lane.users === 0) this.#lanes.delete(path);
+    }
+  }
 }

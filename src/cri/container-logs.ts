@@ -50,9 +50,13 @@ export async function linkLog(link: string, log: string): Promise<void> {
   if (await exists(log)) await HostDirectory.use(dirname(link), [], (folder) => folder.symlink(log, basename(link)));
 }
 
+export interface LogUsage {
+  readonly usedBytes: number;
+  readonly inodesUsed: number;
+}
+
 export interface LogFolders {
   readonly podLogsDirectory: string;
-  readonly logLinksDirectory: string;
   /** The containers that have not exited. They may write a new log: the old one is being rotated. */
   readonly listLiveContainers: () => Promise<ReadonlySet<string>>;
   readonly logger: Logger;
@@ -63,9 +67,10 @@ export interface LogFolders {
  * kubelet `evictPodLogsDirectories`.
  */
 export async function evictPodLogsDirectories(
-  { podLogsDirectory, logLinksDirectory, listLiveContainers, logger }: LogFolders,
+  { podLogsDirectory, listLiveContainers, logger }: LogFolders,
   shouldPodContentBeRemoved: (podUID: string) => boolean,
 ): Promise<void> {
+  const linksDirectory = logLinksDirectory(podLogsDirectory);
   const attempt = async (path: string, work: () => Promise<unknown>): Promise<void> => {
     try {
       await work();
@@ -80,19 +85,31 @@ export async function evictPodLogsDirectories(
     await attempt(path, () => HostDirectory.use(podLogsDirectory, [], (folder) => removeAll(folder, name)));
   }
   const links: (readonly [name: string, containerID: string])[] = [];
-  for (const name of await namesIn(logLinksDirectory)) {
+  for (const name of await namesIn(linksDirectory)) {
     const containerID = /-([^-]{6,})\.log$/.exec(name)?.[1];
-    if (containerID !== undefined && !(await exists(join(logLinksDirectory, name)))) links.push([name, containerID]);
+    if (containerID !== undefined && !(await exists(join(linksDirectory, name)))) links.push([name, containerID]);
   }
   if (links.length === 0) return;
-  await attempt(logLinksDirectory, async () => {
+  await attempt(linksDirectory, async () => {
     const live = await listLiveContainers();
     for (const [name, containerID] of links)
       if (!live.has(containerID))
-        await attempt(join(logLinksDirectory, name), () =>
-          HostDirectory.use(logLinksDirectory, [], (folder) => removeAll(folder, name)),
+        await attempt(join(linksDirectory, name), () =>
+          HostDirectory.use(linksDirectory, [], (folder) => removeAll(folder, name)),
         );
   });
+}
+
+/** How much the files of a container's logs use, and their folder. Source: kubelet `getPodContainerLogStats`. */
+export async function logUsage(podLogsDirectory: string, names: readonly string[]): Promise<LogUsage> {
+  let [usedBytes, inodesUsed] = [0, 1];
+  await HostDirectory.use(podLogsDirectory, names, async (folder) => {
+    for await (const { name } of folder.entries()) {
+      usedBytes += Number((await folder.stats(name)).blocks) * 512;
+      inodesUsed += 1;
+    }
+  });
+  return { usedBytes, inodesUsed };
 }
 
 /** Empty if the folder cannot be read. */

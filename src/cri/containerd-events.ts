@@ -1,6 +1,5 @@
-import type { ClientReadableStream } from '@grpc/grpc-js';
 import type { RuntimeEventType } from '../agent/runtime/container-runtime.ts';
-import type { CRIClient } from './cri-client.ts';
+import type { CRIConnection, CRIStream, StreamListener } from './cri-connection.ts';
 import { createCodecs } from './message-codec.ts';
 
 /*
@@ -35,30 +34,31 @@ export interface ContainerdEvent {
   readonly id: string;
 }
 
-/** A stream of events; `toEvent` returns undefined for events that are not about a container. */
-export function subscribeToContainerd(client: CRIClient): {
-  readonly stream: ClientReadableStream<Envelope>;
-  readonly toEvent: (envelope: Envelope) => ContainerdEvent | undefined;
-} {
+/** Undefined for messages that are not about a container. */
+export function subscribeToContainerd(
+  client: Pick<CRIConnection, 'stream'>,
+  { onMessage, onEnd }: StreamListener<ContainerdEvent | undefined>,
+): CRIStream {
   const { SubscribeRequest, Envelope, IDs } = codecs();
   const topics = Object.keys(typeOfTopic)
     .map((topic) => `topic=="${topic}"`)
     .map((topic) => `namespace==k8s.io,${topic}`);
-  const stream = client.stream<Envelope>('/containerd.services.events.v1.Events/Subscribe', {
-    request: { filters: topics },
-    requestCodec: SubscribeRequest,
-    responseCodec: Envelope,
-    headers: { 'containerd-namespace': 'k8s.io' },
-  });
-  return {
-    stream,
-    toEvent({ topic, event }) {
-      const type = typeOfTopic[topic];
-      if (type === undefined || event === null) return undefined;
-      const { container_id: containerID, id } = IDs.decode(event.value) as { container_id: string; id: string };
-      // A process of `exec` has an ID of its own.
-      const isExec = topic === '/tasks/exit' && id !== '' && id !== containerID;
-      return isExec ? undefined : { type, id: containerID };
-    },
+  const toEvent = ({ topic, event }: Envelope): ContainerdEvent | undefined => {
+    const type = typeOfTopic[topic];
+    if (type === undefined || event === null) return undefined;
+    const { container_id: containerID, id } = IDs.decode(event.value) as { container_id: string; id: string };
+    // A process of `exec` has an ID of its own.
+    const isExec = topic === '/tasks/exit' && id !== '' && id !== containerID;
+    return isExec ? undefined : { type, id: containerID };
   };
+  return client.stream<Envelope>(
+    {
+      path: '/containerd.services.events.v1.Events/Subscribe',
+      request: { filters: topics },
+      requestCodec: SubscribeRequest,
+      responseCodec: Envelope,
+      headers: { 'containerd-namespace': 'k8s.io' },
+    },
+    { onMessage: (envelope) => onMessage(toEvent(envelope)), onEnd },
+  );
 }

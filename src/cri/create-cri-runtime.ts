@@ -4,14 +4,11 @@ import type { Logger } from '../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { requireBooleanOption } from '../shared/validate.ts';
 import { createCgroupManager } from './cgroup-driver.ts';
-import { CgroupFiles } from './cgroup-files.ts';
+import { boundedConnection } from './bounded-connection.ts';
 import { parseCgroupName } from './cgroup-manager.ts';
-import { CRIClient } from './cri-client.ts';
+import { type CRIHost, thisHost } from './cri-host.ts';
 import { CRIRuntime } from './cri-runtime.ts';
-import { readMachineResources } from './machine-resources.ts';
 import { PodCgroups } from './pod-cgroups.ts';
-import { runCommand } from './run-command.ts';
-import { readIDRange, UserNamespaces } from './user-namespaces.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 
 /** Options of `createCRIRuntime`. */
@@ -68,6 +65,11 @@ export interface CRIRuntimeOptions {
  * ```
  */
 export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIRuntime> {
+  return createCRIRuntimeOn(thisHost, options);
+}
+
+/** Like `createCRIRuntime`, on another host. */
+export async function createCRIRuntimeOn(host: CRIHost, options: CRIRuntimeOptions): Promise<CRIRuntime> {
   const { endpoint, rootDirectory = '/var/lib/kubelet', podLogsDirectory = '/var/log/pods', cgroupRoot } = options;
   if (typeof endpoint !== 'string' || !endpoint.startsWith('unix:/'))
     refuseOption('endpoint', 'a socket like unix:///run/containerd/containerd.sock', endpoint);
@@ -92,28 +94,32 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
     'pullCredentials',
   ]);
   const logger = resolveLogger(options.logger);
-  const client = new CRIClient(endpoint);
+  const clock = resolveClock(options.clock);
+  const client = host.connect(endpoint);
   try {
-    const { runtime_name: runtimeName } = await client.call('Version', {}).catch((cause: Error) => {
+    const calls = boundedConnection(client, clock, new AbortController().signal);
+    const { runtime_name: runtimeName } = await calls.call('Version', {}).catch((cause: Error) => {
       throw new Error(`The container runtime at ${endpoint} does not respond: ${cause.message}`, { cause });
     });
-    const files = new CgroupFiles();
-    const manager = await createCgroupManager(client, { endpoint, runtimeName, cgroupRoot, files, run: runCommand });
-    const machine = await readMachineResources();
+    const cgroupFiles = host.cgroupFiles();
+    const driver = { endpoint, runtimeName, cgroupRoot, files: cgroupFiles, run: host.runCommand };
+    const manager = await createCgroupManager(calls, driver);
+    const machine = await host.readMachineResources();
     const root = parseCgroupName(cgroupRoot ?? '');
     return new CRIRuntime({
       client,
+      files: host.podFiles({ rootDirectory, podLogsDirectory, logger }),
       runtimeName,
       rootDirectory,
       seccompDefault: options.seccompDefault ?? false,
       podLogsDirectory,
       containerLogMaxSizeBytes,
       containerLogMaxFiles,
-      podCgroups: manager && new PodCgroups({ files, manager, root, machine, podPidsLimit, logger }),
+      podCgroups: manager && new PodCgroups({ files: cgroupFiles, manager, root, machine, podPidsLimit, logger }),
       helper,
-      userNamespaces: await UserNamespaces.load(rootDirectory, await readIDRange()),
+      userNamespaces: await host.loadUserNamespaces(rootDirectory),
       machine,
-      clock: resolveClock(options.clock),
+      clock,
       logger,
     });
   } catch (error) {

@@ -2,14 +2,15 @@ import type { CallOptions, ImagePullSecret, PulledImage } from '../agent/runtime
 import { parseImageName } from '../agent/runtime/image-name.ts';
 import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { ValidPod } from '../kube/types.ts';
-import { type CRIClient, withGoMessage } from './cri-client.ts';
+import { withGoMessage } from './cri-error.ts';
+import type { CRIConnection } from './cri-connection.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { pullError } from './image-errors.ts';
 import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ImageUser } from './security-context.ts';
 
 export interface CRIImagesOptions {
-  readonly client: CRIClient;
+  readonly client: CRIConnection;
   readonly helper: Pick<RuntimeHelper, 'pullCredentials'>;
   readonly sandboxConfig: (pod: ValidPod) => Promise<CRIRequest<'PodSandboxConfig'>>;
 }

@@ -24,19 +24,16 @@ import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kub
 import type { Clock } from '../shared/clock.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
-import {
-  buildContainerLogsDirectory,
-  type ContainerFiles,
-  makeContainerFiles,
-  makeLogFolder,
-} from './container-files.ts';
-import { evictPodLogsDirectories, linkLog, logLinkName, logLinksDirectory, removeLogs } from './container-logs.ts';
-import { ContainerLogManager } from './container-log-manager.ts';
+import { boundedConnection } from './bounded-connection.ts';
+import { buildContainerLogsDirectory, type ContainerFiles } from './container-files.ts';
+import { logLinkName, logLinksDirectory } from './container-logs.ts';
+import { ContainerLogManager, type RunLog } from './container-log-manager.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
-import { type CRIClient, hasCode, ignoreNotFound, withGoMessage } from './cri-client.ts';
+import { hasCode, ignoreNotFound, withGoMessage } from './cri-error.ts';
+import type { CRIConnection } from './cri-connection.ts';
 import { CRIImages } from './cri-images.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
-import { podLogsDirectoryName, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
+import { podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
@@ -49,12 +46,13 @@ import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ResourceConfig } from './resource-config.ts';
 import { updatePodSandboxResources, updateSandboxResourcesRequest } from './sandbox-resources.ts';
 import { generatePodSandboxConfig } from './sandbox-config.ts';
-import type { UserNamespaces } from './user-namespaces.ts';
-import { readTerminationMessage } from './termination-message.ts';
+import type { RuntimePodFiles } from './runtime-pod-files.ts';
+import type { PodUserNamespaces } from './cri-host.ts';
 
 /** The dependencies that `createCRIRuntime` has resolved. */
 export interface CRIRuntimeSettings {
-  readonly client: CRIClient;
+  readonly client: CRIConnection;
+  readonly files: RuntimePodFiles;
   /** `containerd`, `cri-o`: the scheme of container IDs. */
   readonly runtimeName: string;
   readonly rootDirectory: string;
@@ -65,7 +63,7 @@ export interface CRIRuntimeSettings {
   /** Undefined leaves the cgroups of pods to the runtime. */
   readonly podCgroups: PodCgroups | undefined;
   readonly helper: RuntimeHelper;
-  readonly userNamespaces: UserNamespaces;
+  readonly userNamespaces: PodUserNamespaces;
   readonly machine: MachineResources;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -85,7 +83,8 @@ interface Cached<Status> {
  */
 export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #settings: CRIRuntimeSettings;
-  readonly #client: CRIClient;
+  readonly #client: CRIConnection;
+  readonly #stop = new AbortController();
   /** Statuses by ID; a status is read again when the list shows another state. */
   readonly #containers = new Map<string, Cached<RuntimeContainerStatus>>();
   readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
@@ -108,19 +107,19 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   constructor(settings: CRIRuntimeSettings) {
     this.#settings = settings;
-    this.#client = settings.client;
+    this.#client = boundedConnection(settings.client, settings.clock, this.#stop.signal);
     this.#images = new CRIImages({
-      client: settings.client,
+      client: this.#client,
       helper: settings.helper,
       sandboxConfig: async (pod) => this.#sandboxConfig(pod, 0, await this.#userNamespace(pod, undefined)),
     });
-    const { containerLogMaxSizeBytes: maxSizeBytes, containerLogMaxFiles: maxFiles, clock, logger } = settings;
+    const { containerLogMaxSizeBytes: maxSizeBytes, containerLogMaxFiles: maxFiles, files, clock, logger } = settings;
     this.#logManager = new ContainerLogManager({
       listLogs: () => this.#listLogs(),
-      reopenContainerLog: (id) => this.#client.call('ReopenContainerLog', { container_id: id }),
-      ...{ maxSizeBytes, maxFiles, clock, logger },
+      reopenContainerLog: (id, signal) => this.#client.call('ReopenContainerLog', { container_id: id }, { signal }),
+      ...{ files, maxSizeBytes, maxFiles, clock, logger },
     });
-    if (maxSizeBytes !== Number.POSITIVE_INFINITY) this.#logManager.start();
+    this.#logManager.start();
   }
 
   async status({ signal }: CallOptions = {}): Promise<{ readonly conditions: readonly RuntimeCondition[] }> {
@@ -193,7 +192,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
-    const { helper, podLogsDirectory } = this.#settings;
+    const { helper, files } = this.#settings;
     const { runtimeClassName } = runnableSpec(pod);
     const [userNamespace, handler] = await Promise.all([
       this.#userNamespace(pod, signal),
@@ -201,11 +200,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     ]);
     const config = await this.#sandboxConfig(pod, attempt, userNamespace);
     // A pod that is refused has no folder of logs.
-    await makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod));
+    await files.makePodLogsDirectory(pod);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const preparation = new PodPreparation(pod, {
       imageRef: (image) => this.#images.imageRef(image, { signal }),
-      makeFiles: (container) => makeContainerFiles(pod, container, this.#settings),
+      makeFiles: (container) => files.makeContainerFiles(pod, container),
     });
     const { pod_sandbox_id: id } = await withGoMessage(call);
     this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: true });
@@ -274,7 +273,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const link = this.#logLinks.get(id);
     this.#logLinks.delete(id);
     // Only log collectors need the link.
-    await (link && linkLog(...link).catch((error: unknown) => this.#logLinkFailed(containerID, error)));
+    await (link &&
+      this.#logManager.linkLog(...link, signal).catch((error: unknown) => this.#logLinkFailed(containerID, error)));
   }
 
   async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
@@ -288,7 +288,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const id = bareID(containerID);
     const status = await this.#containerStatus(id, signal);
     await ignoreNotFound(this.#client.call('RemoveContainer', { container_id: id }, { signal }));
-    if (status?.log_path) await removeLogs(status.log_path);
+    // Whatever its caller does now: a container that is gone has no status to find its log with.
+    if (status?.log_path) await this.#logManager.removeLogs(status.log_path);
   }
 
   async updateContainerResources(
@@ -321,6 +322,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async getContainerLog(containerID: string, { signal }: CallOptions = {}): Promise<ContainerLog | undefined> {
     const status = await this.#containerStatus(bareID(containerID), signal);
+    if (status) await this.#logManager.whenIdle(status.log_path, signal);
     return status && { path: status.log_path, isRunning: status.state === 'CONTAINER_RUNNING' };
   }
 
@@ -348,12 +350,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async listPodStats({ signal }: CallOptions = {}): Promise<readonly PodStats[]> {
-    const options = { client: this.#client, podLogsDirectory: this.#settings.podLogsDirectory, signal };
+    const { podLogsDirectory, files } = this.#settings;
+    const options = { client: this.#client, podLogsDirectory, files, signal };
     return this.#statistics.run(signal, () => listPodStats(options));
   }
 
   async imageFsStats({ signal }: CallOptions = {}): Promise<ImageFsStats> {
-    return imageFsStats(await this.#client.call('ImageFsInfo', {}, { signal }));
+    return imageFsStats(await this.#client.call('ImageFsInfo', {}, { signal }), this.#settings.files);
   }
 
   async imageRef(
@@ -405,21 +408,19 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     shouldPodContentBeRemoved: (podUID: string) => boolean,
     { signal }: CallOptions = {},
   ): Promise<void> {
-    const { podLogsDirectory, podCgroups, userNamespaces, logger } = this.#settings;
+    const { podCgroups, userNamespaces } = this.#settings;
     const listLiveContainers = async (): Promise<ReadonlySet<string>> => {
       const { containers } = await this.#client.call('ListContainers', {}, { signal });
       return new Set(containers.filter(({ state }) => state !== 'CONTAINER_EXITED').map(({ id }) => id));
     };
-    await evictPodLogsDirectories(
-      { podLogsDirectory, logLinksDirectory: logLinksDirectory(podLogsDirectory), listLiveContainers, logger },
-      shouldPodContentBeRemoved,
-    );
+    await this.#logManager.evictPodLogsDirectories(listLiveContainers, shouldPodContentBeRemoved);
     await podCgroups?.removeOrphans(shouldPodContentBeRemoved);
     await userNamespaces.releaseOrphans(shouldPodContentBeRemoved);
   }
 
   /** Ends calls, events and the rotation of logs. */
   close(): void {
+    this.#stop.abort();
     this.#logManager.stop();
     this.#client.close();
   }
@@ -463,7 +464,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async #containerFiles(pod: ValidPod, container: RunnableContainer): Promise<ContainerFiles> {
     const prepared = await this.#preparations.get(pod.metadata.uid)?.takeFiles(container.name);
-    return prepared ?? makeContainerFiles(pod, container, this.#settings);
+    return prepared ?? this.#settings.files.makeContainerFiles(pod, container);
   }
 
   async #listedSandbox(
@@ -501,7 +502,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const status = toRuntimeContainerStatus(criStatus, {
       runtimeName: this.#settings.runtimeName,
       sandboxID,
-      terminationMessage: hasExited ? await readTerminationMessage(criStatus) : '',
+      terminationMessage: hasExited ? await this.#settings.files.readTerminationMessage(criStatus) : '',
     });
     if (criStatus.state === state) this.#containers.set(id, { state, status });
     return status;
@@ -529,7 +530,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     );
   }
 
-  async #listLogs(): Promise<{ containerID: string; path: string }[]> {
+  async #listLogs(): Promise<RunLog[]> {
     const { containers } = await this.#client.call('ListContainers', {
       filter: { state: { state: 'CONTAINER_RUNNING' } },
     });

@@ -1,5 +1,5 @@
 import { ImageError } from '../agent/runtime/container-runtime.ts';
-import { CRIError } from './cri-client.ts';
+import { CRIError } from './cri-error.ts';
 
 const prefixes: readonly ImageError['reason'][] = ['RegistryUnavailable', 'SignatureValidationFailed'];
 

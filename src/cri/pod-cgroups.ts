@@ -4,14 +4,14 @@ import type { ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { podRequests } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
-import type { CgroupFiles } from './cgroup-files.ts';
+import type { CgroupFileSystem } from './cgroup-files.ts';
 import { type CgroupLimit, cpuWeight, sharesOfWeight, valueOf } from './cgroup-limits.ts';
 import type { CgroupManager, CgroupName } from './cgroup-manager.ts';
 import { type MachineResources, milliCPUToShares, resourcesFromStatus } from './linux-resources.ts';
 import { type ResourceConfig, resourceConfigForPod } from './resource-config.ts';
 
 export interface PodCgroupsOptions {
-  readonly files: CgroupFiles;
+  readonly files: CgroupFileSystem;
   readonly manager: CgroupManager;
   /** The cgroup of all pods. */
   readonly root: CgroupName;

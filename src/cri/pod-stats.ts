@@ -11,16 +11,19 @@ import type {
   PodStats,
   PSIStats,
 } from '../agent/runtime/pod-stats.ts';
-import { HostDirectory } from '../agent/host-paths/host-directory.ts';
-import { fileSystemInfo } from '../agent/runtime/runtime-storage.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
-import { type CRIClient, CRIError, hasCode } from './cri-client.ts';
+import { CRIError, hasCode } from './cri-error.ts';
+import type { CRIConnection } from './cri-connection.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { podUIDLabel } from './labels.ts';
+import type { RuntimePodFiles } from './runtime-pod-files.ts';
+
+type StatsFiles = Pick<RuntimePodFiles, 'fileSystemInfo' | 'logUsage'>;
 
 export interface ListPodStatsOptions {
-  readonly client: Pick<CRIClient, 'call'>;
+  readonly client: Pick<CRIConnection, 'call'>;
   readonly podLogsDirectory: string;
+  readonly files: StatsFiles;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -33,14 +36,19 @@ type SandboxStats = CRIMessage<'LinuxPodSandboxStats'>;
  * Divergence: without `ListPodSandboxStats`, the CPU and memory of a pod are the sums of its containers, because there is
  * no cAdvisor; volumes are not measured.
  */
-export async function listPodStats({ client, podLogsDirectory, signal }: ListPodStatsOptions): Promise<PodStats[]> {
+export async function listPodStats({
+  client,
+  podLogsDirectory,
+  files,
+  signal,
+}: ListPodStatsOptions): Promise<PodStats[]> {
   const [{ items }, { containers }, { stats }] = await Promise.all([
     client.call('ListPodSandbox', { filter: { state: { state: 'SANDBOX_READY' } } }, { signal }),
     client.call('ListContainers', {}, { signal }),
     client.call('ListContainerStats', {}, { signal }),
   ]);
   const sandboxStats = await statsBySandbox(client, items, signal);
-  const fileSystems = new FileSystems();
+  const fileSystems = new FileSystems(files, podLogsDirectory);
   const listed = new Map(containers.map((container) => [container.id, container]));
   const bySandbox = groupBy(stats, ({ attributes }) => listed.get(attributes?.id ?? '')?.pod_sandbox_id);
   return Promise.all(
@@ -50,7 +58,7 @@ export async function listPodStats({ client, podLogsDirectory, signal }: ListPod
         const running = (bySandbox[sandbox.id] ?? []).filter(
           ({ attributes }) => listed.get(attributes?.id ?? '')?.state === 'CONTAINER_RUNNING',
         );
-        const logs = [podLogsDirectory, podLogsName(sandbox)] as const;
+        const logs = podLogsName(sandbox);
         const containers = await Promise.all(
           running.map((one) => containerStats(one, listed.get(one.attributes!.id)!, logs, fileSystems)),
         );
@@ -60,10 +68,10 @@ export async function listPodStats({ client, podLogsDirectory, signal }: ListPod
 }
 
 /** Source: kubelet `ImageFsStats`. */
-export async function imageFsStats(info: CRIMessage<'ImageFsInfoResponse'>): Promise<ImageFsStats> {
+export async function imageFsStats(info: CRIMessage<'ImageFsInfoResponse'>, files: StatsFiles): Promise<ImageFsStats> {
   const [image] = info.image_filesystems;
   const [container = image] = info.container_filesystems;
-  const fileSystems = new FileSystems();
+  const fileSystems = new FileSystems(files);
   return {
     imageFs: image && (await fileSystems.stats(image)),
     containerFs: container && (await fileSystems.stats(container)),
@@ -71,7 +79,7 @@ export async function imageFsStats(info: CRIMessage<'ImageFsInfoResponse'>): Pro
 }
 
 async function statsBySandbox(
-  client: Pick<CRIClient, 'call'>,
+  client: Pick<CRIConnection, 'call'>,
   sandboxes: readonly Sandbox[],
   signal: AbortSignal | undefined,
 ): Promise<ReadonlyMap<string, SandboxStats>> {
@@ -80,7 +88,7 @@ async function statsBySandbox(
 }
 
 async function listSandboxStats(
-  client: Pick<CRIClient, 'call'>,
+  client: Pick<CRIConnection, 'call'>,
   sandboxes: readonly Sandbox[],
   signal: AbortSignal | undefined,
 ): Promise<readonly CRIMessage<'PodSandboxStats'>[]> {
@@ -127,7 +135,7 @@ function podStats(sandbox: Sandbox, containers: readonly ContainerStats[], stats
 async function containerStats(
   { cpu, memory, io, writable_layer: layer, swap }: CRIMessage<'ContainerStats'>,
   { created_at: createdAt, metadata }: CRIMessage<'Container'>,
-  podLogs: readonly [path: string, name: string],
+  podLogs: string,
   fileSystems: FileSystems,
 ): Promise<ContainerStats> {
   const name = metadata?.name ?? '';
@@ -139,7 +147,7 @@ async function containerStats(
     memory: memory ? memoryStats(memory) : undefined,
     io: io ? ioStats(io) : undefined,
     rootfs,
-    logs: await fileSystems.logStats([...podLogs, name], cpu?.timestamp ?? createdAt),
+    logs: await fileSystems.logStats(podLogs, name, cpu?.timestamp ?? createdAt),
     swap: swap
       ? {
           time: timeOf(swap.timestamp),
@@ -232,7 +240,14 @@ function sumOf<Stats extends { readonly time: string }>(list: readonly (Stats | 
 
 /** Reads each file system once. */
 class FileSystems {
+  readonly #files: StatsFiles;
+  readonly #podLogsDirectory: string;
   readonly #byPath = new Map<string, Promise<Partial<FsStats>>>();
+
+  constructor(files: StatsFiles, podLogsDirectory = '') {
+    this.#files = files;
+    this.#podLogsDirectory = podLogsDirectory;
+  }
 
   async stats({
     timestamp,
@@ -244,21 +259,10 @@ class FileSystems {
     return { time: timeOf(timestamp), ...fileSystem, usedBytes: used?.value, inodesUsed: inodes?.value };
   }
 
-  /** The usage of the files of a log. Source: kubelet `getPodContainerLogStats`. */
-  async logStats(
-    [podLogsDirectory, ...names]: readonly [string, ...string[]],
-    timestamp: number,
-  ): Promise<FsStats | undefined> {
+  async logStats(podLogs: string, containerName: string, timestamp: number): Promise<FsStats | undefined> {
     try {
-      const fileSystem = await this.#read(podLogsDirectory);
-      let [usedBytes, inodesUsed] = [0, 1];
-      await HostDirectory.use(podLogsDirectory, names, async (folder) => {
-        for await (const { name } of folder.entries()) {
-          usedBytes += Number((await folder.stats(name)).blocks) * 512;
-          inodesUsed += 1;
-        }
-      });
-      return { time: timeOf(timestamp), ...fileSystem, usedBytes, inodesUsed };
+      const fileSystem = await this.#read(this.#podLogsDirectory);
+      return { time: timeOf(timestamp), ...fileSystem, ...(await this.#files.logUsage(podLogs, containerName)) };
     } catch {
       // The container has just been removed, or a log rotated.
       return undefined;
@@ -267,17 +271,9 @@ class FileSystems {
 
   #read(path: string): Promise<Partial<FsStats>> {
     let stats = this.#byPath.get(path);
-    if (stats === undefined) this.#byPath.set(path, (stats = readFileSystem(path)));
-    return stats;
-  }
-}
-
-async function readFileSystem(path: string): Promise<Partial<FsStats>> {
-  try {
-    return await fileSystemInfo(path);
-  } catch {
     // The mount point need not be visible to this process.
-    return {};
+    if (stats === undefined) this.#byPath.set(path, (stats = this.#files.fileSystemInfo(path).catch(() => ({}))));
+    return stats;
   }
 }
 

@@ -1,10 +1,10 @@
-import { type ServiceError, status } from '@grpc/grpc-js';
 import type { RuntimeEvent, RuntimeEventType } from '../agent/runtime/container-runtime.ts';
 import type { Clock, Timer } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import type { Logger } from '../shared/logger.ts';
 import { type ContainerdEvent, subscribeToContainerd } from './containerd-events.ts';
-import { type CRIClient, CRIError, hasCode } from './cri-client.ts';
+import { type CRIError, hasCode } from './cri-error.ts';
+import type { CRIConnection, CRIStream, StreamListener } from './cri-connection.ts';
 import type { CRIMessage } from './cri-messages.ts';
 
 const reconnectMs = 1000;
@@ -30,7 +30,7 @@ export interface EventOwner {
 }
 
 export interface RuntimeEventsOptions {
-  readonly client: CRIClient;
+  readonly client: CRIConnection;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Undefined for a container or sandbox that is not known. */
@@ -54,7 +54,7 @@ export class RuntimeEvents {
   readonly #options: RuntimeEventsOptions;
   readonly #failures: FailureLog;
   #hasCRIEvents = true;
-  #stream: { cancel(): void } | undefined;
+  #stream: CRIStream | undefined;
   #timer: Timer | undefined;
   #isStopped = false;
 
@@ -78,59 +78,63 @@ export class RuntimeEvents {
   }
 
   #connectToCRI(): void {
-    const stream = this.#options.client.getContainerEvents();
-    stream.on('data', (event: CRIMessage<'ContainerEventResponse'>) => {
-      const { container_id: id, container_event_type: eventType, pod_sandbox_status: sandbox } = event;
-      const type = typeOfEvent[eventType];
-      const podUID = sandbox?.metadata?.uid;
-      const owner = podUID === undefined ? undefined : { podUID, isSandbox: id === sandbox?.id };
-      if (!this.#options.isExpected(id, type)) this.#emit(id, type, owner);
-    });
-    this.#watch(stream);
+    this.#watch((listener) =>
+      this.#options.client.containerEvents({
+        ...listener,
+        onMessage: (event) => {
+          const { container_id: id, container_event_type: eventType, pod_sandbox_status: sandbox } = event;
+          const type = typeOfEvent[eventType];
+          const podUID = sandbox?.metadata?.uid;
+          const owner = podUID === undefined ? undefined : { podUID, isSandbox: id === sandbox?.id };
+          if (!this.#options.isExpected(id, type)) this.#emit(id, type, owner);
+          listener.onMessage();
+        },
+      }),
+    );
   }
 
   #connectToContainerd(): void {
-    const { stream, toEvent } = subscribeToContainerd(this.#options.client);
-    stream.on('data', (envelope: Parameters<typeof toEvent>[0]) => {
-      const event = toEvent(envelope);
-      if (event === undefined || this.#options.isExpected(event.id, event.type)) return;
-      if (event.type === 'stopped') void this.#emitWhenEnded(event);
-      else this.#emit(event.id, event.type);
-    });
-    this.#watch(stream);
+    this.#watch((listener) =>
+      subscribeToContainerd(this.#options.client, {
+        ...listener,
+        onMessage: (event) => {
+          const isNew = event !== undefined && !this.#options.isExpected(event.id, event.type);
+          if (isNew && event.type === 'stopped') void this.#emitWhenEnded(event);
+          else if (isNew) this.#emit(event.id, event.type);
+          listener.onMessage();
+        },
+      }),
+    );
   }
 
-  #watch(stream: { cancel(): void; on(event: string, listener: (error: ServiceError) => void): unknown }): void {
-    this.#stream = stream;
+  #watch(open: (listener: StreamListener<void>) => CRIStream): void {
     let isComplete = false;
-    stream.on('data', () => {
-      this.#failures.succeeded();
-      if (this.#isStopped) return;
-      isComplete = true;
-      this.#options.onComplete(true);
-    });
     // On an idle node no event comes for hours: a connected stream that stays open has recovered, too.
     const checkConnection = (): void => {
       if (this.#options.client.isConnected) this.#failures.succeeded();
       else this.#timer = this.#options.clock.afterFunc(reconnectMs, checkConnection);
     };
     this.#timer = this.#options.clock.afterFunc(logAfterMs, checkConnection);
-    let hasEnded = false;
-    const onEnd = (error?: ServiceError): void => {
-      if (hasEnded || this.#isStopped) return;
-      hasEnded = true;
-      this.#timer?.stop();
-      if (isComplete) this.#options.onComplete(false);
-      const delayMs = this.#delayAfterEnd(error, isComplete);
-      this.#timer = this.#options.clock.afterFunc(delayMs, () => this.#connect());
-    };
-    stream.on('error', onEnd);
-    stream.on('end', onEnd);
+    this.#stream = open({
+      onMessage: () => {
+        this.#failures.succeeded();
+        if (this.#isStopped) return;
+        isComplete = true;
+        this.#options.onComplete(true);
+      },
+      onEnd: (error) => {
+        if (this.#isStopped) return;
+        this.#timer?.stop();
+        if (isComplete) this.#options.onComplete(false);
+        const delayMs = this.#delayAfterEnd(error, isComplete);
+        this.#timer = this.#options.clock.afterFunc(delayMs, () => this.#connect());
+      },
+    });
   }
 
   /** Logs why a stream ended; returns when to open the next one. */
-  #delayAfterEnd(error: ServiceError | undefined, hasSentEvents: boolean): number {
-    if (this.#hasCRIEvents && error?.code === status.UNIMPLEMENTED) {
+  #delayAfterEnd(error: CRIError | undefined, hasSentEvents: boolean): number {
+    if (this.#hasCRIEvents && hasCode(error, 'Unimplemented')) {
       this.#hasCRIEvents = false;
       return 0;
     }
@@ -139,8 +143,7 @@ export class RuntimeEvents {
       this.#failures.succeeded();
       return reconnectWithoutEventsMs;
     }
-    const failure = error === undefined ? new Error('The stream ended') : new CRIError(error);
-    this.#failures.failed(failure, {}, { afterMs: logAfterMs });
+    this.#failures.failed(error ?? new Error('The stream ended'), {}, { afterMs: logAfterMs });
     return reconnectMs;
   }
 

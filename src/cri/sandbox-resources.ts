@@ -1,6 +1,7 @@
 import { quantityValue } from '../kube/quantity.ts';
 import type { ValidPod } from '../kube/types.ts';
-import { type CRIClient, CRIError, type CRICallOptions } from './cri-client.ts';
+import { CRIError } from './cri-error.ts';
+import type { CRICallOptions, CRIConnection } from './cri-connection.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { milliCPUToQuota, milliCPUToShares, overheadLinuxResources, quotaPeriod } from './linux-resources.ts';
 import type { ResourceConfig } from './resource-config.ts';
@@ -10,7 +11,7 @@ import type { ResourceConfig } from './resource-config.ts';
  * Rejects if the runtime refuses them. Source: kubelet `updatePodSandboxResources`.
  */
 export async function updatePodSandboxResources(
-  client: Pick<CRIClient, 'call'>,
+  client: Pick<CRIConnection, 'call'>,
   request: CRIRequest<'UpdatePodSandboxResourcesRequest'>,
   options: CRICallOptions,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import type { CgroupFiles } from './cgroup-files.ts';
+import type { CgroupFileSystem } from './cgroup-files.ts';
 import { limitsIn, roundUpQuota } from './cgroup-limits.ts';
 import type { CgroupManager, CgroupName } from './cgroup-manager.ts';
 import type { ResourceConfig } from './resource-config.ts';
@@ -40,10 +40,10 @@ export function resourceProperties(config: Partial<ResourceConfig>, isUnified: b
  * `systemd.UnifiedManager`, `systemd.LegacyManager`.
  */
 export class SystemdCgroupManager implements CgroupManager {
-  readonly #files: CgroupFiles;
+  readonly #files: CgroupFileSystem;
   readonly #run: RunCommand;
 
-  constructor(files: CgroupFiles, run: RunCommand) {
+  constructor(files: CgroupFileSystem, run: RunCommand) {
     this.#files = files;
     this.#run = run;
   }

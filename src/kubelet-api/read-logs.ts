@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
+import { codeOf } from '../agent/host-paths/error-code.ts';
 import type { HostDirectory } from '../agent/host-paths/host-directory.ts';
 import { watchFile } from '../agent/host-paths/watch-file.ts';
 import { useLogFolder } from '../agent/host-paths/log-folder.ts';
@@ -10,7 +11,7 @@ export interface LogReaderOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** Receives the text in the order of the file; the reader waits for it. */
   readonly write: (chunk: Buffer) => Promise<void>;
-  /** Whether the container may still write; called at each end of the file. */
+  /** Whether the container may still write; called at each end of the file, and if there is none. */
   readonly isRunning: () => Promise<boolean>;
   readonly signal: AbortSignal;
 }
@@ -39,7 +40,13 @@ async function readLogsIn(
   const { signal, isRunning } = reader;
   const { tailLines, follow = false } = options;
   const output = new LogOutput(options, reader.write);
-  let file = new LogFile(await folder.openFile(name));
+  let file = new LogFile(
+    await folder.openFile(name).catch(async (error: unknown) => {
+      // A log that is being rotated has no file until the runtime opens the new one.
+      if (codeOf(error) === 'ENOENT' && (await isRunning())) return folder.openFile(name);
+      throw error;
+    }),
+  );
   let changes: Changes | undefined;
   try {
     await file.seekToTail(tailLines);

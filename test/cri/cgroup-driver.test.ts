@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import { createCgroupManager } from '../../src/cri/cgroup-driver.ts';
 import { CgroupFiles } from '../../src/cri/cgroup-files.ts';
 import { CgroupfsManager } from '../../src/cri/cgroup-manager.ts';
-import { type CRIClient, CRIError } from '../../src/cri/cri-client.ts';
+import { type CRIClient } from '../../src/cri/cri-client.ts';
+import { CRIError } from '../../src/cri/cri-error.ts';
 import { SystemdCgroupManager } from '../../src/cri/systemd-cgroup-manager.ts';
 
 const containerd = {

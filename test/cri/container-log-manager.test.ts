@@ -1,10 +1,12 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ContainerLogManager } from '../../src/cri/container-log-manager.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
+import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
+import { settle } from '../../src/testing/settle.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 
@@ -18,6 +20,7 @@ function setUp({ maxFiles = 3, reopen = async (): Promise<void> => {} } = {}) {
   const logger = recordingLogger();
   const reopened: string[] = [];
   const manager = new ContainerLogManager({
+    files: hostPodFiles({ rootDirectory: folder, podLogsDirectory: folder, logger }),
     listLogs: async () => [{ containerID: 'c1', path }],
     reopenContainerLog: async (id) => {
       reopened.push(id);
@@ -120,6 +123,7 @@ it('the log of a container that was listed is known without a call for its statu
     ...({
       ...settings,
       client: { call, close: () => {} },
+      files: hostPodFiles({ rootDirectory: '/none', podLogsDirectory: '/logs', logger: recordingLogger() }),
       clock,
       logger: recordingLogger(),
     } as object as CRIRuntimeSettings),
@@ -130,4 +134,145 @@ it('the log of a container that was listed is known without a call for its statu
   const expected = ['ListPodSandbox', 'ListContainers', 'ContainerStatus', 'ListContainers', 'ReopenContainerLog'];
   await expect.poll(() => calls).toEqual(expected);
   runtime.close();
+});
+
+/** Logs of containers of one pod, whose runtime responds to `ReopenContainerLog` when it is told to. */
+function withSlowRuntime(...names: readonly string[]) {
+  const root = directories.create();
+  const podLogsDirectory = join(root, 'pods');
+  const pathOf = (name: string): string => join(podLogsDirectory, 'ns_web_uid1', name, '0.log');
+  const filesOf = (name: string): string[] => readdirSync(dirname(pathOf(name))).toSorted();
+  const write = (name: string, text = 'a large log'): void => writeFileSync(pathOf(name), text);
+  for (const name of names) {
+    mkdirSync(dirname(pathOf(name)), { recursive: true });
+    write(name);
+  }
+  const clock = new FakeClock('2026-01-02T03:04:05Z');
+  const logger = recordingLogger();
+  const calls: { readonly name: string; readonly signal: AbortSignal; respond(): void }[] = [];
+  const manager = new ContainerLogManager({
+    files: hostPodFiles({ rootDirectory: root, podLogsDirectory, logger }),
+    listLogs: async () => names.map((name) => ({ containerID: name, path: pathOf(name) })),
+    reopenContainerLog: (name, signal) =>
+      new Promise<void>((resolve) => {
+        const respond = (): void => {
+          write(name, '');
+          resolve();
+        };
+        calls.push({ name, signal, respond });
+      }),
+    ...{ maxSizeBytes: 10, maxFiles: 3, clock, logger },
+  });
+  const callsOf = (name: string) => calls.filter((call) => call.name === name);
+  const reopening = async (name: string, count = 1) => await expect.poll(() => callsOf(name)).toHaveLength(count);
+  return { root, podLogsDirectory, pathOf, filesOf, write, clock, logger, manager, callsOf, reopening };
+}
+const rotatedName = '0.log.20260102-030415';
+
+it('a runtime that does not reopen the log of one container delays the rotation of no other log, and is asked again', async () => {
+  const { manager, clock, pathOf, filesOf, write, callsOf, reopening, logger } = withSlowRuntime('stuck', 'app');
+  manager.start();
+  clock.advance(10_000);
+  await reopening('stuck');
+  await reopening('app');
+  callsOf('app')[0]!.respond();
+  await manager.whenIdle(pathOf('app'));
+  write('app');
+  clock.advance(9999);
+  expect(filesOf('stuck')).toEqual([rotatedName]);
+  clock.advance(1);
+  await reopening('app', 2);
+  await expect.poll(() => filesOf('stuck')).toEqual(['0.log']);
+  expect(callsOf('stuck')[0]!.signal.aborted).toBe(true);
+  expect(logger.warnings).toMatchObject([
+    { fields: { containerID: 'stuck', reason: 'ReopenContainerLog took over 10000 ms' } },
+  ]);
+  clock.advance(10_000);
+  await reopening('stuck', 2);
+  manager.stop();
+});
+
+it('a log that the runtime has opened, although its response was lost, is never replaced by the earlier one', async () => {
+  const { manager, clock, filesOf, pathOf, write, reopening } = withSlowRuntime('app');
+  const rotating = manager.rotateLogs();
+  await reopening('app');
+  write('app', 'new lines');
+  clock.advance(10_000);
+  await rotating;
+  expect(filesOf('app')).toEqual(['0.log', '0.log.20260102-030405']);
+  expect(readFileSync(pathOf('app'), 'utf8')).toBe('new lines');
+});
+
+it('stop ends a call that has no response, and the log has its name again', async () => {
+  const { manager, filesOf, callsOf, reopening, clock, logger } = withSlowRuntime('app');
+  const rotating = manager.rotateLogs();
+  await reopening('app');
+  manager.stop();
+  await rotating;
+  expect(callsOf('app')[0]!.signal.aborted).toBe(true);
+  expect([filesOf('app'), clock.pendingTimers, logger.lines]).toEqual([['0.log'], 0, []]);
+});
+
+describe('while a log is being rotated', () => {
+  it('it is not rotated a second time', async () => {
+    const { manager, callsOf, reopening } = withSlowRuntime('app');
+    const rotating = manager.rotateLogs();
+    await reopening('app');
+    await manager.rotateLogs();
+    callsOf('app')[0]!.respond();
+    await rotating;
+    expect(callsOf('app')).toHaveLength(1);
+  });
+
+  it('its removal waits, and then leaves none of its files', async () => {
+    const { manager, pathOf, filesOf, callsOf, reopening } = withSlowRuntime('app');
+    void manager.rotateLogs();
+    await reopening('app');
+    const removed = manager.removeLogs(pathOf('app'));
+    await settle();
+    callsOf('app')[0]!.respond();
+    await removed;
+    expect(filesOf('app')).toEqual([]);
+  });
+
+  it('its link waits, and so is made', async () => {
+    const { manager, root, pathOf, callsOf, reopening } = withSlowRuntime('app');
+    void manager.rotateLogs();
+    await reopening('app');
+    const linked = manager.linkLog(join(root, 'link'), pathOf('app'));
+    await settle();
+    callsOf('app')[0]!.respond();
+    await linked;
+    expect(existsSync(join(root, 'link'))).toBe(true);
+  });
+
+  it('its reader waits until it is there again, and readers of other logs do not', async () => {
+    const { manager, pathOf, callsOf, reopening } = withSlowRuntime('app', 'other');
+    void manager.rotateLogs();
+    await reopening('app');
+    await reopening('other');
+    callsOf('other')[0]!.respond();
+    await manager.whenIdle(pathOf('other'));
+    const found = manager.whenIdle(pathOf('app')).then(() => existsSync(pathOf('app')));
+    await settle();
+    callsOf('app')[0]!.respond();
+    expect(await found).toBe(true);
+  });
+
+  it('the folder of its pod is not removed', async () => {
+    const { manager, podLogsDirectory, callsOf, reopening } = withSlowRuntime('app');
+    const rotating = manager.rotateLogs();
+    await reopening('app');
+    const evict = () =>
+      manager.evictPodLogsDirectories(
+        async () => new Set(),
+        () => true,
+      );
+    await evict();
+    expect(readdirSync(podLogsDirectory)).toEqual(['ns_web_uid1']);
+    callsOf('app')[0]!.respond();
+    await rotating;
+    await evict();
+    expect(readdirSync(podLogsDirectory)).toEqual([]);
+  });
 });

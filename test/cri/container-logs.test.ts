@@ -66,7 +66,7 @@ it('evictPodLogsDirectories removes the logs of removed pods, and links without 
       lists++;
       return new Set(live);
     };
-    const folders = { podLogsDirectory, logLinksDirectory: linksDirectory, listLiveContainers, logger: silentLogger };
+    const folders = { podLogsDirectory, listLiveContainers, logger: silentLogger };
     return evictPodLogsDirectories(folders, (podUID) => podUID === 'u1');
   };
   await evict('gone01');

@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest';
 import { subscribeToContainerd } from '../../src/cri/containerd-events.ts';
-import type { CRIClient } from '../../src/cri/cri-client.ts';
-
-type StreamCall = Parameters<CRIClient['stream']>[1];
+import type { CRIConnection, StreamCall, StreamListener } from '../../src/cri/cri-connection.ts';
 
 /** A field of a message with this number, which is a text, bytes or a message. */
 const field = (number: number, content: string | Uint8Array): Buffer => {
@@ -12,19 +10,25 @@ const field = (number: number, content: string | Uint8Array): Buffer => {
 const idsOf = (containerID: string, id = ''): Buffer => Buffer.concat([field(1, containerID), field(2, id)]);
 
 function subscribe() {
-  const calls: [path: string, call: StreamCall][] = [];
-  const client = { stream: (path: string, call: StreamCall) => void calls.push([path, call]) };
-  const { toEvent } = subscribeToContainerd(client as object as CRIClient);
-  const [[path, call]] = calls as [[string, StreamCall]];
-  return { path, call, toEvent };
+  const calls: [call: StreamCall, listener: StreamListener<object>][] = [];
+  const client = { stream: (...parameters: [StreamCall, StreamListener<object>]) => void calls.push(parameters) };
+  const events: unknown[] = [];
+  const listener = { onMessage: (event: unknown) => events.push(event), onEnd: () => {} };
+  subscribeToContainerd(client as object as CRIConnection, listener);
+  const [[call, { onMessage }]] = calls as [[StreamCall, StreamListener<object>]];
+  const toEvent = (envelope: object): unknown => {
+    onMessage(envelope);
+    return events.at(-1);
+  };
+  return { call, toEvent };
 }
 
 it('subscribes to the events of containers and their tasks, in the namespace of Kubernetes', () => {
-  const { path, call } = subscribe();
+  const { call } = subscribe();
   const filters = ['/tasks/start', '/tasks/exit', '/containers/create', '/containers/delete'].map(
     (topic) => `namespace==k8s.io,topic=="${topic}"`,
   );
-  expect(path).toBe('/containerd.services.events.v1.Events/Subscribe');
+  expect(call.path).toBe('/containerd.services.events.v1.Events/Subscribe');
   expect(call).toMatchObject({ request: { filters }, headers: { 'containerd-namespace': 'k8s.io' } });
   expect(call.requestCodec.encode(call.request)).toEqual(Buffer.concat(filters.map((filter) => field(1, filter))));
 });

@@ -1,13 +1,14 @@
-import { EventEmitter } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock, type RecordingLogger, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import { type ContainerConfig, noTimeoutMs } from '../../src/agent/runtime/container-runtime.ts';
-import { CRIError } from '../../src/cri/cri-client.ts';
+import { CRIError } from '../../src/cri/cri-error.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
+import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { machine, podWith } from './pods.ts';
+import { TestStream } from './test-stream.ts';
 
 const directories = new TestDirectories();
 let folder: string;
@@ -40,7 +41,7 @@ beforeEach(() => {
 });
 afterEach(() => directories.removeAll());
 
-const errorOf = (code: number, details: string): CRIError => new CRIError({ code, details, message: '' } as never);
+const errorOf = (code: number, details: string): CRIError => new CRIError({ code, details, message: '' });
 const notFound = errorOf(5, 'not found');
 const refused = errorOf(9, 'not allowed');
 const goMessage = 'rpc error: code = FailedPrecondition desc = not allowed';
@@ -61,9 +62,16 @@ function runtimeWith(settings: object = {}): CRIRuntime {
     isConnected: true,
     close: () => void requests.push({ method: 'close', request: {}, signal: undefined }),
   };
+  const folders = { rootDirectory: join(folder, 'kubelet'), podLogsDirectory: join(folder, 'pods') };
   const runtime = new CRIRuntime({
-    ...{ runtimeName: 'containerd', rootDirectory: join(folder, 'kubelet'), seccompDefault: false },
-    ...{ podLogsDirectory: join(folder, 'pods'), containerLogMaxSizeBytes: Infinity, containerLogMaxFiles: 5 },
+    ...{
+      runtimeName: 'containerd',
+      seccompDefault: false,
+      containerLogMaxSizeBytes: Infinity,
+      containerLogMaxFiles: 5,
+    },
+    ...folders,
+    files: hostPodFiles({ ...folders, logger }),
     client,
     ...{ helper, machine, clock: new FakeClock('2026-01-02T03:04:05Z'), logger, ...settings },
   } as object as CRIRuntimeSettings);
@@ -742,11 +750,8 @@ describe('logs of running containers', () => {
 });
 
 describe('an exit that containerd reports', () => {
-  class Stream extends EventEmitter {
-    cancel(): void {}
-  }
   /** Events of containerd for a runtime without CRI events. */
-  async function subscribe(runtime: CRIRuntime, clock: FakeClock, streams: readonly [Stream, Stream]) {
+  async function subscribe(runtime: CRIRuntime, clock: FakeClock, streams: readonly [TestStream, TestStream]) {
     const seen: object[] = [];
     const stop = runtime.subscribe((event) => seen.push(event));
     streams[0].emit('error', Object.assign(new Error('unknown method'), { code: 12, details: 'unknown method' }));
@@ -761,17 +766,18 @@ describe('an exit that containerd reports', () => {
 
   it.each(['c1', 's1'])('is an event as soon as the CRI shows it: %s', async (id) => {
     const clock = new FakeClock();
-    const streams = [new Stream(), new Stream()] as const;
+    const streams = [new TestStream(), new TestStream()] as const;
     responses['ListPodSandbox'] = { items: [listedSandbox('s1', 'u1')] };
     responses['ListContainers'] = { containers: [listedContainer('c1', 'u1')] };
     responses['ContainerStatus'] = { status: containerStatus('c1') };
     responses['PodSandboxStatus'] = { status: sandboxStatus('s1') };
     const runtime = runtimeWith({ clock });
-    Object.assign(clientOf(runtime), { getContainerEvents: () => streams[0], stream: () => streams[1] });
+    Object.assign(clientOf(runtime), { containerEvents: streams[0].open, stream: streams[1].open });
     await runtime.listPods();
     const { seen, stop, emit } = await subscribe(runtime, clock, streams);
     emit('/tasks/exit', id);
-    await expect.poll(() => clock.pendingTimers).toBe(2);
+    await settle();
+    expect(clock.pendingTimers).toBe(2);
     expect(seen).toEqual([]);
     responses['ContainerStatus'] = { status: containerStatus('c1', { state: 'CONTAINER_EXITED' }) };
     responses['PodSandboxStatus'] = { status: sandboxStatus('s1', { state: 'SANDBOX_NOTREADY' }) };

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
 import { criEnums, criMessages } from '../../src/cri/cri-api.ts';
-import { CRIClient, CRIError, hasCode, ignoreNotFound, withGoMessage } from '../../src/cri/cri-client.ts';
+import { CRIClient } from '../../src/cri/cri-client.ts';
+import { CRIError, hasCode, ignoreNotFound, withGoMessage } from '../../src/cri/cri-error.ts';
 import { createCodecs } from '../../src/cri/message-codec.ts';
 import { TestDirectories } from '../support/directories.ts';
 
@@ -15,8 +16,7 @@ afterEach(() => {
   directories.removeAll();
 });
 
-const errorOf = (code: number, details: string, message = ''): CRIError =>
-  new CRIError({ code, details, message } as ConstructorParameters<typeof CRIError>[0]);
+const errorOf = (code: number, details: string, message = ''): CRIError => new CRIError({ code, details, message });
 
 describe('CRIError', () => {
   it.each([

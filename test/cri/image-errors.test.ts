@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { ImageError } from '../../src/agent/runtime/container-runtime.ts';
-import { CRIError } from '../../src/cri/cri-client.ts';
+import { CRIError } from '../../src/cri/cri-error.ts';
 import { pullError } from '../../src/cri/image-errors.ts';
 
 describe('pullError', () => {

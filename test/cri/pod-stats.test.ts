@@ -1,9 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { CRIError, type CRIClient } from '../../src/cri/cri-client.ts';
+import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
+import { type CRIClient } from '../../src/cri/cri-client.ts';
+import { CRIError } from '../../src/cri/cri-error.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
-import { listPodStats } from '../../src/cri/pod-stats.ts';
+import { listPodStats, type ListPodStatsOptions } from '../../src/cri/pod-stats.ts';
+import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { TestDirectories } from '../support/directories.ts';
 
 const directories = new TestDirectories();
@@ -34,6 +37,11 @@ const responses: Record<string, object | Error> = {
   ListContainerStats: { stats: [usage('a', 5e9, 100), usage('b', 1e9, 10), usage('c', 7e9, 1000)] },
 };
 
+const hostFiles = (podLogsDirectory: string) =>
+  hostPodFiles({ rootDirectory: '/none', podLogsDirectory, logger: silentLogger });
+const listStats = (options: Omit<ListPodStatsOptions, 'files'>) =>
+  listPodStats({ ...options, files: hostFiles(options.podLogsDirectory) });
+
 function client(sandboxStats: object | Error): Pick<CRIClient, 'call'> {
   return {
     call: (async (method: string) => {
@@ -56,7 +64,7 @@ it('has the usage of running containers, and of the pod as the runtime reports i
     process: { timestamp, process_count: { value: 4 } },
   };
   const sandboxStats = { stats: [{ attributes: { id: 's' }, linux }] };
-  const [pod, ...others] = await listPodStats({ client: client(sandboxStats), podLogsDirectory, signal: undefined });
+  const [pod, ...others] = await listStats({ client: client(sandboxStats), podLogsDirectory, signal: undefined });
   expect(others).toEqual([]);
   const time = '2026-01-02T03:04:05Z';
   expect(pod).toMatchObject({
@@ -86,21 +94,21 @@ it('has the pressure stall information of the runtime', async () => {
   ];
   const sandboxStats = { stats: [{ attributes: { id: 's' }, linux: { cpu, memory, io } }] };
   const options = { client: client(sandboxStats), podLogsDirectory: directories.create(), signal: undefined };
-  const [pod] = await listPodStats(options);
+  const [pod] = await listStats(options);
   const averages = { avg10: 0.5, avg60: 0.25, avg300: 0.125 };
   const expected = { full: { total: 5, ...averages }, some: { total: 10, ...averages } };
   expect(pod).toMatchObject({ cpu: { psi: expected }, memory: { psi: undefined }, io: { psi: expected } });
 });
 
 it('sums the containers of a pod if the runtime has no statistics of sandboxes', async () => {
-  const unimplemented = new CRIError({ code: 12, details: 'unknown method', message: '' } as never);
+  const unimplemented = new CRIError({ code: 12, details: 'unknown method', message: '' });
   const options = { client: client(unimplemented), podLogsDirectory: directories.create(), signal: undefined };
-  const [pod] = await listPodStats(options);
+  const [pod] = await listStats(options);
   expect(pod).toMatchObject({ cpu: { usageCoreNanoSeconds: 6e9 }, memory: { workingSetBytes: 110 } });
 });
 
 it('asks for each sandbox, one after the other, if the runtime cannot list them because one has been stopped', async () => {
-  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' } as never);
+  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' });
   const linux = { cpu: null, memory: { timestamp, working_set_bytes: { value: 300 } }, network: null, process: null };
   const { call } = client(stopped);
   const asked: unknown[] = [];
@@ -113,13 +121,13 @@ it('asks for each sandbox, one after the other, if the runtime cannot list them 
     return { stats: { attributes: { id: 's' }, linux } };
   }) as CRIClient['call'];
   const options = { client: { call: withEach }, podLogsDirectory: directories.create(), signal: undefined };
-  const [pod] = await listPodStats(options);
+  const [pod] = await listStats(options);
   expect(asked).toEqual([{ pod_sandbox_id: 's' }, 'responds', { pod_sandbox_id: 'foreign' }, 'responds']);
   expect(pod).toMatchObject({ memory: { workingSetBytes: 300 } });
 });
 
 it('asks only for ready sandboxes, with the signal of the caller, and each one that ends meanwhile is left out', async () => {
-  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' } as never);
+  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' });
   const { signal } = new AbortController();
   const { call } = client(stopped);
   const calls: unknown[] = [];
@@ -127,7 +135,7 @@ it('asks only for ready sandboxes, with the signal of the caller, and each one t
     calls.push([method, request, options.signal === signal]);
     return method === 'PodSandboxStats' ? { stats: null } : call(method as never, request);
   }) as CRIClient['call'];
-  const [pod] = await listPodStats({ client: { call: recording }, podLogsDirectory: directories.create(), signal });
+  const [pod] = await listStats({ client: { call: recording }, podLogsDirectory: directories.create(), signal });
   expect(calls).toEqual([
     ['ListPodSandbox', { filter: { state: { state: 'SANDBOX_READY' } } }, true],
     ['ListContainers', {}, true],
@@ -141,7 +149,7 @@ it('asks only for ready sandboxes, with the signal of the caller, and each one t
 });
 
 it('rejects if the caller no longer waits, or for a failure that is not of the runtime', async () => {
-  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' } as never);
+  const stopped = new CRIError({ code: 2, details: 'sandbox is not in ready state', message: '' });
   const failing = (failure: unknown): Pick<CRIClient, 'call'> => ({
     call: async (method: string, request: never) => {
       if (method === 'PodSandboxStats') throw failure;
@@ -150,9 +158,9 @@ it('rejects if the caller no longer waits, or for a failure that is not of the r
   });
   const podLogsDirectory = directories.create();
   const options = { podLogsDirectory, signal: undefined };
-  await expect(listPodStats({ ...options, client: failing(new Error('bug')) })).rejects.toThrow('bug');
+  await expect(listStats({ ...options, client: failing(new Error('bug')) })).rejects.toThrow('bug');
   const signal = AbortSignal.abort(new Error('enough'));
-  await expect(listPodStats({ podLogsDirectory, signal, client: failing(stopped) })).rejects.toThrow('enough');
+  await expect(listStats({ podLogsDirectory, signal, client: failing(stopped) })).rejects.toThrow('enough');
 });
 
 describe('the statistics of a container', () => {
@@ -180,7 +188,7 @@ describe('the statistics of a container', () => {
           ],
         },
       })[method]!;
-    const [pod, ...others] = await listPodStats({
+    const [pod, ...others] = await listStats({
       client: { call: call as CRIClient['call'] },
       ...{ podLogsDirectory, signal: undefined },
     });
@@ -254,9 +262,7 @@ it('a pod whose runtime names no main interface has the others; the time is that
   });
   const statsWith = async (fields: object) => {
     const stats = { stats: [{ attributes: { id: 's' }, linux: linux(fields) }] };
-    return (
-      await listPodStats({ client: client(stats), podLogsDirectory: directories.create(), signal: undefined })
-    )[0]!;
+    return (await listStats({ client: client(stats), podLogsDirectory: directories.create(), signal: undefined }))[0]!;
   };
   const own = { name: 'eth1', rxErrors: 3, txErrors: 4 };
   const network = { timestamp: timestamp + 1e9, default_interface: null, interfaces: [one] };
@@ -270,9 +276,9 @@ it('a pod whose runtime names no main interface has the others; the time is that
 });
 
 it('rejects if the runtime does not respond', async () => {
-  const unavailable = new CRIError({ code: 14, details: 'connection refused', message: '' } as never);
+  const unavailable = new CRIError({ code: 14, details: 'connection refused', message: '' });
   const options = { client: client(unavailable), podLogsDirectory: '/none', signal: undefined };
-  await expect(listPodStats(options)).rejects.toThrow('connection refused');
+  await expect(listStats(options)).rejects.toThrow('connection refused');
 });
 
 it('is read by one caller at a time, because concurrent calls may crash containerd 1.6', async () => {
@@ -284,7 +290,10 @@ it('is read by one caller at a time, because concurrent calls may crash containe
     if (method === 'ListPodSandboxStats') await new Promise<void>((resolve) => (respond = resolve));
     return call(method as never, request);
   }) as CRIClient['call'];
-  const settings = { client: { call: slow }, podLogsDirectory: '/none', containerLogMaxSizeBytes: Infinity };
+  const settings = {
+    ...{ client: { call: slow }, podLogsDirectory: '/none', containerLogMaxSizeBytes: Infinity },
+    ...{ files: hostFiles('/none'), clock: new FakeClock() },
+  };
   const runtime = new CRIRuntime({ ...(settings as object as CRIRuntimeSettings) });
   const gone = new AbortController();
   const first = runtime.listPodStats();

@@ -1,42 +1,40 @@
-import { EventEmitter } from 'node:events';
 import { afterEach, expect, it } from 'vitest';
 import { FakeClock, type RecordingLogger, recordingLogger, settle } from 'kubelet-status-manager/testing';
-import { type CRIClient, CRIError } from '../../src/cri/cri-client.ts';
+import { CRIError } from '../../src/cri/cri-error.ts';
+import type { CRIConnection } from '../../src/cri/cri-connection.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
+import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { RuntimeEvents, type RuntimeEventsOptions } from '../../src/cri/runtime-events.ts';
 import type { RuntimeEvent } from '../../src/agent/runtime/container-runtime.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
+import { TestStream } from './test-stream.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
-
-class Stream extends EventEmitter {
-  cancel(): void {}
-}
 
 /** Events whose streams the test ends. */
 function watchEvents(options: Partial<RuntimeEventsOptions> = {}): {
   clock: FakeClock;
   logger: RecordingLogger;
-  streams: Stream[];
+  streams: TestStream[];
   /** What `onComplete` was called with. */
   completeness: boolean[];
   connection: { isConnected: boolean };
   events: RuntimeEvents;
 } {
-  const streams: Stream[] = [];
+  const streams: TestStream[] = [];
   const completeness: boolean[] = [];
-  const connect = (): Stream => {
-    const stream = new Stream();
+  const connect = (...parameters: readonly unknown[]): TestStream => {
+    const stream = new TestStream();
     streams.push(stream);
-    return stream;
+    return stream.open(...parameters);
   };
   const clock = new FakeClock();
   const logger = recordingLogger();
-  const client = { getContainerEvents: connect, stream: connect, isConnected: true };
+  const client = { containerEvents: connect, stream: connect, isConnected: true };
   const events = new RuntimeEvents({
-    client: client as object as CRIClient,
+    client: client as object as CRIConnection,
     clock,
     logger,
     ownerOf: () => undefined,
@@ -115,10 +113,10 @@ it('a runtime that ends each stream without an event has none: this is no failur
 });
 
 it("the start and the stop that a worker is waiting for are no events; a container's own exit is one", async () => {
-  const stream = new Stream();
+  const stream = new TestStream();
   let respond = (): void => {};
   const client = {
-    getContainerEvents: () => stream,
+    containerEvents: stream.open,
     call: () => new Promise<object>((resolve) => (respond = () => resolve({}))),
   };
   const settings = { runtimeName: 'containerd', podLogsDirectory: '/logs', containerLogMaxSizeBytes: Infinity };
@@ -153,8 +151,8 @@ it("the start and the stop that a worker is waiting for are no events; a contain
 });
 
 it('an event of a sandbox names no container, also before its status was read', async () => {
-  const stream = new Stream();
-  const client = { getContainerEvents: () => stream };
+  const stream = new TestStream();
+  const client = { containerEvents: stream.open };
   const settings = { runtimeName: 'containerd', podLogsDirectory: '/logs', containerLogMaxSizeBytes: Infinity };
   const runtime = new CRIRuntime({
     ...({ client, ...settings, clock: new FakeClock() } as object as CRIRuntimeSettings),
@@ -174,11 +172,11 @@ it('an event of a sandbox names no container, also before its status was read', 
 });
 
 it("a sandbox that the agent runs is known as one before its status is read, to containerd's events too", async () => {
-  const criStream = new Stream();
-  const stream = new Stream();
+  const criStream = new TestStream();
+  const stream = new TestStream();
   const client = {
-    getContainerEvents: () => criStream,
-    stream: () => stream,
+    containerEvents: criStream.open,
+    stream: stream.open,
     call: async () => ({ pod_sandbox_id: 's' }),
   };
   const clock = new FakeClock();
@@ -186,6 +184,10 @@ it("a sandbox that the agent runs is known as one before its status is read, to 
     runtimeName: 'containerd',
     podLogsDirectory: directories.create(),
     containerLogMaxSizeBytes: Infinity,
+    files: hostPodFiles({
+      ...{ rootDirectory: '', podLogsDirectory: directories.create() },
+      logger: recordingLogger(),
+    }),
   };
   const helper = { getPodDNS: async () => ({ servers: [], searches: [], options: [] }), generatePodHostName: () => '' };
   const runtime = new CRIRuntime({
@@ -239,7 +241,7 @@ function watchExit(hasEnded: () => Promise<boolean>) {
 
 it('the exit of a container that the runtime no longer knows is an event at once', async () => {
   const { seen, clock, events } = watchExit(() =>
-    Promise.reject(new CRIError(Object.assign(new Error(), { code: 5, details: 'not found' }) as never)),
+    Promise.reject(new CRIError(Object.assign(new Error(), { code: 5, details: 'not found' }))),
   );
   await expect.poll(() => seen).toEqual([['c', 'stopped']]);
   events.stop();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CRIError } from '../../src/cri/cri-client.ts';
+import { CRIError } from '../../src/cri/cri-error.ts';
 import { generatePodSandboxConfig } from '../../src/cri/sandbox-config.ts';
 import { updatePodSandboxResources, updateSandboxResourcesRequest } from '../../src/cri/sandbox-resources.ts';
 import { hostUsers, podWith } from './pods.ts';

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { podUIDLabel } from '../../src/cri/labels.ts';
+import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
+import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { machine, podWith } from './pods.ts';
@@ -51,8 +53,10 @@ function setUp(generatePodHostName = () => 'web', handlers: readonly object[] = 
       await new Promise<void>((resolve) => waiting.set(method, resolve));
     return responses[method]!();
   };
+  const folders = { rootDirectory: folder, podLogsDirectory: join(folder, 'pods-logs') };
   const runtime = new CRIRuntime({
-    ...{ runtimeName: 'containerd', rootDirectory: folder, podLogsDirectory: join(folder, 'pods-logs') },
+    ...{ runtimeName: 'containerd', ...folders, clock: new FakeClock() },
+    files: hostPodFiles({ ...folders, logger: silentLogger }),
     ...{ containerLogMaxSizeBytes: Infinity, client: { call }, logger: silentLogger },
     machine,
     userNamespaces: {

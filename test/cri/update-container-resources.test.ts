@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { FakeClock } from 'kubelet-status-manager/testing';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { machine } from './pods.ts';
 
@@ -10,6 +11,7 @@ it('a resize tells the runtime of no limit that is not set, as the kubelet does:
     containerLogMaxSizeBytes: Infinity,
     client: { call: async (_method: string, request: object) => requests.push(request) },
     machine,
+    clock: new FakeClock(),
   } as object as CRIRuntimeSettings);
   await runtime.updateContainerResources('cri-o://c', { requests: { cpu: '500m' } });
   await runtime.updateContainerResources('cri-o://c', { limits: { cpu: '1', memory: '64Mi' } });

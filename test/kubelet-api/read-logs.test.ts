@@ -303,3 +303,23 @@ describe('parseLogLine', () => {
     expect(parseLogLine(Buffer.from(line, 'latin1'))?.text.toString('latin1')).toBe(text);
   });
 });
+
+it('a log that is being rotated is read as soon as the runtime has opened it again', async () => {
+  const path = join(directories.create(), '0.log');
+  const chunks: Buffer[] = [];
+  await readLogs(
+    path,
+    {},
+    {
+      clock: systemClock,
+      write: async (chunk) => void chunks.push(chunk),
+      // Waits until the log has been rotated.
+      isRunning: async () => {
+        writeFileSync(path, '2020-09-27T11:18:01.000000000Z stdout F line1\n');
+        return true;
+      },
+      signal: new AbortController().signal,
+    },
+  );
+  expect(Buffer.concat(chunks).toString()).toBe('line1\n');
+});

@@ -3,6 +3,7 @@ import {
   chmod,
   type FileHandle,
   lchown,
+  link,
   lstat,
   mkdir,
   open,
@@ -197,6 +198,11 @@ export class HostDirectory {
   /** Replaces an entry of the new name. */
   async rename(name: EntryName, to: HostDirectory, newName: EntryName): Promise<void> {
     await rename(this.#pathOf(name), to.#pathOf(newName));
+  }
+
+  /** Gives an entry another name besides. Rejects with EEXIST if there is an entry of that name. */
+  async link(name: EntryName, newName: EntryName): Promise<void> {
+    await link(this.#pathOf(name), this.#pathOf(newName));
   }
 
   async unlink(name: EntryName): Promise<void> {

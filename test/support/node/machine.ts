@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { CRIClient, ignoreNotFound } from '../../../src/cri/cri-client.ts';
+import { CRIClient } from '../../../src/cri/cri-client.ts';
+import { ignoreNotFound } from '../../../src/cri/cri-error.ts';
 import { programsFolder } from '../../kubernetes/programs.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
 import { runCommand } from '../run-command.ts';

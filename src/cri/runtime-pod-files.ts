@@ -1,0 +1,57 @@
+import type { ValidPod } from '../kube/types.ts';
+import { fileSystemInfo, type FileSystemInfo } from '../agent/runtime/runtime-storage.ts';
+import type { Logger } from '../shared/logger.ts';
+import { type ContainerFiles, makeContainerFiles, makeLogFolder } from './container-files.ts';
+import { evictPodLogsDirectories, linkLog, type LogUsage, logUsage, removeLogs } from './container-logs.ts';
+import type { CRIMessage } from './cri-messages.ts';
+import { podLogsDirectoryName } from './labels.ts';
+import { logSize, restoreLog, rotateLog, type RotationOptions } from './log-rotation.ts';
+import type { RunnableContainer } from './pod-spec.ts';
+import { readTerminationMessage } from './termination-message.ts';
+
+export interface PodFolders {
+  readonly rootDirectory: string;
+  readonly podLogsDirectory: string;
+  readonly logger: Logger;
+}
+
+/** The files of pods and their containers that the runtime and the agent share: logs, links to them, termination messages. */
+export interface RuntimePodFiles {
+  /** The folder of a pod's logs, before its sandbox is created. */
+  makePodLogsDirectory(pod: ValidPod): Promise<void>;
+  /** What a run of a container needs before it is created. */
+  makeContainerFiles(pod: ValidPod, container: RunnableContainer): Promise<ContainerFiles>;
+  /** Never rejects: an error becomes the message. */
+  readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string>;
+  /** Links to a log, if the log exists. */
+  linkLog(link: string, log: string): Promise<void>;
+  /** In bytes; undefined if the log is missing. */
+  logSize(log: string): Promise<number | undefined>;
+  /** Gives the log another name, which is returned, and compresses or removes what was rotated before. */
+  rotateLog(log: string, options: RotationOptions): Promise<string>;
+  /** Undoes `rotateLog`, unless there is a new log. */
+  restoreLog(log: string, rotated: string): Promise<void>;
+  /** Removes the log of one run, and what was rotated of it. */
+  removeLogs(log: string): Promise<void>;
+  /** Of all files of the logs of a container; rejects if there are none. */
+  logUsage(podLogsName: string, containerName: string): Promise<LogUsage>;
+  fileSystemInfo(path: string): Promise<FileSystemInfo>;
+  /** Removes the logs of pods that need no data any more, and links to logs that do not exist. Failures are logged. */
+  evictPodLogsDirectories(
+    listLiveContainers: () => Promise<ReadonlySet<string>>,
+    shouldPodContentBeRemoved: (podUID: string) => boolean,
+  ): Promise<void>;
+}
+
+/** The files of this machine. */
+export function hostPodFiles(folders: PodFolders): RuntimePodFiles {
+  const { podLogsDirectory } = folders;
+  return {
+    makePodLogsDirectory: (pod) => makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod)),
+    makeContainerFiles: (pod, container) => makeContainerFiles(pod, container, folders),
+    logUsage: (podLogsName, containerName) => logUsage(podLogsDirectory, [podLogsName, containerName]),
+    evictPodLogsDirectories: (listLiveContainers, shouldPodContentBeRemoved) =>
+      evictPodLogsDirectories({ ...folders, listLiveContainers }, shouldPodContentBeRemoved),
+    ...{ readTerminationMessage, linkLog, logSize, rotateLog, restoreLog, removeLogs, fileSystemInfo },
+  };
+}
