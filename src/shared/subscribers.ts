@@ -1,3 +1,4 @@
+import { CriticalSection } from './critical-section.ts';
 import { tryCall } from './guarded.ts';
 import { type Logger, thrownFields } from './logger.ts';
 
@@ -7,12 +8,17 @@ type Notification<Listener> = (listener: Listener) => unknown;
 export class Subscribers<Listener extends object> {
   readonly #subscriptions = new Set<{ readonly listener: Listener }>();
   readonly #logger: Logger;
+  readonly #section: CriticalSection;
   /** Not delivered to all listeners yet: a listener may cause the next one while others wait for this one. */
   #undelivered: Notification<Listener>[] = [];
 
-  /** @param logger a guarded one (`resolveLogger`) */
-  constructor(logger: Logger) {
+  /**
+   * @param logger a guarded one (`resolveLogger`)
+   * @param section at whose end listeners are called, if it runs
+   */
+  constructor(logger: Logger, section = new CriticalSection()) {
     this.#logger = logger;
+    this.#section = section;
   }
 
   get isEmpty(): boolean {
@@ -28,6 +34,10 @@ export class Subscribers<Listener extends object> {
 
   /** Calls `notification` with each listener. What a listener throws is logged. */
   notify(notification: Notification<Listener>): void {
+    this.#section.delay(() => this.#deliver(notification));
+  }
+
+  #deliver(notification: Notification<Listener>): void {
     if (this.#undelivered.push(notification) > 1) return;
     try {
       for (const next of this.#undelivered) {

@@ -11,6 +11,7 @@ export class TokenBucket {
   #filledAtMs: number;
   /** Settles when the last queued caller has its token; each caller waits for the previous one. */
   #lastInQueue: Promise<void> | undefined;
+  #queued = 0;
 
   /** `qps` may be infinite. */
   constructor(qps: number, burst: number, clock: Pick<Clock, 'monotonicMs' | 'afterFunc'>) {
@@ -36,15 +37,19 @@ export class TokenBucket {
   /** Resolves when there is a token, first come first served; rejects with its reason when `signal` aborts. */
   async take(signal: AbortSignalLike): Promise<void> {
     if (this.isUnlimited) return;
-    const turn = (this.#lastInQueue ?? Promise.resolve()).then(() => this.#takeInTurn(signal));
+    this.#queued++;
+    const turn = (this.#lastInQueue ?? Promise.resolve())
+      .then(() => this.#takeInTurn(signal))
+      .finally(() => this.#queued--);
     this.#lastInQueue = turn.catch(() => {});
     // The requests before it may belong to another manager, which keeps waiting.
     await untilAborted(turn, signal);
   }
 
-  /** Takes a token, or returns false if there is none. */
+  /** Takes a token, or returns false if there is none or others wait for one. */
   tryTake(): boolean {
-    if (this.delayMs > 0) return false;
+    if (this.isUnlimited) return true;
+    if (this.#queued > 0 || this.delayMs > 0) return false;
     this.#tokens--;
     return true;
   }

@@ -7,6 +7,7 @@ import type { StatusJournal } from './journal/status-journal.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
 import type { PodTermination } from './pod-deletion-safety.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
+import type { DroppedStatuses } from './explain/dropped-statuses.ts';
 import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspection.ts';
 import { dueMsOf } from './sync/back-off.ts';
 import type { HotLoop, PodRecords } from './sync/pod-records.ts';
@@ -28,6 +29,7 @@ export interface PodInspection {
    * hot loop, when the hot loop was detected.
    */
   readonly unsentSince: string | undefined;
+  /** A sync of the pod is in progress: its result is not known yet, or its DELETE follows. */
   readonly isInFlight: boolean;
   /** What the pod waits for and since when; undefined when it waits for nothing. */
   readonly waitingFor: WaitingFor | undefined;
@@ -45,6 +47,8 @@ export interface PodInspection {
   readonly rejected: RejectionInspection | undefined;
   /** The containers are being stopped, as `podDeletionSafety` says; undefined if they are not, or if it does not say. */
   readonly termination: PodTermination | undefined;
+  /** The version before the cached one, if it was not sent because of it. */
+  readonly supersedes: number | undefined;
   /** When an earlier run accepted this status; undefined once this run has set or sent it. */
   readonly recoveredAt: string | undefined;
 }
@@ -84,6 +88,7 @@ export interface InspectionSources {
   /** Undefined without a client. */
   readonly loop: LoopInspection | undefined;
   readonly journal: StatusJournal;
+  readonly dropped: DroppedStatuses;
   /** By pod UID. */
   readonly terminations: ReadonlyMap<string, PodTermination>;
 }
@@ -130,7 +135,7 @@ export function inspectPod(
 ): PodInspection {
   const record = records.get(podUID);
   const failed = record?.backOff;
-  const dueMs = failed && dueMsOf(failed, versioned.version);
+  const dueMs = failed && loop?.isSending === true ? dueMsOf(failed, versioned.version) : undefined;
   const { sentAs, sentAtMs } = versioned;
   const unsentSinceMs = versioned.unsentSinceMs ?? (failed?.reason === 'hot-loop' ? failed.sinceMs : undefined);
   return {
@@ -141,7 +146,7 @@ export function inspectPod(
     sentVersion: cache.sentVersion(cache.apiUIDOf(podUID, translations)),
     podIsFinished: versioned.podIsFinished,
     unsentSince: unsentSinceMs === undefined ? undefined : times.format(unsentSinceMs),
-    isInFlight: record?.inFlight !== undefined,
+    isInFlight: record?.inFlight !== undefined && record.inFlight.phase.kind !== 'ended',
     waitingFor: waitingForOf(podUID, versioned, loop, times),
     nextTryAt: dueMs === undefined ? undefined : times.formatDue(Math.max(times.nowMs, dueMs)),
     lastError: failed?.message,
@@ -150,6 +155,7 @@ export function inspectPod(
     hotLoop: record?.lastPatch?.hotLoop,
     rejected: rejectionOf(record),
     termination: terminations.get(podUID),
+    supersedes: record?.superseded,
     recoveredAt: journal.recovered.get(podUID),
   };
 }

@@ -34,6 +34,7 @@ export const waitReasons = [
   'limiter',
   'retry-after',
   'turn',
+  'syncing',
   'next-batch',
   'pod-deletion-safety',
   'finalizers',

@@ -3,6 +3,7 @@ import { canPodRun } from './cache/can-pod-run.ts';
 import { PodStatusCache, type VersionedPodStatus } from './cache/pod-status-cache.ts';
 import { PodStatusUpdates } from './cache/pod-status-updates.ts';
 import type { UpdateResult } from './cache/update-result.ts';
+import { CriticalSection } from '../shared/critical-section.ts';
 import { deepFreeze } from '../shared/freeze.ts';
 import { ResizeConditions, type ResizeInProgressChange } from './cache/resize-conditions.ts';
 import type { PodStatusListener } from './cache/pod-status-listener.ts';
@@ -11,6 +12,7 @@ import { isPodClient, toPodClient } from '../kube/client/to-pod-client.ts';
 import type { AbortSignalLike } from '../shared/abort.ts';
 import type { Clock } from '../shared/clock.ts';
 import { refuseArgument, StatusManagerError } from '../shared/errors.ts';
+import { DroppedStatuses, type DroppedStatus } from './explain/dropped-statuses.ts';
 import { explainPod, readExplainFacts } from './explain/explain-pod.ts';
 import type { PodExplanation } from './explain/explanation.ts';
 import { inspectManager, type InspectionSources, type ManagerInspection } from './inspection.ts';
@@ -32,7 +34,6 @@ import { type OutcomeListener } from './sync/status-outcome.ts';
 import { PodRecords } from './sync/pod-records.ts';
 import { RejectedUpdates } from './sync/rejected-updates.ts';
 import type { PodStartupLatency } from './sync/sync-ports.ts';
-import type { DropReason } from './sync/sync-result.ts';
 import type { WrittenResult } from './sync/status-outcome.ts';
 import type { ManagerState } from './sync/loop-inspection.ts';
 import type { SyncLoop } from './sync/sync-loop.ts';
@@ -133,7 +134,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /** What the sync loop knows of each pod. */
   readonly #records = new PodRecords();
   readonly #outcomes: Outcomes;
-  readonly #tracing = new Tracing();
+  readonly #tracing: Tracing;
+  readonly #section: CriticalSection;
+  readonly #dropped: DroppedStatuses;
   readonly #allocationState: AllocationState;
   readonly #journal: StatusJournal;
   readonly #podStartupLatency: PodStartupLatency | undefined;
@@ -149,7 +152,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /** Sets no timer and sends nothing. @throws StatusManagerError INVALID_OPTION */
   constructor(options: StatusManagerOptions<P>) {
     const resolved = resolveOptions(options);
-    const { clock, logger, metrics, podStartupLatency } = resolved;
+    const { clock } = resolved;
+    const section = new CriticalSection();
+    this.#section = section;
+    const logger = section.delaying(resolved.logger);
+    const metrics = section.delaying(resolved.metrics);
+    const podStartupLatency = resolved.podStartupLatency && section.delaying(resolved.podStartupLatency);
+    const eventRecorder = resolved.eventRecorder && section.delaying(resolved.eventRecorder);
     this.#clock = clock;
     this.#logger = logger;
     this.#allocationState = resolved.allocationState;
@@ -159,8 +168,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     // Without the option, P is its default, which TypeScript cannot infer here.
     this.podManager = resolved.podManager ?? (new BasicPodManager() as PodManager as P);
     this.#cache = new PodStatusCache(this.podManager);
-    this.#subscribers = new Subscribers(logger);
-    this.#outcomes = new Outcomes(this.#records, metrics, this.#subscribers);
+    this.#dropped = new DroppedStatuses(clock);
+    this.#tracing = new Tracing(section);
+    this.#subscribers = new Subscribers(logger, section);
+    this.#outcomes = new Outcomes(this.#records, metrics, this.#subscribers, section);
     this.#resizeConditions = new ResizeConditions({ podManager: this.podManager, clock, metrics, logger });
     const rejectedUpdates = new RejectedUpdates({ records: this.#records, clock, logger });
     this.#updates = new PodStatusUpdates({
@@ -185,6 +196,11 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     if (!isPodClient(resolved.client)) this.#closeClient = () => client.close?.() ?? Promise.resolve();
     this.#loop = createSyncLoop({
       ...resolved,
+      section,
+      logger,
+      metrics,
+      podStartupLatency,
+      eventRecorder,
       client,
       podManager: this.podManager,
       cache: this.#cache,
@@ -196,6 +212,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
       deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),
       dropOutdatedStatus: (uid) => this.#dropStatus(uid, 'outdated'),
+      apiObjectGone: (uid) => this.#dropped.touch(uid),
     });
     if (this.#journal.recovered.size > 0) this.#loop.wake();
     this.#stopWatchingMirrors = this.podManager.onMirrorPodAdded?.((podUID) => this.#loop?.apiObjectAppeared(podUID));
@@ -267,7 +284,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     options: { readonly keepTerminated?: boolean | undefined; readonly keepInvalid?: boolean | undefined } = {},
   ): UpdateResult {
     requirePod(pod);
-    return this.#updates.setPodStatus(pod, status, options);
+    return this.#section.run(() => this.#updates.setPodStatus(pod, status, options));
   }
 
   /**
@@ -280,7 +297,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     requireText('podUID', podUID);
     requireText('containerID', containerID);
     requireBoolean('ready', ready);
-    return this.#updates.setContainerReadiness(podUID, containerID, ready);
+    return this.#section.run(() => this.#updates.setContainerReadiness(podUID, containerID, ready));
   }
 
   /**
@@ -291,7 +308,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     requireText('podUID', podUID);
     requireText('containerID', containerID);
     requireBoolean('started', started);
-    return this.#updates.setContainerStartup(podUID, containerID, started);
+    return this.#section.run(() => this.#updates.setContainerStartup(podUID, containerID, started));
   }
 
   /**
@@ -307,7 +324,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
     requireText('podUID', podUID);
     requireText('volumeName', volumeName);
     if (!Array.isArray(conditions)) refuseArgument('conditions', 'a list', conditions);
-    return this.#updates.setPodVolumeHealth(podUID, volumeName, conditions);
+    return this.#section.run(() => this.#updates.setPodVolumeHealth(podUID, volumeName, conditions));
   }
 
   /**
@@ -318,7 +335,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   terminatePod(pod: Pod): UpdateResult {
     requirePod(pod);
-    return this.#updates.terminatePod(pod);
+    return this.#section.run(() => this.#updates.terminatePod(pod));
   }
 
   /**
@@ -346,6 +363,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    */
   removeOrphanedStatuses(podUIDs: Iterable<string>): void {
     const remaining = requireUIDs('podUIDs', podUIDs);
+    this.#section.run(() => this.#removeOrphanedStatuses(remaining));
+  }
+
+  #removeOrphanedStatuses(remaining: ReadonlySet<string>): void {
     for (const uid of [...this.#cache.uids()]) {
       if (remaining.has(uid)) continue;
       this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
@@ -631,6 +652,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       records: this.#records,
       loop: this.#loop?.inspection,
       journal: this.#journal,
+      dropped: this.#dropped,
       terminations: terminationsOf(this.#podDeletionSafety),
     };
   }
@@ -654,21 +676,26 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /** The API object is gone. Source: kubelet `deletePodStatus` */
-  #deletePodStatus(uid: string, reason: DropReason): void {
+  #deletePodStatus(uid: string, reason: DroppedStatus['reason']): void {
     this.#podStartupLatency?.deletePodStartupState(uid);
     this.#forgetPod(uid, reason);
   }
 
-  #dropStatus(uid: string, reason: DropReason): void {
+  #dropStatus(uid: string, reason: DroppedStatus['reason'] | 'outdated'): void {
     const versioned = this.#cache.get(uid);
     this.#cache.delete(uid);
-    if (versioned !== undefined) this.#outcomes.dropped(uid, versioned, reason);
+    if (versioned !== undefined) {
+      const sentVersion = this.#cache.sentVersion(this.#cache.apiUIDOf(uid));
+      // The pod of an outdated status lives on.
+      if (reason !== 'outdated') this.#dropped.add(uid, { reason, versioned, sentVersion });
+      this.#outcomes.dropped(uid, versioned, reason === 'deleted' ? 'removed' : reason);
+    }
     this.#journal.settled(uid);
     this.#records.drop(uid);
     this.#tracing.dropped(uid);
   }
 
-  #forgetPod(uid: string, reason: DropReason): void {
+  #forgetPod(uid: string, reason: DroppedStatus['reason']): void {
     this.#dropStatus(uid, reason);
     this.#resizeConditions.delete(uid);
     tryCall(

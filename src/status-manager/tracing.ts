@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { RequestVerb } from '../kube/client/pod-client.ts';
+import { CriticalSection } from '../shared/critical-section.ts';
 
 /**
  * Names of the channels of `node:diagnostics_channel`; docs/guides/production.md lists them.
@@ -84,13 +85,18 @@ export class Tracing {
   readonly #sync = tracingChannel<string, SyncMessage>(tracingChannelNames.sync);
   readonly #request = tracingChannel<string, RequestMessage>(tracingChannelNames.request);
   readonly #currentSync = new AsyncLocalStorage<SyncMessage>();
+  readonly #section: CriticalSection;
   /** Pod UID → unsent changes that were published, oldest first. */
   readonly #unsent = new Map<string, AcceptedMessage[]>();
+
+  constructor(section = new CriticalSection()) {
+    this.#section = section;
+  }
 
   accepted(podUID: string, { podNamespace, podName, version }: Omit<AcceptedMessage, 'podUID'>): void {
     if (!this.#accepted.hasSubscribers) return;
     const message: AcceptedMessage = { podUID, podNamespace, podName, version };
-    this.#accepted.publish(message);
+    this.#section.delay(() => this.#accepted.publish(message));
     const unsent = this.#unsent.get(podUID) ?? [];
     if (unsent.length === maxAccepted) unsent.splice(1, 1);
     unsent.push(message);

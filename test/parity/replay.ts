@@ -20,6 +20,7 @@ import {
 import { type FakeAction, FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { differences, type Divergence, withoutEmptyNulls } from './compare.ts';
+import type { CallbackProbe } from '../status-manager/properties/callback-probe.ts';
 import { reformatTrace } from './reformat-trace.ts';
 import { ScriptedEvents } from './scripted-events.ts';
 import type { Expectation, RecordedRequest, Trace, TraceStep } from './trace.ts';
@@ -29,6 +30,8 @@ type ManagerOptions = Pick<StatusManagerOptions, 'concurrency' | 'readBeforePatc
 export interface ReplayOptions extends ManagerOptions {
   /** Converts the statuses to other valid formats, chosen by this seed. Default: as they were recorded. */
   readonly reformatSeed?: number;
+  /** Creates an observer of everything that the manager calls. Default: none. */
+  readonly probing?: (...args: ConstructorParameters<typeof CallbackProbe>) => CallbackProbe;
 }
 
 /** The state that is compared after each step. */
@@ -44,10 +47,10 @@ interface Snapshot {
  */
 export async function replayTrace(
   recorded: Trace,
-  { reformatSeed, ...options }: ReplayOptions = {},
+  { reformatSeed, probing, ...options }: ReplayOptions = {},
 ): Promise<Divergence[]> {
   const trace = reformatSeed === undefined ? recorded : reformatTrace(recorded, reformatSeed);
-  const replay = new Replay(trace, options);
+  const replay = new Replay(trace, options, probing);
   const divergences: Divergence[] = [];
   for (const [step, traceStep] of trace.steps.entries()) {
     for (const difference of await replay.step(traceStep).catch(thrown))
@@ -70,6 +73,7 @@ class Replay {
   readonly #podManager = new BasicPodManager();
   readonly #couldHaveRunningContainers = new Set<string>();
   readonly #manager: StatusManager;
+  readonly #probe: CallbackProbe | undefined;
   readonly #comparesRequests: boolean;
   readonly #events = new ScriptedEvents();
   /** The same script, applied to the requests that the kubelet made. */
@@ -81,17 +85,23 @@ class Replay {
   #requests: Record<string, { request: RecordedRequest; serverStatus: unknown }[]> = {};
   #notified: unknown[] = [];
 
-  constructor(trace: Trace, options: ManagerOptions) {
+  constructor(trace: Trace, options: ManagerOptions, probing: ReplayOptions['probing']) {
     this.#clock = new FakeClock(trace.start);
     this.#comparesRequests = options.readBeforePatch !== 'when-stale' && options.patchStrategy !== 'json-patch';
+    const couldHaveRunningContainers = (pod: Pod): boolean =>
+      this.#couldHaveRunningContainers.has(pod.metadata?.uid ?? '');
+    const probe = probing?.(this.#clock, couldHaveRunningContainers);
+    this.#probe = probe;
     this.#manager = new StatusManager({
       ...options,
-      client: this.#server,
+      client: probe?.client(this.#server) ?? this.#server,
       podManager: this.#podManager,
-      podCouldHaveRunningContainers: (pod) => this.#couldHaveRunningContainers.has(pod.metadata?.uid ?? ''),
+      podCouldHaveRunningContainers: couldHaveRunningContainers,
       clock: this.#clock,
       logger: silentLogger,
+      ...probe?.ports,
     });
+    probe?.attach(this.#manager);
     this.#server.react({}, (action) => this.#record(action), Number.POSITIVE_INFINITY);
     this.#manager.subscribe({
       onPodUpdated: (pod, _status, isAdded) =>
@@ -113,8 +123,9 @@ class Replay {
     return this.#compareEffects(step, before, after, returned);
   }
 
-  end(): Promise<void> {
-    return this.#manager.stop();
+  async end(): Promise<void> {
+    await this.#manager.stop();
+    this.#probe?.detach();
   }
 
   #perform(step: TraceStep): unknown {

@@ -195,7 +195,7 @@ describe.each(Object.entries(rows) as [string, readonly Row[]][])(
       expect(ready).toMatchObject({ status: 'False', since: '2026-01-02T03:04:05Z' });
       expect(ready!.causes).toHaveLength(row.causes.length);
       expect(ready!.causes).toMatchObject(row.causes);
-      expect(sentence).toContain(`, Ready=False since 03:04:05Z because ${row.because}; version 1 has been unsent`);
+      expect(sentence).toContain(`, Ready=False since 03:04:05Z because ${row.because}; version 1 was set just now`);
     });
   },
 );

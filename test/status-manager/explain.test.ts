@@ -181,7 +181,7 @@ const rows = {
       },
       explanation: { recoveredAt: '2026-01-02T03:00:00Z', phase: 'Succeeded' },
       sentence:
-        'default/a is Succeeded; an earlier run accepted this status at 03:00:00Z and did not send it; version 1 has been unsent for 0 s: start() was not called.',
+        'default/a is Succeeded; an earlier run accepted this status at 03:00:00Z and did not send it; version 1 was set just now: start() was not called.',
     },
   ],
   stopped: [
@@ -195,7 +195,7 @@ const rows = {
         return h;
       },
       explanation: { cause: { kind: 'stopped', since: start } },
-      sentence: 'default/a is Running; version 1 has been unsent for 0 s: the manager has been stopped.',
+      sentence: 'default/a is Running; version 1 was set just now: the manager has been stopped.',
     },
   ],
   'mirror-pod': [
@@ -258,7 +258,7 @@ const rows = {
         h.set('a', '1');
         return after(3, h);
       },
-      explanation: { cause: { kind: 'limiter', since: start } },
+      explanation: { cause: { kind: 'limiter', limit: 'qps', since: start } },
       sentence:
         'default/a is Running; version 1 has been unsent for 3 s: the request waits for the limiter (qps and burst).',
     },
@@ -276,7 +276,7 @@ const rows = {
         return after(3, h);
       },
       explanation: { cause: { kind: 'turn', since: start } },
-      sentence: 'default/a is Running; version 1 has been unsent for 3 s: as many pods as allowed are in flight.',
+      sentence: 'default/a is Running; version 1 has been unsent for 3 s: it is queued behind pods in flight.',
     },
   ],
   'retry-after': [
@@ -334,8 +334,7 @@ const rows = {
           running((h) => h.client.fail({ verb: 'patch' }, httpError(422, '422 Invalid: phase'), always)),
         ),
       explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'Invalid', tries: 1 }) },
-      sentence:
-        'default/a is Running; version 1 has been unsent for 0 s: PATCH is refused with 422 (phase); next try in 5 s.',
+      sentence: 'default/a is Running; version 1 was set just now: PATCH is refused with 422 (phase); next try in 5 s.',
     },
     {
       state: 'less than a second before the next try',
@@ -357,7 +356,7 @@ const rows = {
         ),
       explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'NotFound' }) },
       sentence:
-        'default/a is Running; version 1 has been unsent for 0 s: the API server does not show the pod (404 to GET); next try in 1 s.',
+        'default/a is Running; version 1 was set just now: the API server does not show the pod (404 to GET); next try in 1 s.',
     },
     {
       state: 'a conflict',
@@ -379,7 +378,7 @@ const rows = {
         ),
       explanation: { cause: expect.objectContaining({ kind: 'back-off', class: 'TooManyRequests' }) },
       sentence:
-        'default/a is Running; version 1 has been unsent for 1 s: the API server asks for a pause (429 to GET); next try in 19 s.',
+        'default/a is Running; version 1 was set just now: the API server asks for a pause (429 to GET); next try in 19 s.',
     },
     {
       state: 'the API server is down: GET gets no response',
@@ -416,7 +415,7 @@ const rows = {
       explanation: {
         cause: expect.objectContaining({ kind: 'back-off', class: 'ServiceUnavailable', statusCode: 500 }),
       },
-      sentence: 'default/a is Running; version 1 has been unsent for 0 s: GET fails with 500 (etcd); next try in 1 s.',
+      sentence: 'default/a is Running; version 1 was set just now: GET fails with 500 (etcd); next try in 1 s.',
     },
     {
       state: 'a DELETE that is refused',
@@ -454,7 +453,7 @@ const rows = {
         unsentSince: '2026-01-02T03:04:35Z',
       },
       sentence:
-        'default/a is Running; version 1 has been unsent for 30 s: field message keeps being undone by manager kube-foo: written 4 times; next try in 5 s.',
+        'default/a is Running; version 1 was written at 03:04:55Z; since 03:04:35Z field message keeps being undone by manager kube-foo: written 4 times; next try in 5 s.',
     },
     {
       state: 'the API server drops a field',
@@ -465,7 +464,7 @@ const rows = {
         ),
       explanation: { cause: expect.objectContaining({ kind: 'hot-loop', fields: ['message'], managers: [] }) },
       sentence:
-        'default/a is Running; version 1 has been unsent for 30 s: field message keeps being undone: written 4 times; next try in 5 s.',
+        'default/a is Running; version 1 was written at 03:04:55Z; since 03:04:35Z field message keeps being undone: written 4 times; next try in 5 s.',
     },
   ],
   'next-batch': [
@@ -549,7 +548,85 @@ const rows = {
         version: undefined,
         cause: { kind: 'finalizers', finalizers: ['example.com/x'], since: start },
       },
-      sentence: 'default/a has terminated and is deleted; it waits for finalizer example.com/x.',
+      sentence:
+        'default/a has terminated, and the API server accepted its DELETE at 03:04:05Z; the API object waits for finalizer example.com/x.',
+    },
+  ],
+  dropped: [
+    {
+      state: 'deleted on the API server, after two calls of terminatePod',
+      make: () => {
+        const h = new SyncHarness();
+        const pod = terminating(h);
+        h.manager.start();
+        h.manager.subscribe({
+          onOutcome: ({ outcome }) => outcome === 'written' && h.manager.terminatePod(pod),
+        });
+        h.manager.terminatePod(pod);
+        return after(90, h);
+      },
+      explanation: {
+        podName: 'a',
+        phase: 'Failed',
+        ready: undefined,
+        version: 2,
+        cause: { kind: 'dropped', reason: 'deleted', isSent: true, since: start },
+      },
+      sentence:
+        'default/a was deleted on the API server at 03:04:05Z; its last status (Failed, version 2) was written at 03:04:05Z.',
+    },
+    {
+      state: 'after the finalizers',
+      make: async () => {
+        const h = new SyncHarness().informed();
+        h.manager.start();
+        h.manager.terminatePod(terminating(h, ['example.com/x']));
+        await after(90, h);
+        h.podManager.removePod(h.podManager.getPodByUID(uidOf('a'))!);
+        return after(20, h);
+      },
+      explanation: { cause: { kind: 'dropped', reason: 'deleted', isSent: true, since: '2026-01-02T03:05:45Z' } },
+      sentence:
+        'default/a was deleted on the API server at 03:05:45Z; its last status (Failed, version 1) was written at 03:04:05Z.',
+    },
+    {
+      state: 'dropped by removeOrphanedStatuses, with an unsent version',
+      make: async () => {
+        const h = await after(1, running());
+        h.client.hold({});
+        h.set('a', '2');
+        h.podManager.removePod(h.podManager.getPodByUID(uidOf('a'))!);
+        h.manager.removeOrphanedStatuses([]);
+        return after(5, h);
+      },
+      explanation: { version: 2, sentVersion: 1, cause: expect.objectContaining({ reason: 'removed', isSent: false }) },
+      sentence:
+        'default/a is gone: removeOrphanedStatuses dropped its status at 03:04:06Z; its last status (Running, version 2) was not sent; the API server had version 1, written at 03:04:05Z.',
+    },
+    {
+      state: 'the API object has another UID',
+      make: () =>
+        after(
+          3,
+          running((h) => h.client.put(podOf('a', { uid: 'another' }))),
+        ),
+      explanation: { cause: expect.objectContaining({ reason: 'recreated', isSent: false }) },
+      sentence:
+        'default/a is gone: the API server has another pod with this name, so its status was dropped at 03:04:05Z; its last status (Running, version 1) was never sent.',
+    },
+  ],
+  syncing: [
+    {
+      state: 'seen by the metrics, after a GET',
+      make: () => {
+        const seen: PodExplanation[] = [];
+        const h: SyncHarness = running(undefined, { metrics: { incRequests: () => void seen.push(explain()) } });
+        const explain = h.manager.explain.bind(h.manager, uidOf('a'));
+        h.manager.explain = () => seen[0]!;
+        return after(0, h);
+      },
+      explanation: { version: 1, unsentSince: start, nextTryAt: undefined },
+      sentence: 'default/a is Running; version 1 was set just now: its sync is in progress.',
     },
   ],
 } satisfies Record<PodCause['kind'], readonly Row[]>;
@@ -613,7 +690,7 @@ const clausesOfOutages: Readonly<Record<string, RegExp | null>> = {
   'a refused DELETE': /DELETE is refused with 403/,
   'a pod stuck Terminating by podCouldHaveRunningContainers':
     /its terminal phase is held back while podCouldHaveRunningContainers/,
-  'a pod stuck Terminating by a finalizer': /it waits for finalizer example\.com\/backup/,
+  'a pod stuck Terminating by a finalizer': /the API object waits for finalizer example\.com\/backup/,
   'a hot loop by another writer': /field message keeps being undone by manager other-agent/,
   'a throttled client (429)': /the API server asks for a pause \(429 to GET\)/,
   'a slow API server, with requests that wait for a connection': /GET waits for a connection/,

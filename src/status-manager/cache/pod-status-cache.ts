@@ -25,6 +25,8 @@ export interface VersionedPodStatus {
   /** All containers have stopped for good: `terminatePod` was called. */
   readonly podIsFinished: boolean;
   readonly status: PodStatus;
+  /** The first version with this status: a second `terminatePod` makes a new version of the same one. */
+  readonly sameSince: number;
   /** Monotonic time of the oldest unsent change; undefined if nothing is unsent. kubelet: `at`. */
   unsentSinceMs: number | undefined;
   /** When the newest sent version was confirmed or last rewritten; undefined if none was sent. */
@@ -35,7 +37,13 @@ export interface VersionedPodStatus {
 }
 
 /** The content of a new version. */
-export type NewPodStatus = Pick<VersionedPodStatus, 'podName' | 'podNamespace' | 'podIsFinished' | 'status' | 'urgent'>;
+export interface NewPodStatus extends Pick<
+  VersionedPodStatus,
+  'podName' | 'podNamespace' | 'podIsFinished' | 'status' | 'urgent'
+> {
+  /** The status equals the cached one. Default: false. */
+  readonly isSame?: boolean;
+}
 
 /**
  * The status of every pod, and which versions were sent:
@@ -85,17 +93,19 @@ export class PodStatusCache {
   /** Caches the next version. Every status enters the cache here. */
   set(
     uid: string,
-    { podName, podNamespace, podIsFinished, status, urgent }: NewPodStatus,
+    { podName, podNamespace, podIsFinished, status, urgent, isSame = false }: NewPodStatus,
     nowMs: number,
   ): VersionedPodStatus {
     const old = this.#podStatuses.get(uid);
+    const version = (old?.version ?? 0) + 1;
     const versioned: VersionedPodStatus = {
-      version: (old?.version ?? 0) + 1,
+      version,
       incarnation: old?.incarnation ?? ++this.#incarnations,
       podName,
       podNamespace,
       podIsFinished,
       status,
+      sameSince: isSame ? (old?.sameSince ?? version) : version,
       // Divergence: the kubelet never resets the time of the first change; ours is reset by a write.
       unsentSinceMs: old?.unsentSinceMs ?? nowMs,
       sentAtMs: old?.sentAtMs,

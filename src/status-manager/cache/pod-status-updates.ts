@@ -213,7 +213,8 @@ export class PodStatusUpdates {
     this.#inheritFields(oldStatus, newStatus);
     const status = normalizeStatus(pod, newStatus);
     this.#countTerminations(oldStatus, status);
-    if (cached !== undefined && !forceUpdate && isPodStatusByKubeletEqual(cached.status, status)) {
+    const isSame = cached !== undefined && isPodStatusByKubeletEqual(cached.status, status);
+    if (isSame && !forceUpdate) {
       this.#options.onUnchanged(uid);
       return this.#ignored(uid, 'unchanged', undefined, illegal);
     }
@@ -225,6 +226,7 @@ export class PodStatusUpdates {
         podNamespace: pod.metadata.namespace,
         podIsFinished,
         status,
+        isSame,
         urgent: podIsFinished || isUrgent(oldStatus, status),
       },
       this.#options.clock.monotonicMs(),

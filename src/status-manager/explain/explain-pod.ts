@@ -8,6 +8,7 @@ import type { ManagerState } from '../sync/loop-inspection.ts';
 import type { RequestedDeletion } from '../sync/terminating-pods.ts';
 import type { Pod, PodStatus } from '../../kube/types.ts';
 import { inspectPod, type InspectionSources, type PodInspection } from '../inspection.ts';
+import type { DroppedStatus } from './dropped-statuses.ts';
 import { sentenceOf } from './sentence.ts';
 import type { PodCause, PodExplanation, ReadyExplanation } from './explanation.ts';
 import { unreadyCauses } from './unready-causes.ts';
@@ -18,6 +19,8 @@ export interface ExplainFacts {
   /** Wall time in ms since the epoch. */
   readonly nowMs: number;
   readonly state: ManagerState;
+  /** Failed pods are retried on their own. */
+  readonly isSending: boolean;
   /** As the pod manager shows it. */
   readonly pod: Pod | undefined;
   /** The API object: the pod itself, or the mirror of a static pod. */
@@ -29,6 +32,13 @@ export interface ExplainFacts {
   /** The API server has accepted the DELETE, and finalizers keep the object. */
   readonly requestedDeletion: RequestedDeletion | undefined;
   readonly outage: OutageInspection | undefined;
+  /** The last status of the pod that was dropped a short time ago; undefined if another one is cached. */
+  readonly dropped: DroppedInspection | undefined;
+}
+
+interface DroppedInspection extends Omit<DroppedStatus, 'atMs'> {
+  readonly at: string;
+  readonly sentAt: string | undefined;
 }
 
 /** Collects the facts about one pod; makes no request. @param uid of the pod, or of its mirror pod */
@@ -42,35 +52,54 @@ export function readExplainFacts(uid: string, state: ManagerState, sources: Insp
     podUID,
     nowMs: clock.now(),
     state,
+    isSending: loop?.isSending ?? false,
     pod,
     apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
     status: versioned?.status,
     inspection: versioned && inspectPod(podUID, versioned, sources, times),
     requestedDeletion: loop?.requestedDeletionOf(podUID, times),
     outage: loop?.outage(times),
+    dropped: versioned === undefined ? inspectDropped(sources.dropped.get(podUID), times) : undefined,
+  };
+}
+
+function inspectDropped(dropped: DroppedStatus | undefined, times: MonotonicTimes): DroppedInspection | undefined {
+  if (dropped === undefined) return undefined;
+  const { sentAtMs } = dropped.versioned;
+  return {
+    ...dropped,
+    at: times.format(dropped.atMs),
+    sentAt: sentAtMs === undefined ? undefined : times.format(sentAtMs),
   };
 }
 
 /** Explains the pod's current status and what happens next. Pure. */
 export function explainPod(facts: ExplainFacts): PodExplanation {
   const { podUID, pod, inspection, requestedDeletion, outage, nowMs } = facts;
-  const status = facts.status ?? (facts.apiPod && canonicalPodStatus(facts.apiPod.status, { strict: false }));
+  const cause = causeOf(facts);
+  // The name and the versions of a pod that is gone; a dropped status does not tell what the pod is like now.
+  const dropped = cause.kind === 'dropped' ? facts.dropped : undefined;
+  const last = dropped?.versioned;
+  const status =
+    facts.status ?? last?.status ?? (facts.apiPod && canonicalPodStatus(facts.apiPod.status, { strict: false }));
   const waiting = inspection?.waitingFor;
   const explanation: Omit<PodExplanation, 'sentence' | 'toString'> = {
     podUID,
-    podNamespace: inspection?.podNamespace ?? pod?.metadata?.namespace ?? requestedDeletion?.podNamespace,
-    podName: inspection?.podName ?? pod?.metadata?.name ?? requestedDeletion?.podName,
+    podNamespace:
+      inspection?.podNamespace ?? pod?.metadata?.namespace ?? requestedDeletion?.podNamespace ?? last?.podNamespace,
+    podName: inspection?.podName ?? pod?.metadata?.name ?? requestedDeletion?.podName ?? last?.podName,
     phase: status?.phase,
-    ready: status && readyOf(status, pod),
-    version: inspection?.version,
-    sentVersion: inspection?.sentVersion,
-    sentAs: inspection?.sentAs,
-    sentAt: inspection?.sentAt,
+    ready: dropped === undefined && status !== undefined ? readyOf(status, pod) : undefined,
+    version: (inspection ?? last)?.version,
+    supersedes: inspection?.supersedes,
+    sentVersion: (inspection ?? dropped)?.sentVersion,
+    sentAs: (inspection ?? last)?.sentAs,
+    sentAt: (inspection ?? dropped)?.sentAt,
     unsentSince: inspection?.unsentSince,
     recoveredAt: inspection?.recoveredAt,
-    cause: causeOf(facts),
+    cause,
     rejected: inspection?.rejected,
-    nextTryAt: waiting !== undefined && 'nextTryAt' in waiting ? waiting.nextTryAt : undefined,
+    nextTryAt: waiting !== undefined && 'nextTryAt' in waiting && facts.isSending ? waiting.nextTryAt : undefined,
     isShownByPodManager: pod !== undefined,
     outage: outage && { since: outage.since, message: outage.message },
   };
@@ -94,15 +123,27 @@ function readyOf(status: PodStatus, pod: Pod | undefined): ReadyExplanation | un
 }
 
 function causeOf(facts: ExplainFacts): PodCause {
-  const { inspection, requestedDeletion, pod } = facts;
+  const { dropped, inspection, requestedDeletion, pod } = facts;
   const wait = inspection && waitCauseOf(facts, inspection);
   if (wait !== undefined) return wait;
   if (requestedDeletion !== undefined) {
     const { finalizers, since } = requestedDeletion;
     return { kind: 'finalizers', finalizers, since };
   }
+  if (dropped !== undefined)
+    return {
+      kind: 'dropped',
+      reason: dropped.reason,
+      isSent: isSent(dropped),
+      since: dropped.at,
+    };
   if (inspection === undefined) return { kind: pod === undefined ? 'unknown-pod' : 'not-set' };
   return deletionCauseOf(facts, inspection) ?? { kind: 'up-to-date' };
+}
+
+/** The API server had this status, perhaps as an earlier version. */
+function isSent({ sentVersion = 0, versioned }: Pick<DroppedStatus, 'sentVersion' | 'versioned'>): boolean {
+  return versioned.unsentSinceMs === undefined || sentVersion >= versioned.sameSince;
 }
 
 /** The reason why the pod is not in sync. */
@@ -113,6 +154,8 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
     case 'connection':
     case 'response':
       return { kind: waitingFor.kind, verb: waitingFor.verb, lastError, since };
+    case 'limiter':
+      return { kind: waitingFor.kind, limit: waitingFor.limit, since };
     case 'not-running':
       return { kind: state === 'created' ? 'not-started' : 'stopped', since };
     case 'back-off': {

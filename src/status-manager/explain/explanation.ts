@@ -23,8 +23,10 @@ export interface PodExplanation {
   readonly phase: string | undefined;
   /** Readiness in the same status; undefined without a Ready condition. */
   readonly ready: ReadyExplanation | undefined;
-  /** The cached version; undefined when no status is cached. */
+  /** The cached version, or the last one of a pod that is gone (cause `dropped`); undefined when there is none. */
   readonly version: number | undefined;
+  /** The version before, if it was not sent because of this one. */
+  readonly supersedes: number | undefined;
   /** The version that the API object shows, as in `inspect()`. */
   readonly sentVersion: number | undefined;
   /** How and when the newest sent version was confirmed, as in `inspect()`. */
@@ -72,7 +74,7 @@ export interface OutageExplanation {
 
 /** `since`: when it began. */
 export type PodCause =
-  /** No status is cached, and the pod manager does not have the pod. */
+  /** No status is cached, the pod manager does not have the pod, and none was dropped in the last minutes. */
   | { readonly kind: 'unknown-pod' }
   /** The pod manager has the pod, but no status was set. */
   | { readonly kind: 'not-set' }
@@ -85,8 +87,8 @@ type WaitCause =
       /**
        * `no-client`: the manager has none. `not-started`: `start()` was not called. `stopped`:
        * `stop()` was called. `mirror-pod`: the mirror of this static pod is unknown to the pod
-       * manager. `limiter`: `qps` and `burst` are used up. `turn`: the maximum number of pods is in
-       * flight. `next-batch`: the next wake-up or full batch. `pod-deletion-safety`: the terminal phase is held back
+       * manager. `turn`: the pod is queued behind pods in flight. `syncing`: its sync is between two requests, as only a
+       * callback of this library sees it. `next-batch`: the next wake-up or full batch. `pod-deletion-safety`: the terminal phase is held back
        * because containers could be running. `retry-after`: the API server has asked this client to
        * pause.
        */
@@ -95,11 +97,26 @@ type WaitCause =
         | 'not-started'
         | 'stopped'
         | 'mirror-pod'
-        | 'limiter'
         | 'retry-after'
         | 'turn'
+        | 'syncing'
         | 'next-batch'
         | 'pod-deletion-safety';
+    }
+  | {
+      /** A limit of the `RequestLimiter` is used up: `qps` and `burst`, or `maxInFlight`. */
+      readonly kind: 'limiter';
+      readonly limit: 'qps' | 'max-in-flight';
+    }
+  | {
+      /**
+       * The status of the pod was dropped, at most ten minutes ago: after its deletion on the API server, by
+       * `removeOrphanedStatuses` (`removed`), or because the API object belongs to another pod now.
+       */
+      readonly kind: 'dropped';
+      readonly reason: 'deleted' | 'removed' | 'recreated';
+      /** The API server had this status. */
+      readonly isSent: boolean;
     }
   | {
       /** The pod is being deleted, and its containers have not stopped yet, or `terminatePod` was not called. */

@@ -12,27 +12,34 @@ const clauses = {
   'not-started': 'start() was not called',
   stopped: 'the manager has been stopped',
   'mirror-pod': 'the mirror pod of this static pod is not known, so there is no API object to write to',
-  limiter: 'the request waits for the limiter (qps and burst)',
   'retry-after': 'the API server has asked this client to pause',
-  turn: 'as many pods as allowed are in flight',
+  turn: 'it is queued behind pods in flight',
+  syncing: 'its sync is in progress',
   'next-batch': 'the next batch takes it up',
   'pod-deletion-safety': 'its terminal phase is held back while podCouldHaveRunningContainers returns true',
 } as const;
 
+const limits = { qps: 'qps and burst', 'max-in-flight': 'maxInFlight' } as const;
+
 /** Why the pod waits, as a clause. */
-export function formatCause(cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up-to-date'>>, nowMs: number): string {
+export function formatCause(
+  cause: Exclude<PodCause, CauseOf<'unknown-pod' | 'up-to-date' | 'dropped'>>,
+  nowMs: number,
+): string {
   switch (cause.kind) {
     case 'connection':
     case 'response':
       return formatRequest(cause);
+    case 'limiter':
+      return `the request waits for the limiter (${limits[cause.limit]})`;
     case 'back-off':
       return formatFailure(cause);
     case 'hot-loop':
-      return formatHotLoop(cause);
+      return formatHotLoop(cause, nowMs);
     case 'containers':
       return formatTermination(cause, nowMs);
     case 'finalizers':
-      return `it waits for ${plural('finalizer', cause.finalizers)} ${cause.finalizers.join(', ')}`;
+      return `the API object waits for ${plural('finalizer', cause.finalizers)} ${cause.finalizers.join(', ')}`;
     default:
       return clauses[cause.kind];
   }
@@ -67,11 +74,11 @@ function formatFailure(cause: CauseOf<'back-off'>): string {
   });
 }
 
-function formatHotLoop({ fields, managers, timesSent }: CauseOf<'hot-loop'>): string {
+function formatHotLoop({ fields, managers, since, timesSent }: CauseOf<'hot-loop'>, nowMs: number): string {
   const what = fields.length === 0 ? 'what is written' : `${plural('field', fields)} ${fields.join(', ')}`;
   const keeps = fields.length > 1 ? 'keep' : 'keeps';
   const by = managers.length === 0 ? '' : ` by ${plural('manager', managers)} ${managers.join(', ')}`;
-  return `${what} ${keeps} being undone${by}: written ${timesSent} times`;
+  return `since ${formatTime(since, nowMs)} ${what} ${keeps} being undone${by}: written ${timesSent} times`;
 }
 
 /** `APIError` puts the code and the reason in front; the sentence has the code already. */

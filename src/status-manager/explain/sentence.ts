@@ -10,6 +10,7 @@ type Explanation = Omit<PodExplanation, 'sentence' | 'toString'>;
 export function sentenceOf(explanation: Explanation, nowMs: number): string {
   const { cause, podUID } = explanation;
   if (cause.kind === 'unknown-pod') return `No pod with UID ${podUID} is known.`;
+  if (cause.kind === 'dropped') return `${droppedClauses(explanation, cause, nowMs).join('; ')}.`;
   const clauses = [
     ...subjectClauses(explanation, nowMs),
     ...versionClauses(explanation, nowMs),
@@ -22,7 +23,8 @@ export function sentenceOf(explanation: Explanation, nowMs: number): string {
 function subjectClauses(explanation: Explanation, nowMs: number): string[] {
   const { cause, podNamespace, podName, phase, ready, recoveredAt } = explanation;
   const subject = `${podNamespace}/${podName}`;
-  if (cause.kind === 'finalizers') return [`${subject} has terminated and is deleted`];
+  if (cause.kind === 'finalizers')
+    return [`${subject} has terminated, and the API server accepted its DELETE at ${formatTime(cause.since, nowMs)}`];
   const shown = phase === undefined || phase === '' ? 'has no phase' : `is ${phase}`;
   const clauses = [`${subject} ${shown}${ready === undefined ? '' : `, ${formatReadiness(ready, nowMs)}`}`];
   if (recoveredAt !== undefined) {
@@ -34,16 +36,52 @@ function subjectClauses(explanation: Explanation, nowMs: number): string[] {
 /** Whether the cached status was sent, and what it waits for. */
 function versionClauses(explanation: Explanation, nowMs: number): string[] {
   const { cause, version, sentVersion, unsentSince } = explanation;
-  const waits = cause.kind === 'up-to-date' || cause.kind === 'unknown-pod' ? [] : [formatCause(cause, nowMs)];
+  const isSettled = cause.kind === 'up-to-date' || cause.kind === 'unknown-pod' || cause.kind === 'dropped';
+  const waits = isSettled ? [] : [formatCause(cause, nowMs)];
   if (version === undefined) return waits;
   const sent = formatSent(explanation, nowMs);
   if (unsentSince === undefined) return [...(sent === undefined ? [] : [`version ${version} was ${sent}`]), ...waits];
-  const forMs = nowMs - epochMsOf(unsentSince);
   const isOlderSent = sent !== undefined && sentVersion !== undefined && sentVersion < version;
+  if (cause.kind === 'hot-loop' && sent !== undefined && !isOlderSent)
+    return [`version ${version} was ${sent}`, ...waits];
   return [
-    `version ${version} has been unsent for ${formatDuration(forMs)}: ${waits.join('')}`,
+    `${formatUnsent(explanation, nowMs - epochMsOf(unsentSince))}: ${waits.join('')}`,
     ...(isOlderSent ? [`the API server has version ${sentVersion}, ${sent}`] : []),
   ];
+}
+
+/** The times have whole seconds, so that an age below two seconds may be none. */
+const justNowMs = 2_000;
+
+/** @param forMs age of the oldest unsent change, which may be older than this version */
+function formatUnsent({ version, supersedes }: Explanation, forMs: number): string {
+  const supersedesText = supersedes === undefined ? '' : ` supersedes version ${supersedes}`;
+  if (forMs < justNowMs)
+    return `version ${version} was set just now${supersedesText === '' ? '' : ` and${supersedesText}`}`;
+  if (supersedes === undefined) return `version ${version} has been unsent for ${formatDuration(forMs)}`;
+  return `version ${version}${supersedesText}, and changes have been unsent for ${formatDuration(forMs)}`;
+}
+
+const droppedTexts = {
+  deleted: 'was deleted on the API server',
+  removed: 'is gone: removeOrphanedStatuses dropped its status',
+  recreated: 'is gone: the API server has another pod with this name, so its status was dropped',
+} as const;
+
+/** What is known of a pod whose status was dropped. */
+function droppedClauses(
+  explanation: Explanation,
+  { reason, since, isSent }: Extract<Explanation['cause'], { readonly kind: 'dropped' }>,
+  nowMs: number,
+): string[] {
+  const { podNamespace, podName, phase, version, sentVersion } = explanation;
+  const sent = formatSent(explanation, nowMs);
+  const last = `its last status (${phase ? `${phase}, ` : ''}version ${version})`;
+  const clauses = [`${podNamespace}/${podName} ${droppedTexts[reason]} at ${formatTime(since, nowMs)}`];
+  if (sent === undefined) return [...clauses, `${last} was never sent`];
+  if (isSent) return [...clauses, `${last} was ${sent}`];
+  const had = sentVersion === undefined ? 'an earlier version' : `version ${sentVersion}`;
+  return [...clauses, `${last} was not sent`, `the API server had ${had}, ${sent}`];
 }
 
 const sentAsClauses = {

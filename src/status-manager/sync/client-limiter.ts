@@ -9,10 +9,16 @@ const defaultPauseMs = 1_000;
 /** Longest pause of all requests; beyond it only the throttled pods wait. */
 const maxPauseMs = 60_000;
 
+/** What holds a request back: a pause that the API server asked for, `maxInFlight`, or `qps` and `burst`. */
+export type ClientLimit = 'pause' | 'max-in-flight' | 'qps';
+
 /** What one sync needs before each of its requests. */
 export interface Admission {
-  /** Resolves when the pod may make one request; rejects with an `APIError` when `signal` aborts. */
-  acquire(signal: AbortSignalLike): Promise<void>;
+  /**
+   * Resolves when the pod may make one request; rejects with an `APIError` when `signal` aborts.
+   * @param onWait called whenever the request begins to wait for a limit
+   */
+  acquire(signal: AbortSignalLike, onWait?: (limit: ClientLimit) => void): Promise<void>;
   /** The sync has ended. */
   release(): void;
 }
@@ -72,14 +78,23 @@ export class ClientLimiter {
       slots.release();
     };
     const isFree = (): boolean => hasSlot && this.#bucket.isUnlimited && !this.isPaused;
-    const waitInTurn = async (signal: AbortSignalLike): Promise<void> => {
+    const waitInTurn = async (signal: AbortSignalLike, onWait: (limit: ClientLimit) => void): Promise<void> => {
       for (;;) {
-        if (this.isPaused) release();
+        if (this.isPaused) {
+          release();
+          onWait('pause');
+        }
         while (this.isPaused && !signal.aborted) await sleep(this.#clock, this.pauseMs, signal);
         if (signal.aborted) throw signal.reason;
-        if (!hasSlot) await slots?.acquire(signal);
+        if (!hasSlot && slots?.tryAcquire() === false) {
+          onWait('max-in-flight');
+          await slots.acquire(signal);
+        }
         hasSlot = true;
-        await this.#bucket.take(signal);
+        if (!this.#bucket.tryTake()) {
+          onWait('qps');
+          await this.#bucket.take(signal);
+        }
         if (!this.isPaused) return;
         // A pause began while it waited: another client may use the token.
         this.#bucket.giveBack();
@@ -87,9 +102,9 @@ export class ClientLimiter {
     };
     return {
       release,
-      async acquire(signal) {
+      async acquire(signal, onWait = () => {}) {
         try {
-          if (!isFree()) await waitInTurn(signal);
+          if (!isFree()) await waitInTurn(signal, onWait);
         } catch (error) {
           throw signal.aborted ? describeAbort(signal) : error;
         }

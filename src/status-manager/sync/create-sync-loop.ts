@@ -29,10 +29,11 @@ export function createSyncLoop(ports: SyncPorts): SyncLoop {
     terminatingPods: new TerminatingPods({ ...ports, statusEvents }),
     apiOutage,
   };
+  const resultHandler = new SyncResultHandler(parts);
   return new SyncLoop({
     ...parts,
-    syncer: new PodSyncer(parts),
+    resultHandler,
+    syncer: new PodSyncer({ ...parts, resultHandler }),
     fullBatch: new FullBatch(parts),
-    resultHandler: new SyncResultHandler(parts),
   });
 }

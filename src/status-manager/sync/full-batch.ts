@@ -12,7 +12,10 @@ import { withoutDroppedFields } from './dropped-fields.ts';
 import type { HotLoops } from './hot-loops.ts';
 import type { SyncPorts } from './sync-ports.ts';
 
-export interface FullBatchOptions extends Pick<SyncPorts, 'cache' | 'clock' | 'logger' | 'podManager' | 'records'> {
+export interface FullBatchOptions extends Pick<
+  SyncPorts,
+  'cache' | 'clock' | 'logger' | 'podManager' | 'records' | 'section'
+> {
   readonly hotLoops: HotLoops;
 }
 
@@ -42,7 +45,7 @@ export class FullBatch {
    * pods removed in the meantime. A pod that cannot be compared does not delay the others.
    */
   async run(onPod: (uid: string, needsSync: boolean) => void, signal?: AbortSignalLike): Promise<void> {
-    const { cache, clock, podManager } = this.#options;
+    const { cache, clock, podManager, section } = this.#options;
     let translations = podManager.getUIDTranslations();
     cache.forgetUnknownAPIObjects(translations);
     const uids = [...cache.uids()];
@@ -56,7 +59,7 @@ export class FullBatch {
       }
       const uid = uids[i]!;
       try {
-        onPod(uid, this.#needsSync(uid, translations));
+        section.run(() => onPod(uid, this.#needsSync(uid, translations)));
       } catch (error) {
         this.#options.logger.error(
           { ...thrownFields(error), podUID: uid },

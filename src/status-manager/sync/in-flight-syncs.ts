@@ -6,11 +6,9 @@ import type { SyncPermits } from './pod-requests.ts';
 import type { PodSyncer } from './pod-syncer.ts';
 import type { InFlightSync, SyncedAs, SyncPhase } from './pod-records.ts';
 import type { SyncPorts } from './sync-ports.ts';
-import type { SyncResultHandler } from './sync-result-handler.ts';
 
 export interface InFlightSyncsOptions extends SyncPorts {
   readonly syncer: PodSyncer;
-  readonly resultHandler: SyncResultHandler;
   /** Called when no sync waits for a limit or a connection any more. */
   readonly onNoneWaiting: () => void;
   /** Called when the pod is no longer in flight. @param hasThrown the sync threw, so the pod has no back-off entry */
@@ -45,7 +43,7 @@ export class InFlightSyncs {
 
   /** The phase of a sync that waits for the limiter or a connection, or was just started; undefined if none does. */
   get waiting(): SyncPhase | undefined {
-    for (const { phase } of this.#syncs) if (phase.kind !== 'response') return phase;
+    for (const { phase } of this.#syncs) if (isAtGate(phase)) return phase;
     return undefined;
   }
 
@@ -84,17 +82,20 @@ export class InFlightSyncs {
     const permits: SyncPermits = {
       signal,
       acquire: (aborted) => {
-        sync.phase = { kind: 'limiter', sinceMs: clock.monotonicMs() };
-        return admission.acquire(aborted);
+        sync.phase = { kind: 'starting', sinceMs: clock.monotonicMs() };
+        return admission.acquire(aborted, (limit) => {
+          sync.phase = { kind: 'limiter', limit, sinceMs: clock.monotonicMs() };
+        });
       },
       onWait: (verb, kind) => {
-        sync.phase = { kind, verb, sinceMs: clock.monotonicMs() };
+        const sinceMs = clock.monotonicMs();
+        sync.phase = kind === undefined ? { kind: 'working', sinceMs } : { kind, verb, sinceMs };
         if (this.waiting === undefined) this.#options.onNoneWaiting();
       },
     };
     const sync: InFlightSync = {
       ended: Promise.resolve().then(() => this.#sync(uid, permits, admission)),
-      phase: { kind: 'limiter', sinceMs: clock.monotonicMs() },
+      phase: { kind: 'starting', sinceMs: clock.monotonicMs() },
     };
     this.#syncs.add(sync);
     records.of(uid).inFlight = sync;
@@ -102,7 +103,7 @@ export class InFlightSyncs {
   }
 
   async #sync(uid: string, permits: SyncPermits, admission: Admission): Promise<SyncedAs> {
-    const { cache, logger, onEnded, outcomes, records } = this.#options;
+    const { cache, logger, onEnded, outcomes, records, section } = this.#options;
     let kind: SyncedAs = 'failed';
     let hasThrown = false;
     try {
@@ -111,31 +112,33 @@ export class InFlightSyncs {
       hasThrown = true;
       logger.error({ ...thrownFields(error), podUID: uid }, 'Unexpected error while syncing a pod');
     }
-    outcomes.syncEnded(uid, cache.get(uid));
-    const record = records.of(uid);
-    this.#syncs.delete(record.inFlight!);
-    record.inFlight = undefined;
-    records.release(uid);
-    admission.release();
-    onEnded(uid, hasThrown);
+    section.run(() => {
+      outcomes.syncEnded(uid, cache.get(uid));
+      const record = records.of(uid);
+      this.#syncs.delete(record.inFlight!);
+      record.inFlight = undefined;
+      records.release(uid);
+      admission.release();
+      onEnded(uid, hasThrown);
+    });
     return kind;
   }
 
   async #syncAndDelete(uid: string, permits: SyncPermits, end: (traced: TracedSync) => void): Promise<SyncedAs> {
-    const { cache, resultHandler, syncer } = this.#options;
+    const { syncer } = this.#options;
     const result = await syncer.syncPod(uid, permits);
     const isSent = result.kind === 'written' || result.kind === 'unchanged';
     const syncedAs = result.kind === 'aborted' ? 'failed' : result.kind;
     end({ outcome: syncedAs, version: isSent ? result.versioned.version : undefined });
     if (result.kind === 'gone' || result.kind === 'aborted') return syncedAs;
     const { versioned } = result;
-    // The outcome of a status that was dropped in the meantime has already been reported.
-    if (!cache.wasDropped(uid, versioned)) resultHandler.handle(uid, result);
-    if (result.kind !== 'failed' && result.deletionDue !== undefined) {
-      const deletion = await syncer.deletePod(uid, versioned, result.deletionDue, permits);
-      const isMoot = deletion.kind === 'failed' && cache.wasDropped(uid, versioned);
-      if (deletion.kind !== 'aborted' && !isMoot) resultHandler.handle(uid, deletion);
-    }
+    if (result.kind !== 'failed' && result.deletionDue !== undefined)
+      await syncer.deletePod(uid, versioned, result.deletionDue, permits);
     return syncedAs;
   }
+}
+
+/** It waits for a limit or a connection, or may have to as soon as it makes its request. */
+function isAtGate({ kind }: SyncPhase): boolean {
+  return kind === 'starting' || kind === 'limiter' || kind === 'connection';
 }

@@ -27,13 +27,18 @@ export type WaitingFor = { readonly since: string } & (
       /** A request waits for a connection, or the pod is queued behind such a request. */ readonly kind: 'connection';
       readonly verb: RequestVerb;
     }
-  | { /** `qps` and `burst`, or `maxInFlight`, are used up. */ readonly kind: 'limiter' }
+  | {
+      /** A limit of the `RequestLimiter` is used up, or the pod is queued behind such a request. */
+      readonly kind: 'limiter';
+      readonly limit: 'qps' | 'max-in-flight';
+    }
   | {
       /** The API server has asked this client to pause: 429 or 503 to more than one pod. */
       readonly kind: 'retry-after';
       readonly nextTryAt: string;
     }
-  | { /** `concurrency` pods are in flight. */ readonly kind: 'turn' }
+  | { /** The pod is queued behind pods in flight: usually `concurrency` of them. */ readonly kind: 'turn' }
+  | { /** Its sync is between two requests, as only a callback of this library sees it. */ readonly kind: 'syncing' }
   | {
       /** The last sync failed, or another writer undid it (`hot-loop`). */
       readonly kind: 'back-off';
@@ -74,6 +79,11 @@ export class LoopInspection {
 
   get isWakeUpWaiting(): boolean {
     return this.#sources.wakeUp.isWaiting;
+  }
+
+  /** Failed pods are retried on their own. */
+  get isSending(): boolean {
+    return this.#sources.loop.isSending;
   }
 
   /** Undefined while the API server processes requests. */
@@ -127,11 +137,14 @@ export class LoopInspection {
 function waitingFor(uid: string, sources: LoopInspectionSources, times: MonotonicTimes): WaitingFor | undefined {
   const { cache, inFlight, limiter, loop, records } = sources;
   const { inFlight: sync, queuedSinceMs, backOff, heldBack } = records.get(uid) ?? atRest;
-  if (sync !== undefined) return atGate(sync.phase, times.format(sync.phase.sinceMs), limiter, times);
+  if (sync !== undefined && sync.phase.kind !== 'ended') {
+    const since = times.format(sync.phase.sinceMs);
+    return atGate(sync.phase, since, limiter, times) ?? { kind: 'syncing', since };
+  }
   if (queuedSinceMs !== undefined) {
     const since = times.format(queuedSinceMs);
     const ahead = inFlight.waiting;
-    return ahead === undefined ? { kind: 'turn', since } : atGate(ahead, since, limiter, times);
+    return (ahead && atGate(ahead, since, limiter, times)) ?? { kind: 'turn', since };
   }
   const versioned = cache.get(uid);
   const failed = loop.state === 'stopped' ? undefined : backOff;
@@ -157,15 +170,15 @@ function waitingFor(uid: string, sources: LoopInspectionSources, times: Monotoni
 
 const atRest: Partial<PodRecord> = {};
 
-/** A queued pod waits at the gate at which a pod ahead of it waits. */
+/** What a sync waits for; undefined if for nothing. A queued pod waits at the gate at which a pod ahead of it waits. */
 function atGate(
   phase: SyncPhase,
   since: string,
   { isPaused, pauseMs }: ClientLimiter,
   times: MonotonicTimes,
-): WaitingFor {
-  if (phase.kind !== 'limiter') return { kind: phase.kind, verb: phase.verb, since };
-  return isPaused
-    ? { kind: 'retry-after', nextTryAt: times.formatDue(times.nowMs + pauseMs), since }
-    : { kind: 'limiter', since };
+): WaitingFor | undefined {
+  if ('verb' in phase) return { kind: phase.kind, verb: phase.verb, since };
+  if (phase.kind !== 'limiter') return undefined;
+  if (isPaused) return { kind: 'retry-after', nextTryAt: times.formatDue(times.nowMs + pauseMs), since };
+  return phase.limit === 'pause' ? undefined : { kind: 'limiter', limit: phase.limit, since };
 }

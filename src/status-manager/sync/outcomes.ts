@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel';
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { runInMicrotask } from '../../shared/clock.ts';
+import type { CriticalSection } from '../../shared/critical-section.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Subscribers } from '../../shared/subscribers.ts';
 import type { PodRecords } from './pod-records.ts';
@@ -23,11 +24,18 @@ export class Outcomes {
   readonly #records: PodRecords;
   readonly #metrics: Metrics;
   readonly #subscribers: Subscribers<OutcomeListener>;
+  readonly #section: CriticalSection;
 
-  constructor(records: PodRecords, metrics: Metrics, subscribers: Subscribers<OutcomeListener>) {
+  constructor(
+    records: PodRecords,
+    metrics: Metrics,
+    subscribers: Subscribers<OutcomeListener>,
+    section: CriticalSection,
+  ) {
     this.#records = records;
     this.#metrics = metrics;
     this.#subscribers = subscribers;
+    this.#section = section;
   }
 
   /** A newer version than `old` was accepted. Listeners are called in a microtask. */
@@ -106,12 +114,17 @@ export class Outcomes {
   /** Synchronous, because later `whenWritten` calls wait for a later version. */
   #record(outcome: StatusOutcome): void {
     this.#metrics.incOutcomes(outcome.outcome);
-    const record = this.#records.get(outcome.podUID);
-    if (record !== undefined) settleWaiters(record, outcome);
+    const { podUID, version } = outcome;
+    if (outcome.outcome === 'superseded') this.#records.of(podUID).superseded = version;
+    const record = this.#records.get(podUID);
+    if (record === undefined) return;
+    const isSent = outcome.outcome === 'written' || outcome.outcome === 'unchanged';
+    if (isSent && record.superseded !== undefined && record.superseded < version) record.superseded = undefined;
+    settleWaiters(record, outcome);
   }
 
   #publish(outcome: StatusOutcome): void {
     this.#subscribers.notify((listener) => listener.onOutcome?.(outcome));
-    if (this.#channel.hasSubscribers) this.#channel.publish(outcome);
+    if (this.#channel.hasSubscribers) this.#section.delay(() => this.#channel.publish(outcome));
   }
 }

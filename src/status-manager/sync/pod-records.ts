@@ -2,13 +2,21 @@ import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { FailureLog } from '../../shared/failure-log.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { BackOffEntry } from './back-off.ts';
+import type { ClientLimit } from './client-limiter.ts';
 import type { APIPod } from './decide.ts';
 import type { GroupedFailure } from './failure-classes.ts';
 import type { OutcomeSubject, WrittenResult } from './status-outcome.ts';
 
-/** What a sync waits for: the limiter, a connection, or a response. */
+/** What a sync does or waits for. */
 export type SyncPhase = { readonly sinceMs: number } & (
-  | { readonly kind: 'limiter' }
+  | {
+      /**
+       * `starting`: it is about to make a request. `working`: a request has ended, and the sync goes on.
+       * `ended`: its result is recorded.
+       */
+      readonly kind: 'starting' | 'working' | 'ended';
+    }
+  | { readonly kind: 'limiter'; readonly limit: ClientLimit }
   | { readonly kind: 'connection' | 'response'; readonly verb: RequestVerb }
 );
 
@@ -71,6 +79,8 @@ export class PodRecord {
   inFlight: InFlightSync | undefined;
   /** The open version in a PATCH in flight (`Outcomes`). */
   sending: VersionedPodStatus | undefined;
+  /** The newest version that was superseded, until a newer one is sent. */
+  superseded: number | undefined;
   /** Why and until when the pod waits: its last sync failed or was undone. */
   backOff: BackOffEntry | undefined;
   /** The API object that the next sync need not read, with only the fields that a sync needs (`trusted-object.ts`). */

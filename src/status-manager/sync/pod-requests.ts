@@ -29,12 +29,12 @@ const maxQueuedMs = 600_000;
 export interface SyncPermits {
   readonly signal: AbortSignalLike;
   acquire(signal: AbortSignalLike): Promise<void>;
-  /** Called when a request starts to wait. */
+  /** Called when a request starts or ends to wait. */
   readonly onWait?: RequestListener | undefined;
 }
 
-/** Called when a request starts to wait for a connection or for its response. */
-export type RequestListener = (verb: RequestVerb, waitsFor: 'connection' | 'response') => void;
+/** Called when a request starts to wait for a connection or for its response, and when it ends: with undefined. */
+export type RequestListener = (verb: RequestVerb, waitsFor: 'connection' | 'response' | undefined) => void;
 
 export interface PodRequestsOptions extends Pick<
   SyncPorts,
@@ -146,7 +146,7 @@ export class PodRequests {
   #withDeadline<T>(
     call: (deadline: RequestOptions) => Promise<T>,
     signal: AbortSignalLike,
-    onWait: (waitsFor: 'connection' | 'response') => void,
+    onWait: (waitsFor: 'connection' | 'response' | undefined) => void,
   ): Promise<T> {
     const { clock, requestTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
@@ -154,26 +154,29 @@ export class PodRequests {
       let timer: Timer | undefined;
       let isSettled = false;
       const giveUpAfter = (delayMs: number, message: string, kind: APIErrorKind): void => {
-        if (isSettled) return;
         timer?.stop();
         timer = clock.afterFunc(delayMs, () => giveUp(new APIError(`${message} within ${delayMs} ms`, { kind })));
       };
       let isQueued = false;
       const onStarted = (): void => {
+        if (isSettled) return;
         isQueued = false;
         giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
         onWait('response');
       };
       const onQueued = (): void => {
+        if (isSettled) return;
         isQueued = true;
         giveUpAfter(maxQueuedMs, 'Not sent', 'connection-wait');
         onWait('connection');
       };
       const abort = (): void => giveUp(signal.reason);
       const cleanUp = (): void => {
+        if (isSettled) return;
         isSettled = true;
         timer?.stop();
         signal.removeEventListener('abort', abort);
+        onWait(undefined);
       };
       const giveUp = (reason: unknown): void => {
         cleanUp();

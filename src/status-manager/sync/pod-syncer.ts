@@ -12,13 +12,15 @@ import { type PodRequests, RequestFailure, type SyncPermits } from './pod-reques
 import { type DroppedFields, withoutDroppedFields } from './dropped-fields.ts';
 import type { HotLoops } from './hot-loops.ts';
 import type { SyncPorts } from './sync-ports.ts';
-import type { Aborted, DeletionResult, SentResult, SyncFailure, SyncResult } from './sync-result.ts';
+import type { SyncResultHandler } from './sync-result-handler.ts';
+import type { Aborted, DeletedResult, DeletionResult, SentResult, SyncFailure, SyncResult } from './sync-result.ts';
 import { isCuredByReading, replacesAllConditions, stillTrusted, trustedObject } from './trusted-object.ts';
 
 export interface PodSyncerOptions extends SyncPorts {
   readonly requests: PodRequests;
   readonly hotLoops: HotLoops;
   readonly droppedFields: DroppedFields;
+  readonly resultHandler: SyncResultHandler;
 }
 
 /** A decision and the cached status that it is for. */
@@ -30,12 +32,17 @@ type Plan<D extends Decision = Decision> = D & {
 
 /** A plan after which the API server has the status. */
 type SendingPlan = Plan<Extract<Decision, { readonly kind: 'unchanged' | 'patch' }>>;
+/** How the API server is known to have a status, and whether it has exactly this one. */
+interface Sent {
+  readonly kind: 'written' | 'unchanged';
+  readonly isAsMerged: boolean;
+}
 type PatchPlan = Plan<Extract<Decision, { readonly kind: 'patch' }>>;
 
 /**
  * Syncs one pod's cached status to the API server: GET, then PATCH if it differs (`syncPod`), then
  * DELETE if the pod has terminated (`deletePod`). The caller never syncs a pod twice concurrently. A
- * failed request is a result, not a rejection.
+ * failed request is a result, not a rejection. What follows from a result has happened when it is returned.
  * Source: kubelet `syncPod`.
  */
 export class PodSyncer {
@@ -48,7 +55,13 @@ export class PodSyncer {
     this.#keepsRawStatus = options.patchStrategy === 'json-patch';
   }
 
-  syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
+  async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
+    const result = await this.#sync(uid, permits);
+    this.#handleFailure(uid, result);
+    return result;
+  }
+
+  #sync(uid: string, permits: SyncPermits): Promise<SyncResult> {
     const { podManager, records } = this.#options;
     const record = records.get(uid);
     if (record?.trusted === undefined) return this.#readAndSync(uid, permits);
@@ -165,14 +178,18 @@ export class PodSyncer {
     return this.#options.readBeforePatch === 'when-stale' && equalJSON(status, merged);
   }
 
-  /** Records that the API server has the planned status. `latest` is the latest API object. */
-  #recordSent(
-    uid: string,
-    plan: SendingPlan,
-    api: APIPod,
-    latest: APIPod,
-    { kind, isAsMerged }: { readonly kind: 'written' | 'unchanged'; readonly isAsMerged: boolean },
-  ): SentResult {
+  /** Records that the API server has the planned status, and what follows. `latest` is the latest API object. */
+  #recordSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, sent: Sent): SentResult {
+    const { cache, resultHandler, section } = this.#options;
+    return section.run(() => {
+      const result = this.#markSent(uid, plan, api, latest, sent);
+      // The outcome of a status that was dropped in the meantime has already been reported.
+      if (!cache.wasDropped(uid, result.versioned)) resultHandler.handle(uid, result);
+      return result;
+    });
+  }
+
+  #markSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, { kind, isAsMerged }: Sent): SentResult {
     const { cache, clock, hotLoops, logger, metrics, onSent, outcomes, records } = this.#options;
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs } = versioned;
@@ -208,17 +225,29 @@ export class PodSyncer {
       await permits.acquire(permits.signal);
       await this.#options.requests.delete(reference, api.uid, permits.signal, permits.onWait);
     } catch (error) {
-      return failureOf(error, versioned, permits.signal);
+      const failure = failureOf(error, versioned, permits.signal);
+      this.#handleFailure(uid, failure);
+      return failure;
     }
-    this.#options.deletePodStatus(uid, 'removed');
-    const finalizers = api.pod.metadata?.finalizers ?? [];
+    return this.#options.section.run(() => this.#recordDeleted(uid, versioned, api.pod.metadata?.finalizers ?? []));
+  }
+
+  #recordDeleted(uid: string, versioned: VersionedPodStatus, finalizers: readonly string[]): DeletedResult {
+    const { deletePodStatus, logger, resultHandler } = this.#options;
+    deletePodStatus(uid, 'deleted');
     const fields = podFields(uid, versioned);
-    if (finalizers.length === 0) {
-      this.#options.logger.info(fields, 'Pod fully terminated and removed from the API server');
-      return { kind: 'deleted', versioned, finalizers };
-    }
-    this.#options.logger.info({ ...fields, finalizers }, 'Pod fully terminated; finalizers keep it on the API server');
-    return { kind: 'deletion-requested', versioned, finalizers };
+    const isGone = finalizers.length === 0;
+    if (isGone) logger.info(fields, 'Pod fully terminated and removed from the API server');
+    else logger.info({ ...fields, finalizers }, 'Pod fully terminated; finalizers keep it on the API server');
+    const result = { kind: isGone ? 'deleted' : 'deletion-requested', versioned, finalizers } as const;
+    resultHandler.handle(uid, result);
+    return result;
+  }
+
+  /** The failure of a status that was dropped in the meantime has no consequences. */
+  #handleFailure(uid: string, result: SyncResult | DeletionResult): void {
+    const { cache, resultHandler } = this.#options;
+    if (result.kind === 'failed' && !cache.wasDropped(uid, result.versioned)) resultHandler.handle(uid, result);
   }
 
   #drop(
@@ -231,9 +260,12 @@ export class PodSyncer {
       reason === 'recreated'
         ? 'Pod was deleted and then recreated, skipping status update'
         : 'The API server shows a newer status than the journal, dropping the recorded one';
-    this.#options.logger.info(fields, message);
-    if (reason === 'outdated') this.#options.dropOutdatedStatus(uid);
-    else this.#options.deletePodStatus(uid, reason);
+    const { deletePodStatus, dropOutdatedStatus, logger, section } = this.#options;
+    section.run(() => {
+      logger.info(fields, message);
+      if (reason === 'outdated') dropOutdatedStatus(uid);
+      else deletePodStatus(uid, reason);
+    });
     return gone;
   }
 

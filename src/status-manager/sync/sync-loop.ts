@@ -125,8 +125,11 @@ export class SyncLoop {
 
   /** Pods were removed from the pod manager: reports API objects that finalizers had kept and that are gone now. */
   podsRemoved(): void {
-    const { outcomes, terminatingPods } = this.#options;
-    for (const subject of terminatingPods.takeGone()) outcomes.reportLater({ ...subject, outcome: 'deleted' });
+    const { apiObjectGone, outcomes, terminatingPods } = this.#options;
+    for (const subject of terminatingPods.takeGone()) {
+      apiObjectGone(subject.podUID);
+      outcomes.reportLater({ ...subject, outcome: 'deleted' });
+    }
     this.#notifyIfIdle();
   }
 

@@ -2,6 +2,7 @@ import type { PodClient } from '../../kube/client/pod-client.ts';
 import type { PodManager } from '../../kube/pod-manager.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../shared/clock.ts';
+import type { CriticalSection } from '../../shared/critical-section.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { PodStatusCache } from '../cache/pod-status-cache.ts';
 import type { Metrics } from '../metrics.ts';
@@ -12,7 +13,6 @@ import type { PatchStrategy } from './decide.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { PodRecords } from './pod-records.ts';
 import type { StatusEventRecorder } from './status-events.ts';
-import type { DropReason } from './sync-result.ts';
 
 /** Notified of each status that reached the API server. Source: kubelet `PodStartupLatencyStateHelper`. */
 export interface PodStartupLatency {
@@ -31,6 +31,8 @@ export type ReadBeforePatch = 'always' | 'when-stale';
 /** What the manager gives to the parts of the sync: the records of the pods, the cache, its ports and options. */
 export interface SyncPorts {
   readonly records: PodRecords;
+  /** Delays calls of the ports until the state is complete. */
+  readonly section: CriticalSection;
   readonly cache: PodStatusCache;
   readonly client: PodClient;
   readonly podManager: PodManager;
@@ -58,7 +60,9 @@ export interface SyncPorts {
    */
   readonly onSent: (uid: string, isComplete: boolean) => void;
   /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
-  readonly deletePodStatus: (uid: string, reason: Exclude<DropReason, 'outdated'>) => void;
+  readonly deletePodStatus: (uid: string, reason: 'deleted' | 'recreated') => void;
+  /** The API object of a pod that finalizers had kept is gone. */
+  readonly apiObjectGone: (uid: string) => void;
   /** Forgets a status from the journal, but not the allocation and the resize of its pod, which lives on. */
   readonly dropOutdatedStatus: (uid: string) => void;
 }

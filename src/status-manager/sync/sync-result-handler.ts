@@ -24,10 +24,17 @@ export class SyncResultHandler {
 
   /** Precondition: the status was not dropped since it was synced, unless by the deletion of its pod. */
   handle(uid: string, result: Result): void {
+    this.#options.section.run(() => this.#handle(uid, result));
+  }
+
+  #handle(uid: string, result: Result): void {
     const { apiOutage, clock, failureGroups, limiter, logger, outcomes, podManager, random, records } = this.#options;
     const { statusEvents, terminatingPods } = this.#options;
     const record = records.of(uid);
     const subject = subjectOf(uid, result.versioned);
+    const isDeletionDue = 'deletionDue' in result && result.deletionDue !== undefined;
+    if (record.inFlight !== undefined && !isDeletionDue)
+      record.inFlight.phase = { kind: 'ended', sinceMs: clock.monotonicMs() };
     apiOutage.ended(record, result);
     const pod = podManager.getPodByUID(uid);
     const { backOff, event, finalizers, group, isHeldBack, isPermitted, load, log, outcome } = consequencesOf(
@@ -54,7 +61,10 @@ export class SyncResultHandler {
     if (finalizers !== undefined) terminatingPods.addRequested(subject, finalizers);
     if (log !== undefined) logger[log.level](log.fields, log.message);
     if (event !== undefined) statusEvents.record(record, subject, event);
-    // Last, because a listener may drop the status.
-    if (outcome !== undefined) outcomes.report({ ...subject, ...outcome });
+    if (outcome === undefined) return;
+    // After `gone` of a newer version, which was dropped with the pod.
+    if (outcome.outcome === 'deleted' || outcome.outcome === 'deletion-requested')
+      outcomes.reportLater({ ...subject, ...outcome });
+    else outcomes.report({ ...subject, ...outcome });
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { CriticalSection } from '../../../src/shared/critical-section.ts';
 import { PodStatusCache } from '../../../src/status-manager/cache/pod-status-cache.ts';
 import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
 import { FullBatch } from '../../../src/status-manager/sync/full-batch.ts';
@@ -21,6 +22,7 @@ function setup() {
     podManager,
     records,
     hotLoops,
+    section: new CriticalSection(),
     clock,
     logger,
   });

@@ -23,8 +23,8 @@ describe('waitingFor', () => {
     await h.clock.advanceAsync(2_000);
     expect(h.takeRequests()).toEqual(['get a']);
     const counted = [{ reason: 'limiter', count: 2 }];
-    expect(seen(h, 'a')).toEqual([{ kind: 'limiter', since }, counted]);
-    expect(seen(h, 'b')).toEqual([{ kind: 'limiter', since }, counted]);
+    expect(seen(h, 'a')).toEqual([{ kind: 'limiter', limit: 'qps', since }, counted]);
+    expect(seen(h, 'b')).toEqual([{ kind: 'limiter', limit: 'qps', since }, counted]);
     await h.manager.stop();
   });
 
