@@ -178,6 +178,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const ownNode = new OwnNode({ nodeName, node, nodeStatus, nodeReporter, clock, logger });
 
   // What admits pods, and brings the inputs to the workers.
+  const stop = new AbortController();
   const allocationManager = new AllocationManager({
     ...{ statusManager, allocationState, getActivePods, clock, logger, eventRecorder },
     runtime: canResizePods ? { updateContainerResources: true, updatePodResources: true } : {},
@@ -185,7 +186,14 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
       new PredicateAdmitHandler({
         nodeName,
         getNode: () => ownNode.get(),
-        criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder, recordMetric }),
+        criticalPodAdmission: new CriticalPodAdmission({
+          podWorkers,
+          stopSignal: stop.signal,
+          clock,
+          logger,
+          eventRecorder,
+          recordMetric,
+        }),
       }),
       ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),
     ],
@@ -202,10 +210,8 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const podCleanups = {
     ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
     // A rejected pod has no worker, and is no orphan: the API server has it.
-    runtime: {
-      listPods: async () =>
-        podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
-    },
+    listPods: async () =>
+      podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
   };
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
@@ -235,7 +241,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   return {
     ...{ nodeName, epoch, clock, logger, metrics: options.metrics, lister, source, podConfig, firstUpdate, informer },
     isOwned: () => owned?.isOwned() ?? true,
-    ...{ podCache, podManager, podWorkers },
+    ...{ podCache, podManager, podWorkers, stop },
     ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },
     podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
   };

@@ -3,6 +3,7 @@ import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent'
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 import { boundedRuntime, runtimeCalls } from '../../src/agent/runtime/bounded-runtime.ts';
 
+const { signal: never } = new AbortController();
 let clock: FakeClock;
 beforeEach(() => {
   clock = new FakeClock('2026-01-02T03:04:05Z');
@@ -11,7 +12,7 @@ beforeEach(() => {
 /** The fake runtime with one method of a careless author. */
 function runtimeWith(method: keyof ContainerRuntime, replacement: () => unknown): ContainerRuntime {
   const runtime = Object.assign(new FakeContainerRuntime({ clock }), { [method]: replacement });
-  return boundedRuntime(runtime, { clock, requestTimeoutMs: 1000 });
+  return boundedRuntime(runtime, { clock, requestTimeoutMs: 1000, signal: never });
 }
 
 const podOf = (uid: string): RuntimePod => ({ uid, name: 'web', namespace: 'default', containers: [] });
@@ -77,7 +78,7 @@ describe('boundedRuntime', () => {
   it('has the methods that the runtime has', () => {
     const fake = new FakeContainerRuntime({ clock, sandboxes: false, images: false, resizes: false, events: false });
     const names = Object.keys(runtimeCalls) as (keyof ContainerRuntime)[];
-    const bounded = boundedRuntime(fake, { clock, requestTimeoutMs: 1000 });
+    const bounded = boundedRuntime(fake, { clock, requestTimeoutMs: 1000, signal: never });
     expect(names.filter((name) => bounded[name] !== undefined)).toEqual(
       names.filter((name) => (fake as ContainerRuntime)[name] !== undefined),
     );
@@ -93,7 +94,11 @@ describe('boundedRuntime', () => {
           return Promise.reject(new Error('seen'));
         },
       };
-      const bounded = boundedRuntime(runtime as never, { clock, requestTimeoutMs: 1000 }) as unknown as typeof runtime;
+      const bounded = boundedRuntime(runtime as never, {
+        clock,
+        requestTimeoutMs: 1000,
+        signal: never,
+      }) as unknown as typeof runtime;
       const args = Array.from({ length: bounds.parameters - 1 }, (_, i) => i);
       await expect((bounded[name] as (...args: unknown[]) => unknown)(...args, { pod: 'p' })).rejects.toThrow('seen');
       expect(runtime.seen).toEqual([...args, { pod: 'p', signal: expect.any(AbortSignal) as unknown }]);
@@ -165,7 +170,7 @@ it('any number of calls may share the signal that a call was given', async () =>
         return [];
       },
     }),
-    { clock, requestTimeoutMs: 1000 },
+    { clock, requestTimeoutMs: 1000, signal: never },
   );
   await runtime.listPods();
   await clock.yieldToEventLoop();

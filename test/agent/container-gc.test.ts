@@ -7,6 +7,7 @@ import {
 } from '../../src/agent/container-gc/container-gc.ts';
 import type { RuntimeContainerState } from '../../src/agent/runtime/runtime-pod-status.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
+import { asBounded } from '../support/as-bounded.ts';
 
 const hourMs = 3_600_000;
 
@@ -44,7 +45,7 @@ function put(runs: readonly Run[], sandboxes: readonly Sandbox[] = []): void {
 const gone = { shouldPodContentBeRemoved: () => true, shouldPodRuntimeBeRemoved: () => true };
 const gcOf = (options: Partial<ContainerGCOptions> = {}): ContainerGC =>
   new ContainerGC({
-    runtime,
+    runtime: asBounded(runtime),
     podStateProvider: {
       shouldPodContentBeRemoved: (uid) => uid.startsWith('deleted'),
       shouldPodRuntimeBeRemoved: (uid) => /^(deleted|ended)/.test(uid),
@@ -384,8 +385,8 @@ it('removes what is left of pods whose content may be removed, once all sources 
       asked.push(shouldPodContentBeRemoved('deleted-1'), shouldPodContentBeRemoved('kept'));
     },
   });
-  await gcOf({ runtime: withLogs }).garbageCollect(false);
+  await gcOf({ runtime: asBounded(withLogs) }).garbageCollect(false);
   expect(asked).toEqual([]);
-  await gcOf({ runtime: withLogs }).garbageCollect(true);
+  await gcOf({ runtime: asBounded(withLogs) }).garbageCollect(true);
   expect(asked).toEqual([true, false]);
 });

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 const evict = (eviction: Eviction & Pick<EvictPodOptions, 'annotations' | 'isDisruption'>): Promise<boolean> =>
   evictPod(agent.pod('ns', 'web'), {
-    ...{ podWorkers: agent.workers, clock: agent.clock, logger },
+    ...{ podWorkers: agent.workers, clock: agent.clock, logger, signal: new AbortController().signal },
     eventRecorder: { event: (event) => void agent.events.push(event) },
     ...eviction,
   });

@@ -5,6 +5,7 @@ import type { ObjectEvent, PodEvent } from '../../src/agent/events/event-recorde
 import { ImageGCManager, type ImageGCPolicy } from '../../src/agent/image-gc/image-gc-manager.ts';
 import type { FsStats } from '../../src/agent/runtime/pod-stats.ts';
 import type { RuntimeImage } from '../../src/agent/runtime/runtime-storage.ts';
+import { asBounded } from '../support/as-bounded.ts';
 
 const minute = 60_000;
 
@@ -40,12 +41,12 @@ const podWith = (...imageIDs: string[]): RuntimePod => ({
 });
 function managerWith(policy: ImageGCPolicy = {}): ImageGCManager {
   return new ImageGCManager({
-    runtime: {
+    runtime: asBounded({
       listImages: async () => images,
       listPods: async () => pods,
-      removeImage: async (id) => removeImage(id),
+      removeImage: async (id: string) => removeImage(id),
       imageFsStats: async () => ({ imageFs: imageFs && { time: '', availableBytes, ...imageFs } }),
-    },
+    }),
     policy,
     postImageGC: async (...call) => void hookCalls.push(call),
     nodeName: 'node-a',

@@ -12,6 +12,8 @@ import type { PredicateFailure } from './predicate-failure.ts';
 
 export interface CriticalPodAdmissionOptions {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
+  /** Aborted when the agent has stopped: no preemption is awaited any more. */
+  readonly stopSignal: AbortSignal;
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
@@ -60,13 +62,13 @@ export class CriticalPodAdmission {
         ? [{ resource: failure.resource, amount: failure.requested - (failure.capacity - failure.used) }]
         : [],
     );
-    const signal = requirements[0]?.resource ?? '';
-    for (const victim of podsToPreempt(pod, otherPods, requirements)) void this.#preempt(victim, pod, signal);
+    const resource = requirements[0]?.resource ?? '';
+    for (const victim of podsToPreempt(pod, otherPods, requirements)) void this.#preempt(victim, pod, resource);
     return [];
   }
 
-  async #preempt(pod: ValidPod, criticalPod: ValidPod, signal: string): Promise<void> {
-    const { podWorkers, clock, logger, eventRecorder, recordMetric } = this.#options;
+  async #preempt(pod: ValidPod, criticalPod: ValidPod, resource: string): Promise<void> {
+    const { podWorkers, stopSignal: signal, clock, logger, eventRecorder, recordMetric } = this.#options;
     const { uid } = pod.metadata;
     const { name: forName, namespace: forNamespace } = criticalPod.metadata;
     const fields = { ...podFieldsOf(pod), criticalPod: `${forNamespace}/${forName}` };
@@ -75,15 +77,15 @@ export class CriticalPodAdmission {
     logger.info(fields, 'Preempting a pod to free resources for a critical pod');
     try {
       await killPodNow(pod, {
-        ...{ podWorkers, clock, eventRecorder, evict: true },
+        ...{ podWorkers, clock, eventRecorder, signal, evict: true },
         podStatusFn: (status) => ({
           ...withDisruptionTarget(status, pod, disruptionMessage),
           ...{ phase: 'Failed', reason: 'Preempting', message },
         }),
       });
-      recordMetric?.('preemptions', 1, signal);
+      recordMetric?.('preemptions', 1, resource);
     } catch (thrown) {
-      logger.error({ ...fields, reason: reasonOf(thrown) }, 'Failed to preempt a pod in time');
+      if (!signal.aborted) logger.error({ ...fields, reason: reasonOf(thrown) }, 'Failed to preempt a pod in time');
     } finally {
       this.#preempting.delete(uid);
     }

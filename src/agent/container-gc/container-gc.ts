@@ -6,13 +6,14 @@ import { Ticker } from '../../shared/ticker.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import { nodeReference } from '../events/kube-event.ts';
-import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
 import { newestFirst, newestSandboxesFirst } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /** Options of `ContainerGC`. */
 export interface ContainerGCOptions {
-  readonly runtime: ContainerRuntime;
+  readonly runtime: BoundedRuntime;
   /** For example `PodWorkers`. Source: kubelet `podStateProvider`. */
   readonly podStateProvider: {
     /** Whether nothing of this pod is needed any more. */
@@ -45,7 +46,7 @@ const unknownGracePeriodSeconds = 2;
  */
 export class ContainerGC {
   readonly #options: ContainerGCOptions;
-  readonly #runtime: ContainerRuntime;
+  readonly #runtime: BoundedRuntime;
   readonly #ticker: Ticker;
   readonly #failures: FailureLog;
   readonly #stop = new AbortController();

@@ -1,17 +1,19 @@
 import type { ValidPod } from '../../kube/types.ts';
+import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ImageGCManager } from '../image-gc/image-gc-manager.ts';
 import { nodeStats } from '../node/node-stats.ts';
-import type { VolumeManager } from '../volumes/volume-manager.ts';
+import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { FsStats } from '../runtime/pod-stats.ts';
 import { fileSystemInfo } from '../runtime/runtime-storage.ts';
 import { evictPod } from './evict-pod.ts';
-import { EvictionManager } from './eviction-manager.ts';
+import { EvictionManager, type EvictionManagerOptions } from './eviction-manager.ts';
 import type { PodUsage } from './pod-usage.ts';
 import {
   type EvictionSignal,
@@ -39,9 +41,8 @@ export interface EvictionOptions extends ThresholdOptions {
 
 export interface EvictionSources {
   readonly nodeName: string;
-  /** A runtime whose calls have a time-out: see `boundedRuntime`. */
-  readonly runtime: Pick<ContainerRuntime, 'imageFsStats' | 'listPodStats'>;
-  readonly volumeManager: VolumeManager | undefined;
+  readonly runtime: Pick<BoundedRuntime, 'imageFsStats' | 'listPodStats'>;
+  readonly volumeManager: BoundedVolumeManager | undefined;
   /** Undefined: only limits of local storage are enforced. */
   readonly eviction: EvictionOptions | undefined;
   readonly podWorkers: Pick<PodWorkers, 'isPodKnownTerminated' | 'shouldPodContentBeRemoved' | 'updatePod'>;
@@ -74,8 +75,8 @@ export function createEvictionManager(sources: EvictionSources): EvictionManager
     hasDedicatedImageFs: async (signal) =>
       eviction !== undefined &&
       hasDedicatedImageFs(await fileSystemInfo(rootDirectory), await imageFs(runtime, signal)),
-    podUsage: (pods, signal) => podUsage(sources, pods, signal),
-    evict: (pod, options) => evictPod(pod, { ...options, podWorkers, clock, logger, eventRecorder }),
+    podUsage: podUsageReader(sources),
+    evict: (pod, options, signal) => evictPod(pod, { ...options, signal, podWorkers, clock, logger, eventRecorder }),
     isTerminated: (uid) => podWorkers.isPodKnownTerminated(uid) || podWorkers.shouldPodContentBeRemoved(uid),
     reclaimDisk: async () => {
       await sources.containerGC.deleteAllUnusedContainers();
@@ -128,17 +129,28 @@ function hasDedicatedImageFs(nodefs: Partial<FsStats>, imagefs: FsStats | undefi
     : false;
 }
 
-/** Pods whose usage is not known are left out. */
-async function podUsage(
-  { runtime, volumeManager }: EvictionSources,
-  pods: readonly ValidPod[],
-  signal: AbortSignal,
-): Promise<ReadonlyMap<string, PodUsage>> {
-  const stats = new Map((await runtime.listPodStats?.({ signal }))?.map((one) => [one.podRef.uid, one]));
-  const usages = pods.map(async (pod): Promise<[string, PodUsage]> => {
-    const { uid } = pod.metadata;
-    return [uid, { stats: stats.get(uid), volumeStats: await volumeManager?.getPodVolumeStats?.(pod) }];
-  });
-  const all = await Promise.all(usages);
-  return new Map(all.filter(([, usage]) => usage.stats !== undefined || usage.volumeStats !== undefined));
+/** Pods whose usage is not known are left out; so is that of the volumes of one pod which cannot be read. */
+function podUsageReader({
+  runtime,
+  volumeManager,
+  clock,
+  logger,
+}: EvictionSources): EvictionManagerOptions['podUsage'] {
+  const failures = new FailureLog({ clock, logger, what: 'Reading the stats of the volumes of pods' });
+  return async (pods, signal) => {
+    const stats = new Map((await runtime.listPodStats?.({ signal }))?.map((one) => [one.podRef.uid, one]));
+    let failed: [error: unknown, fields: object] | undefined;
+    const usages = pods.map(async (pod): Promise<[string, PodUsage]> => {
+      const volumeStats = await volumeManager?.getPodVolumeStats?.(pod, { signal }).catch((error: unknown) => {
+        failed = [error, podFieldsOf(pod)];
+        return undefined;
+      });
+      return [pod.metadata.uid, { stats: stats.get(pod.metadata.uid), volumeStats }];
+    });
+    const all = await Promise.all(usages);
+    signal.throwIfAborted();
+    if (failed === undefined) failures.succeeded();
+    else failures.failed(...failed);
+    return new Map(all.filter(([, usage]) => usage.stats !== undefined || usage.volumeStats !== undefined));
+  };
 }

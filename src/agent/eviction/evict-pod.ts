@@ -33,6 +33,8 @@ export interface EvictPodOptions extends Eviction {
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
+  /** Aborted when nobody waits for the end of the pod any more. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -44,7 +46,7 @@ export interface EvictPodOptions extends Eviction {
  * Source: kubelet `evictPod`.
  */
 export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise<boolean> {
-  const { podWorkers, clock, logger, eventRecorder } = options;
+  const { podWorkers, clock, logger, eventRecorder, signal } = options;
   const { reason = 'Evicted', message, gracePeriodSeconds, isDisruption = true } = options;
   if (typeof message !== 'string') refuseArgument('message', 'a string');
   if (gracePeriodSeconds !== undefined && !(gracePeriodSeconds >= 0))
@@ -56,7 +58,7 @@ export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise
   }
   eventRecorder.event({ pod, type: 'Warning', reason, message, annotations: options.annotations });
   await killPodNow(pod, {
-    ...{ podWorkers, clock, eventRecorder, evict: true },
+    ...{ podWorkers, clock, eventRecorder, signal, evict: true },
     podStatusFn: (status) => ({
       ...(isDisruption ? withDisruptionTarget(status, pod, message) : status),
       ...{ phase: 'Failed', reason, message },

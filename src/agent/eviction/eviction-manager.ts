@@ -1,7 +1,6 @@
 import type { ValidPod } from '../../kube/types.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
-import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
@@ -53,6 +52,7 @@ export interface EvictionManagerOptions {
   readonly evict: (
     pod: ValidPod,
     eviction: EvictionReason & { readonly gracePeriodSeconds: number; readonly isDisruption: boolean },
+    signal: AbortSignal,
   ) => Promise<boolean>;
   readonly isTerminated: (podUID: string) => boolean;
   /** Frees space on the disk of the node without evicting pods. */
@@ -311,10 +311,11 @@ export class EvictionManager implements PodAdmitHandler {
     const fields = podFieldsOf(pod);
     let isEvicted: boolean;
     try {
-      isEvicted = (await undefinedIfAborted(evict(pod, eviction), this.#stop.signal)) ?? true;
+      isEvicted = await evict(pod, eviction, this.#stop.signal);
     } catch (error) {
       // The pod is still killed later.
-      logger.warn({ ...fields, reason: reasonOf(error) }, 'An evicted pod ends too slowly');
+      if (!this.#stop.signal.aborted)
+        logger.warn({ ...fields, reason: reasonOf(error) }, 'An evicted pod ends too slowly');
       isEvicted = true;
     }
     if (!isEvicted) return false;

@@ -6,7 +6,8 @@ import { Ticker } from '../../shared/ticker.ts';
 import { eventReasons } from '../events/event-reasons.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { nodeReference } from '../events/kube-event.ts';
-import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimeImage } from '../runtime/runtime-storage.ts';
 
 /** When images are removed. Source: kubelet `ImageGCPolicy`. */
@@ -20,8 +21,8 @@ export interface ImageGCPolicy {
 }
 
 export interface ImageGCManagerOptions {
-  readonly runtime: Required<Pick<ContainerRuntime, 'imageFsStats' | 'listImages' | 'removeImage'>> &
-    Pick<ContainerRuntime, 'listPods'>;
+  readonly runtime: Required<Pick<BoundedRuntime, 'imageFsStats' | 'listImages' | 'removeImage'>> &
+    Pick<BoundedRuntime, 'listPods'>;
   readonly policy: ImageGCPolicy;
   /** Called after images were removed, with the IDs of those that remain, and the time at which they were listed. */
   readonly postImageGC: (imageIDs: ReadonlySet<string>, listedAtMs: number) => Promise<void>;

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { ContainerRuntime, ImagePullSecret } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
+import type { ImagePullSecret } from '../runtime/container-runtime.ts';
 import {
   type ImagePullCredentials,
   type ImagePulledRecord,
@@ -23,7 +24,7 @@ import type { RequireCredentialVerification } from './verification-policy.ts';
 const maxMatchedSecrets = 100;
 
 export interface ImagePullManagerOptions {
-  readonly runtime: Pick<ContainerRuntime, 'listImages'>;
+  readonly runtime: Pick<BoundedRuntime, 'listImages'>;
   /** The records are in its folder `image_manager`, where a kubelet has them. Undefined: in memory only. */
   readonly rootDirectory: string | undefined;
   readonly requireCredentialVerification: RequireCredentialVerification;

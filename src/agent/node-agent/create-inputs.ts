@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { apiSource } from '../config/api-source.ts';
 import { podSourceContext } from '../config/decode-manifest.ts';
 import { PodConfig } from '../config/pod-config.ts';
@@ -6,14 +5,12 @@ import { apiSourceName } from '../config/pod-source.ts';
 import { SourcesReady } from '../config/sources-ready.ts';
 import { GenericPLEG } from '../pleg/generic-pleg.ts';
 import { RuntimePodCache } from '../pleg/runtime-pod-cache.ts';
-import { boundedRuntime } from '../runtime/bounded-runtime.ts';
 import { RuntimeState } from '../runtime/runtime-state.ts';
 import { SyncLoopChannels } from '../sync-loop/sync-loop-channels.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
+import type { AgentPorts } from './create-ports.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
-
-const defaultRuntimeRequestTimeoutMs = 120_000;
 
 /** What the agent learns of the pods that it should run, and of those that run. */
 export type AgentInputs = ReturnType<typeof createInputs>;
@@ -22,6 +19,7 @@ export function createInputs(
   options: NodeAgentOptions,
   { nodeName, clock, logger, recordMetric }: AgentContext,
   { informer, eventRecorder }: AgentConnection,
+  { runtime }: AgentPorts,
 ) {
   const channels = new SyncLoopChannels();
 
@@ -36,14 +34,6 @@ export function createInputs(
   });
 
   // The pods of the runtime.
-  const runtimeCalls = new AbortController();
-  setMaxListeners(0, runtimeCalls.signal);
-  const runtime = boundedRuntime(options.runtime, {
-    clock,
-    requestTimeoutMs: options.runtimeRequestTimeoutMs ?? defaultRuntimeRequestTimeoutMs,
-    signal: runtimeCalls.signal,
-    recordMetric,
-  });
   const podCache = new RuntimePodCache(runtime);
   const pleg = new GenericPLEG({
     ...{ runtime, cache: podCache, clock, logger, recordMetric },
@@ -58,9 +48,7 @@ export function createInputs(
   });
 
   return {
-    ...{ channels, podSources, sourcesReady, podConfig, runtime, podCache, pleg, runtimeState },
+    ...{ channels, podSources, sourcesReady, podConfig, podCache, pleg, runtimeState },
     podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
-    /** Aborts the runtime calls in progress, and rejects new ones. */
-    abortRuntimeCalls: () => runtimeCalls.abort(new Error('The agent is being stopped')),
   };
 }

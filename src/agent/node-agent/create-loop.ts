@@ -5,6 +5,7 @@ import { PodFeaturesAdmitHandler } from '../admission/pod-features.ts';
 import { PredicateAdmitHandler } from '../admission/predicate-admit-handler.ts';
 import { safeSysctlAllowlist, SysctlAllowlist } from '../admission/sysctl-allowlist.ts';
 import { AllocationManager } from '../allocation/allocation-manager.ts';
+import { OrphanedPodDirs } from '../sync-loop/orphaned-pod-dirs.ts';
 import { handlePodCleanups, type PodCleanupsOptions } from '../sync-loop/pod-cleanups.ts';
 import { SyncHandler } from '../sync-loop/sync-handler.ts';
 import { AgentSyncLoop } from '../sync-loop/sync-loop.ts';
@@ -19,11 +20,12 @@ export type AgentLoop = ReturnType<typeof createLoop>;
 export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
   const { nodeName, clock, logger, recordMetric } = parts.context;
   const { mirrorPods, eventRecorder } = parts.connection;
-  const { runtime, podCache, pleg, runtimeState, channels, sourcesReady } = parts.inputs;
+  const { runtime, volumeManager, stopSignal } = parts.ports;
+  const { podCache, pleg, runtimeState, channels, sourcesReady } = parts.inputs;
   const { podManager, podWorkers, dispatcher, statusManager, getActivePods } = parts.workers;
   const { allocationState, probeManager, podSyncer } = parts.workers;
   const { containerGC, evictionManager, ownNode } = parts.node;
-  const { canAdmitPod, allowedUnsafeSysctls = [], volumeManager } = options;
+  const { canAdmitPod, allowedUnsafeSysctls = [] } = options;
 
   const shutdownAdmission = new ShutdownAdmitHandler();
   const safeSysctls = platform() === 'linux' ? safeSysctlAllowlist(release()) : [];
@@ -35,7 +37,14 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
       new PredicateAdmitHandler({
         nodeName,
         getNode: () => ownNode.get(),
-        criticalPodAdmission: new CriticalPodAdmission({ podWorkers, clock, logger, eventRecorder, recordMetric }),
+        criticalPodAdmission: new CriticalPodAdmission({
+          podWorkers,
+          stopSignal,
+          clock,
+          logger,
+          eventRecorder,
+          recordMetric,
+        }),
       }),
       ...(platform() === 'linux' ? [new AppArmorAdmitHandler()] : []),
       new PodFeaturesAdmitHandler(),
@@ -62,9 +71,11 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
     onContainerDied: cleanUpContainers,
     onPodEvicted: cleanUpContainers,
   });
+  const orphanedPodDirs = new OrphanedPodDirs({ volumeManager, clock, logger });
   const podCleanups: PodCleanupsOptions = {
-    ...{ podManager, podWorkers, statusManager, runtime, probeManager, mirrorPods, recordMetric, logger },
-    ...{ allocationManager, podSyncer, volumeManager },
+    ...{ podManager, podWorkers, statusManager, probeManager, mirrorPods, recordMetric, logger },
+    ...{ allocationManager, podSyncer, orphanedPodDirs },
+    listPods: (signal) => runtime.listPods({ signal }),
   };
   const startUp = new StartUp(parts);
   const syncLoop = new AgentSyncLoop({
@@ -74,5 +85,5 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
     prepareAdditions: (pods, signal) => ownNode.prepareAdmission(pods, signal),
     handlePodCleanups: (signal) => handlePodCleanups(podCleanups, signal),
   });
-  return { shutdownAdmission, allocationManager, startUp, syncLoop };
+  return { shutdownAdmission, allocationManager, startUp, syncLoop, orphanedPodDirs };
 }

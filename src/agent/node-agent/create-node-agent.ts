@@ -3,6 +3,7 @@ import { createConnection } from './create-connection.ts';
 import { createInputs } from './create-inputs.ts';
 import { createLoop } from './create-loop.ts';
 import { createNode } from './create-node.ts';
+import { createPorts } from './create-ports.ts';
 import { createWorkers } from './create-workers.ts';
 import { NodeAgent } from './node-agent.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
@@ -34,9 +35,10 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   requireNodeAgentOptions(options);
   const context = createContext(options);
   const connection = createConnection(options, context);
-  const inputs = createInputs(options, context, connection);
-  const workers = createWorkers(options, context, connection, inputs);
-  const node = createNode(options, context, connection, inputs, workers);
-  const parts = { context, connection, inputs, workers, node };
+  const ports = createPorts(options, context, connection);
+  const inputs = createInputs(options, context, connection, ports);
+  const workers = createWorkers(options, context, connection, ports, inputs);
+  const node = createNode(options, context, connection, ports, inputs, workers);
+  const parts = { context, connection, ports, inputs, workers, node };
   return new NodeAgent(parts, createLoop(options, parts));
 }

@@ -9,10 +9,11 @@ import { agentFeatures } from '../node/node-defaults.ts';
 import { NodeReporter } from '../node/node-reporter.ts';
 import type { NodeStatus } from '../node/node-types.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
 import type { AgentInputs } from './create-inputs.ts';
+import type { AgentPorts } from './create-ports.ts';
 import type { AgentWorkers } from './create-workers.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import { nodeStatusOf } from './node-status-of.ts';
@@ -33,14 +34,16 @@ export function createNode(
   options: NodeAgentOptions,
   context: AgentContext,
   connection: AgentConnection,
+  ports: AgentPorts,
   inputs: AgentInputs,
   workers: AgentWorkers,
 ) {
   const { nodeName, clock, random, logger, recordMetric } = context;
   const { api, eventRecorder } = connection;
-  const { runtime, runtimeState, sourcesReady } = inputs;
+  const { runtime, volumeManager } = ports;
+  const { runtimeState, sourcesReady } = inputs;
   const { podWorkers, getActivePods, imagePullManager } = workers;
-  const { node = {}, metrics, eviction, volumeManager } = options;
+  const { node = {}, metrics, eviction } = options;
 
   const containerGC = new ContainerGC({
     ...{ nodeName, eventRecorder, runtime, clock, logger },
@@ -106,7 +109,7 @@ function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateP
 
 /** Undefined if it is switched off, or if the runtime has no images. */
 function createImageGC(
-  runtime: ContainerRuntime,
+  runtime: BoundedRuntime,
   { imageGC: policy = {} }: NodeAgentOptions,
   parts: Pick<
     ImageGCManagerOptions,
@@ -117,6 +120,6 @@ function createImageGC(
   return new ImageGCManager({ ...parts, policy, runtime });
 }
 
-function hasImages(runtime: ContainerRuntime): runtime is ContainerRuntime & ImageGCManagerOptions['runtime'] {
+function hasImages(runtime: BoundedRuntime): runtime is BoundedRuntime & ImageGCManagerOptions['runtime'] {
   return (['listImages', 'removeImage', 'imageFsStats'] as const).every((method) => runtime[method] !== undefined);
 }

@@ -10,14 +10,14 @@ import { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
 import { ImageManager } from '../pod-workers/image-manager.ts';
 import { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { QOSCgroups } from '../pod-workers/qos-cgroups.ts';
-import { createProber } from '../prober/create-prober.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
 import { PodDispatcher } from '../sync-loop/pod-dispatcher.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
 import type { AgentInputs } from './create-inputs.ts';
+import type { AgentPorts } from './create-ports.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
 /** What is known of each pod of the agent, and what runs it. */
@@ -27,12 +27,14 @@ export function createWorkers(
   options: NodeAgentOptions,
   context: AgentContext,
   connection: AgentConnection,
+  ports: AgentPorts,
   inputs: AgentInputs,
 ) {
   const { clock, logger, random, recordMetric, agentStartedMs } = context;
   const { api, informer, mirrorPods, eventRecorder } = connection;
-  const { runtime, podCache, pleg, runtimeState, channels } = inputs;
-  const { allocationState = new MemoryState(), actuatedState, volumeManager, node = {} } = options;
+  const { runtime, volumeManager, prober, handlerRunner } = ports;
+  const { podCache, pleg, runtimeState, channels } = inputs;
+  const { allocationState = new MemoryState(), actuatedState, node = {} } = options;
 
   const podManager = createPodManager(informer);
   // The workers are created before their syncer, because the status manager asks them.
@@ -57,8 +59,7 @@ export function createWorkers(
     filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
 
   const probeManager = new ProberManager({
-    ...{ clock, random, agentStartedMs },
-    prober: options.prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }),
+    ...{ prober, clock, random, agentStartedMs },
     getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
     onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
   });
@@ -81,7 +82,7 @@ export function createWorkers(
       logger,
       agentStartedMs,
     },
-    ...{ actuatedState, volumeManager, handlerRunner: options.handlerRunner },
+    ...{ actuatedState, volumeManager, handlerRunner },
     hostIPs: node === false ? undefined : node.addresses,
     networkErrors: () => runtimeState.networkErrors(),
     requestPodSync: (podUID) => dispatcher.syncPod(podUID),
@@ -96,7 +97,7 @@ export function createWorkers(
 
 function createImagePullManager(
   { imagePulls = {}, imagePullRecordsDirectory: rootDirectory }: NodeAgentOptions,
-  runtime: ContainerRuntime,
+  runtime: BoundedRuntime,
   { clock, logger }: AgentContext,
 ): ImagePullManager {
   const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist: allowlist } =

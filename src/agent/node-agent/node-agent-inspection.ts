@@ -1,4 +1,5 @@
 import type { AgentGauges } from '../../observe/agent-metrics.ts';
+import type { Failure } from '../../shared/failure-log.ts';
 import { epochMsOf } from '../../shared/time.ts';
 import type { ManagerInspection } from '../../status-manager/inspection.ts';
 import type { RefusedManifest } from '../config/pod-source.ts';
@@ -29,6 +30,8 @@ export interface NodeAgentInspection {
   readonly node: NodeReporterInspection | undefined;
   /** Undefined if nothing is measured. */
   readonly eviction: EvictionInspection | undefined;
+  /** Why the folders of orphaned pods cannot be removed; undefined if they can. */
+  readonly orphanedPodDirs: Failure | undefined;
   /** Undefined if the agent does not write events. */
   readonly events: EventRecorderInspection | undefined;
   /** The number of probe workers. */

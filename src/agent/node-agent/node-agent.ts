@@ -18,7 +18,7 @@ import { terminateAllPods } from './terminate-all-pods.ts';
 
 const defaultDrainMs = 10_000;
 /** How long stop() waits for calls that create, start or remove a container, so that their results are known. */
-const runtimeCallsMs = 10_000;
+const portCallsMs = 10_000;
 /** How long stop() without a drain waits for recorded events to be written. */
 const eventsMs = 1000;
 
@@ -176,6 +176,7 @@ export class NodeAgent implements AsyncDisposable {
     const { gracePeriodSeconds = this.#parts.node.maxPodGracePeriodSeconds } = eviction;
     return evictPod(known, {
       ...{ ...eviction, podWorkers, clock, logger, eventRecorder: this.eventRecorder },
+      signal: this.#parts.ports.stopSignal,
       gracePeriodSeconds: evictionGracePeriod(known, gracePeriodSeconds),
     });
   }
@@ -214,6 +215,7 @@ export class NodeAgent implements AsyncDisposable {
       statusManager: this.statusManager.inspect(),
       node: node.nodeReporter?.inspect(),
       eviction: node.evictionManager?.inspect(),
+      orphanedPodDirs: this.#loop.orphanedPodDirs.failure,
       events: connection.ownEventRecorder?.inspect(),
       probes: workers.probeManager.workerCount,
     };
@@ -234,8 +236,8 @@ export class NodeAgent implements AsyncDisposable {
     deadlineMs = defaultDrainMs,
     signal = new AbortController().signal,
   }: NodeAgentStopOptions): Promise<void> {
-    const { context, connection, inputs, workers, node } = this.#parts;
-    const { shutdownAdmission, allocationManager, startUp, syncLoop } = this.#loop;
+    const { context, connection, ports, inputs, workers, node } = this.#parts;
+    const { shutdownAdmission, allocationManager, startUp, syncLoop, orphanedPodDirs } = this.#loop;
     const { nodeName, clock, logger } = context;
     const wasRunning = this.#state === 'running';
     this.#state = 'stopping';
@@ -244,8 +246,9 @@ export class NodeAgent implements AsyncDisposable {
     if (terminatePods && wasRunning)
       await terminateAllPods({ ...workers, clock, logger, eventRecorder: this.eventRecorder }, gracePeriodSeconds);
     await startUp.stop();
-    const runtimeCallsTimer = clock.afterFunc(runtimeCallsMs, inputs.abortRuntimeCalls);
+    const portCallsTimer = clock.afterFunc(portCallsMs, ports.abort);
     await syncLoop.stop();
+    await orphanedPodDirs.stop();
     allocationManager.stop();
     await workers.qosCgroups.stop();
     await node.containerGC.stop();
@@ -255,8 +258,8 @@ export class NodeAgent implements AsyncDisposable {
     workers.probeManager.cleanupPods([]);
     await inputs.pleg.stop();
     await inputs.runtimeState.stop();
-    runtimeCallsTimer.stop();
-    inputs.abortRuntimeCalls();
+    portCallsTimer.stop();
+    ports.abort();
     await connection.mirrorPods?.stop();
     await this.statusManager.stop({ drain, deadlineMs, signal });
     await connection.informer?.stop();

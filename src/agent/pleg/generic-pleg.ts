@@ -4,7 +4,8 @@ import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
-import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
 import {
   computeEvents,
   type PlegContainerStates,
@@ -15,7 +16,7 @@ import type { RuntimePodCache } from './runtime-pod-cache.ts';
 
 /** Options of `GenericPLEG`. */
 export interface GenericPLEGOptions {
-  readonly runtime: Pick<ContainerRuntime, 'listPods' | 'getPod' | 'subscribe'>;
+  readonly runtime: Pick<BoundedRuntime, 'listPods' | 'getPod' | 'subscribe'>;
   /** Updated from the runtime before the events are sent. */
   readonly cache: RuntimePodCache;
   /** Default: nothing is measured. */

@@ -2,7 +2,7 @@ import countBy from 'lodash/countBy.js';
 import type { Pod, ValidPod } from '../../kube/types.ts';
 import type { PodCache, PodCacheOptions } from '../pod-workers/pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
-import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
@@ -26,7 +26,7 @@ interface Waiter {
  * worker.
  */
 export class RuntimePodCache implements PodCache {
-  readonly #runtime: Pick<ContainerRuntime, 'runPodSandbox'>;
+  readonly #runtime: { readonly runPodSandbox?: unknown };
   /** Of all pods in the runtime, whether they have a worker or not. */
   readonly #entries = new Map<string, Entry>();
   readonly #waiters = new Map<string, Set<Waiter>>();
@@ -38,7 +38,7 @@ export class RuntimePodCache implements PodCache {
   #onWait: (podUID: string, options: PodCacheOptions) => void = () => {};
 
   /** @param runtime of the pods; statuses differ if it has no sandboxes */
-  constructor(runtime: Pick<ContainerRuntime, 'runPodSandbox'>) {
+  constructor(runtime: { readonly runPodSandbox?: unknown }) {
     this.#runtime = runtime;
   }
 

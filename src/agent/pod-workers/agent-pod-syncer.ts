@@ -10,7 +10,7 @@ import { epochMsOf } from '../../shared/time.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { boundedCall, CallTimeoutError } from '../../shared/deadline.ts';
+import { CallTimeoutError } from '../../shared/deadline.ts';
 import { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { areAmountsEqual } from '../allocation/container-resources.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
@@ -18,21 +18,22 @@ import { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import { configSeenAnnotation } from '../config/check-and-update-pod.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
-import type { CallOptions, ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
+import type { CallOptions, RuntimePod } from '../runtime/container-runtime.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
 import type { StartFailures } from '../status/container-statuses.ts';
 import { keepReportedEnds } from '../status/reported-ends.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
-import { createHandlerRunner, type HandlerRunner } from './handler-runner.ts';
+import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from './pod-syncer.ts';
 import { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-update.ts';
 import { reportMissingPullSecrets } from './missing-pull-secrets.ts';
 import { BackOffError } from './next-sync-delay.ts';
-import type { VolumeManager } from '../volumes/volume-manager.ts';
+import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
 import { ResizeProgress } from './resize-progress.ts';
 import { RuntimeManager } from './runtime-manager.ts';
@@ -44,8 +45,6 @@ const resourceMessages = {
   failed: 'Failed to read the resources of a pod',
   recovered: 'The resources of the pod can be read again',
 };
-/** Source: kubelet `podAttachAndMountTimeout`. */
-const volumesTimeoutMs = 123_000;
 
 /** For example a `ProberManager`. */
 export interface PodProbes extends Pick<
@@ -57,7 +56,7 @@ export interface PodProbes extends Pick<
 
 /** Options of `AgentPodSyncer`. */
 export interface AgentPodSyncerOptions {
-  readonly runtime: ContainerRuntime;
+  readonly runtime: BoundedRuntime;
   readonly statusManager: Pick<
     StatusManagerLike,
     | 'getPodStatus'
@@ -76,13 +75,12 @@ export interface AgentPodSyncerOptions {
   readonly imageManager: ImageManager;
   /** Why pods without hostNetwork cannot be started; empty if they can. */
   readonly networkErrors: () => readonly string[];
-  /** Default: `createHandlerRunner`. */
-  readonly handlerRunner?: HandlerRunner | undefined;
+  readonly handlerRunner: BoundedHandlerRunner;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly probeManager: PodProbes;
   /** Default: pods need no volumes. */
-  readonly volumeManager?: VolumeManager | undefined;
+  readonly volumeManager?: BoundedVolumeManager | undefined;
   readonly qosCgroups: Pick<QOSCgroups, 'update'>;
   readonly eventRecorder: PodEventRecorder;
   /** Default: nothing is measured. */
@@ -114,7 +112,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   /** For the sync loop, which syncs pods past their deadline. */
   readonly activeDeadlineHandler: ActiveDeadlineHandler;
   readonly #options: AgentPodSyncerOptions;
-  readonly #runtime: ContainerRuntime;
+  readonly #runtime: BoundedRuntime;
   /** Saved for the next agent, so it outlives the workers. Undefined if the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
   readonly #resizeProgress: ResizeProgress;
@@ -140,7 +138,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       recordMetric,
       crashLoopBackOff: this.#crashLoopBackOff,
       imageManager: options.imageManager,
-      handlerRunner: options.handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }),
+      handlerRunner: options.handlerRunner,
       probeResults: probeManager.results,
       actuatedResources,
       updateQOSCgroups: () => options.qosCgroups.update(),
@@ -243,7 +241,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { statusManager } = this.#options;
     const { signal } = options;
     await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: true });
-    await this.#volumes('waitForUnmount', pod, signal);
+    await this.#options.volumeManager?.waitForUnmount(pod, { signal });
     await this.#runtime.releasePod?.(pod, { signal });
     statusManager.terminatePod(pod);
     this.#actuatedResources?.remove(pod.metadata.uid);
@@ -370,7 +368,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
 
   async #mountVolumes(pod: ValidPod, signal: AbortSignal): Promise<void> {
     try {
-      await this.#volumes('waitForAttachAndMount', pod, signal);
+      await this.#options.volumeManager?.waitForAttachAndMount(pod, { signal });
     } catch (thrown) {
       signal.throwIfAborted();
       // What keeps a volume from being mounted is an Event already.
@@ -379,17 +377,6 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
       throw thrown;
     }
-  }
-
-  async #volumes(
-    method: 'waitForAttachAndMount' | 'waitForUnmount',
-    pod: ValidPod,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const { volumeManager, clock } = this.#options;
-    if (volumeManager === undefined) return;
-    const bounds = { clock, timeoutMs: volumesTimeoutMs, signals: [signal] };
-    await boundedCall(`${method} of the volume manager`, bounds, (options) => volumeManager[method](pod, options));
   }
 
   async #killPod(

@@ -1,4 +1,3 @@
-import { untilAborted } from '../../shared/abort.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { ContainerType } from '../../status-manager/metrics.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
@@ -6,11 +5,12 @@ import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
-import { ContainerConfigError, type ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
+import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
 import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { BackOffError } from './next-sync-delay.ts';
-import type { HandlerRunner } from './handler-runner.ts';
+import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
 import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
@@ -18,9 +18,9 @@ import { SyncActionError } from './sync-result.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface ContainerStarterOptions {
-  readonly runtime: ContainerRuntime;
+  readonly runtime: BoundedRuntime;
   readonly imageManager: ImageManager;
-  readonly handlerRunner: HandlerRunner;
+  readonly handlerRunner: BoundedHandlerRunner;
   readonly killer: ContainerKiller;
   readonly actuatedResources: ActuatedResources | undefined;
   readonly crashLoopBackOff: CrashLoopBackOff;
@@ -160,7 +160,7 @@ export class ContainerStarter {
     const [podIP] = runtimeStatus.ips ?? [];
     const handler = container.lifecycle!.postStart!;
     try {
-      await untilAborted(handlerRunner.run({ pod, container, containerID, podIP, handler }, signal), signal);
+      await handlerRunner.run({ pod, container, containerID, podIP, handler }, signal);
     } catch (thrown) {
       // The pod is being terminated, which stops its containers.
       signal.throwIfAborted();

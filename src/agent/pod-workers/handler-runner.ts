@@ -1,3 +1,4 @@
+import type { Bounded } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/types.ts';
 import { type ContainerRuntime, noTimeoutMs } from '../runtime/container-runtime.ts';
@@ -22,6 +23,9 @@ export interface HandlerRunner {
   /** Resolves when the hook has succeeded. If it rejects, the error message is shown in the pod's status. */
   run(request: HandlerRequest, signal: AbortSignal): Promise<void>;
 }
+
+/** The runner as all parts of the agent have it. */
+export type BoundedHandlerRunner = Bounded<HandlerRunner>;
 
 /** Options of `HandlerRunner`. */
 export interface HandlerRunnerOptions {

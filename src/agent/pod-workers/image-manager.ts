@@ -6,12 +6,13 @@ import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ImagePullManager } from '../image-pulls/image-pull-manager.ts';
-import { type ContainerRuntime, ImageError, type PulledImage } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
+import { ImageError, type PulledImage } from '../runtime/container-runtime.ts';
 import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
 import { SyncActionError } from './sync-result.ts';
 
 export interface ImageManagerOptions {
-  readonly runtime: Pick<ContainerRuntime, 'pullImage' | 'imageRef' | 'imagePullSecrets'>;
+  readonly runtime: Pick<BoundedRuntime, 'pullImage' | 'imageRef' | 'imagePullSecrets'>;
   readonly pullManager: ImagePullManager;
   /** How many images are pulled at a time. */
   readonly parallelImagePulls: number;

@@ -3,17 +3,17 @@ import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ContainerKillReason } from '../actions/pod-actions.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import type { HandlerRunner } from './handler-runner.ts';
+import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { SyncActionError, type SyncActionResult } from './sync-result.ts';
 import { TerminationOrdering } from './termination-ordering.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 
 export interface ContainerKillerOptions {
-  readonly runtime: ContainerRuntime;
-  readonly handlerRunner: HandlerRunner;
+  readonly runtime: BoundedRuntime;
+  readonly handlerRunner: BoundedHandlerRunner;
   readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>;
   readonly eventRecorder: PodEventRecorder;
   readonly logger: Logger;

@@ -137,14 +137,21 @@ export class PodWorkers implements PodDeletionSafety {
     for (const { metadata } of desiredPods) desired.add(metadata.uid);
     this.#arePodsSynced = true;
 
-    const workers = new Map<string, PodWorkerSync>();
     for (const [uid, status] of [...this.#statuses]) {
       const isOrphan = !desired.has(uid);
-      if ((status.isRestartRequested || isOrphan) && this.#removeTerminatedWorker(status, isOrphan)) continue;
+      if (status.isRestartRequested || isOrphan) this.#removeTerminatedWorker(status, isOrphan);
+    }
+    return this.knownPods(desired);
+  }
+
+  /** The pods that have a worker, or are remembered as finished. */
+  knownPods(desired: ReadonlySet<string>): Map<string, PodWorkerSync> {
+    const workers = new Map<string, PodWorkerSync>();
+    for (const [uid, status] of this.#statuses) {
       const pod = (status.activeUpdate ?? status.pendingUpdate)?.pod;
       workers.set(uid, {
         state: status.lifecycle.state,
-        isOrphan,
+        isOrphan: !desired.has(uid),
         hasConfig: pod !== undefined,
         isStatic: pod !== undefined && isStaticPod(pod),
       });
@@ -285,18 +292,17 @@ export class PodWorkers implements PodDeletionSafety {
   }
 
   /** Returns true if the pod was forgotten. Source: kubelet `removeTerminatedWorker`. */
-  #removeTerminatedWorker(status: PodSyncStatus, isOrphan: boolean): boolean {
+  #removeTerminatedWorker(status: PodSyncStatus, isOrphan: boolean): void {
     if (!isFinished(status)) {
-      if (!isOrphan) return false;
+      if (!isOrphan) return;
       status.isDeleted = true;
       if (status.hasStarted || status.isObservedRuntime) {
         if (status.lifecycle.state === 'syncing') this.#terminateOrphan(status);
         this.#loop.requeueLastPodUpdate(status);
-        return false;
+        return;
       }
     }
     this.#statuses.delete(status.uid);
-    return true;
   }
 
   #terminateOrphan(status: PodSyncStatus): void {

@@ -4,11 +4,11 @@ import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { OneAtATime } from '../../shared/one-at-a-time.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 
 export interface QOSCgroupsOptions {
   /** Its calls must end: a `boundedRuntime`. */
-  readonly runtime: Pick<ContainerRuntime, 'updateQOSCgroups'>;
+  readonly runtime: Pick<BoundedRuntime, 'updateQOSCgroups'>;
   readonly getActivePods: () => readonly ValidPod[];
   readonly clock: Clock;
   readonly logger: Logger;

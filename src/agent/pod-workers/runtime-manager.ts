@@ -11,12 +11,12 @@ import type { PodActions } from '../actions/pod-actions.ts';
 import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import { refusedFields } from '../pod-spec/refused-fields.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import { podStatusFromRuntime, sandboxIPs } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { volumesOf } from '../volumes/volume-sources.ts';
 import { ContainerStarter, type ImageVolumes, type StartRequest } from './container-starter.ts';
-import type { HandlerRunner } from './handler-runner.ts';
+import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import { ContainerKiller } from './kill-pod.ts';
 import { eventReasons } from '../events/event-reasons.ts';
@@ -27,12 +27,12 @@ import { updateContainers } from './update-containers.ts';
 
 export interface RuntimeManagerOptions {
   /** A runtime whose calls have a time-out: see `boundedRuntime`. */
-  readonly runtime: ContainerRuntime;
+  readonly runtime: BoundedRuntime;
   readonly probeResults: ProbeResults;
   /** Undefined if containers are not resized. */
   readonly actuatedResources: ActuatedResources | undefined;
   readonly imageManager: ImageManager;
-  readonly handlerRunner: HandlerRunner;
+  readonly handlerRunner: BoundedHandlerRunner;
   readonly crashLoopBackOff: CrashLoopBackOff;
   /** Called when the pod has a new sandbox; must not throw. Source: kubelet `OnPodSandboxReady`. */
   readonly onPodSandboxReady: (pod: ValidPod) => void;

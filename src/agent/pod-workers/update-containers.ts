@@ -4,11 +4,11 @@ import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { ContainerToUpdate } from '../actions/pod-actions.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { amountOf, compareAmounts, containerResources } from '../allocation/container-resources.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 
 export interface UpdateContainersOptions {
   /** A runtime that has `updateContainerResources`. */
-  readonly runtime: Pick<ContainerRuntime, 'listPodStats' | 'updateContainerResources' | 'updatePodResources'>;
+  readonly runtime: Pick<BoundedRuntime, 'listPodStats' | 'updateContainerResources' | 'updatePodResources'>;
   readonly actuatedResources: ActuatedResources;
   /** Empty if the runtime has no sandboxes. */
   readonly sandboxID: string;

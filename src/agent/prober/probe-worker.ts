@@ -9,7 +9,7 @@ import { epochMsOf, ObservedTimes } from '../../shared/time.ts';
 import { isOlderThanAgent } from './older-than-agent.ts';
 import type { ProbeResult, ProbeResultsManager, ProbeType } from './probe-results.ts';
 import { probeOf, probeTypes } from './probe-types.ts';
-import type { Prober } from './prober.ts';
+import type { BoundedProber } from './prober.ts';
 
 export interface ProbeWorkerOptions {
   readonly pod: ValidPod;
@@ -17,7 +17,7 @@ export interface ProbeWorkerOptions {
   readonly container: Container;
   readonly probeType: ProbeType;
   readonly results: ProbeResultsManager;
-  readonly prober: Prober;
+  readonly prober: BoundedProber;
   /** `manager.getPodStatus`. */
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
   readonly clock: Clock;

@@ -4,11 +4,11 @@ import { isRestartableInitContainer } from '../../status-manager/status/containe
 import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdate } from './probe-results.ts';
 import { probeOf, probeTypeNames, probeTypes } from './probe-types.ts';
 import { ProbeWorker } from './probe-worker.ts';
-import type { Prober } from './prober.ts';
+import type { BoundedProber } from './prober.ts';
 
 /** Options of a `ProberManager`. */
 export interface ProberManagerOptions {
-  readonly prober: Prober;
+  readonly prober: BoundedProber;
   /** The cached status of a pod, for example `StatusManager.getPodStatus`. */
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
   readonly clock: Clock;

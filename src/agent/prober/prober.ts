@@ -1,3 +1,4 @@
+import type { Bounded } from '../../shared/bounded-port.ts';
 import type { Container, PodStatus, Probe, ValidPod } from '../../kube/types.ts';
 import type { ProbeResult, ProbeType } from './probe-results.ts';
 
@@ -20,6 +21,9 @@ export interface Prober {
    */
   probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeResult>;
 }
+
+/** The prober as all parts of the agent have it. */
+export type BoundedProber = Bounded<Prober>;
 
 /**
  * The result of one probe attempt with its output. A `warning` counts as a success and is recorded as

@@ -1,7 +1,7 @@
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
-import { boundedCall } from '../../shared/deadline.ts';
+import { type Bounded, type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { CallOptions, ContainerRuntime } from './container-runtime.ts';
+import type { ContainerRuntime } from './container-runtime.ts';
 import {
   requireExecResult,
   requireID,
@@ -21,34 +21,26 @@ export interface BoundedRuntimeOptions {
   readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>;
   /** Time-out of one call; see `runtimeCalls` for those that may take longer. */
   readonly requestTimeoutMs: number;
-  /** Aborts all calls, including those without a signal of their own. Default: none. */
-  readonly signal?: AbortSignal | undefined;
+  /** Aborts all calls, including those without a signal of their own. */
+  readonly signal: AbortSignal;
   /** Default: nothing is measured. */
   readonly recordMetric?: RecordKubeletMetric | undefined;
 }
 
-type AsyncMethod = (...args: never[]) => Promise<unknown>;
-
-/** The calls of one method. */
-interface CallRow<Method extends AsyncMethod> {
-  /** `operation_type` in the metrics: that of the kubelet's call with the same task. Source: kubelet `instrumentedRuntimeService`. */
-  readonly operation: string;
-  /** How many parameters the method has; the last one is its `CallOptions`. */
-  readonly parameters: Required<Parameters<Method>>['length'];
-  /** Default: `requestTimeoutMs`. */
-  readonly timeoutMs?: (requestTimeoutMs: number, ...args: Parameters<Method>) => number;
-  /** Throws if the result is invalid. Default: there is no result. */
-  readonly check?: (result: Awaited<ReturnType<Method>>) => unknown;
-  /** True: a call with the same ID as one in progress waits for that one. Default: false. */
-  readonly isShared?: boolean;
-}
+type RuntimeCall<Row> = Row extends object
+  ? Row & {
+      /** `operation_type` in the metrics: that of the kubelet's call with the same task. Source: kubelet `instrumentedRuntimeService`. */
+      readonly operation: string;
+    }
+  : Row;
 
 /** A row for each method of a runtime, also for those that it may omit. `subscribe` returns immediately. */
 export type RuntimeCalls<Runtime> = {
-  readonly [Name in keyof Runtime]-?: NonNullable<Runtime[Name]> extends infer Method extends AsyncMethod
-    ? CallRow<Method>
-    : 'unbounded';
+  readonly [Name in keyof BoundedMethods<Runtime>]: RuntimeCall<BoundedMethods<Runtime>[Name]>;
 };
+
+/** The runtime as all parts of the agent have it. */
+export type BoundedRuntime = Bounded<ContainerRuntime>;
 
 /** The methods of a runtime. One without a row does not compile. */
 export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
@@ -102,65 +94,28 @@ export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
 };
 
 /**
- * The same runtime with a time-out for each call. A call rejects after the time-out and when its signal
- * is aborted, even if the runtime does not react to the signal. It also rejects if the method throws
- * synchronously or resolves with an invalid value. A removal that is requested while the same one is in
- * progress waits for that one. Source: kubelet `--runtime-request-timeout`.
+ * The same runtime with a time-out for each call: see `boundedPort`. A call also rejects if it resolves with an invalid
+ * value. A removal that is requested while the same one is in progress waits for that one. Source: kubelet
+ * `--runtime-request-timeout`.
  */
-export function boundedRuntime(runtime: ContainerRuntime, options: BoundedRuntimeOptions): ContainerRuntime {
-  const names = Object.keys(runtimeCalls) as (keyof ContainerRuntime)[];
-  const methods = names
-    .filter((name) => runtime[name] !== undefined)
-    .map((name) => [name, boundedMethod(runtime, name, options)]);
-  return Object.fromEntries(methods) as ContainerRuntime;
-}
-
-function boundedMethod(
+export function boundedRuntime(
   runtime: ContainerRuntime,
-  name: keyof ContainerRuntime,
-  { clock, requestTimeoutMs, signal: stopSignal, recordMetric }: BoundedRuntimeOptions,
-): unknown {
-  const call = (args: readonly unknown[]): unknown => Reflect.apply(runtime[name]!, runtime, args);
-  const row = runtimeCalls[name] as CallRow<(...args: unknown[]) => Promise<unknown>> | 'unbounded';
-  if (row === 'unbounded') return (...args: unknown[]) => call(args);
-  const { operation, parameters, timeoutMs, check, isShared = false } = row;
-
-  const bounded = (args: readonly unknown[]): Promise<unknown> => {
-    const options = args[parameters - 1] as CallOptions | undefined;
-    return boundedCall(
-      `${name} of the runtime`,
-      {
-        clock,
-        timeoutMs: timeoutMs?.(requestTimeoutMs, ...args) ?? requestTimeoutMs,
-        signals: [options?.signal, stopSignal],
-      },
-      async ({ signal }) => {
-        const result = await call([...args.slice(0, parameters - 1), { ...options, signal }]);
-        check?.(result);
-        return result;
-      },
-    );
-  };
-  const measured = async (args: readonly unknown[]): Promise<unknown> => {
-    const startedMs = clock.monotonicMs();
-    try {
-      return await bounded(args);
-    } catch (error) {
-      recordMetric?.('runtime_operations_errors_total', 1, operation);
-      throw error;
-    } finally {
-      recordMetric?.('runtime_operations_total', 1, operation);
-      recordMetric?.('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operation);
-    }
-  };
-  if (!isShared) return (...args: unknown[]) => measured(args);
-
-  /** By ID. */
-  const inProgress = new Map<unknown, Promise<unknown>>();
-  return (...args: unknown[]) => {
-    const [id] = args;
-    const current = inProgress.get(id) ?? measured(args).finally(() => inProgress.delete(id));
-    inProgress.set(id, current);
-    return current;
-  };
+  { clock, requestTimeoutMs, signal, recordMetric }: BoundedRuntimeOptions,
+): BoundedRuntime {
+  return boundedPort(runtime, {
+    ...{ name: 'the runtime', methods: runtimeCalls, clock, timeoutMs: requestTimeoutMs, signal },
+    async around(method, call) {
+      const { operation } = runtimeCalls[method as Exclude<keyof ContainerRuntime, 'subscribe'>];
+      const startedMs = clock.monotonicMs();
+      try {
+        return await call();
+      } catch (error) {
+        recordMetric?.('runtime_operations_errors_total', 1, operation);
+        throw error;
+      } finally {
+        recordMetric?.('runtime_operations_total', 1, operation);
+        recordMetric?.('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operation);
+      }
+    },
+  });
 }

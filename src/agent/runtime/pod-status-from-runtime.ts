@@ -1,9 +1,9 @@
 import type { Pod } from '../../kube/types.ts';
-import type { ContainerRuntime, RuntimePod } from './container-runtime.ts';
+import type { RuntimePod } from './container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus, RuntimeSandboxStatus } from './runtime-pod-status.ts';
 
 /** True when the pods of a runtime have sandboxes. */
-function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean {
+function hasSandboxes(runtime: { readonly runPodSandbox?: unknown }): boolean {
   return runtime.runPodSandbox !== undefined;
 }
 
@@ -18,7 +18,7 @@ function hasSandboxes(runtime: Pick<ContainerRuntime, 'runPodSandbox'>): boolean
 export function podStatusFromRuntime(
   pod: Pod,
   runtimePod: RuntimePod | undefined,
-  runtime: Pick<ContainerRuntime, 'runPodSandbox'>,
+  runtime: { readonly runPodSandbox?: unknown },
 ): RuntimePodStatus {
   const containers = newestFirst(runtimePod?.containers ?? []);
   if (!hasSandboxes(runtime)) {

@@ -2,11 +2,12 @@ import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
-import type { ContainerRuntime, RuntimeCondition } from './container-runtime.ts';
+import type { BoundedRuntime } from './bounded-runtime.ts';
+import type { RuntimeCondition } from './container-runtime.ts';
 
 export interface RuntimeStateOptions {
   /** Without the method `status`, its runtime and its network count as ready. */
-  readonly runtime: Pick<ContainerRuntime, 'status'>;
+  readonly runtime: Pick<BoundedRuntime, 'status'>;
   /** Why other parts cannot observe the runtime; empty if they can. Source: kubelet `addHealthCheck`. */
   readonly healthErrors: () => readonly string[];
   readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs' | 'now'>;

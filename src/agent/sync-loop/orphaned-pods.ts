@@ -4,9 +4,9 @@ import type { StatusManagerLike } from '../../status-manager/status-manager-like
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import type { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
-import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
+import type { OrphanedPodDirs } from './orphaned-pod-dirs.ts';
 
 /** The pods that are left, by UID. */
 export interface RemainingPods {
@@ -27,36 +27,39 @@ export interface OrphanedPodsParticipants {
   readonly allocationManager: Pick<AllocationManager, 'removeOrphanedPods'>;
   readonly podSyncer: Pick<AgentPodSyncer, 'removeOrphanedPods'>;
   /** Default: there are no folders of pods. */
-  readonly volumeManager?: Pick<VolumeManager, 'cleanupOrphanedPodDirs'> | undefined;
+  readonly orphanedPodDirs?: Pick<OrphanedPodDirs, 'cleanUp'> | undefined;
   /** Default: there are no mirror pods. */
   readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
-  readonly podWorkers: Pick<PodWorkers, 'isPodForMirrorPodTerminatingByFullName'>;
+  readonly podWorkers: Pick<PodWorkers, 'isPodForMirrorPodTerminatingByFullName' | 'shouldPodContentBeRemoved'>;
   readonly logger: Logger;
 }
 
-/** Removes all that is left of pods that are gone. A failure is logged; the next housekeeping tries again. */
-export async function removeOrphanedPods(
+/** Removes all that is left of pods that are gone, folders in the background. A failure is logged; the next housekeeping tries again. */
+export function removeOrphanedPods(
   { desired, possiblyRunning, existing, orphanedMirrorPods }: RemainingPods,
   participants: OrphanedPodsParticipants,
-  signal: AbortSignal,
-): Promise<void> {
+): void {
   const { probeManager, statusManager, allocationManager, podSyncer } = participants;
-  const { volumeManager, mirrorPods, podWorkers, logger } = participants;
-  const removals: readonly (() => void | Promise<void>)[] = [
+  const { orphanedPodDirs, mirrorPods, podWorkers, logger } = participants;
+  const removals: readonly (() => void)[] = [
     () => probeManager?.cleanupPods(possiblyRunning),
     // Divergence: the kubelet also drops the statuses of removed pods that are still being ended.
     () => statusManager.removeOrphanedStatuses(existing),
     () => allocationManager.removeOrphanedPods(desired),
     () => podSyncer.removeOrphanedPods(desired),
-    () => volumeManager?.cleanupOrphanedPodDirs?.(existing, { signal }),
+    () =>
+      orphanedPodDirs?.cleanUp({
+        // Pods are added while folders are being removed.
+        has: (podUID) => existing.has(podUID) || !podWorkers.shouldPodContentBeRemoved(podUID),
+      }),
     () =>
       mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => podWorkers.isPodForMirrorPodTerminatingByFullName(name)),
   ];
   for (const remove of removals) {
     try {
-      await remove();
+      remove();
     } catch (thrown) {
-      if (!signal.aborted) logger.warn({ reason: reasonOf(thrown) }, 'Failed to remove what is left of orphaned pods');
+      logger.warn({ reason: reasonOf(thrown) }, 'Failed to remove what is left of orphaned pods');
     }
   }
 }

@@ -8,7 +8,7 @@ import { podFieldsOf } from '../../kube/log-fields.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { PodWorkerSync } from '../pod-workers/pod-workers-options.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { ContainerRuntime, RuntimePod } from '../runtime/container-runtime.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
 import { filterOutInactivePods } from './active-pods.ts';
 import { type OrphanedPodsParticipants, removeOrphanedPods } from './orphaned-pods.ts';
 import { recordPodCounts } from './pod-counts.ts';
@@ -17,8 +17,8 @@ export interface PodCleanupsOptions extends OrphanedPodsParticipants {
   readonly podManager: BasicPodManager;
   readonly podWorkers: PodWorkers;
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
-  /** A runtime whose calls have a time-out: see `boundedRuntime`. */
-  readonly runtime: Pick<ContainerRuntime, 'listPods'>;
+  /** The pods of the runtime; rejects if it cannot list them. */
+  readonly listPods: (signal: AbortSignal) => Promise<readonly RuntimePod[]>;
   /** Default: nothing is measured. */
   readonly recordMetric?: RecordKubeletMetric | undefined;
 }
@@ -27,9 +27,9 @@ export interface PodCleanupsOptions extends OrphanedPodsParticipants {
 const orphanGracePeriodSeconds = 1;
 
 /**
- * Housekeeping: reconciles the pod workers and other data of the agent with the desired pods. The sync
- * loop calls it when all sources are ready, and does nothing else until it is done. Rejects if the
- * runtime cannot list its pods; the next call tries again.
+ * Housekeeping: reconciles the pod workers and other data of the agent with the desired pods. Rejects if the
+ * runtime cannot list its pods; the next call tries again. Only the list is awaited. All else is done at one moment, after
+ * it, so the sync loop need not wait for the runtime. One call at a time.
  *
  * 1. Workers of pods that are gone are terminated, and removed when they have finished.
  * 2. What else is left of pods that are gone is removed: see `OrphanedPodsParticipants`.
@@ -37,20 +37,23 @@ const orphanGracePeriodSeconds = 1;
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
  *
- * Source: kubelet `HandlePodCleanups`.
+ * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
-  const { podManager, podWorkers, statusManager, runtime, recordMetric, logger } = options;
-  const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
-  const workers = podWorkers.syncKnownPods(pods);
-  const possiblyRunning = new Set([...workers].flatMap(([uid, { state }]) => (state === 'terminated' ? [] : [uid])));
-
+  const { podManager, podWorkers, statusManager, listPods, recordMetric, logger } = options;
+  const workersBefore = podWorkers.syncKnownPods(podManager.getPods());
   // Listed after the workers, so that a pod that has just ended does not look like an orphan.
-  const runningPods = (await runtime.listPods({ signal })).filter(isRunning);
+  const runningPods = (await listPods(signal)).filter(isRunning);
+  signal.throwIfAborted();
 
+  // No await from here on. Pods may have been added since, and may have ended.
+  const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
+  const desired = new Set(pods.map(uidOf));
+  const workers = podWorkers.knownPods(desired);
+  const possiblyRunning = new Set([...workers].flatMap(([uid, { state }]) => (state === 'terminated' ? [] : [uid])));
   const existing = [...[...pods, ...mirrorPods].map(uidOf), ...workers.keys(), ...runningPods.map(({ uid }) => uid)];
-  const remaining = { desired: new Set(pods.map(uidOf)), possiblyRunning, existing: new Set(existing) };
-  await removeOrphanedPods({ ...remaining, orphanedMirrorPods }, options, signal);
+  const remaining = { desired, possiblyRunning, existing: new Set(existing) };
+  removeOrphanedPods({ ...remaining, orphanedMirrorPods }, options);
 
   const active = filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager });
   const restarted = active.filter((pod) => !workers.has(uidOf(pod)));
@@ -64,7 +67,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   }
   for (const pod of terminalPodsToDelete(pods, runningPods, workers))
     podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
-  const orphaned = runningPods.filter(({ uid }) => !workers.has(uid));
+  const orphaned = runningPods.filter(({ uid }) => !workersBefore.has(uid) && !workers.has(uid));
   for (const runningPod of orphaned) {
     logger.info(podFieldsOf(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
     const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };

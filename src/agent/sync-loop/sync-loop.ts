@@ -23,7 +23,7 @@ export interface AgentSyncLoopOptions {
     | 'handlePodUpdates'
     | 'handleProbeUpdate'
   >;
-  /** Housekeeping; called only when all sources are ready. */
+  /** Housekeeping; called only when all sources are ready, one call at a time. The loop goes on in the meantime. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
   /** How often it is called while there is no input and no failure, in milliseconds. Default: every two seconds. */
   readonly quietHousekeepingPeriodMs?: number | undefined;
@@ -33,7 +33,10 @@ export interface AgentSyncLoopOptions {
   readonly sourcesReady: SourcesReady;
   /** Called before the first update of a source is handled; must not throw. */
   readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
-  /** Awaited before added pods are handled; must not reject. Default: nothing is awaited. */
+  /**
+   * Awaited before added pods are handled, while the loop handles everything but what the sources send; must not reject.
+   * Default: nothing is awaited.
+   */
   readonly prepareAdditions?: ((pods: readonly Pod[], signal: AbortSignal) => Promise<void>) | undefined;
   /** Returns why pods cannot be synced now; empty if they can. */
   readonly runtimeErrors: () => readonly string[];
@@ -73,7 +76,7 @@ function nextOfOnePod(events: PodLifecycleEvent[]): PodLifecycleEvent[] | undefi
   return events.splice(0, end === -1 ? events.length : end);
 }
 
-type Work = () => void | Promise<void>;
+type Work = () => void;
 
 /**
  * The main loop of the agent, which receives everything that makes a pod sync necessary. Each kind of
@@ -86,8 +89,8 @@ type Work = () => void | Promise<void>;
  * - every two seconds, housekeeping, or less often while there is no input. A tick is dropped while an earlier one is
  *   waiting.
  *
- * One item is handled at a time; events of one pod that follow each other are one, so that it is synced once for all
- * of them. While the runtime has errors, nothing is handled; the loop checks again
+ * One item is handled at a time, without an await: what takes time is done beside the loop, which handles its result.
+ * Events of one pod that follow each other are one, so that it is synced once for all of them. While the runtime has errors, nothing is handled; the loop checks again
  * after 100 ms, then after twice as long each time, up to 5 s. Errors that a handler throws are logged.
  * Source: kubelet `syncLoop`, `syncLoopIteration`.
  */
@@ -99,6 +102,9 @@ export class AgentSyncLoop {
   /** False if there has been no input since the last housekeeping, which has succeeded. */
   #hasToClean = true;
   #lastHousekeepingMs = 0;
+  #housekeeping: Promise<void> | undefined;
+  /** The first update of the sources while its pods are prepared, and after that. */
+  #prepared: { readonly update: PodConfigUpdate; isDone: boolean; readonly whenDone: Promise<void> } | undefined;
   readonly #backoff = new ExponentialBackOff(runtimeErrorBackOff);
   readonly #failures: FailureLog;
   readonly #housekeepingFailures: FailureLog;
@@ -116,14 +122,15 @@ export class AgentSyncLoop {
     this.#failures = new FailureLog({ logger, clock, what: 'Syncing pods' });
     this.#housekeepingFailures = new FailureLog({ logger, clock, what: 'Housekeeping' });
     const next =
-      <T>(queue: T[], handle: (item: T) => void | Promise<void>) =>
+      <T>(queue: T[], handle: (item: T) => void) =>
       () => {
         const item = queue.shift();
         this.#hasToClean ||= item !== undefined;
         return item && (() => handle(item));
       };
+    const nextConfigUpdate = next(channels.configUpdates, (update) => this.#handleConfigUpdate(update));
     this.#queues = [
-      next(channels.configUpdates, (update) => this.#handleConfigUpdate(update)),
+      () => (this.#isNextUpdatePrepared() ? nextConfigUpdate() : undefined),
       () => {
         const events = nextOfOnePod(channels.lifecycleEvents);
         this.#hasToClean ||= events !== undefined;
@@ -136,9 +143,9 @@ export class AgentSyncLoop {
         return () => handler.handlePodSyncs(handler.getPodsToSync());
       },
       () => {
-        if (!this.#isHousekeepingDue) return undefined;
+        if (!this.#isHousekeepingDue || this.#housekeeping !== undefined) return undefined;
         this.#isHousekeepingDue = false;
-        return () => this.#housekeeping();
+        return () => this.#startHousekeeping();
       },
     ];
   }
@@ -149,11 +156,11 @@ export class AgentSyncLoop {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when the current item is done; queued items are dropped. */
+  /** Resolves when the current item and housekeeping are done; queued items are dropped. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wakeUp();
-    await this.#running;
+    await Promise.all([this.#running, this.#housekeeping, this.#prepared?.whenDone]);
   }
 
   inspect(): SyncLoopInspection {
@@ -211,7 +218,7 @@ export class AgentSyncLoop {
     const work = this.#nextWork();
     if (work === undefined) return this.#untilWoken();
     try {
-      await work();
+      work();
     } catch (thrown) {
       logger.error({ reason: reasonOf(thrown) }, 'Sync loop handler failed');
     }
@@ -235,11 +242,27 @@ export class AgentSyncLoop {
     });
   }
 
-  async #handleConfigUpdate(update: PodConfigUpdate): Promise<void> {
-    const { handler, onFirstUpdate, prepareAdditions, sourcesReady, logger } = this.#options;
+  /** Has the pods of the next update prepared if it adds some. Later updates wait, because their order matters. */
+  #isNextUpdatePrepared(): boolean {
+    const { channels, prepareAdditions } = this.#options;
+    const [update] = channels.configUpdates;
+    if (update?.op !== 'ADD' || prepareAdditions === undefined) return true;
+    if (this.#prepared?.update === update) return this.#prepared.isDone;
+    const prepared = {
+      ...{ update, isDone: false },
+      whenDone: prepareAdditions(update.pods, this.#stop.signal).then(() => {
+        prepared.isDone = true;
+        this.#wakeUp();
+      }),
+    };
+    this.#prepared = prepared;
+    return false;
+  }
+
+  #handleConfigUpdate(update: PodConfigUpdate): void {
+    const { handler, onFirstUpdate, sourcesReady, logger } = this.#options;
     const { op, source, pods } = update;
     logger.debug({ op, source, pods: pods.length }, 'Handling source update');
-    if (op === 'ADD') await prepareAdditions?.(pods, this.#stop.signal);
     if (!sourcesReady.has(source)) onFirstUpdate?.(update);
     sourcesReady.addSource(source);
     switch (op) {
@@ -259,14 +282,21 @@ export class AgentSyncLoop {
     }
   }
 
-  async #housekeeping(): Promise<void> {
-    const { handlePodCleanups, sourcesReady, clock } = this.#options;
+  #startHousekeeping(): void {
+    const { sourcesReady, clock } = this.#options;
     // Not a failure: a source that is not ready logs its own errors, and inspect() lists it.
     if (!sourcesReady.allReady()) return;
     this.#hasToClean = false;
     this.#lastHousekeepingMs = clock.monotonicMs();
+    this.#housekeeping = this.#handlePodCleanups().finally(() => {
+      this.#housekeeping = undefined;
+      this.#wakeUp();
+    });
+  }
+
+  async #handlePodCleanups(): Promise<void> {
     try {
-      await handlePodCleanups(this.#stop.signal);
+      await this.#options.handlePodCleanups(this.#stop.signal);
       this.#housekeepingFailures.succeeded();
     } catch (thrown) {
       this.#hasToClean = true;

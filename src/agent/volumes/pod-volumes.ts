@@ -86,7 +86,10 @@ export class PodVolumes implements VolumeManager {
   }
 
   /** Failures are logged, and the next call tries again. */
-  async cleanupOrphanedPodDirs(existingPodUIDs: ReadonlySet<string>, { signal }: CallOptions): Promise<void> {
+  async cleanupOrphanedPodDirs(
+    existingPodUIDs: Pick<ReadonlySet<string>, 'has'>,
+    { signal }: CallOptions,
+  ): Promise<void> {
     const { rootDirectory, logger } = this.#options;
     const failures: string[] = [];
     await HostDirectory.use(rootDirectory, ['pods'], async (pods) => {

@@ -12,17 +12,18 @@ export interface VolumeManager {
   /** Resolves when no volume of the pod is mounted any more. */
   waitForUnmount(pod: ValidPod, options: CallOptions): Promise<void>;
   /**
-   * Removes the folders of all pods but these, which an earlier agent may have left. No pod is added or removed until it
-   * resolves. Called every 2 seconds, so it should only list folders if there are none. Source: kubelet
-   * `cleanupOrphanedPodDirs`.
+   * Removes the folders of all pods but these, which an earlier agent may have left. Pods may be added in the meantime:
+   * `existingPodUIDs` has them then, so it is asked right before each removal, and `waitForAttachAndMount` of a pod waits
+   * until its folder is removed. Called every 2 seconds unless a call is in progress, so it should only list folders if there
+   * are none. A call that takes longer than 10 minutes fails. Source: kubelet `cleanupOrphanedPodDirs`.
    */
-  cleanupOrphanedPodDirs?(existingPodUIDs: ReadonlySet<string>, options: CallOptions): Promise<void>;
+  cleanupOrphanedPodDirs?(existingPodUIDs: Pick<ReadonlySet<string>, 'has'>, options: CallOptions): Promise<void>;
   /**
    * What the pod has on the disk of the node beside its containers. It resolves soon, with stats of an earlier time if the
    * volumes have many files; undefined: they are not known yet. Default: pods are not evicted for the limits of their
-   * volumes. Source: kubelet `GetPodVolumeStats`.
+   * volumes. After 10 s they count as not known. Source: kubelet `GetPodVolumeStats`.
    */
-  getPodVolumeStats?(pod: ValidPod): Promise<PodVolumeStats | undefined>;
+  getPodVolumeStats?(pod: ValidPod, options: CallOptions): Promise<PodVolumeStats | undefined>;
 }
 
 /** Source: kubelet `PodVolumeStats`, `getPodEtcHostsStats`. */

@@ -187,8 +187,9 @@ export class CheckedRuntime {
 
   #use(runtime: ContainerRuntime): void {
     const { clock, timeoutMs } = this.#options;
+    const { signal: never } = new AbortController();
     this.raw = runtime;
-    this.bounded = boundedRuntime(runtime, { clock, requestTimeoutMs: timeoutMs });
+    this.bounded = boundedRuntime(runtime, { clock, requestTimeoutMs: timeoutMs, signal: never });
     this.#unsubscribe = runtime.subscribe?.((event) => void this.#events.push(event));
   }
 

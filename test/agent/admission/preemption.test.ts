@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
-import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
+import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import { CriticalPodAdmission } from '../../../src/agent/admission/critical-pod-admission.ts';
 import { type AdmissionRequirement, podsToPreempt } from '../../../src/agent/admission/preemption.ts';
 import type { PredicateFailure } from '../../../src/agent/admission/predicate-failure.ts';
@@ -174,6 +174,7 @@ describe('TestHandleAdmissionFailure: CriticalPodAdmission', () => {
   ])('%s', async (_name, running, admitted, failures, expected, preempted) => {
     const updates: UpdatePodOptions[] = [];
     const admission = new CriticalPodAdmission({
+      stopSignal: new AbortController().signal,
       podWorkers: { updatePod: (update) => void updates.push(update) },
       clock: new FakeClock(),
       logger: recordingLogger(),
@@ -190,17 +191,24 @@ describe('TestHandleAdmissionFailure: CriticalPodAdmission', () => {
       expect(killPodOptions?.podStatusFn?.({})).toMatchObject({ phase: 'Failed', reason: 'Preempting' });
       killPodOptions?.onCompleted?.();
     }
-    await Promise.resolve();
-    await Promise.resolve();
+    await settle();
     expect(others.filter((pod) => admission.isPreempting(pod))).toEqual([]);
   });
 
   it('multiple pods with eviction error - no other failure reason: the pod is admitted, and the failure is logged', async () => {
     const [clock, logger] = [new FakeClock(), recordingLogger()];
     const eventRecorder = { event: () => {} };
-    const admission = new CriticalPodAdmission({ podWorkers: { updatePod: () => {} }, clock, logger, eventRecorder });
+    const admission = new CriticalPodAdmission({
+      ...{
+        podWorkers: { updatePod: () => {} },
+        stopSignal: new AbortController().signal,
+        clock,
+        logger,
+        eventRecorder,
+      },
+    });
     expect(admission.handleAdmissionFailure(pods.clusterCritical, [pods.burstable], missing(0, 50, 0))).toEqual([]);
-    await clock.advance(20_000);
+    await clock.advanceAsync(20_000);
     expect(admission.isPreempting(pods.burstable)).toBe(false);
     expect(logger.errors.map(({ message }) => message)).toEqual(['Failed to preempt a pod in time']);
   });

@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
-import { FakeClock, settle, silentLogger } from 'kubelet-status-manager/testing';
+import { FakeClock, recordingLogger, settle, silentLogger } from 'kubelet-status-manager/testing';
 import {
   createEvictionManager,
   type EvictionOptions,
@@ -11,6 +11,8 @@ import type { EvictionManager } from '../../../src/agent/eviction/eviction-manag
 import { fileSystemInfo } from '../../../src/agent/runtime/runtime-storage.ts';
 import { quantityValue } from '../../../src/kube/quantity.ts';
 import { TestDirectories } from '../../support/directories.ts';
+import { boundedVolumeManager } from '../../../src/agent/volumes/bounded-volume-manager.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -28,7 +30,7 @@ beforeEach(() => {
   [reclaimed, updates, pods] = [[], [], [pod]];
   sources = {
     nodeName: 'node-a',
-    runtime: { listPodStats: async () => [] },
+    runtime: asBounded({ listPodStats: async () => [] }),
     volumeManager: undefined,
     eviction: undefined,
     podWorkers: {
@@ -78,12 +80,14 @@ it('a pod is evicted for what the runtime and the volumes say together', async (
       { podRef: { name, namespace, uid }, startTime: '', containers: [{ name: 'app', startTime: '', rootfs: fs }] },
     ],
   };
-  expect(await createEvictionManager({ ...sources, runtime })!.synchronize()).toEqual([]);
+  expect(await createEvictionManager({ ...sources, runtime: asBounded(runtime) })!.synchronize()).toEqual([]);
   const volumes = new Map([['data', { bytes: 5, inodes: 1 }]]);
   const volumeManager = {
     getPodVolumeStats: async () => ({ time: '', volumes }),
   } as unknown as EvictionSources['volumeManager'];
-  expect(await createEvictionManager({ ...sources, runtime, volumeManager })!.synchronize()).toEqual([pod]);
+  expect(
+    await createEvictionManager({ ...sources, runtime: asBounded(runtime), volumeManager })!.synchronize(),
+  ).toEqual([pod]);
   expect(updates).toEqual([{ uid: 'u1', gracePeriodSeconds: 1 }]);
 });
 
@@ -107,7 +111,51 @@ it('without thresholds, writable layers count as if they were on the main file s
   const other = { name: 'other', resources: { limits: { 'ephemeral-storage': '90' } } };
   const limited: ValidPod = { ...pod, spec: { containers: [...pod.spec!.containers!, other] } };
   pods = [limited];
-  expect(await createEvictionManager({ ...sources, runtime })!.synchronize()).toEqual([limited]);
+  expect(await createEvictionManager({ ...sources, runtime: asBounded(runtime) })!.synchronize()).toEqual([limited]);
+});
+
+it('a volume manager that says nothing of one pod ends neither the evictions of the others nor stop()', async () => {
+  const other: ValidPod = { ...pod, metadata: { ...pod.metadata, name: 'other', uid: 'u2' } };
+  pods = [pod, other];
+  const [clock, logger] = [new FakeClock(), recordingLogger()];
+  const volumeManager = boundedVolumeManager(
+    {
+      ...{ waitForAttachAndMount: async () => {}, waitForUnmount: async () => {} },
+      getPodVolumeStats: ({ metadata }) =>
+        metadata.uid === 'u1'
+          ? new Promise(() => {})
+          : Promise.resolve({ time: '', volumes: new Map([['data', { bytes: 11, inodes: 1 }]]) }),
+    },
+    { clock, signal: new AbortController().signal },
+  );
+  const manager = createEvictionManager({ ...sources, clock, logger, volumeManager })!;
+  manager.start();
+  await clock.advanceAsync(20_000, settle);
+  expect(updates.map(({ uid }) => uid)).toEqual(['u2']);
+  expect(logger.warnings).toMatchObject([
+    {
+      fields: { podUID: 'u1', reason: 'getPodVolumeStats of the volume manager took over 10000 ms' },
+      message: 'Reading the stats of the volumes of pods failed',
+    },
+  ]);
+  await clock.advanceAsync(10_000, settle);
+  await manager.stop();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+it('stop() leaves no timer and no promise of an eviction whose pod does not end', async () => {
+  const [clock, logger] = [new FakeClock(), recordingLogger()];
+  const podWorkers = { ...sources.podWorkers, updatePod: () => void updates.push({ uid: '', gracePeriodSeconds: 0 }) };
+  const volumeManager = asBounded({
+    getPodVolumeStats: async () => ({ time: '', volumes: new Map([['data', { bytes: 11, inodes: 1 }]]) }),
+  }) as unknown as EvictionSources['volumeManager'];
+  const manager = createEvictionManager({ ...sources, clock, logger, volumeManager, podWorkers })!;
+  manager.start();
+  await clock.advanceAsync(10_000, settle);
+  expect(updates).toHaveLength(1);
+  await manager.stop();
+  expect(clock.pendingTimers).toBe(0);
+  expect(logger.warnings).toEqual([]);
 });
 
 describe.runIf(process.platform === 'linux')('the node', () => {
@@ -136,7 +184,7 @@ describe.runIf(process.platform === 'linux')('the node', () => {
     };
     const unknown: ValidPod = { metadata: { name: 'unknown', namespace, uid: 'u2' }, spec: { containers: [] } };
     pods = [pod, unknown];
-    expect(await managerWith({ hard: full }, runtime).synchronize()).toEqual([unknown]);
+    expect(await managerWith({ hard: full }, asBounded(runtime)).synchronize()).toEqual([unknown]);
   });
 
   it('gives a pod 1 s for a hard threshold, and for a soft one what `maxPodGracePeriodSeconds` says, by default 0', async () => {
@@ -176,14 +224,14 @@ describe.runIf(process.platform === 'linux')('the node', () => {
   ] as const)('compares %s with %s of what the runtime reports', async (signal, value, threshold, available) => {
     const imageFs = { time: '', capacityBytes: 1000, availableBytes: 500, inodes: 10, inodesFree: 5 };
     pods = [];
-    const manager = managerWith({ hard: { [signal]: value } }, { imageFsStats: async () => ({ imageFs }) });
+    const manager = managerWith({ hard: { [signal]: value } }, asBounded({ imageFsStats: async () => ({ imageFs }) }));
     await manager.synchronize();
     expect(manager.inspect().metThresholds).toMatchObject(threshold === undefined ? [] : [{ threshold, available }]);
   });
 
   it('is not under pressure of a file system of images that the runtime does not report', async () => {
     for (const runtime of [{}, { imageFsStats: async () => ({}) }]) {
-      const manager = managerWith({ hard: { 'imagefs.available': '99999Pi' } }, runtime);
+      const manager = managerWith({ hard: { 'imagefs.available': '99999Pi' } }, asBounded(runtime));
       await manager.synchronize();
       expect(manager.conditions()).toEqual([]);
     }
@@ -228,7 +276,7 @@ describe.runIf(process.platform === 'linux')('the node', () => {
       ['99999Pi', hasAmount ? [type] : []],
     ] as const) {
       const eviction = { hard: { [signal]: threshold }, rootDirectory };
-      const manager = createEvictionManager({ ...sources, runtime, eviction })!;
+      const manager = createEvictionManager({ ...sources, runtime: asBounded(runtime), eviction })!;
       await manager.synchronize();
       expect(manager.conditions().map((condition) => condition.type)).toEqual(conditions);
     }
@@ -252,7 +300,7 @@ describe.runIf(process.platform === 'linux')('the node', () => {
       const runtime = { imageFsStats: async () => ({ imageFs }) };
       const eviction = { hard: { 'nodefs.available': '99999Pi' }, rootDirectory };
       pods = [];
-      await createEvictionManager({ ...sources, runtime, eviction })!.synchronize();
+      await createEvictionManager({ ...sources, runtime: asBounded(runtime), eviction })!.synchronize();
       expect(reclaimed).toEqual(expected);
     },
   );

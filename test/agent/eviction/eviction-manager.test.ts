@@ -700,12 +700,17 @@ describe('EvictionManager', () => {
   it('ends while a pod is being evicted', async () => {
     addPod('a', { usedMi: 20 });
     observe('memory.available', 50);
-    const manager = new EvictionManager({ ...options, evict: () => new Promise(() => {}) });
+    const evict: EvictionManagerOptions['evict'] = (_, __, signal) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+    const manager = new EvictionManager({ ...options, evict });
     manager.start();
     clock.advance(10_000);
     await settle();
     await manager.stop();
     expect(clock.pendingTimers).toBe(0);
+    expect((options.logger as ReturnType<typeof recordingLogger>).warnings).toMatchObject([
+      { message: 'An eviction threshold is met' },
+    ]);
   });
 });
 

@@ -6,6 +6,7 @@ import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { ImagePullManager, type ImagePullManagerOptions } from '../../../src/agent/image-pulls/image-pull-manager.ts';
 import { imagePullCredentialsVerification } from '../../../src/agent/image-pulls/verification-policy.ts';
 import type { ImagePullSecret } from '../../../src/agent/runtime/container-runtime.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 const image = 'registry.example/app:1';
 const imageRef = 'sha256:1';
@@ -130,7 +131,7 @@ describe('the next agent', () => {
   it('verifies the credentials for an image whose pull was interrupted', async () => {
     await newManager().recordPullIntent(image);
     const listImages = async () => [{ id: imageRef, names: [image], sizeBytes: 1 }];
-    expect(await mustPull(newManager({ runtime: { listImages } }), [secretOf()])).toBe(true);
+    expect(await mustPull(newManager({ runtime: asBounded({ listImages }) }), [secretOf()])).toBe(true);
     expect(await files('pulling')).toEqual([]);
     expect(JSON.parse(await content('pulled'))).not.toHaveProperty('credentialMapping');
   });
@@ -138,7 +139,7 @@ describe('the next agent', () => {
   it('verifies them also while images cannot be listed', async () => {
     await newManager().recordPullIntent(image);
     const listImages = () => Promise.reject(new Error('no runtime'));
-    expect(await mustPull(newManager({ runtime: { listImages } }))).toBe(true);
+    expect(await mustPull(newManager({ runtime: asBounded({ listImages }) }))).toBe(true);
     expect(logger.lines).toMatchObject([{ level: 'error', fields: { reason: 'no runtime' } }]);
   });
 
@@ -175,7 +176,7 @@ describe('the next agent', () => {
       { id: 'sha256:c', names: [names[2]!], sizeBytes: 1 },
       { id: 'sha256:d', sizeBytes: 1 },
     ];
-    const next = newManager({ runtime: { listImages } });
+    const next = newManager({ runtime: asBounded({ listImages }) });
     const mustPullImage = (name: string, ref: string) => next.mustAttemptImagePull(name, ref, async () => []);
     expect(await mustPullImage(names[0]!, 'sha256:a')).toBe(true);
     expect(await mustPullImage(names[2]!, 'sha256:c')).toBe(false);

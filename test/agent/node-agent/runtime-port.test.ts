@@ -8,6 +8,7 @@ import { ActuatedResources } from '../../../src/agent/allocation/actuated-resour
 import { FakeClock, FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { TestCluster } from './test-cluster.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 let cluster: TestCluster;
 let created: ContainerConfig[];
@@ -238,7 +239,7 @@ it('a resize passes the pod and the container to the runtime, and the pod-level 
   const actuatedResources = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
   const { signal } = new AbortController();
   await updateContainers(pod, [{ containerID: 'fake://1', container: container!, resource: 'cpu' } as never], {
-    ...{ runtime, actuatedResources, sandboxID: 'sandbox', signal },
+    ...{ runtime: asBounded(runtime), actuatedResources, sandboxID: 'sandbox', signal },
   });
   const options = { signal, sandboxID: 'sandbox' };
   expect(steps).toEqual([['before', options], { signal, pod, container }, ['after', options]]);

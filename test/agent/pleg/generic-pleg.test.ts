@@ -8,6 +8,7 @@ import type { RuntimeContainerState } from '../../../src/agent/runtime/runtime-p
 import { boundedRuntime } from '../../../src/agent/runtime/bounded-runtime.ts';
 import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+import { asBounded } from '../../support/as-bounded.ts';
 
 function podOf(
   uid: string,
@@ -24,7 +25,11 @@ function podOf(
 }
 
 function newPLEG(
-  options: Partial<GenericPLEGOptions> & { readonly getPod?: ContainerRuntime['getPod']; readonly ips?: boolean } = {},
+  options: Partial<Omit<GenericPLEGOptions, 'runtime'>> & {
+    readonly runtime?: Pick<ContainerRuntime, keyof GenericPLEGOptions['runtime']>;
+    readonly getPod?: ContainerRuntime['getPod'];
+    readonly ips?: boolean;
+  } = {},
 ) {
   const clock = new FakeClock();
   const shown: { pods: RuntimePod[] } = { pods: [] };
@@ -35,12 +40,12 @@ function newPLEG(
   const cache = new RuntimePodCache({ runPodSandbox: async () => 'sandbox' });
   const events: PodLifecycleEvent[] = [];
   const pleg = new GenericPLEG({
-    runtime,
     cache,
     clock,
     logger: silentLogger,
     onEvent: (event) => events.push(event),
     ...options,
+    runtime: asBounded(options.runtime ?? runtime),
   });
   const relist = async (pods: RuntimePod[] = shown.pods): Promise<string[]> => {
     shown.pods = pods;
@@ -407,7 +412,7 @@ it('the durations of relists and the time between two of them are recorded in se
 });
 
 describe('start and stop', () => {
-  async function started(options: Partial<GenericPLEGOptions['runtime']> = {}) {
+  async function started(options: Partial<Pick<ContainerRuntime, keyof GenericPLEGOptions['runtime']>> = {}) {
     const calls: string[] = [];
     const runtime = {
       listPods: async () => {
@@ -575,7 +580,7 @@ describe('a runtime whose events are complete', () => {
     const relistedAtS: number[] = [];
     const clock = new FakeClock();
     let listener: Parameters<NonNullable<ContainerRuntime['subscribe']>>;
-    const runtime: GenericPLEGOptions['runtime'] = {
+    const runtime: Pick<ContainerRuntime, keyof GenericPLEGOptions['runtime']> = {
       listPods: async () => {
         relistedAtS.push(clock.monotonicMs() / 1000);
         return [];
@@ -659,7 +664,9 @@ describe('failures of ports', () => {
     const log = recordingLogger();
     const runtime = { listPods: () => new Promise<never>(() => {}), getPod: async () => undefined };
     const clock = new FakeClock();
-    const bounded = boundedRuntime(runtime as never, { clock, requestTimeoutMs: 120_000 });
+    const bounded = boundedRuntime(runtime as never, {
+      ...{ clock, requestTimeoutMs: 120_000, signal: new AbortController().signal },
+    });
     const { pleg } = newPLEG({ runtime: bounded, clock, logger: log });
     pleg.start();
     await clock.advanceAsync(120_000);

@@ -9,6 +9,7 @@ import type { ImagePullSecret } from '../../../src/agent/runtime/container-runti
 import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
 import { newImageManager } from './new-image-manager.ts';
 import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 const pod: ValidPod = { metadata: { uid: 'bar', name: 'test_pod', namespace: 'test-ns' } };
 
@@ -21,7 +22,11 @@ beforeEach(() => {
   runtime = new FakeContainerRuntime({ clock });
   runtime.images.add('present_image');
   events = [];
-  manager = newImageManager({ runtime, clock, eventRecorder: { event: ({ reason }) => void events.push(reason) } });
+  manager = newImageManager({
+    runtime: asBounded(runtime),
+    clock,
+    eventRecorder: { event: ({ reason }) => void events.push(reason) },
+  });
 });
 
 /** The reason of the failure or `ok`, what the runtime was asked, and the events. */
@@ -118,7 +123,7 @@ describe('the events of an image', () => {
     const recorded: string[] = [];
     const event = ({ container, type, reason, message }: PodEvent) =>
       void recorded.push(`${container}: ${type} ${reason}: ${message}`);
-    manager = newImageManager({ runtime, clock, eventRecorder: { event } });
+    manager = newImageManager({ runtime: asBounded(runtime), clock, eventRecorder: { event } });
     runtime.delay({ method: 'pullImage' }, ms);
     const ensuring = manager.ensureImageExists(
       pod,
@@ -199,7 +204,7 @@ describe('an image that was pulled with a Secret', () => {
       },
     };
     const event = ({ reason }: PodEvent) => void events.push(reason);
-    manager = newImageManager({ runtime: methods, clock, eventRecorder: { event } });
+    manager = newImageManager({ runtime: asBounded(methods), clock, eventRecorder: { event } });
     await ensure('app:1', 'IfNotPresent');
   });
 
@@ -239,7 +244,7 @@ it('an image whose pull was aborted when its pod ended is not free for pods with
 it('an image is not pulled if that cannot be recorded', async () => {
   const pullManager = { recordPullIntent: () => Promise.reject(new Error('disk full')) } as object as ImagePullManager;
   manager = new ImageManager({
-    runtime,
+    runtime: asBounded(runtime),
     clock,
     eventRecorder: { event: () => {} },
     pullManager,
@@ -259,7 +264,7 @@ describe('pulls at the same time', () => {
   async function pullAll(images: readonly string[], parallelImagePulls: number) {
     const messages: string[] = [];
     const event = ({ reason, message }: PodEvent) => void (reason === 'Pulled' && messages.push(message));
-    manager = newImageManager({ runtime, clock, eventRecorder: { event }, parallelImagePulls });
+    manager = newImageManager({ runtime: asBounded(runtime), clock, eventRecorder: { event }, parallelImagePulls });
     const controllers: AbortController[] = [];
     const pulls: Promise<unknown>[] = [];
     for (const image of images) {
@@ -309,7 +314,7 @@ it('the duration of a pull is measured with its waiting, by the size of the imag
     return { imageRef: 'x', sizeBytes: sizes.shift() };
   };
   manager = newImageManager({
-    ...{ runtime: { pullImage }, clock, eventRecorder: { event: () => {} } },
+    ...{ runtime: asBounded({ pullImage }), clock, eventRecorder: { event: () => {} } },
     recordMetric: (...of) => void measured.push(of),
   });
   const pulls = sizes.map(() => ensure('x:1', 'Always'));
@@ -359,7 +364,7 @@ describe('an ImageError of the runtime', () => {
     messages.length = 0;
     const event = ({ reason, message }: { reason: string; message: string }) =>
       void messages.push(`${reason}: ${message}`);
-    manager = newImageManager({ runtime, clock, eventRecorder: { event } });
+    manager = newImageManager({ runtime: asBounded(runtime), clock, eventRecorder: { event } });
   });
   const ensureImage = () =>
     manager
@@ -391,7 +396,7 @@ describe('an ImageError of the runtime', () => {
   it('the event contains the size of the pulled image', async () => {
     const sized = { pullImage: async () => ({ imageRef: 'sha256:1', sizeBytes: 2_223_049 }) };
     const event = ({ message }: { message: string }) => void messages.push(message);
-    manager = newImageManager({ runtime: sized, clock, eventRecorder: { event } });
+    manager = newImageManager({ runtime: asBounded(sized), clock, eventRecorder: { event } });
     expect(await ensureImage()).toBe('sha256:1');
     expect(messages.at(-1)).toBe(
       'Successfully pulled image "x:1" in 0s (0s including waiting). Image size: 2223049 bytes.',

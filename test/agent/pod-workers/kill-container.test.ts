@@ -5,6 +5,7 @@ import { createHandlerRunner } from '../../../src/agent/pod-workers/handler-runn
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import type { ContainerKillReason } from '../../../src/agent/actions/pod-actions.ts';
 import { ContainerKiller, type KillRequest } from '../../../src/agent/pod-workers/kill-pod.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 let clock: FakeClock;
 let runtime: FakeContainerRuntime;
@@ -20,8 +21,8 @@ beforeEach(() => {
   requests = [];
   const httpGet = async ({ url }: { readonly url: string }): Promise<void> => void requests.push(url);
   killer = new ContainerKiller({
-    ...{ runtime, clock, logger },
-    handlerRunner: createHandlerRunner({ runtime, clock, httpGet, eventRecorder: { event: () => {} } }),
+    ...{ runtime: asBounded(runtime), clock, logger },
+    handlerRunner: asBounded(createHandlerRunner({ runtime, clock, httpGet, eventRecorder: { event: () => {} } })),
     eventRecorder: { event: ({ type, reason, message }) => void events.push(`${type} ${reason}: ${message}`) },
   });
 });

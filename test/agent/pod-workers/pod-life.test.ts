@@ -570,6 +570,7 @@ describe('eviction', () => {
     agent.runtime.script('app', { stopMs: 3000 });
     await agent.create(podOf());
     const killed = killPodNow(agent.pod('ns', 'web'), {
+      signal: new AbortController().signal,
       podWorkers: agent.workers,
       clock: agent.clock,
       eventRecorder: noEvents,
@@ -593,7 +594,9 @@ describe('eviction', () => {
     await agent.create(podOf({ containers: [app, { name: 'other', image: 'other:1' }] }));
     await agent.advance(12_000);
     const { workers: podWorkers, clock } = agent;
-    const killed = killPodNow(agent.pod('ns', 'web'), { podWorkers, clock, eventRecorder: noEvents, evict: true });
+    const killed = killPodNow(agent.pod('ns', 'web'), {
+      ...{ podWorkers, clock, eventRecorder: noEvents, evict: true, signal: new AbortController().signal },
+    });
     await agent.advance(1000);
     const [, other] = agent.status('web')!.containerStatuses!;
     expect(other).toMatchObject({ name: 'other', state: { waiting: { reason: 'ErrImagePull' } } });
@@ -630,6 +633,7 @@ describe('eviction', () => {
     const { workers: podWorkers, clock } = agent;
     const podStatusFn = (status: object) => ({ ...status, phase: 'Failed' as const, reason: 'Evicted' });
     const killed = killPodNow(agent.pod('ns', 'web'), {
+      signal: new AbortController().signal,
       podWorkers,
       clock,
       eventRecorder: noEvents,

@@ -430,6 +430,7 @@ describe('TestKillPodNowFunc', () => {
   it('resolves when the pod has no running containers', async () => {
     const pod = podOf('1');
     const killed = killPodNow(pod, {
+      signal: new AbortController().signal,
       podWorkers: t.workers,
       clock: t.clock,
       eventRecorder: noEvents,
@@ -449,6 +450,7 @@ describe('TestKillPodNowFunc', () => {
     const events: PodEvent[] = [];
     t.syncer.hold('1');
     const killed = killPodNow(podOf('1'), {
+      signal: new AbortController().signal,
       podWorkers: t.workers,
       clock: t.clock,
       eventRecorder: { event: (event) => events.push(event) },
@@ -470,7 +472,7 @@ describe('TestKillPodNowFunc', () => {
     t.syncer.hold('1');
     const killed = killPodNow(
       { metadata: podOf('1').metadata },
-      { podWorkers: t.workers, clock: t.clock, eventRecorder: noEvents },
+      { podWorkers: t.workers, clock: t.clock, eventRecorder: noEvents, signal: new AbortController().signal },
     );
     t.clock.advance(9_999);
     expect(t.clock.pendingTimers).toBe(1);

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { FakeClock, FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
 import { QOSCgroups } from '../../../src/agent/pod-workers/qos-cgroups.ts';
 import type { ValidPod } from '../../../src/kube/types.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 const podOf = (name: string): ValidPod => ({ metadata: { name, namespace: 'default', uid: name } });
 const clock = new FakeClock('2026-01-02T03:04:05Z');
@@ -16,7 +17,12 @@ it('updates one after the other, each with the pods that are active when it begi
       return new Promise<void>((resolve) => finish.push(resolve));
     },
   });
-  const qosCgroups = new QOSCgroups({ runtime, getActivePods: () => pods, clock, logger: silentLogger });
+  const qosCgroups = new QOSCgroups({
+    runtime: asBounded(runtime),
+    getActivePods: () => pods,
+    clock,
+    logger: silentLogger,
+  });
   const updates = [qosCgroups.update(), qosCgroups.update()];
   await new Promise(setImmediate);
   pods = [podOf('a'), podOf('b')];
@@ -37,7 +43,7 @@ it('a failure is logged once, and so is the recovery', async () => {
   const runtime = Object.assign(new FakeContainerRuntime({ clock }), {
     updateQOSCgroups: () => (error === undefined ? Promise.resolve() : Promise.reject(error)),
   });
-  const qosCgroups = new QOSCgroups({ runtime, getActivePods: () => [], clock, logger });
+  const qosCgroups = new QOSCgroups({ runtime: asBounded(runtime), getActivePods: () => [], clock, logger });
   for (let i = 0; i < 3; i++) await qosCgroups.update();
   error = undefined;
   await qosCgroups.update();

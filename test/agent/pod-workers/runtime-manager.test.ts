@@ -21,6 +21,7 @@ import type { RecordKubeletMetric } from '../../../src/observe/kubelet-metrics.t
 import { newImageManager } from './new-image-manager.ts';
 import { RuntimeManager } from '../../../src/agent/pod-workers/runtime-manager.ts';
 import { syncError } from '../../../src/agent/pod-workers/sync-result.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 let clock: FakeClock;
 let runtime: FakeContainerRuntime;
@@ -67,14 +68,16 @@ function newManager(recordMetric?: RecordKubeletMetric): RuntimeManager {
     },
   };
   return new RuntimeManager({
-    ...{ runtime, clock, logger, actuatedResources, eventRecorder, recordMetric },
-    imageManager: newImageManager({ runtime, clock, eventRecorder }),
+    ...{ runtime: asBounded(runtime), clock, logger, actuatedResources, eventRecorder, recordMetric },
+    imageManager: newImageManager({ runtime: asBounded(runtime), clock, eventRecorder }),
     probeResults: noProbeResults,
     crashLoopBackOff: new CrashLoopBackOff(clock),
-    handlerRunner: createHandlerRunner({
-      ...{ runtime, clock, eventRecorder: { event: () => {} } },
-      httpGet: async ({ url }) => void requests.push(url),
-    }),
+    handlerRunner: asBounded(
+      createHandlerRunner({
+        ...{ runtime, clock, eventRecorder: { event: () => {} } },
+        httpGet: async ({ url }) => void requests.push(url),
+      }),
+    ),
     updateQOSCgroups: async () => {},
     onPodSandboxReady: ({ metadata }) => {
       const [sandbox] = runtime.pod(metadata.uid)!.sandboxes!;

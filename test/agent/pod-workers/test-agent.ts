@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type ValidPod, type PodStatus, type ResourceRequirementsInput, StatusManager } from 'kubelet-status-manager';
 import type { ContainerRuntime, EventRecorder, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
 import { AgentPodSyncer, type AgentPodSyncerOptions } from '../../../src/agent/pod-workers/agent-pod-syncer.ts';
@@ -8,6 +9,10 @@ import { AllocationManager } from '../../../src/agent/allocation/allocation-mana
 import { createProber } from '../../../src/agent/prober/create-prober.ts';
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
 import { requirePods } from '../../../src/kube/require-pod.ts';
+import { createHandlerRunner, type HandlerRunner } from '../../../src/agent/pod-workers/handler-runner.ts';
+import { boundedVolumeManager } from '../../../src/agent/volumes/bounded-volume-manager.ts';
+import type { VolumeManager } from '../../../src/agent/volumes/volume-manager.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 import { newImageManager } from './new-image-manager.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
@@ -27,7 +32,9 @@ import {
 const syncTickMs = 1000;
 const housekeepingTicks = 2;
 
-export interface TestAgentOptions extends Partial<AgentPodSyncerOptions> {
+export interface TestAgentOptions extends Partial<Omit<AgentPodSyncerOptions, 'handlerRunner' | 'volumeManager'>> {
+  readonly handlerRunner?: HandlerRunner;
+  readonly volumeManager?: VolumeManager;
   /** True: probes are made, and have their effects. Default: `probeResults` is what they would find. */
   readonly withProbes?: boolean;
   readonly admitHandlers?: readonly PodAdmitHandler[];
@@ -69,6 +76,8 @@ export class TestAgent {
     runtimeMethods,
     admitHandlers = [],
     withProbes = false,
+    handlerRunner,
+    volumeManager,
     ...options
   }: TestAgentOptions = {}) {
     const { clock } = this;
@@ -83,7 +92,9 @@ export class TestAgent {
     });
     // As in the agent, no call of the runtime takes longer than two minutes.
     const allocationState = new MemoryState();
-    const runtime = boundedRuntime(this.runtime, { clock, requestTimeoutMs: 120_000 });
+    const { signal } = new AbortController();
+    setMaxListeners(0, signal);
+    const runtime = boundedRuntime(this.runtime, { clock, requestTimeoutMs: 120_000, signal });
     this.syncer = new AgentPodSyncer({
       runtime,
       statusManager: this.manager,
@@ -99,6 +110,8 @@ export class TestAgent {
       networkErrors: () => [],
       imageManager: newImageManager({ runtime, clock, eventRecorder }),
       qosCgroups: { update: async () => {} },
+      handlerRunner: asBounded(handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder })),
+      volumeManager: volumeManager && boundedVolumeManager(volumeManager, { clock, signal }),
       reconcileMirrorPod: () => {},
       agentStartedMs: -Infinity,
       requestPodSync: (podUID) => this.#update('sync', podUID),
@@ -220,7 +233,7 @@ export class TestAgent {
   #newProberManager(recorder: EventRecorder, agentStartedMs = -3_600_000): ProberManager {
     const { clock, manager, runtime } = this;
     return new ProberManager({
-      prober: createProber({ runtime, recorder, clock }),
+      prober: asBounded(createProber({ runtime, recorder, clock })),
       ...{ clock, agentStartedMs, random: () => 0 },
       getPodStatus: (uid) => manager.getPodStatus(uid),
       onUpdate: (probeType, { podUID, containerID, result }) => {

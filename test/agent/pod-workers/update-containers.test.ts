@@ -4,8 +4,9 @@ import type { ContainerToUpdate } from '../../../src/agent/actions/pod-actions.t
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 import { updateContainers } from '../../../src/agent/pod-workers/update-containers.ts';
 import type { MemoryStats, PodStats } from '../../../src/agent/runtime/pod-stats.ts';
-import type { ValidPod } from '../../../src/kube/types.ts';
+import type { ResourceRequirementsInput, ValidPod } from '../../../src/kube/types.ts';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 /** Resizes the memory of container `app`; resolves with the limits that the runtime was given. */
 async function resize(before: string | undefined, after: string, memory?: Partial<MemoryStats>): Promise<unknown[]> {
@@ -24,10 +25,11 @@ async function resize(before: string | undefined, after: string, memory?: Partia
   const container = pod(after).spec!.containers![0]!;
   const update = { containerID: 'fake://1', container, resource: 'memory' } as ContainerToUpdate;
   await updateContainers(pod(after), [update], {
-    runtime: {
+    runtime: asBounded({
       listPodStats: async () => [stats],
-      updateContainerResources: async (_, resources) => void limits.push(resources.limits?.['memory']),
-    },
+      updateContainerResources: async (_: string, resources: ResourceRequirementsInput) =>
+        void limits.push(resources.limits?.['memory']),
+    }),
     actuatedResources,
     sandboxID: '',
     signal: new AbortController().signal,

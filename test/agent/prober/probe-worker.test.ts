@@ -7,6 +7,7 @@ import type { ProbeType } from '../../../src/agent/prober/probe-results.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { ProbeResultsManager } from '../../../src/agent/prober/probe-results.ts';
 import { ProbeWorker, type ProbeWorkerOptions } from '../../../src/agent/prober/probe-worker.ts';
+import { asBounded } from '../../support/as-bounded.ts';
 
 const probeTypes: readonly ProbeType[] = ['liveness', 'readiness', 'startup'];
 const containerID = 'test://test_container_id';
@@ -47,12 +48,12 @@ function worker(
     agentStartedMs: -3_600_000,
     random: () => 0.5,
     getPodStatus: () => status,
-    prober: {
-      probe: () => {
+    prober: asBounded({
+      probe: (): Promise<ProbeResult> => {
         probes++;
         return found instanceof Error ? Promise.reject(found) : Promise.resolve(found);
       },
-    },
+    }),
     onExit: () => exits++,
     ...overrides,
   });
@@ -457,7 +458,7 @@ describe('the loop', () => {
         return new Promise<ProbeResult>((resolve) => (finish = () => resolve('success')));
       },
     };
-    const tested = worker('readiness', { periodSeconds: 10 }, { prober });
+    const tested = worker('readiness', { periodSeconds: 10 }, { prober: asBounded(prober) });
     tested.start();
     await clock.advanceAsync(0);
     tested.trigger();
@@ -487,7 +488,7 @@ describe('the loop', () => {
         return 'success';
       },
     };
-    const tested = worker('readiness', { periodSeconds: 10 }, { prober });
+    const tested = worker('readiness', { periodSeconds: 10 }, { prober: asBounded(prober) });
     tested.start();
     await clock.advanceAsync(50_000);
     tested.stop();
@@ -508,7 +509,7 @@ describe('the loop', () => {
     };
     const updates: ProbeResult[] = [];
     results = new ProbeResultsManager(({ result }) => updates.push(result));
-    const tested = worker('readiness', { successThreshold: 1 }, { prober });
+    const tested = worker('readiness', { successThreshold: 1 }, { prober: asBounded(prober) });
     tested.start();
     await clock.advanceAsync(0);
     tested.stop();

@@ -7,9 +7,10 @@ import {
   StatusManager,
 } from 'kubelet-status-manager';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
-import type { ProbeResult } from 'kubelet-status-manager/agent';
+import type { ProbeRequest, ProbeResult } from 'kubelet-status-manager/agent';
 import { type ProberManagerOptions, ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
+import { asBounded } from '../../support/as-bounded.ts';
 
 const start = Date.parse('2026-01-02T03:04:05Z');
 const probe = { periodSeconds: 10 };
@@ -45,12 +46,12 @@ function newProber(overrides: Partial<ProberManagerOptions> = {}): ProberManager
     agentStartedMs: -3_600_000,
     getPodStatus: (uid) => statuses.get(uid),
     onUpdate: (probeType, { podUID, containerID, result }) => updates.push([probeType, podUID, containerID, result]),
-    prober: {
-      probe: ({ probeType, container }) => {
+    prober: asBounded({
+      probe: ({ probeType, container }: ProbeRequest) => {
         probed.push(`${container.name}/${probeType}`);
         return Promise.resolve(found);
       },
-    },
+    }),
     ...overrides,
   });
 }

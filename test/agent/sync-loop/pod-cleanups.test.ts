@@ -41,7 +41,8 @@ let statusManager: StatusManager<BasicPodManager>;
 let runtime: FakeContainerRuntime;
 let cleanedProbes: string[][];
 let remaining: string[][];
-let keptFolders: string[][];
+/** The pods whose folders stay. */
+let existingPods: Pick<ReadonlySet<string>, 'has'>;
 let measured: Map<string, number>;
 beforeEach(() => {
   t = createPodWorkers();
@@ -50,19 +51,19 @@ beforeEach(() => {
   runtime = new FakeContainerRuntime({ clock: t.clock });
   cleanedProbes = [];
   remaining = [];
-  keptFolders = [];
   measured = new Map();
 });
 
 async function cleanUp(): Promise<void> {
   await handlePodCleanups(
     {
-      ...{ podManager, podWorkers: t.workers, statusManager, runtime, logger: silentLogger },
+      ...{ podManager, podWorkers: t.workers, statusManager, logger: silentLogger },
+      listPods: (signal) => runtime.listPods({ signal }),
       recordMetric: (name, value, ...labels) => void measured.set([name, ...labels].join(' '), value),
       probeManager: { cleanupPods: (uids) => void cleanedProbes.push([...uids]) },
       allocationManager: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
       podSyncer: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
-      volumeManager: { cleanupOrphanedPodDirs: async (uids) => void keptFolders.push([...uids].toSorted()) },
+      orphanedPodDirs: { cleanUp: (existing) => void (existingPods = existing) },
     },
     signal,
   );
@@ -346,15 +347,35 @@ describe('folders of pods', () => {
     runtime.put(runtimePod);
     await cleanUp();
     // Only the runtime knew it, so it is being killed.
-    expect(keptFolders).toEqual([['1', 'ended']]);
+    const kept = ['1', 'ended', 'gone'].filter((podUID) => existingPods.has(podUID));
+    expect(kept).toEqual(['1', 'ended']);
     await drainAllWorkers(t);
   });
+
+  it('are kept if the pod is added while folders are being removed', async () => {
+    await cleanUp();
+    expect(existingPods.has('later')).toBe(false);
+    await update({ updateType: 'create', pod: podOf({}, { uid: 'later' }) });
+    expect(existingPods.has('later')).toBe(true);
+  });
+});
+
+it('a pod that is added while the runtime lists its pods is not killed as an orphan', async () => {
+  const listPods = runtime.listPods.bind(runtime);
+  runtime.listPods = async (...args) => {
+    podManager.setPods([simplePod()]);
+    t.workers.updatePod({ updateType: 'create', pod: simplePod() });
+    runtime.put(runtimePod);
+    return listPods(...args);
+  };
+  await cleanUp();
+  expect(calls()).toEqual(['create']);
 });
 
 describe('removeOrphanedPods', () => {
   const remaining = { desired: new Set<string>(), possiblyRunning: new Set<string>(), existing: new Set<string>() };
   const mirrorPod = podOf({ 'kubernetes.io/config.mirror': 'hash' }, { uid: 'mirror', name: 'gone' });
-  const remove = (options: Partial<OrphanedPodsParticipants>, ended = signal): Promise<void> =>
+  const remove = (options: Partial<OrphanedPodsParticipants>): void =>
     removeOrphanedPods(
       { ...remaining, orphanedMirrorPods: [mirrorPod] },
       {
@@ -364,39 +385,37 @@ describe('removeOrphanedPods', () => {
         podSyncer: { removeOrphanedPods: () => {} },
         ...options,
       },
-      ended,
     );
 
-  it('a participant that fails keeps no other one from it; that is logged, unless the agent has been stopped', async () => {
+  it('a participant that fails keeps no other one from it; that is logged', () => {
     const logger = recordingLogger();
     const deleted: unknown[] = [];
     const mirrorPods = { deleteOrphans: (orphans: Iterable<ValidPod>) => void deleted.push(...orphans) };
-    const volumeManager = { cleanupOrphanedPodDirs: () => Promise.reject(new Error('folder is busy')) };
-    await remove({ volumeManager, mirrorPods, logger });
-    await remove({ volumeManager, mirrorPods, logger }, AbortSignal.abort());
-    expect(deleted).toEqual([mirrorPod, mirrorPod]);
+    const allocationManager = {
+      removeOrphanedPods() {
+        throw new Error('disk is full');
+      },
+    };
+    remove({ allocationManager, mirrorPods, logger });
+    expect(deleted).toEqual([mirrorPod]);
     expect(logger.lines).toMatchObject([
-      { message: 'Failed to remove what is left of orphaned pods', fields: { reason: 'folder is busy' } },
+      { message: 'Failed to remove what is left of orphaned pods', fields: { reason: 'disk is full' } },
     ]);
   });
 
-  it('an agent may have no mirror pods and no folders', async () => {
+  it('an agent may have no mirror pods and no folders', () => {
     const logger = recordingLogger();
-    await remove({ logger });
-    await remove({ volumeManager: {}, logger });
+    remove({ logger });
     expect(logger.lines).toEqual([]);
   });
 
-  it('the folders are removed until the agent is stopped; a mirror pod waits until its static pod has ended', async () => {
+  it('a mirror pod waits until its static pod has ended', async () => {
     const release = t.syncer.hold(uid);
     await update({ updateType: 'create', pod: staticPod() });
     t.workers.updatePod({ updateType: 'kill', pod: staticPod() });
     const asked: unknown[] = [];
-    await remove({
-      volumeManager: { cleanupOrphanedPodDirs: async (_, options) => void asked.push(options.signal) },
-      mirrorPods: { deleteOrphans: (_, isTerminating) => void asked.push(isTerminating('pod1_ns1')) },
-    });
-    expect(asked).toEqual([signal, true]);
+    remove({ mirrorPods: { deleteOrphans: (_, isTerminating) => void asked.push(isTerminating('pod1_ns1')) } });
+    expect(asked).toEqual([true]);
     release();
   });
 });

@@ -175,7 +175,7 @@ it('events of one pod that follow each other are handled together, those of the 
   await loop.stop();
 });
 
-it('ticks are dropped while an earlier one is waiting', async () => {
+it('housekeeping that does not end keeps nothing else from being handled, and is not begun again', async () => {
   due = [pod];
   let release = (): void => {};
   start({
@@ -186,12 +186,30 @@ it('ticks are dropped while an earlier one is waiting', async () => {
   });
   channels.configUpdated(add());
   await advance(10_000);
-  expect(handled.filter((what) => what === 'housekeeping')).toHaveLength(1);
-  handled.length = 0;
+  channels.lifecycleEvent({ podUID: '1', type: 'PodSync' });
+  await settle();
+  const count = (name: string): number => handled.filter((what) => what === name).length;
+  expect([count('housekeeping'), count('sync'), count('PodSync')]).toEqual([1, 10, 1]);
   release();
   await settle();
-  expect(handled.toSorted()).toEqual(['housekeeping', 'sync']);
+  expect(count('housekeeping')).toBe(2);
   release();
+  await loop.stop();
+});
+
+it('pods that are added wait until they are prepared, and so do later updates of the sources, but nothing else', async () => {
+  due = [pod];
+  let prepared = (): void => {};
+  start({ prepareAdditions: () => new Promise((resolve) => (prepared = resolve)) });
+  channels.configUpdated(add());
+  channels.configUpdated({ op: 'UPDATE', source: 'api', pods: [pod] });
+  await advance(1000);
+  channels.lifecycleEvent({ podUID: '1', type: 'PodSync' });
+  await settle();
+  expect(handled).toEqual(['sync', 'PodSync']);
+  prepared();
+  await settle();
+  expect(handled).toEqual(['sync', 'PodSync', 'add', 'update']);
   await loop.stop();
 });
 

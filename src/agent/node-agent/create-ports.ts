@@ -1,0 +1,57 @@
+import { setMaxListeners } from 'node:events';
+import { type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
+import { createHandlerRunner, type HandlerRunner } from '../pod-workers/handler-runner.ts';
+import { createProber } from '../prober/create-prober.ts';
+import type { Prober } from '../prober/prober.ts';
+import { boundedRuntime } from '../runtime/bounded-runtime.ts';
+import { boundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
+import type { AgentContext } from './agent-context.ts';
+import type { AgentConnection } from './create-connection.ts';
+import type { NodeAgentOptions } from './node-agent-options.ts';
+
+const defaultRuntimeRequestTimeoutMs = 120_000;
+const defaultProbeTimeoutSeconds = 1;
+
+/** A prober may try three times, and a runtime may take its own time-out each time: see `probeExec`. */
+const probeMethods: BoundedMethods<Prober> = {
+  probe: {
+    parameters: 2,
+    takesSignal: true,
+    timeoutMs: (ms, { probe }) => 3 * (ms + (probe.timeoutSeconds ?? defaultProbeTimeoutSeconds) * 1000),
+  },
+};
+
+/** As in the kubelet, a hook has the time that its caller gives it: a postStart hook may take as long as its container runs. */
+const hookMethods: BoundedMethods<HandlerRunner> = {
+  run: { parameters: 2, takesSignal: true, timeoutMs: () => Number.POSITIVE_INFINITY },
+};
+
+/** The ports of the caller, each of whose calls ends. Nothing else of the agent calls those of the options. */
+export type AgentPorts = ReturnType<typeof createPorts>;
+
+export function createPorts(
+  options: NodeAgentOptions,
+  { clock, logger, recordMetric }: AgentContext,
+  { eventRecorder }: AgentConnection,
+) {
+  const calls = new AbortController();
+  setMaxListeners(0, calls.signal);
+  const signal: AbortSignal = calls.signal;
+  const { runtimeRequestTimeoutMs: requestTimeoutMs = defaultRuntimeRequestTimeoutMs } = options;
+  const runtime = boundedRuntime(options.runtime, { clock, requestTimeoutMs, signal, recordMetric });
+  const { volumeManager, prober, handlerRunner } = options;
+  return {
+    runtime,
+    volumeManager: volumeManager && boundedVolumeManager(volumeManager, { clock, signal }),
+    prober: boundedPort<Prober>(prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }), {
+      ...{ name: 'the prober', methods: probeMethods, clock, timeoutMs: requestTimeoutMs, signal },
+    }),
+    handlerRunner: boundedPort<HandlerRunner>(handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }), {
+      ...{ name: 'the handler runner', methods: hookMethods, clock, timeoutMs: requestTimeoutMs, signal },
+    }),
+    /** Aborted when the agent has stopped: no call is in progress after that. */
+    stopSignal: signal,
+    /** Aborts the calls in progress, and rejects new ones. */
+    abort: () => calls.abort(new Error('The agent is being stopped')),
+  };
+}

@@ -1,0 +1,28 @@
+import { type Bounded, type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { VolumeManager } from './volume-manager.ts';
+
+/** The volume manager as all parts of the agent have it. */
+export type BoundedVolumeManager = Bounded<VolumeManager>;
+
+/** Source: kubelet `podAttachAndMountTimeout`. */
+const timeoutMs = 123_000;
+/** Nothing waits for it, and millions of files take minutes. What is left then is removed by the next call. */
+const cleanUpTimeoutMs = 600_000;
+/** It resolves soon with what it knows. */
+const statsTimeoutMs = 10_000;
+
+const methods: BoundedMethods<VolumeManager> = {
+  waitForAttachAndMount: { parameters: 2 },
+  waitForUnmount: { parameters: 2 },
+  cleanupOrphanedPodDirs: { parameters: 2, timeoutMs: () => cleanUpTimeoutMs },
+  getPodVolumeStats: { parameters: 2, timeoutMs: () => statsTimeoutMs },
+};
+
+/** The same volume manager with a time-out for each call. */
+export function boundedVolumeManager(
+  volumeManager: VolumeManager,
+  { clock, signal }: { readonly clock: Pick<Clock, 'afterFunc'>; readonly signal: AbortSignal },
+): BoundedVolumeManager {
+  return boundedPort(volumeManager, { name: 'the volume manager', methods, clock, timeoutMs, signal });
+}

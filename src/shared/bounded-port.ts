@@ -1,0 +1,103 @@
+import type { Clock } from './clock.ts';
+import { boundedCall } from './deadline.ts';
+import { SharedCalls } from './shared-calls.ts';
+
+declare const isBounded: unique symbol;
+
+/**
+ * A port of the caller whose calls end: each has a deadline and the stop signal of its owner. Only `boundedPort` makes one,
+ * so code that takes a `Bounded` port cannot be given one as the caller wrote it.
+ */
+export type Bounded<Port> = {
+  readonly [Name in keyof Port]: Port[Name] & { readonly [isBounded]: true };
+};
+
+type AsyncMethod = (...args: never[]) => Promise<unknown>;
+
+/** How the calls of one method end. */
+export interface BoundedMethod<Method extends AsyncMethod> {
+  /** How many parameters the method has. The last one has the signal: options, or with `takesSignal` the signal itself. */
+  readonly parameters: Required<Parameters<Method>>['length'];
+  readonly takesSignal?: Parameters<Method> extends [...unknown[], AbortSignal] ? true : never;
+  /** Default: `timeoutMs` of the port, which is passed first. */
+  readonly timeoutMs?: (timeoutMs: number, ...args: Parameters<Method>) => number;
+  /** Throws if the result is invalid. Default: there is no result, or the type says enough. */
+  readonly check?: (result: Awaited<ReturnType<Method>>) => unknown;
+  /** True: a call with the same first argument as one in progress waits for that one. Default: false. */
+  readonly isShared?: boolean;
+}
+
+/** A row for each method of a port, also for those that it may omit. `unbounded`: it returns immediately. */
+export type BoundedMethods<Port> = {
+  readonly [Name in keyof Port]-?: NonNullable<Port[Name]> extends infer Method extends AsyncMethod
+    ? BoundedMethod<Method>
+    : 'unbounded';
+};
+
+export interface BoundedPortOptions<Methods> {
+  /** For errors: `the runtime`. */
+  readonly name: string;
+  /** One row for each method of the port. */
+  readonly methods: Methods;
+  readonly clock: Pick<Clock, 'afterFunc'>;
+  /** Time-out of a call whose row has none. */
+  readonly timeoutMs: number;
+  /** Of the owner: aborts all calls, and rejects new ones. */
+  readonly signal: AbortSignal;
+  /** Makes each call, for example to measure it. Default: it is only made. */
+  readonly around?: (method: keyof Methods & string, call: () => Promise<unknown>) => Promise<unknown>;
+}
+
+/**
+ * The same port with a deadline for each call. A call rejects after its time-out, when its own signal or that of the owner
+ * is aborted, even if the port does not react to the signal, and when the method throws synchronously. Methods that the
+ * port omits are absent.
+ */
+export function boundedPort<Port extends object>(
+  port: Port,
+  options: BoundedPortOptions<BoundedMethods<Port>>,
+): Bounded<Port> {
+  const names = Object.keys(options.methods) as (keyof Port & string)[];
+  const bounded = names
+    .filter((name) => port[name] !== undefined)
+    .map((name) => [name, boundedMethod(port, name, options)]);
+  return Object.fromEntries(bounded) as Bounded<Port>;
+}
+
+type AnyMethod = (...args: unknown[]) => Promise<unknown>;
+
+function boundedMethod<Port extends object>(
+  port: Port,
+  method: keyof Port & string,
+  options: BoundedPortOptions<BoundedMethods<Port>>,
+): unknown {
+  const { name, methods, clock, signal: ownerSignal, around = (_, call) => call() } = options;
+  const call = (args: readonly unknown[]): unknown => Reflect.apply(port[method] as AnyMethod, port, args);
+  const row: BoundedMethod<AnyMethod> | 'unbounded' = methods[method];
+  if (row === 'unbounded') return (...args: unknown[]) => call(args);
+  const { parameters, takesSignal = false, timeoutMs, check, isShared = false } = row;
+
+  const bounded = (args: readonly unknown[], last: unknown, callSignal: AbortSignal | undefined): Promise<unknown> => {
+    const bounds = {
+      clock,
+      timeoutMs: timeoutMs?.(options.timeoutMs, ...args) ?? options.timeoutMs,
+      signals: [callSignal, ownerSignal],
+    };
+    return boundedCall(`${method} of ${name}`, bounds, async ({ signal }) => {
+      const result = await call([...args, takesSignal ? signal : { ...(last as object | undefined), signal }]);
+      check?.(result);
+      return result;
+    });
+  };
+  const shared = new SharedCalls<unknown>();
+  return (...all: unknown[]) => {
+    const last = all[parameters - 1];
+    const args = all.slice(0, parameters - 1);
+    const callSignal = (takesSignal ? last : (last as { signal?: AbortSignal } | undefined)?.signal) as
+      | AbortSignal
+      | undefined;
+    const run = (signal: AbortSignal | undefined): Promise<unknown> =>
+      around(method, () => bounded(args, last, signal));
+    return isShared ? shared.run(args[0], callSignal, run) : run(callSignal);
+  };
+}
