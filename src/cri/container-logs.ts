@@ -21,7 +21,8 @@ export async function calcRestartCountByLogDir(directory: string): Promise<numbe
 export async function removeLogs(path: string): Promise<void> {
   const removing = useLogFolder(path, async (folder, log) => {
     for await (const { name } of folder.entries())
-      if (name.toString() === log || name.toString().startsWith(`${log}.`)) await folder.unlink(name);
+      if (name.toString() === log || name.toString().startsWith(`${log}.`))
+        await folder.unlink(name).catch(undefinedIfMissing);
   });
   await removing.catch(undefinedIfMissing);
 }

@@ -1,6 +1,6 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
-import { type FSWatcher, watch } from 'node:fs';
+import { type BigIntStats, type FSWatcher, watch } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Timer } from '../../shared/clock.ts';
@@ -29,6 +29,7 @@ export interface FileSourceOptions extends ManifestSourceOptions {
   readonly fileCheckFrequencyMs?: number | undefined;
 }
 
+const defaultFileCheckFrequencyMs = 20_000;
 /** Delay before a folder that cannot be watched is read again. */
 const retryPeriodMs = 1000;
 /** Stands for a file's path in the log. */
@@ -36,9 +37,11 @@ const watchFailure = 'watch';
 
 /**
  * Static pods from manifest files, which are watched and also read periodically. Files whose names
- * begin with a dot and subfolders are ignored. An invalid file is logged and skipped. If it has just
- * changed, it may be half written: its last pod is kept until the next periodic read.
+ * begin with a dot and subfolders are ignored. An invalid file is logged and skipped. It may be half
+ * written, so its last pod is kept until it has not changed for `fileCheckFrequencyMs`.
  * Source: kubelet `sourceFile`.
+ *
+ * Divergence: the kubelet's periodic read ends the pod of a file that is being written at that moment.
  *
  * Divergence: when a folder cannot be read at all, all pods are kept; the kubelet removes them.
  *
@@ -75,6 +78,8 @@ class FileSource {
   #isReadPending = false;
   /** The last valid pod of each file, by path. */
   readonly #lastPods = new Map<string, ValidPod>();
+  /** Files that are invalid, as they are, and since when they are like that. */
+  readonly #invalid = new Map<string, { readonly version: string; readonly sinceMs: number }>();
   /** Files that are ignored, and the file that is used instead. */
   #overridden: ReadonlyMap<string, string> = new Map();
   /** The last error that was logged for each file; removed when the file is valid again. */
@@ -85,7 +90,7 @@ class FileSource {
     this.#path = resolve(options.path);
     this.#sink = sink;
     this.#context = context;
-    this.#read(false);
+    this.#read();
   }
 
   async stop(): Promise<void> {
@@ -101,26 +106,26 @@ class FileSource {
   }
 
   /** One read at a time; a change during a read causes another one. */
-  #read(isChange: boolean): void {
+  #read(): void {
     if (this.#isReadPending || this.#isStopped) return;
     this.#isReadPending = true;
     this.#reading = this.#reading.then(async () => {
       this.#isReadPending = false;
       this.#timer?.stop();
       try {
-        await this.#list(isChange);
+        await this.#list();
       } catch (thrown) {
         this.#logOnce(this.#path, reasonOf(thrown), 'Unable to read manifests');
       }
-      const { fileCheckFrequencyMs = 20_000 } = this.#options;
+      const { fileCheckFrequencyMs = defaultFileCheckFrequencyMs } = this.#options;
       const delayMs =
         this.#watcher === undefined ? Math.min(retryPeriodMs, fileCheckFrequencyMs) : fileCheckFrequencyMs;
-      this.#timer = this.#context.clock.afterFunc(delayMs, () => this.#read(false));
+      this.#timer = this.#context.clock.afterFunc(delayMs, () => this.#read());
     });
   }
 
   /** Source: kubelet `listConfig`. */
-  async #list(isChange: boolean): Promise<void> {
+  async #list(): Promise<void> {
     const stats = await stat(this.#path).catch(undefinedIfMissing);
     if (stats === undefined) return this.#handleMissing();
     // Watch before reading the files, so that a change during the read is not missed.
@@ -139,8 +144,9 @@ class FileSource {
       if (!paths.includes(known) && known !== watchFailure) {
         this.#lastPods.delete(known);
         this.#logged.delete(known);
+        this.#invalid.delete(known);
       }
-    for (const path of paths) await this.#update(path, isChange);
+    for (const path of paths) await this.#update(path);
     // If several files have a pod of the same name, the last file wins.
     const pods = new Map<string, { readonly path: string; readonly pod: ValidPod }>();
     const overridden = new Map<string, string>();
@@ -171,15 +177,27 @@ class FileSource {
     if (!this.#isStopped) this.#sink(pods);
   }
 
-  async #update(path: string, isChange: boolean): Promise<void> {
+  async #update(path: string): Promise<void> {
+    // Before the file is read, so that a later change makes another version.
+    const version = await stat(path, { bigint: true }).then(versionOf, () => '');
     try {
       this.#lastPods.set(path, await this.#readPod(path));
       this.#logged.delete(path);
+      this.#invalid.delete(path);
     } catch (thrown) {
       const isGone = codeOf(thrown) === 'ENOENT';
-      if (isGone || !isChange) this.#lastPods.delete(path);
+      if (isGone || !this.#mayBeBeingWritten(path, version)) this.#lastPods.delete(path);
       if (!isGone) this.#logOnce(path, reasonOf(thrown), 'Skipping manifest');
     }
+  }
+
+  #mayBeBeingWritten(path: string, version: string): boolean {
+    const { fileCheckFrequencyMs = defaultFileCheckFrequencyMs } = this.#options;
+    const nowMs = this.#context.clock.monotonicMs();
+    const known = this.#invalid.get(path);
+    const sinceMs = known?.version === version ? known.sinceMs : nowMs;
+    this.#invalid.set(path, { version, sinceMs });
+    return nowMs - sinceMs < fileCheckFrequencyMs;
   }
 
   async #readPod(path: string): Promise<ValidPod> {
@@ -195,7 +213,7 @@ class FileSource {
     if (this.#isStopped) return;
     try {
       this.#watcher = watch(this.#path, (_, name) => {
-        if (name?.startsWith('.') !== true) this.#read(true);
+        if (name?.startsWith('.') !== true) this.#read();
       });
       this.#watchedInode = inode;
       this.#watcher.on('error', () => this.#unwatch());
@@ -215,4 +233,9 @@ class FileSource {
     this.#logged.set(path, { reason, since: timeFromEpochMs(this.#context.clock.now()) });
     this.#context.logger.error({ path: path === watchFailure ? this.#path : path, reason }, message);
   }
+}
+
+/** Differs after each write: the time alone may be as coarse as 10 ms. */
+function versionOf({ ino, mtimeNs, ctimeNs, size }: BigIntStats): string {
+  return [ino, mtimeNs, ctimeNs, size].join(' ');
 }

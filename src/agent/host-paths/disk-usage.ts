@@ -32,7 +32,8 @@ export async function diskUsage(
   const stats = await parent.stats(name).catch(undefinedIfMissing);
   if (stats !== undefined) counter.add(stats);
   if (!stats?.isDirectory()) return { ...counter.usage, isComplete: true };
-  const root = await parent.child(name);
+  const root = await parent.child(name).catch(undefinedIfMissing);
+  if (root === undefined) return { ...counter.usage, isComplete: true };
   const without = mounts.map((mount) => mount.path);
   const isComplete = await root.closedAfter(() => walk(root, (_, __, found) => counter.add(found), { without }));
   return { ...counter.usage, isComplete };

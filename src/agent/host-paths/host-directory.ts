@@ -61,6 +61,16 @@ export class HostDirectory {
     return new HostDirectory(await open(path, directoryFlags), path).#leaveFor(names, mode);
   }
 
+  /** Like `use`; undefined, without calling `work`, if the directory is missing. What `work` misses is an error. */
+  static async useIfPresent<Result>(
+    path: string,
+    names: readonly string[],
+    work: (directory: HostDirectory) => Promise<Result>,
+  ): Promise<Result | undefined> {
+    const directory = await HostDirectory.open(path, ...names).catch(undefinedIfMissing);
+    return directory?.closedAfter(() => work(directory));
+  }
+
   /** Opens a directory like `open` for the time of `work`. */
   static async use<Result>(
     path: string,
@@ -124,11 +134,18 @@ export class HostDirectory {
     return new HostDirectory(await open(path, directoryFlags), path);
   }
 
-  /** Like the kernel's, the order is undefined, and entries that are added in the meantime may be missing. */
+  /**
+   * Like the kernel's, the order is undefined, and entries that are added in the meantime may be missing. There are none if
+   * the directory itself has been removed.
+   */
   async *entries(): AsyncGenerator<Dirent<Buffer>> {
-    // The types know names of Node.js' default encoding only.
-    const directory = await opendir(`${this.#path}/`, { encoding: 'buffer' as BufferEncoding });
-    yield* directory as unknown as AsyncIterable<Dirent<Buffer>>;
+    try {
+      // The types know names of Node.js' default encoding only.
+      const directory = await opendir(`${this.#path}/`, { encoding: 'buffer' as BufferEncoding });
+      yield* directory as unknown as AsyncIterable<Dirent<Buffer>>;
+    } catch (error) {
+      undefinedIfMissing(error);
+    }
   }
 
   /** Where the directory is now, if its path is not too long. */

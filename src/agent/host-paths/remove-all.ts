@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { codeOf } from './error-code.ts';
+import { codeOf, undefinedIfMissing } from './error-code.ts';
 import type { EntryName, HostDirectory } from './host-directory.ts';
 
 /**
@@ -12,9 +12,10 @@ import type { EntryName, HostDirectory } from './host-directory.ts';
  */
 export async function removeAll(parent: HostDirectory, name: EntryName, signal?: AbortSignal): Promise<void> {
   if (await isRemoved(parent, name)) return;
-  const root = await parent.child(name);
+  const root = await parent.child(name).catch(undefinedIfMissing);
+  if (root === undefined) return;
   await root.closedAfter(() => emptyDirectory(root, signal));
-  await parent.rmdir(name);
+  await parent.rmdir(name).catch(undefinedIfMissing);
 }
 
 async function emptyDirectory(root: HostDirectory, signal: AbortSignal | undefined): Promise<void> {
@@ -73,6 +74,7 @@ async function isRemoved(directory: HostDirectory, name: EntryName): Promise<boo
     return true;
   } catch (error) {
     if (codeOf(error) === 'ENOTEMPTY') return false;
-    throw error;
+    undefinedIfMissing(error);
+    return true;
   }
 }

@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import { codeOf } from './error-code.ts';
+import { codeOf, undefinedIfMissing } from './error-code.ts';
 import type { EntryName, HostDirectory } from './host-directory.ts';
 
 /** Directories that stay open on the way down. Below them, only the innermost one is open. */
@@ -24,7 +24,8 @@ export interface WalkOptions {
 
 /**
  * Visits everything below a directory, each directory before what is in it, at any depth. Follows no link, and stays on
- * the file system of the directory. What is removed or moved in the meantime may be left out. Resolves with false if that
+ * the file system of the directory. What is removed or moved in the meantime may be left out, and so is an entry that
+ * `visit` does not find any more; everything else is visited. Resolves with false if that
  * many directories lie side by side that some have not been walked.
  *
  * Memory and open descriptors are bounded, whatever a container has created. Source: Go `filepath.Walk`.
@@ -47,7 +48,12 @@ export async function walk(
       if (untouched.has(`${path}/${name.toString()}`)) continue;
       const stats = await directory.stats(name).catch(undefinedIfUnreachable);
       if (stats === undefined || stats.dev !== level.stats.dev) continue;
-      await visit(directory, name, stats);
+      try {
+        await visit(directory, name, stats);
+      } catch (error) {
+        undefinedIfMissing(error);
+        continue;
+      }
       if (!stats.isDirectory()) continue;
       if (pendingCount === maxPending) {
         isComplete = false;
@@ -59,14 +65,15 @@ export async function walk(
   }
 
   async function leave(): Promise<void> {
-    const { directory } = levels.pop()!;
-    const parent = levels.at(-1);
-    if (parent !== undefined && parent.directory === undefined) {
-      parent.directory = await sameDirectory(await directory!.parent(), parent.stats);
-      // It was moved. The walk goes on in the innermost directory that is open.
+    const directory = levels.pop()!.directory!;
+    const level = levels.at(-1);
+    if (level !== undefined && level.directory === undefined) {
+      const parent = await directory.parent().catch(undefinedIfUnreachable);
+      level.directory = parent && (await sameDirectory(parent, level.stats));
+      // It was moved or removed. The walk goes on in the innermost directory that is open.
       while (levels.at(-1)!.directory === undefined) pendingCount -= levels.pop()!.pending.length;
     }
-    if (directory !== root) await directory!.close();
+    if (directory !== root) await directory.close();
   }
 
   try {

@@ -80,9 +80,9 @@ export class PodVolumes implements VolumeManager {
     this.#ready.delete(uid);
     this.#stats.forget(uid);
     await this.#unmountAll(podDirectory(this.#options.rootDirectory, pod));
-    await HostDirectory.use(this.#options.rootDirectory, podDirectoryNames(pod), async (folder) => {
+    await HostDirectory.useIfPresent(this.#options.rootDirectory, podDirectoryNames(pod), async (folder) => {
       for (const name of ['volume-subpaths', 'volumes', 'plugins']) await removeAll(folder, name, signal);
-    }).catch(undefinedIfMissing);
+    });
   }
 
   /** Failures are logged, and the next call tries again. */
@@ -92,7 +92,7 @@ export class PodVolumes implements VolumeManager {
   ): Promise<void> {
     const { rootDirectory, logger } = this.#options;
     const failures: string[] = [];
-    await HostDirectory.use(rootDirectory, ['pods'], async (pods) => {
+    await HostDirectory.useIfPresent(rootDirectory, ['pods'], async (pods) => {
       for await (const { name } of pods.entries()) {
         const uid = name.toString();
         if (existingPodUIDs.has(uid)) continue;
@@ -106,7 +106,7 @@ export class PodVolumes implements VolumeManager {
           failures.push(`${path}: ${(error as Error).message}`);
         }
       }
-    }).catch(undefinedIfMissing);
+    });
     if (failures.length > 0) this.#cleanUpFailures.failed(new Error(failures.join('; ')));
     else this.#cleanUpFailures.succeeded();
   }

@@ -6,7 +6,6 @@ import type { Logger } from '../../shared/logger.ts';
 import { OneAtATime } from '../../shared/one-at-a-time.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { diskUsage, type UsageInfo } from '../host-paths/disk-usage.ts';
-import { undefinedIfMissing } from '../host-paths/error-code.ts';
 import { HostDirectory } from '../host-paths/host-directory.ts';
 import type { PodVolumeStats } from './volume-manager.ts';
 import { isLocalEphemeralVolume, podDirectoryNames, volumeNames, volumesOf } from './volume-sources.ts';
@@ -86,9 +85,9 @@ export class VolumeStatCalculator {
   }
 
   async #usage(pod: ValidPod, names: readonly string[]): Promise<UsageInfo> {
-    const usage = await HostDirectory.use(this.#rootDirectory, names.slice(0, -1), (folder) =>
+    const usage = await HostDirectory.useIfPresent(this.#rootDirectory, names.slice(0, -1), (folder) =>
       diskUsage(folder, names.at(-1)!),
-    ).catch(undefinedIfMissing);
+    );
     if (usage?.isComplete === false)
       this.#logger.warn(podFieldsOf(pod), 'A volume has too many directories side by side: some do not count');
     return { bytes: usage?.bytes ?? 0, inodes: usage?.inodes ?? 0 };

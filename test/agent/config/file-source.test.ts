@@ -181,6 +181,32 @@ describe('TestExtractFromBadDataFile', () => {
     expect(source!.refusedManifests!()).toEqual([]);
   });
 
+  it('a file that is being written at a periodic read keeps its pod, until it is invalid and unchanged for a period', async () => {
+    const outside = await mkdtemp(join(tmpdir(), 'manifest-'));
+    try {
+      // What is written there is no event of the folder.
+      const target = join(outside, 'web.yaml');
+      await writeFile(target, yaml('web'));
+      await symlink(target, join(directory, 'web.yaml'));
+      const next = async (names: string, ms: number): Promise<void> => {
+        const listed = nextList(names);
+        await (ms === 0 ? start() : clock.advanceAsync(ms));
+        await listed;
+        await clock.advanceAsync(0);
+      };
+      await next('web-node-a', 0);
+      await writeFile(target, 'kind: {');
+      await next('web-node-a', 20_000);
+      await writeFile(target, 'kind: {{');
+      await next('web-node-a', 20_000);
+      await next('', 20_000);
+      await writeFile(target, yaml('web'));
+      await next('web-node-a', 20_000);
+    } finally {
+      await rm(outside, { recursive: true });
+    }
+  });
+
   it('a file that becomes invalid keeps its pod until the next periodic read', async () => {
     await write('web.yaml', yaml('web'));
     const listed = nextList('web-node-a');

@@ -36,6 +36,16 @@ describe('removeAll removes', () => {
     expect(readdirSync(precious)).toEqual(['file']);
   });
 
+  it.each(['child', 'entries'] as const)('what another process removes in the meantime: before %s', async (method) => {
+    const original = HostDirectory.prototype[method] as (...args: unknown[]) => never;
+    vi.spyOn(HostDirectory.prototype, method).mockImplementation(function (this: HostDirectory, ...args: unknown[]) {
+      rmSync(join(folder, 'volume'), { recursive: true, force: true });
+      return original.apply(this, args);
+    } as never);
+    await remove('volume');
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
   it('links, FIFOs, sockets and hard links in a folder, not what they lead to', async () => {
     symlinkSync(precious, join(folder, 'volume', 'a', 'link'));
     symlinkSync(join(precious, 'file'), join(folder, 'volume', 'a', 'b', 'link'));

@@ -70,6 +70,30 @@ describe('walk goes on', () => {
     expect(await visited()).toEqual({ names: ['b', 'inside'], isComplete: true });
   });
 
+  it('without an entry that a visit does not find any more', async () => {
+    const names: string[] = [];
+    const visit = (_: HostDirectory, name: string | Buffer): void => {
+      if (String(name) === 'a') throw errorOf('ENOENT');
+      names.push(String(name));
+    };
+    await HostDirectory.use(folder, [], (root) => walk(root, visit));
+    expect(names).toEqual(['b', 'inside']);
+  });
+
+  it.runIf(isLinux)('in what is left if a deep directory is removed while it is walked', async () => {
+    nestDirectories(folder, 'd', 60);
+    const before = readdirSync('/proc/self/fd').length;
+    const { parent } = HostDirectory.prototype;
+    vi.spyOn(HostDirectory.prototype, 'parent').mockImplementation(async function (this: HostDirectory) {
+      rmSync(join(folder, ...Array.from({ length: 10 }, () => 'd')), { recursive: true, force: true });
+      return parent.call(this);
+    });
+    const { names, isComplete } = await visited();
+    expect([names.filter((name) => name === 'd').length, isComplete]).toEqual([60, true]);
+    expect(names.filter((name) => name !== 'd')).toEqual(['a', 'b', 'inside', 'inside']);
+    expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(before);
+  });
+
   it.each(['child', 'stats', 'entries'] as const)('after no other failure: %s', async (method) => {
     vi.spyOn(HostDirectory.prototype, method).mockImplementation(() => {
       throw errorOf('EIO');
