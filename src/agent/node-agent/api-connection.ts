@@ -10,13 +10,16 @@ import type { NodeAgentOptions } from './node-agent-options.ts';
 /** The agent's connection to the API server. */
 export interface APIConnection {
   readonly podClient: HTTPPodClient;
-  /** Requests, which `abort` aborts. */
+  /** Requests, each with a time-out, which `abort` aborts. */
   readonly requests: APIRequests;
   /** Aborts the requests in flight, and rejects new ones. */
   abort(): void;
   /** Closes the connections if the agent created them. */
   close(): Promise<void>;
 }
+
+/** Of a request whose sender sets no shorter one. */
+const requestTimeoutMs = 60_000;
 
 interface APIConnectionOptions {
   readonly clock: Clock;
@@ -41,6 +44,7 @@ export function openAPIConnection(
   const createTransport = options.sharesSessions === true ? createSharingTransport : createKubeTransport;
   const podClient = isOwn ? podClientOf(createTransport(client, options)) : client;
   const { transport } = podClient;
+  const { clock } = options;
   const aborted = new AbortController();
   setMaxListeners(0, aborted.signal);
   return {
@@ -52,9 +56,11 @@ export function openAPIConnection(
         if (signal?.aborted === true || aborted.signal.aborted) abort();
         signal?.addEventListener('abort', abort);
         aborted.signal.addEventListener('abort', abort);
+        const timer = clock.afterFunc(requestTimeoutMs, abort);
         try {
           return await transport.request(method, path, { ...options, signal: ended.signal });
         } finally {
+          timer.stop();
           signal?.removeEventListener('abort', abort);
           aborted.signal.removeEventListener('abort', abort);
         }
