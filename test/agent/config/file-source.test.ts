@@ -202,6 +202,7 @@ describe('TestExtractFromBadDataFile', () => {
       await next('', 20_000);
       await writeFile(target, yaml('web'));
       await next('web-node-a', 20_000);
+      expect(logger.lines.map(({ message }) => message)).toEqual(['Skipping manifest']);
     } finally {
       await rm(outside, { recursive: true });
     }
