@@ -13,6 +13,7 @@ import type { KubeletAPIContext, KubeletAPINode } from './kubelet-api-context.ts
 import { KubeletRequests } from './kubelet-requests.ts';
 import { tlsServerOptions } from './tls-options.ts';
 import { CertificateFiles, readCertificate, selfSignedCertificate, servingHosts } from './serving-certificate.ts';
+import { systemRandom } from '../shared/entropy.ts';
 
 /** A server that `serveKubeletAPI` has started. */
 export interface KubeletAPIServer extends AsyncDisposable {
@@ -87,7 +88,7 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
           directory: certDirectory,
           hosts: () => servingHosts(agent.getNode()?.status?.addresses ?? []),
           onCertificate: (issued) => server.setSecureContext({ ...tlsOptions, ...issued }),
-          ...{ clock, random: Math.random, logger },
+          ...{ clock, random: systemRandom, logger },
         })
       : undefined;
   const connections = new ConnectionLimit(server, { maxConnections, maxExempt: maxRequests, clock, logger });

@@ -105,10 +105,10 @@ export const systemDisk: Disk = {
       throw error;
     }
   },
-  exists: existsSync,
+  exists: (path) => existsSync(path),
   remove: (path) => rmSync(path, { force: true }),
-  rename: renameSync,
-  link: linkSync,
+  rename: (from, to) => renameSync(from, to),
+  link: (from, to) => linkSync(from, to),
   copy: (from, to) => copyFileSync(from, to),
   syncDirectory(path) {
     // Windows does not open directories.

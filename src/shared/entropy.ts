@@ -10,6 +10,9 @@ export interface Entropy {
 
 export const systemEntropy: Entropy = {
   uuid: () => randomUUID(),
-  bytes: randomBytes,
+  bytes: (count) => randomBytes(count),
   integer: (max) => randomInt(max),
 };
+
+/** The default source of jitter: a number in [0, 1). */
+export const systemRandom = (): number => Math.random();

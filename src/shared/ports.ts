@@ -2,6 +2,7 @@ import { type Clock, type ClockLike, systemClock } from './clock.ts';
 import { refuseOption } from './errors.ts';
 import { guarded, tryCall } from './guarded.ts';
 import { defaultLogger, type Logger, thrownFields } from './logger.ts';
+import { systemRandom } from './entropy.ts';
 
 /*
  * Checks and guards the ports: objects of the caller that this library calls. Every option that takes
@@ -44,12 +45,12 @@ function hasAllMethods(clock: ClockLike): clock is Clock {
  * @throws StatusManagerError INVALID_OPTION
  */
 export function resolveRandom(random: (() => number) | undefined, logger: Logger): () => number {
-  if (random === undefined) return Math.random;
+  if (random === undefined) return systemRandom;
   if (typeof random !== 'function') refuseOption('random', 'a function', random);
   const onThrow = logThrown(logger, 'options');
   return () => {
     const value: unknown = tryCall(random, (thrown) => onThrow(thrown, 'random'));
-    return typeof value === 'number' && value >= 0 && value < 1 ? value : Math.random();
+    return typeof value === 'number' && value >= 0 && value < 1 ? value : systemRandom();
   };
 }
 

@@ -5,6 +5,7 @@ import type { Logger } from '../../shared/logger.ts';
 import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { requireFields } from '../../shared/validate.ts';
 import { CertificateManager, clientKind } from './certificate-manager.ts';
+import { systemRandom } from '../../shared/entropy.ts';
 
 const optionNames = ['bootstrapRequests', 'certDirectory', 'clock', 'logger', 'nodeName', 'requests', 'verify'];
 
@@ -68,7 +69,7 @@ export function startClientCertificateManager(options: {
     directory: certDirectory,
     verify,
     clock: resolveClock(options.clock),
-    random: Math.random,
+    random: systemRandom,
     logger: resolveLogger(options.logger),
   });
   manager.start();

@@ -12,6 +12,7 @@ import type { EventClient } from './event-client.ts';
 import { type CorrelatedEvent, EventCorrelator } from './event-correlator.ts';
 import type { EventRecorder, ObjectEvent, PodEvent } from './event-recorder.ts';
 import { type KubeEvent, podReference } from './kube-event.ts';
+import { systemRandom } from '../../shared/entropy.ts';
 
 /** In the source of the events. */
 const component = 'kubelet';
@@ -171,7 +172,7 @@ export class APIEventRecorder implements EventRecorder {
 
   /** Source: client-go `recordToSink`. */
   async #write(correlated: CorrelatedEvent): Promise<void> {
-    const { random = Math.random } = this.#options;
+    const { random = systemRandom } = this.#options;
     for (let tries = 1; ; tries++) {
       try {
         this.#correlator.updateState(await this.#send(correlated));

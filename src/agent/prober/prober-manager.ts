@@ -5,6 +5,7 @@ import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdat
 import { probeOf, probeTypeNames, probeTypes } from './probe-types.ts';
 import { ProbeWorker } from './probe-worker.ts';
 import type { BoundedProber } from './prober.ts';
+import { systemRandom } from '../../shared/entropy.ts';
 
 /** Options of a `ProberManager`. */
 export interface ProberManagerOptions {
@@ -107,7 +108,7 @@ export class ProberManager {
     const workers = this.#workers.get(podUID) ?? new Map<string, ProbeWorker>();
     const key = keyOf(container.name, probeType);
     if (workers.has(key)) return;
-    const { random = Math.random, ...rest } = this.#options;
+    const { random = systemRandom, ...rest } = this.#options;
     const worker = new ProbeWorker({
       ...rest,
       random,
