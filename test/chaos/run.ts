@@ -28,10 +28,10 @@ import {
   type ShownPod,
 } from './protocol.ts';
 import { Random } from './random.ts';
-import { type ChaosServer, nodeName, type ServerKind, startServer } from './servers.ts';
+import { type ChaosServer, type ServerKind, startServer } from './servers.ts';
 import { untilNoProblem } from './settle.ts';
 import { Tunnel } from './tunnel.ts';
-import { makePod, podNames, Users } from './users.ts';
+import { makePod, nodeName, podNames, Users } from './users.ts';
 
 export interface RunOptions {
   readonly server: ServerKind;

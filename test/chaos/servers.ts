@@ -3,8 +3,7 @@ import type { HistoryEntry } from '../../src/api-server/api-server-handler.ts';
 import { startControlPlane } from '../support/control-plane.ts';
 import { KubeHTTP } from '../support/kube-http.ts';
 import { type HistoryEvent, HistoryRecorder } from './history.ts';
-
-export const nodeName = 'node-a';
+import { nodeName } from './users.ts';
 
 /** An API server of the chaos run. It can be killed and started again, and records everything that happens on it. */
 export interface ChaosServer {

@@ -1,6 +1,8 @@
 import type { Json, KubeHTTP } from '../support/kube-http.ts';
 import type { Random } from './random.ts';
-import { nodeName } from './servers.ts';
+
+/** The node of all pods. */
+export const nodeName = 'node-a';
 
 const podsPath = '/api/v1/namespaces/default/pods';
 const strategicMergePatch = 'application/strategic-merge-patch+json';

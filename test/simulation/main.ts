@@ -1,5 +1,6 @@
 import '../support/ignore-closed-output.ts';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { findBugs } from './find-bugs.ts';
 import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { checkSameHistory, runSeed, type SeedResult, shrink } from './run-seed.ts';
 import type { Setting } from './setting.ts';
@@ -7,36 +8,51 @@ import { settings } from './settings.ts';
 import type { WorldOptions, WorldSize } from './world.ts';
 
 interface Options {
-  readonly seeds: readonly [first: number, last: number];
+  readonly seeds?: readonly [first: number, last: number];
   readonly minutes?: number;
   readonly setting: readonly string[];
   readonly every: number;
   readonly pods?: number;
   readonly seconds?: number;
+  readonly only?: ReadonlySet<string>;
+  readonly stop: boolean;
   readonly trace: boolean;
   readonly shrink: boolean;
+  readonly bugs?: true | readonly string[];
 }
 
 const maxSeed = 0xffff_ffff;
 /** How long a failing seed is made smaller. */
 const shrinkMs = 60_000;
 const maxShrunk = 3;
+const maxShownViolations = 5;
+const maxShownCharacters = 1_000;
 
 const program = new Command('npm run simulate --')
   .description(
     'Runs simulated worlds, in which one seed decides everything: no socket, no file, no real time. Checks guarantees at each step.',
   )
-  .option('--seeds <first-last>', 'which seeds to run, for example 1-100 or 17', readSeeds, randomSeeds())
-  .option('--minutes <n>', 'end after this time, at the latest', readPositive)
+  .option('--seeds <first-last>', 'which seeds to run, for example 1-100 or 17; default: 100 random ones', readSeeds)
+  .option('--minutes <n>', 'end each setting after this time, at the latest', readPositive)
   .addOption(
     new Option('--setting <names...>', 'what is simulated').choices([...settings.keys()]).default([...settings.keys()]),
   )
   .option('--every <n>', 'run each n-th seed twice, to check that its history is the same', readPositive, 10)
   .option('--pods <n>', 'pods at a time; default: as the seed says', readPositive)
   .option('--seconds <n>', 'simulated time with users and faults; default: as the seed says', readPositive)
+  .option(
+    '--only <events>',
+    'of what need not happen only this, as a failing world that was made smaller says',
+    readOnly,
+  )
+  .option('--stop', 'end at the first seed that fails', false)
   .option('--trace', 'print all that happens', false)
   .option('--no-shrink', 'do not make failing seeds smaller')
-  .addHelpText('after', '\nExit code: 0 no violations, 1 some violations, 2 wrong usage.')
+  .option(
+    '--bugs [names...]',
+    'with bugs put into the library, tell which seed finds each: those of test/simulation/bugs',
+  )
+  .addHelpText('after', '\nExit code: 0 no violations, 1 some violations or a bug that is not found, 2 wrong usage.')
   .exitOverride(exitAfterUsage);
 
 /** What all seeds of a setting did. */
@@ -79,10 +95,12 @@ class Summary {
 
 async function main(): Promise<number> {
   const options = program.parse().opts<Options>();
+  if (options.bugs !== undefined) return findBugs(options.bugs === true ? [] : options.bugs, options.seeds ?? [1, 300]);
+  const seeds = options.seeds ?? randomSeeds();
   const summaries: Record<string, object> = {};
   let failed = 0;
   for (const name of options.setting) {
-    const summary = await simulate(settings.get(name)!, options);
+    const summary = await simulate(settings.get(name)!, { ...options, seeds });
     summaries[name] = summary.figures;
     failed += summary.failed.length;
   }
@@ -90,49 +108,54 @@ async function main(): Promise<number> {
   return failed === 0 ? 0 : 1;
 }
 
-async function simulate(setting: Setting, options: Options): Promise<Summary> {
+async function simulate(
+  setting: Setting,
+  options: Options & { readonly seeds: readonly [number, number] },
+): Promise<Summary> {
   const [first, last] = options.seeds;
   const size: Partial<WorldSize> = {
     ...(options.pods !== undefined && { pods: options.pods }),
     ...(options.seconds !== undefined && { forMs: options.seconds * 1_000 }),
   };
-  const world: WorldOptions = { size };
+  const world: WorldOptions = { size, only: options.only };
   const summary = new Summary();
   const endMs = summary.startedAtMs + (options.minutes ?? Number.POSITIVE_INFINITY) * 60_000;
   for (let seed = first; seed <= last && performance.now() < endMs; seed++) {
     showProgress(setting, seed - first, last - first + 1, summary);
     const result = await runSeed(setting, String(seed), { ...world, trace: options.trace });
-    for (const line of result.history ?? []) process.stdout.write(`${line}\n`);
-    const again = (seed - first) % options.every === 0 ? await checkSameHistory(setting, result, world) : [];
-    const failed = { ...result, violations: [...result.violations, ...again] };
-    summary.add(failed);
-    if (failed.violations.length === 0) continue;
     clearProgress();
-    report(setting, failed, options);
-    const isWorthwhile = options.shrink && result.violations.length > 0 && summary.failed.length <= maxShrunk;
-    if (!isWorthwhile) continue;
-    const untilMs = performance.now() + shrinkMs;
-    const smallest = await shrink(setting, result, world, () => performance.now() < untilMs);
-    process.stderr.write(
-      `  with ${smallest.happened.length} of ${result.happened.length} events: ${smallest.happened.join(', ')}\n`,
-    );
-    const { invariant, details, atMs } = smallest.violations[0]!;
-    process.stderr.write(`  ${(atMs / 1000).toFixed(1)} s ${invariant}: ${details}\n`);
+    for (const line of result.history ?? []) process.stdout.write(`${line}\n`);
+    const again = (seed - first + 1) % options.every === 0 ? await checkSameHistory(setting, result, world) : [];
+    const checked = { ...result, violations: [...result.violations, ...again] };
+    summary.add(checked);
+    if (checked.violations.length === 0) continue;
+    const command = commandOf(setting, checked, options);
+    process.stderr.write(`${command}\n${textOf(checked)}`);
+    if (options.shrink && result.violations.length > 0 && summary.failed.length <= maxShrunk) {
+      const untilMs = performance.now() + shrinkMs;
+      const smallest = await shrink(setting, result, world, () => performance.now() < untilMs);
+      const { length } = result.happened;
+      process.stderr.write(`with ${smallest.happened.length} of the ${length} events that need not happen:\n`);
+      process.stderr.write(`${command} --only '${smallest.happened.join(',')}'\n${textOf(smallest)}`);
+    }
+    if (options.stop) break;
   }
-  clearProgress();
   return summary;
 }
 
-function report(setting: Setting, { seed, violations }: SeedResult, { pods, seconds }: Options): void {
+function commandOf(setting: Setting, { seed }: SeedResult, { pods, seconds }: Options): string {
   const size = [
     ...(pods === undefined ? [] : [`--pods ${pods}`]),
     ...(seconds === undefined ? [] : [`--seconds ${seconds}`]),
   ];
-  const command = ['npm run simulate --', `--setting ${setting.name}`, `--seeds ${seed}`, ...size].join(' ');
-  process.stderr.write(`${command} --trace\n`);
-  for (const { invariant, details, atMs } of violations.slice(0, 5)) {
-    process.stderr.write(`  ${(atMs / 1000).toFixed(1)} s ${invariant}: ${details.slice(0, 1_000)}\n`);
-  }
+  return ['npm run simulate --', `--setting ${setting.name}`, `--seeds ${seed}`, ...size, '--trace'].join(' ');
+}
+
+function textOf({ violations }: SeedResult): string {
+  const lines = violations.slice(0, maxShownViolations).map(({ invariant, details, atMs }) => {
+    return `  ${(atMs / 1_000).toFixed(1)} s ${invariant}: ${details.slice(0, maxShownCharacters)}\n`;
+  });
+  return lines.join('');
 }
 
 function showProgress({ name }: Setting, done: number, all: number, { failed }: Summary): void {
@@ -154,6 +177,10 @@ function readSeeds(text: string): [number, number] {
   if (!(seeds[0] <= seeds[1] && seeds[1] <= maxSeed))
     throw new InvalidArgumentError('Expected seeds such as 1-100 or 17.');
   return seeds;
+}
+
+function readOnly(text: string): ReadonlySet<string> {
+  return new Set(text.split(','));
 }
 
 function readPositive(text: string): number {

@@ -51,6 +51,8 @@ export interface Call {
   endedMs?: number;
   endedBy?: 'response' | 'network' | 'abort';
   status?: number;
+  /** What the response asked for. */
+  retryAfterMs?: number;
 }
 
 interface Refusal {
@@ -85,6 +87,18 @@ export interface OpenStream {
   cut(): void;
   /** Nothing arrives any more, and nobody notices. */
   stall(): void;
+}
+
+/** The requests of a transport that have not ended. */
+interface OpenRequests {
+  readonly abort: Set<() => void>;
+  isClosed: boolean;
+}
+
+interface Connection {
+  readonly process: SimulatedProcess;
+  readonly token: string;
+  readonly requests: OpenRequests;
 }
 
 interface Settled {
@@ -128,36 +142,18 @@ export class Network {
       lastMs = this.#world.nowMs;
       return result;
     };
-    const open = new Set<AbortController>();
-    let isClosed = false;
-    const own = async <T>(
-      signal: KubeRequestOptions['signal'],
-      run: (signal: AbortSignal) => Promise<T>,
-    ): Promise<T> => {
-      const controller = new AbortController();
-      if (isClosed) controller.abort();
-      const abort = (): void => controller.abort(signal?.reason);
-      if (signal?.aborted === true) abort();
-      signal?.addEventListener('abort', abort);
-      open.add(controller);
-      try {
-        return succeeded(await run(controller.signal));
-      } finally {
-        open.delete(controller);
-        signal?.removeEventListener('abort', abort);
-      }
-    };
+    const requests: OpenRequests = { abort: new Set(), isClosed: false };
     return {
       get lastSuccessAgeMs() {
         return lastMs === undefined ? undefined : process.world.nowMs - lastMs;
       },
-      request: (method, path, options = {}) =>
-        own(options.signal, (signal) => this.#request(process, token, method, path, { ...options, signal })),
+      request: async (method, path, options = {}) =>
+        succeeded(await this.#request({ process, token, requests }, method, path, options)),
       stream: async (path, options = {}) => succeeded(await this.#stream(process, token, path, options)),
       closeIdle: async () => {},
       async close() {
-        isClosed = true;
-        for (const controller of open) controller.abort();
+        requests.isClosed = true;
+        for (const abort of requests.abort) abort();
       },
     };
   }
@@ -184,11 +180,10 @@ export class Network {
   }
 
   #request(
-    process: SimulatedProcess,
-    token: string,
+    { process, token, requests }: Connection,
     method: string,
     path: string,
-    options: KubeRequestOptions & { readonly signal: AbortSignal },
+    options: KubeRequestOptions,
   ): Promise<KubeResponse> {
     const world = this.#world;
     const target = `${path}${queryString(options.query)}`;
@@ -219,7 +214,8 @@ export class Network {
       const settle = (by: NonNullable<Call['endedBy']>): boolean => {
         if (isOver) return false;
         isOver = true;
-        signal.removeEventListener('abort', onAbort);
+        signal?.removeEventListener('abort', onAbort);
+        requests.abort.delete(onAbort);
         call.endedMs = world.nowMs;
         call.endedBy = by;
         return true;
@@ -227,7 +223,7 @@ export class Network {
       const onAbort = (): void => {
         if (!settle('abort')) return;
         world.note(process.name, `✗ ${call.id}`, 'aborted');
-        reject(describeAbort(signal));
+        reject(describeAbort(signal ?? { reason: undefined }));
       };
       const fail = (code: string, delayMs: number): void => {
         process.receive(delayMs, () => {
@@ -244,6 +240,7 @@ export class Network {
           }
           if (!settle('response')) return;
           call.status = status;
+          if (headers['retry-after'] !== undefined) call.retryAfterMs = Number(headers['retry-after']) * 1_000;
           world.note(process.name, `← ${call.id}`, status, text.length);
           if (status < 300)
             return resolve({ statusCode: status, headers, text, json: () => JSON.parse(text) as unknown });
@@ -251,8 +248,9 @@ export class Network {
           void errorOfResponse(response, noCredentials, process.clock.now()).then(reject, reject);
         });
       };
-      if (signal.aborted) return onAbort();
-      signal.addEventListener('abort', onAbort);
+      if (signal?.aborted === true || requests.isClosed) return onAbort();
+      signal?.addEventListener('abort', onAbort);
+      requests.abort.add(onAbort);
       if (this.isDown || !this.isServerUp) {
         if (!this.isDown || !isHanging) fail('ECONNREFUSED', backMs);
         return;

@@ -93,7 +93,7 @@ export class PodUsers {
       this.#delete(name, 2);
     }
     const releaseAtMs = this.#world.nowMs + random.integer(500, 4_000) * this.#world.size.pace;
-    while (!this.#isStopped && this.#cluster.server.pods.get(namespace, name) !== undefined) {
+    while (!this.#isStopped && this.#cluster.pods.has(name)) {
       await this.#world.sleep(pollMs * this.#world.size.pace);
       if (hasFinalizers && this.#world.nowMs >= releaseAtMs)
         this.#do(name, 'release', () => this.#removeFinalizers(name));
@@ -112,8 +112,8 @@ export class PodUsers {
   }
 
   #removeFinalizers(name: string): void {
-    const { metadata } = this.#cluster.server.pods.get(namespace, name) ?? {};
-    if (metadata?.finalizers?.includes(finalizer) === true) this.#patch(name, { metadata: { finalizers: null } });
+    const finalizers = this.#cluster.pods.get(name)?.metadata.finalizers as string[] | undefined;
+    if (finalizers?.includes(finalizer) === true) this.#patch(name, { metadata: { finalizers: null } });
   }
 
   #patch(name: string, patch: object): void {

@@ -57,22 +57,18 @@ export async function shrink(
 ): Promise<SeedResult> {
   const { invariant } = failed.violations[0]!;
   let smallest = failed;
-  let without = new Set<string>();
   let runs = 0;
-  for (let chunk = Math.ceil(failed.happened.length / 2); chunk >= 1;) {
-    let hasShrunk = false;
-    for (let end = smallest.happened.length; end > 0 && runs < maxRunsToShrink && mayGoOn(); end -= chunk) {
-      const tried = new Set([...without, ...smallest.happened.slice(Math.max(0, end - chunk), end)]);
+  for (let chunk = Math.ceil(failed.happened.length / 2); chunk >= 1 && runs < maxRunsToShrink && mayGoOn();) {
+    const { length } = smallest.happened;
+    for (let end = length; end > 0 && runs < maxRunsToShrink && mayGoOn(); end -= chunk) {
+      const { happened } = smallest;
+      const only = new Set([...happened.slice(0, Math.max(0, end - chunk)), ...happened.slice(end)]);
       runs++;
-      const result = await runSeed(setting, failed.seed, { ...options, without: tried });
-      if (!result.violations.some((violation) => violation.invariant === invariant)) continue;
-      smallest = result;
-      without = tried;
-      hasShrunk = true;
+      const result = await runSeed(setting, failed.seed, { ...options, only });
+      if (result.violations.some((violation) => violation.invariant === invariant)) smallest = result;
     }
-    if (runs >= maxRunsToShrink || !mayGoOn()) break;
-    if (chunk === 1 && !hasShrunk) break;
-    chunk = chunk === 1 ? 1 : Math.floor(chunk / 2);
+    if (chunk === 1 && smallest.happened.length === length) break;
+    chunk = Math.max(1, Math.floor(chunk / 2));
   }
   return smallest;
 }

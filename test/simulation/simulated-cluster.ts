@@ -18,6 +18,8 @@ export class SimulatedCluster {
   readonly network: Network;
   /** Every version of every pod. */
   readonly history: PodWrite[] = [];
+  /** The pods that exist, by name. */
+  readonly pods = new Map<string, PodWrite['pod']>();
   /** When which pod was removed, by UID. */
   readonly removedMs = new Map<string, number>();
   readonly #world: World;
@@ -31,7 +33,10 @@ export class SimulatedCluster {
     this.server.pods.subscribe(({ type, pod }) => {
       const { uid = '', name = '', resourceVersion } = pod.metadata ?? {};
       this.history.push({ type, resourceVersion: Number(resourceVersion), pod, atMs: world.nowMs });
-      if (type === 'DELETED') this.removedMs.set(uid, world.nowMs);
+      if (type === 'DELETED') {
+        this.removedMs.set(uid, world.nowMs);
+        this.pods.delete(name);
+      } else this.pods.set(name, pod);
       world.note('store', type, `${name}@${resourceVersion ?? ''}`, uid, pod.status?.message ?? '');
     });
     this.network = new Network(world, this.server, this.history);

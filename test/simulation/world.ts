@@ -24,8 +24,8 @@ export interface WorldOptions {
   readonly size?: Partial<WorldSize> | undefined;
   /** Keeps the history as text. */
   readonly trace?: boolean | undefined;
-  /** Labels of what does not happen: see `World.happens`. */
-  readonly without?: ReadonlySet<string> | undefined;
+  /** Of what need not happen, only this does: see `World.happens`. Default: all. */
+  readonly only?: ReadonlySet<string> | undefined;
 }
 
 interface Event {
@@ -74,7 +74,7 @@ export class World {
   #eventsAtThisTime = 0;
   readonly #queue: Event[] = [];
   readonly #ties: Random;
-  readonly #without: ReadonlySet<string>;
+  readonly #only: ReadonlySet<string> | undefined;
   readonly #labels = new Map<string, number>();
   readonly #hash: Hash = createHash('sha256');
   readonly #outside: OutsideWorld;
@@ -84,7 +84,7 @@ export class World {
     this.seed = seed;
     this.random = new Random(seed);
     this.#ties = this.random.fork('ties');
-    this.#without = options.without ?? new Set();
+    this.#only = options.only;
     this.history = options.trace === true ? [] : undefined;
     const sizes = this.random.fork('size');
     this.size = {
@@ -136,7 +136,7 @@ export class World {
     const count = (this.#labels.get(label) ?? 0) + 1;
     this.#labels.set(label, count);
     const name = `${label} ${count}`;
-    if (this.#without.has(name)) return false;
+    if (this.#only?.has(name) === false) return false;
     this.happened.push(name);
     return true;
   }

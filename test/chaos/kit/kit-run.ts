@@ -11,9 +11,9 @@ import { checkFaults, checkForeignConditions, checkTerminalIsFinal, type Violati
 import type { AgentReport } from '../protocol.ts';
 import { Random } from '../random.ts';
 import type { RunOptions, RunResult } from '../run.ts';
-import { type ChaosServer, nodeName, startServer } from '../servers.ts';
+import { type ChaosServer, startServer } from '../servers.ts';
 import { untilNoProblem } from '../settle.ts';
-import { podNames, Users } from '../users.ts';
+import { nodeName, podNames, Users } from '../users.ts';
 import {
   checkRuns,
   checkShownStatuses,

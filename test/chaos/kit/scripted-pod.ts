@@ -1,6 +1,6 @@
 import type { Json } from '../../support/kube-http.ts';
 import type { Random } from '../random.ts';
-import { nodeName } from '../servers.ts';
+import { nodeName } from '../users.ts';
 import { finalizer, foreignConditionType } from '../users.ts';
 
 /** The exit code of a container that was told to stop. */

@@ -3,14 +3,13 @@ import type { StatusOutcome } from '../../../src/status-manager/index.ts';
 import { checkForeignConditions, checkTerminalIsFinal, checkVersions, differenceTo } from '../../chaos/invariants.ts';
 import { type AgentOptions, type AgentReport, type PodRuntime, readMessage } from '../../chaos/protocol.ts';
 import type { Random } from '../../chaos/random.ts';
-import { nodeName } from '../../chaos/servers.ts';
-import { podNames } from '../../chaos/users.ts';
+import { nodeName, podNames } from '../../chaos/users.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
 import { SimulatedCluster } from '../simulated-cluster.ts';
 import { SimulatedDisk } from '../simulated-disk.ts';
 import type { World } from '../world.ts';
-import { checkDeletes, checkWrites } from './check-calls.ts';
+import { checkConcurrency, checkDeletes, checkPauses, checkTerminalPhases, checkWrites } from './check-calls.ts';
 import { ManagerProcess } from './manager-process.ts';
 
 /** How long everything works before a status must be prompt, and for how long then. */
@@ -40,6 +39,10 @@ class ManagerSimulation {
   readonly #accepted = new Map<string, number>();
   /** Pods whose newest version could not be recorded, because the disk was full. */
   readonly #unrecorded = new Set<string>();
+  /** By the name of the process. */
+  readonly #concurrency = new Map<string, number>();
+  /** Names of processes that began without containers. */
+  readonly #silent = new Set<string>();
   #current: ManagerProcess;
   #started = 0;
   #wallOffsetMs = 0;
@@ -71,12 +74,7 @@ class ManagerSimulation {
     await world.sleep(world.size.forMs);
 
     await this.#heal();
-    await world.sleep(recoveryMs);
-    this.#healthySinceMs = world.nowMs;
-    world.note('world', 'healthy');
-    await world.sleep(healthyMs);
-    this.#healthySinceMs = undefined;
-    this.#checkNoBackOff();
+    if (this.#random.chance(0.5)) await this.#checkHealthy();
     this.#users.stop();
 
     await this.#checkJournalAlone();
@@ -99,7 +97,10 @@ class ManagerSimulation {
     this.#disk.powerOn();
     this.#current.process.resume();
     await this.#stopping;
-    if (this.#isDown) this.#restart(false);
+    if (this.#isDown) {
+      this.#kill(false);
+      this.#restart(false);
+    }
     this.#current.startReporting();
   }
 
@@ -123,6 +124,8 @@ class ManagerSimulation {
       onLog: (level, message, fields) => this.#onLog(level, message, fields),
     });
     started.process.wallOffsetMs = this.#wallOffsetMs;
+    this.#concurrency.set(started.process.name, manager.concurrency);
+    if (isSilent) this.#silent.add(started.process.name);
     this.#world.count('start');
     this.#world.note(started.process.name, 'start', { isSilent, fsync: this.#fsync ?? 'no journal', ...manager });
     started.start().then(
@@ -138,8 +141,7 @@ class ManagerSimulation {
     this.#current = this.#start(isSilent);
   }
 
-  #kill(losesPower: boolean): void {
-    const { process } = this.#current;
+  #kill(losesPower: boolean, { process } = this.#current): void {
     if (!process.isAlive) return;
     this.#world.count(losesPower ? 'power loss' : 'kill');
     this.#world.note(process.name, losesPower ? 'killed by a power loss' : 'killed');
@@ -195,18 +197,19 @@ class ManagerSimulation {
 
   /** Nothing after this operation reaches the disk, and the process is dead at once. */
   #losePowerAtWrite(operations: number): Promise<void> {
+    const killed = this.#current;
     return new Promise<void>((resolve) => {
       this.#disk.losePowerAfter(operations);
       this.#disk.onPowerLoss = () => {
         this.#world.count('power loss at a write');
-        this.#kill(false);
+        this.#kill(false, killed);
         this.#world.at(0, resolve);
       };
       this.#world.at(3_000, resolve);
     }).then(() => {
       this.#disk.onPowerLoss = () => {};
       this.#disk.powerOn();
-      this.#kill(false);
+      this.#kill(false, killed);
     });
   }
 
@@ -300,7 +303,7 @@ class ManagerSimulation {
   #checkRecovered({ recovered, process }: ManagerProcess): void {
     if (!process.isAlive || this.#fsync === undefined) return;
     const inJournal = new Map(recovered.map(({ podUID, status }) => [podUID, versionOf(status.message)]));
-    for (const { metadata, status } of this.#cluster.server.pods.list()) {
+    for (const { metadata, status } of this.#cluster.pods.values()) {
       const { uid, name } = metadata;
       const accepted = this.#accepted.get(uid) ?? 0;
       if (this.#unrecorded.has(uid) || Math.floor(accepted / 1_000_000) >= this.#started) continue;
@@ -312,6 +315,16 @@ class ManagerSimulation {
     }
   }
 
+  /** When all has worked for a while, statuses are prompt, and soon no pod is backing off. */
+  async #checkHealthy(): Promise<void> {
+    await this.#world.sleep(recoveryMs);
+    this.#healthySinceMs = this.#world.nowMs;
+    this.#world.note('world', 'healthy');
+    await this.#world.sleep(healthyMs);
+    this.#healthySinceMs = undefined;
+    this.#checkNoBackOff();
+  }
+
   /** A manager that only has its journal writes what an earlier one has accepted. */
   async #checkJournalAlone(): Promise<void> {
     if (this.#fsync === undefined || !this.#random.chance(0.5)) return;
@@ -320,7 +333,7 @@ class ManagerSimulation {
     const expected = new Map(this.#accepted);
     for (const uid of this.#unrecorded) expected.delete(uid);
     await this.#world.until('a status in the journal arrives', 120_000, () => {
-      for (const { metadata, status } of this.#cluster.server.pods.list()) {
+      for (const { metadata, status } of this.#cluster.pods.values()) {
         const accepted = expected.get(metadata.uid) ?? 0;
         const shown = versionOf(status?.message);
         if (shown < accepted)
@@ -338,7 +351,7 @@ class ManagerSimulation {
     }
     if (options.manager.qps !== undefined) return;
     for (const pod of manager.inspect().pods) {
-      const exists = this.#cluster.server.pods.get('default', pod.podName)?.metadata.uid === pod.podUID;
+      const exists = this.#cluster.pods.get(pod.podName)?.metadata.uid === pod.podUID;
       if (pod.lastError !== undefined && exists) {
         this.#world.violate('no back-off is left after a healthy time', JSON.stringify(pod));
       }
@@ -357,7 +370,7 @@ class ManagerSimulation {
     if (manager === undefined || !isRunning) return 'the manager does not run';
     const inspected = manager.inspect().pods;
     const known = new Set(pods.getPods().map(({ metadata }) => metadata!.uid));
-    for (const { metadata, status = {} } of this.#cluster.server.pods.list()) {
+    for (const { metadata, status = {} } of this.#cluster.pods.values()) {
       const { uid, name, deletionTimestamp, finalizers = [] } = metadata;
       if (!known.has(uid)) return `${name} ${uid} is not known to the informer`;
       const cached = manager.getPodStatus(uid);
@@ -400,6 +413,9 @@ class ManagerSimulation {
       ...checkForeignConditions(history),
       ...checkDeletes(network.calls, this.#endedMs),
       ...checkWrites(network.calls),
+      ...checkConcurrency(network.calls, this.#concurrency),
+      ...checkPauses(network.calls, history),
+      ...checkTerminalPhases(network.calls, this.#endedMs, ({ name }) => this.#silent.has(name)),
     ];
     for (const { invariant, details } of violations) this.#world.violate(invariant, details);
     const { requests, watches } = server.faults.inFlight.counts;
