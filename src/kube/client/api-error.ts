@@ -3,6 +3,7 @@ import type { AbortSignalLike } from '../../shared/abort.ts';
 import { parseJSON } from '../../shared/json.ts';
 import type { PatchType, RequestVerb } from './pod-client.ts';
 import { redactEach, redactLikelySecrets } from './redact.ts';
+import { tlsProblemOf } from './tls-problems.ts';
 import { boundRetryAfter, parseRetryAfter } from './retry-after.ts';
 
 /** How a request failed. */
@@ -140,7 +141,13 @@ export interface RequestFacts {
   readonly host?: string | undefined;
   /** Secrets to remove from the server's text, in any encoding. */
   readonly secrets?: readonly string[] | undefined;
+  /** Why the server may not know the user; default: for a client that does not say. */
+  readonly whyAnonymous?: string | undefined;
 }
+
+/** The API server's user for a request without credentials. */
+const anonymous = 'User "system:anonymous"';
+const defaultWhyAnonymous = 'no credentials were sent, or they did not arrive';
 
 /**
  * Normalises any value that a client rejects with: `ApiException` (client-node 1 and 2), its older
@@ -162,7 +169,10 @@ export function describeAPIError(error: unknown, now?: number, request: RequestF
 
   const headers = fieldOf(error, 'headers') ?? fieldOf(response, 'headers');
   const { reason, message, causes } = readTexts(status, request.secrets ?? []);
-  return new APIError(`${statusCode} ${reason ?? 'without a reason'}${message === undefined ? '' : `: ${message}`}`, {
+  const { whyAnonymous = defaultWhyAnonymous } = request;
+  const why = statusCode === 403 && message?.includes(anonymous) === true ? ` (${whyAnonymous})` : '';
+  const says = message === undefined ? '' : `: ${message}${why}`;
+  return new APIError(`${statusCode} ${reason ?? 'without a reason'}${says}`, {
     // Below 400 the server reports no failure, so the response is unexpected.
     kind: statusCode >= 400 ? 'http' : 'invalid-response',
     statusCode,
@@ -209,7 +219,9 @@ function describeWithoutResponse(error: unknown, { host, secrets = [] }: Request
   const server = host ?? address;
   const what = server === undefined ? 'request failed' : `request to ${server} failed`;
   const detail = kind === 'unknown' ? describeUnknown(error, secrets) : namesAndCodes.join(', ');
-  return new APIError(detail === '' ? what : `${what}: ${detail}`, { kind, cause: error });
+  const problem = kind === 'network' ? tlsProblemOf(codes) : undefined;
+  const why = problem === undefined ? '' : ` (${problem})`;
+  return new APIError(detail === '' ? what : `${what}: ${detail}${why}`, { kind, cause: error });
 }
 
 /** HTTP clients quote headers in such messages, including the token. */

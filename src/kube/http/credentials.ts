@@ -35,8 +35,17 @@ export interface TlsMaterial {
 export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly tls: TlsMaterial;
+  /** Why no credentials are sent; undefined if some are. */
+  readonly missing?: string | undefined;
   /** Paths of the certificate and token files, if the credentials come from files. */
   readonly files: { readonly cert?: string | undefined; readonly token?: string | undefined };
+}
+
+function noCredentials({ isOfClientNode = false }: KubeUser): string {
+  const why = 'no credentials were sent: the user of the kubeconfig has none';
+  return isOfClientNode
+    ? `${why} in client-node's KubeConfig, which drops \`tokenFile\`: pass the kubeconfig as a plain object instead`
+    : why;
 }
 
 interface FreshExecCredential extends ExecCredential {
@@ -174,6 +183,7 @@ export class CredentialSource {
           ...impersonationHeaders(user.impersonate),
         },
         tls: { ca, cert, key },
+        missing: authorization === undefined && cert === undefined ? noCredentials(user) : undefined,
         files: {
           cert: plugin?.cert === undefined && user.certData === undefined ? user.certFile : undefined,
           token: fileToken === undefined ? undefined : user.tokenFile,

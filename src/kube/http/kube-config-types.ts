@@ -27,6 +27,8 @@ export interface KubeCluster {
 export interface KubeUser {
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
+  /** It comes from a `KubeConfig` of client-node, which drops what it does not know. */
+  readonly isOfClientNode?: boolean | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly certData?: string | undefined;

@@ -38,7 +38,7 @@ function readClientNodeCluster(source: ClientNodeKubeConfig): KubeCluster {
 
 function readClientNodeUser(source: ClientNodeKubeConfig): KubeUser {
   const user = source.getCurrentUser();
-  if (!user) return {};
+  if (!user) return { isOfClientNode: true };
   const provider = record(user.authProvider);
   const providerConfig = record(provider?.['config']);
   const exec = user.exec ?? providerConfig?.['exec'];
@@ -46,6 +46,7 @@ function readClientNodeUser(source: ClientNodeKubeConfig): KubeUser {
   const custom = 'custom_authenticators' in source ? source.custom_authenticators : undefined;
   const needsDelegate = (provider !== undefined && !exec && !tokenFile) || (Array.isArray(custom) && custom.length > 0);
   return {
+    isOfClientNode: true,
     token: user.token || undefined,
     // In client-node, a token takes precedence over everything; here, `tokenFile` would take precedence over it.
     tokenFile: user.token ? undefined : tokenFile,

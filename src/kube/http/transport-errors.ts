@@ -16,12 +16,11 @@ export async function errorOfResponse(
   // The status code counts, even if a proxy has damaged the body.
   const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
   const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
-  const { message, kind, reason, causes, retryAfterMs } = describeAPIError(
-    { statusCode, headers, body: text },
-    nowMs,
+  const { message, kind, reason, causes, retryAfterMs } = describeAPIError({ statusCode, headers, body: text }, nowMs, {
     // Some gateways quote the request in their response.
-    { secrets: secretsOf(credentials.headers['authorization']) },
-  );
+    secrets: secretsOf(credentials.headers['authorization']),
+    whyAnonymous: credentials.missing ?? 'the credentials did not arrive: a proxy in between may end TLS',
+  });
   const why = statusCode === 401 ? explainRefusal(credentials, nowMs, headers['date']) : '';
   // No `cause`: a complete response must not be logged.
   return new APIError(withReason(message, why), { kind, statusCode, reason, causes, retryAfterMs });

@@ -7,13 +7,14 @@ import type { Credentials } from './credentials.ts';
 const minClockSkewMs = 60_000;
 
 /**
- * A reason for a 401 that the client can detect: a certificate or token that has expired or is not
+ * A reason for a 401 that the client can detect: no credentials, a certificate or token that has expired or is not
  * valid yet, or clocks that differ. `''` if none is found. Names files and times, never the content
  * of a credential.
  *
  * @param date The `Date` header of the response
  */
 export function explainRefusal(credentials: Credentials, nowMs: number, date?: unknown): string {
+  if (credentials.missing !== undefined) return credentials.missing;
   return [certificateProblem(credentials, nowMs), tokenProblem(credentials, nowMs), clockProblem(date, nowMs)]
     .filter((problem) => problem !== undefined)
     .join('; ');
@@ -44,7 +45,7 @@ function tokenProblem({ headers: { authorization }, files }: Credentials, nowMs:
 
 /** An unknown bound is NaN, and comparisons with NaN are false. */
 function outsideOf(fromMs: number, toMs: number, nowMs: number, name: string): string | undefined {
-  if (toMs <= nowMs) return `${name} expired at ${timeFromEpochMs(toMs)}`;
+  if (toMs <= nowMs) return `${name} expired at ${timeFromEpochMs(toMs)}: renew it`;
   if (fromMs > nowMs) return `${name} is not valid before ${timeFromEpochMs(fromMs)}`;
   return undefined;
 }

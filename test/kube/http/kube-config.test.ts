@@ -187,9 +187,9 @@ describe('the user of client-node', () => {
   it('has the same fields, whose empty texts are absent', () => {
     const fields = ['token', 'username', 'password', 'certData', 'certFile', 'keyData', 'keyFile'];
     const user = (value: string) => Object.fromEntries(fields.map((name) => [name, value]));
-    expect(clientNodeUser(user('v'))).toEqual(user('v'));
-    expect(clientNodeUser(user(''))).toEqual({});
-    expect(clientNodeUser(null)).toEqual({});
+    expect(clientNodeUser(user('v'))).toEqual({ isOfClientNode: true, ...user('v') });
+    expect(clientNodeUser(user(''))).toEqual({ isOfClientNode: true });
+    expect(clientNodeUser(null)).toEqual({ isOfClientNode: true });
   });
 
   it('may run a plugin, whose path client-node has resolved', () => {
@@ -199,8 +199,8 @@ describe('the user of client-node', () => {
 
   it('has the token file of its auth provider, unless it has a token', () => {
     const authProvider = { name: 'tokenFile', config: { tokenFile: '/var/token' } };
-    expect(clientNodeUser({ authProvider })).toEqual({ tokenFile: '/var/token' });
-    expect(clientNodeUser({ authProvider, token: 't' })).toEqual({ token: 't' });
+    expect(clientNodeUser({ authProvider })).toEqual({ isOfClientNode: true, tokenFile: '/var/token' });
+    expect(clientNodeUser({ authProvider, token: 't' })).toEqual({ isOfClientNode: true, token: 't' });
   });
 
   it('may be impersonated', () => {

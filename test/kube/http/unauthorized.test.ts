@@ -63,7 +63,7 @@ it('a 401 names the client certificate that has expired, and when', async () => 
   serverNowMs = expiryMs;
   clock.setWallTime(expiryMs);
   expect(await refusalOf(certificate)).toBe(
-    `401 Unauthorized: said Unauthorized (the client certificate ${join(directory, 'node.crt')} expired at ${expiry})`,
+    `401 Unauthorized: said Unauthorized (the client certificate ${join(directory, 'node.crt')} expired at ${expiry}: renew it)`,
   );
 });
 
@@ -71,13 +71,13 @@ it('a 401 names a token that has expired or is not valid yet, with its file but 
   const nowSeconds = clock.now() / 1000;
   await writeFile(join(directory, 'token'), tokenOf({ exp: nowSeconds - 60 }));
   const message = await refusalOf({ tokenFile: 'token' });
-  expect(message).toContain(`(the token in ${join(directory, 'token')} expired at 2025-12-31T23:59:00Z)`);
+  expect(message).toContain(`(the token in ${join(directory, 'token')} expired at 2025-12-31T23:59:00Z: renew it)`);
   expect(message).not.toContain(secret);
   expect(await refusalOf({ token: tokenOf({ nbf: nowSeconds + 60 }) })).toContain(
     '(the token is not valid before 2026-01-01T00:01:00Z)',
   );
   const plugin = execUser(printCredential({ token: tokenOf({ exp: nowSeconds }) }));
-  expect(await refusalOf(plugin)).toContain('(the token expired at 2026-01-01T00:00:00Z)');
+  expect(await refusalOf(plugin)).toContain('(the token expired at 2026-01-01T00:00:00Z: renew it)');
 });
 
 it.each([
