@@ -9,6 +9,7 @@ import {
   fsyncSync,
   ftruncateSync,
   linkSync,
+  lstatSync,
   openSync,
   renameSync,
   rmSync,
@@ -21,9 +22,11 @@ import { readRegularFile } from './regular-file.ts';
 /** A regular file that is open for writing. Methods throw, or reject with, the error of the file system. */
 export interface DiskFile {
   readonly size: number;
-  /** Hard links; 0 once it was removed or replaced. */
+  /** Hard links. */
   readonly links: number;
   readonly mode: number;
+  /** Whether it still has this name. */
+  isAt(path: string): boolean;
   truncate(bytes: number): void;
   /** Writes all of `bytes`, or throws after some of them. */
   write(offset: number, bytes: Buffer): void;
@@ -67,6 +70,12 @@ class SystemFile implements DiskFile {
 
   get mode(): number {
     return fstatSync(this.#fd).mode;
+  }
+
+  isAt(path: string): boolean {
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    const { dev, ino } = fstatSync(this.#fd);
+    return found?.ino === ino && found.dev === dev;
   }
 
   truncate(bytes: number): void {

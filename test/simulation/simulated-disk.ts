@@ -192,6 +192,7 @@ export class SimulatedDisk {
         return inode.links;
       },
       mode: 0o100600,
+      isAt: (name) => this.#isOff || this.#files.get(name) === inode,
       truncate: (bytes) => this.#write(path, inode, { truncate: bytes }),
       write: (offset, bytes) => {
         if (this.isFull && offset + bytes.length > inode.visible.size) throw errno('ENOSPC', path);

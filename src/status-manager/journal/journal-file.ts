@@ -42,9 +42,9 @@ export class JournalFile {
     return this.#endOffset;
   }
 
-  /** The file was deleted or replaced. */
-  get isRemoved(): boolean {
-    return this.#file.links === 0;
+  /** Whether it has this name: it was neither renamed nor deleted, nor did another file replace it. */
+  isAt(path: string): boolean {
+    return this.#file.isAt(path);
   }
 
   /** The file has other hard links, or other users may read it. */

@@ -58,8 +58,14 @@ const checksumLength = 8;
 const jsonStart = checksumStart + checksumLength + 1;
 const newline = 0x0a;
 const lineGranularityBytes = 128;
-/** Cannot occur inside JSON: quotes in its strings are escaped. */
-const lineStart = /(?:live|past) [\da-f]{8} \{"sequence":/;
+/** The start of a line. It cannot occur inside JSON: quotes in its strings are escaped. */
+const jsonPrefix = Buffer.from(' {"sequence":');
+const lineHead = /^(?:live|past) [\da-f]{8}$/;
+const quote = 0x22;
+/** Longer text is not looked up as a UID. */
+const maxUIDBytes = 1024;
+/** Free lines are only needed on a full disk. */
+const maxPastLines = 100_000;
 
 /**
  * A live line, padded with spaces to `bytes`. The default padding lets a slightly longer status
@@ -74,13 +80,14 @@ export function encodeLine({ sequence, entry }: JournalRecord, bytes?: number): 
 
 /**
  * Decodes a journal file. Skips damaged lines and drops older entries of the pods they name, so that
- * no outdated entry replaces a damaged one.
+ * no outdated entry replaces a damaged one. Takes linear time, whatever the file has.
  */
 export function decodeJournal(content: Buffer): JournalContent {
   const live = new Map<string, LiveLine>();
   const superseded: Slot[] = [];
   const past: Slot[] = [];
-  const damaged: Slot[] = [];
+  let damagedLines = 0;
+  let damagedBytes = 0;
   const dropped: JournalEntry[] = [];
   let nextSequence = 1;
 
@@ -95,35 +102,39 @@ export function decodeJournal(content: Buffer): JournalContent {
     live.delete(podUID);
     live.set(podUID, line);
   };
-  const skipDamaged = (slot: Slot): void => {
-    damaged.push(slot);
-    for (const text of bytesOf(content, slot).toString().split('"')) {
-      const line = live.get(text);
-      if (line === undefined) continue;
+  const skipDamaged = (line: Buffer): void => {
+    damagedLines++;
+    damagedBytes += line.length;
+    for (const text of quotedTexts(line)) {
+      const named = live.get(text);
+      if (named === undefined) continue;
       live.delete(text);
-      superseded.push(line.slot);
-      dropped.push(line.entry);
+      superseded.push(named.slot);
+      dropped.push(named.entry);
     }
   };
-  const readLine = (slot: Slot): void => {
-    const bytes = bytesOf(content, slot);
-    const record = decodeLine(bytes);
+  const readLine = (offset: number, end: number): void => {
+    const line = content.subarray(offset, end);
+    const slot = { offset, bytes: line.length };
+    const record = decodeLine(line);
     if (record !== undefined) return addLine({ ...record, slot });
-    // If a newline is damaged, the next line is still intact.
-    const nextLine = isIntact(bytes) ? 0 : indexOfNextLine(bytes);
-    const own = nextLine === 0 ? slot : { offset: slot.offset, bytes: nextLine };
     // A line marked past may be partially overwritten; see `JournalFile.overwrite`.
-    if (isMarked(bytes, pastMark)) past.push(own);
-    else skipDamaged(own);
-    if (nextLine > 0) readLine({ offset: slot.offset + nextLine, bytes: slot.bytes - nextLine });
+    if (!isMarked(line, pastMark)) skipDamaged(line);
+    else if (past.length < maxPastLines) past.push(slot);
   };
 
   let endOffset = 0;
   for (let end = content.indexOf(newline); end >= 0; end = content.indexOf(newline, endOffset)) {
-    readLine({ offset: endOffset, bytes: end + 1 - endOffset });
+    const line = content.subarray(endOffset, end + 1);
+    let offset = endOffset;
+    // If a newline is damaged, the next line is still intact.
+    for (const start of isIntact(line) ? [] : startsIn(line)) {
+      readLine(offset, endOffset + start);
+      offset = endOffset + start;
+    }
     endOffset = end + 1;
+    readLine(offset, endOffset);
   }
-  const damagedBytes = damaged.reduce((sum, { bytes }) => sum + bytes, 0);
   return {
     live,
     superseded,
@@ -131,13 +142,13 @@ export function decodeJournal(content: Buffer): JournalContent {
     nextSequence,
     endOffset,
     incompleteBytes: content.length - endOffset,
-    damage: damaged.length === 0 ? undefined : { lines: damaged.length, bytes: damagedBytes, dropped },
+    damage: damagedLines === 0 ? undefined : { lines: damagedLines, bytes: damagedBytes, dropped },
   };
 }
 
 /** The record of a live line; undefined if the line is past or damaged. */
 function decodeLine(line: Buffer): JournalRecord | undefined {
-  if (!isMarked(line, liveMark) || !isIntact(line)) return undefined;
+  if (!isMarked(line, liveMark) || line.at(-1) !== newline || !isIntact(line)) return undefined;
   const record = parseJSON(jsonOf(line).toString());
   if (!isObject(record) || !Number.isSafeInteger(record.sequence) || !isObject(record.entry)) return undefined;
   if (typeof record.entry.podUID !== 'string' || !isObject(record.entry.status)) return undefined;
@@ -152,14 +163,21 @@ function isIntact(line: Buffer): boolean {
   return line.toString('latin1', checksumStart, checksumStart + checksumLength) === checksumOf(jsonOf(line));
 }
 
-/** 0 when there is none. */
-function indexOfNextLine(line: Buffer): number {
-  const index = line.toString('latin1', 1).search(lineStart);
-  return index + 1;
+/** Where further lines start after the first byte. */
+function* startsIn(line: Buffer): Generator<number, void> {
+  const headBytes = jsonStart - 1;
+  for (let at = line.indexOf(jsonPrefix, jsonStart); at >= 0; at = line.indexOf(jsonPrefix, at + 1)) {
+    if (lineHead.test(line.toString('latin1', at - headBytes, at))) yield at - headBytes;
+  }
 }
 
-function bytesOf(content: Buffer, { offset, bytes }: Slot): Buffer {
-  return content.subarray(offset, offset + bytes);
+/** The texts before, between and after quotes that may be a UID. */
+function* quotedTexts(line: Buffer): Generator<string, void> {
+  for (let start = 0, end = 0; end < line.length; start = end + 1) {
+    const next = line.indexOf(quote, start);
+    end = next < 0 ? line.length : next;
+    if (end > start && end - start <= maxUIDBytes) yield line.toString('utf8', start, end);
+  }
 }
 
 function jsonOf(line: Buffer): Buffer {

@@ -54,6 +54,14 @@ export class JournalLog {
     );
   }
 
+  /** @param since when the file was last seen in its place (RFC 3339) */
+  wasMoved(since: string): void {
+    this.#error(
+      { since },
+      'The journal file has been renamed or deleted; all unsent statuses are recorded in a new one',
+    );
+  }
+
   wasReplaced(): void {
     this.#permanentFailure = {
       failingSince: timeFromEpochMs(this.#settings.clock.now()),

@@ -1,7 +1,9 @@
 import path from 'node:path';
+import { Alarm } from '../../shared/alarm.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Disk } from '../../shared/disk.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import { Compaction, dueCompaction } from './compaction.ts';
 import type { DirectoryLock } from './directory-lock.ts';
 import { JournalFile, keepAs } from './journal-file.ts';
@@ -33,6 +35,8 @@ export interface JournalSettings {
 /** Sync and retry interval. */
 const intervalMs = 1_000;
 const compactionRetryMs = 60_000;
+/** While entries are live, it is checked this often whether the file is still in its place; and before each write. */
+const placeCheckMs = 60_000;
 
 /**
  * Records the live statuses in the file. A failed write affects only its own status. The pod's older
@@ -59,6 +63,9 @@ export class JournalRecorder implements Journal {
   /** Settles when lines have been marked past in slices; the file stays open until then. */
   #marking: Promise<unknown> | undefined;
   #timer: Timer | undefined;
+  /** When the file was last seen in its place. */
+  #seenMs = 0;
+  readonly #placeCheck: Alarm;
   #closing: Promise<void> | undefined;
 
   /** Throws if there is no file and none can be created. */
@@ -69,7 +76,9 @@ export class JournalRecorder implements Journal {
     for (const { entry, slot } of content?.live.values() ?? []) this.#setLive(entry, slot);
     this.recovered = [...this.#live.byPodUID.values()].map(({ entry }) => entry);
     this.#nextSequence = content?.nextSequence ?? 1;
+    this.#placeCheck = new Alarm(settings.clock, () => void this.#isUsable());
     this.#open(content);
+    this.#isUsable();
   }
 
   accepted(entry: JournalEntry): void {
@@ -100,6 +109,7 @@ export class JournalRecorder implements Journal {
 
   async #close(): Promise<void> {
     this.#timer?.stop();
+    this.#placeCheck.stop();
     await Promise.all([this.#compacting, this.#marking]);
     const file = this.#journalFile;
     this.#try('sync', () => file?.sync());
@@ -133,17 +143,34 @@ export class JournalRecorder implements Journal {
     if (this.#try('keep the damaged file', () => keepAs(disk, file, savedAs))) this.#mustReplace = true;
   }
 
-  /** False if closed. Stops using a file that was deleted; closes the journal if another file has replaced it. */
+  /** False if closed. Checks that the file is still in its place. */
   #isUsable(): boolean {
-    if (this.#closing === undefined && this.#journalFile?.isRemoved === true) {
-      void this.#closeFile(this.#journalFile);
-      this.#journalFile = undefined;
-      if (this.#settings.disk.exists(this.#settings.file)) {
-        this.#log.wasReplaced();
-        this.#closing = this.#close();
-      }
-    }
+    if (this.#closing === undefined && this.#journalFile !== undefined) this.#checkPlace(this.#journalFile);
     return this.#closing === undefined;
+  }
+
+  /** Continues in a new file if this one was renamed or deleted; closes the journal if another has replaced it. */
+  #checkPlace(journalFile: JournalFile): void {
+    const { clock, disk, file } = this.#settings;
+    const nowMs = clock.monotonicMs();
+    let isInPlace = true;
+    this.#try('check', () => (isInPlace = journalFile.isAt(file)));
+    if (isInPlace) {
+      this.#seenMs = nowMs;
+      if (this.#live.byPodUID.size > 0) this.#placeCheck.arm(placeCheckMs);
+      return;
+    }
+    void this.#closeFile(journalFile);
+    this.#journalFile = undefined;
+    if (disk.exists(file)) {
+      this.#log.wasReplaced();
+      this.#closing = this.#close();
+      return;
+    }
+    this.#log.wasMoved(timeFromEpochMs(clock.now() - (nowMs - this.#seenMs)));
+    this.#live.fileLost();
+    this.#oldLines.reset([]);
+    this.#retryFailed();
   }
 
   #setLive(entry: JournalEntry, slot: Slot | undefined): void {
@@ -199,6 +226,7 @@ export class JournalRecorder implements Journal {
   }
 
   #afterWriting(): void {
+    if (this.#live.byPodUID.size > 0) this.#placeCheck.arm(placeCheckMs);
     if (this.#settings.fsync === 'interval') this.#arm();
     else this.#sync();
     this.#onRecovery();

@@ -59,6 +59,11 @@ export class LiveEntries {
     return slot;
   }
 
+  /** The file is gone with all entries. */
+  fileLost(): void {
+    for (const { entry } of [...this.#byPodUID.values()]) this.set(entry, undefined);
+  }
+
   /** The file was replaced by one with these entries: all recorded ones, and some unrecorded ones. */
   fileReplaced(recorded: Iterable<RecordedEntry>): void {
     this.#recordedBytes = 0;

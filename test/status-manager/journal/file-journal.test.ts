@@ -183,12 +183,66 @@ describe('fileJournal', () => {
     expect(recovered(await openJournal(dir))).toEqual(['a']);
   });
 
-  it('is written again when its file has been deleted', async () => {
-    const { journal } = await openJournal(dir);
+  it.each([
+    ['deleted', () => rmSync(file())],
+    ['renamed', () => renameSync(file(), path.join(dir, 'moved'))],
+  ])('is written again in its place, with all live entries, when its file has been %s', async (_what, move) => {
+    const { journal, logger, clock } = await openJournal(dir);
     journal.accepted(entry('a'));
-    rmSync(file());
+    clock.advance(5_000);
     journal.accepted(entry('b'));
-    expect(recovered(await afterCrash(dir))).toEqual(['a', 'b']);
+    clock.advance(2_000);
+    move();
+    journal.accepted(entry('c'));
+    expect(recovered(await afterCrash(dir))).toEqual(['a', 'b', 'c']);
+    expect(logger.errors).toMatchObject([
+      {
+        message: 'The journal file has been renamed or deleted; all unsent statuses are recorded in a new one',
+        fields: { file: file(), since: '2000-01-01T00:00:06Z' },
+      },
+    ]);
+    expect(journal.failure?.()).toBeUndefined();
+  });
+
+  it.each(['always', 'interval', 'never'] as const)(
+    'with fsync %s, notices within a minute without a write that its file has been renamed',
+    async (fsync) => {
+      const { journal, clock } = await openJournal(dir, { fsync });
+      journal.accepted(entry('a'));
+      clock.advance(90_000);
+      renameSync(file(), path.join(dir, 'moved'));
+      clock.advance(60_000);
+      expect(recovered(await afterCrash(dir))).toEqual(['a']);
+      await journal.close();
+      expect(clock.pendingTimers).toBe(0);
+    },
+  );
+
+  it('notices it for what it has recovered, too', async () => {
+    const before = await openJournal(dir);
+    before.journal.accepted(entry('a'));
+    await before.journal.close();
+    const { clock } = await openJournal(dir);
+    renameSync(file(), path.join(dir, 'moved'));
+    clock.advance(60_000);
+    expect(recovered(await afterCrash(dir))).toEqual(['a']);
+  });
+
+  it('shows that statuses are not recorded while its file cannot be written again, and since when', async () => {
+    const { journal, logger, clock } = await openJournal(dir);
+    journal.accepted(entry('a'));
+    const moved = `${dir}-moved`;
+    renameSync(dir, moved);
+    clock.advance(60_000);
+    expect(journal.failure?.()).toMatchObject({ failingSince: '2000-01-01T00:00:01Z' });
+    renameSync(moved, dir);
+    renameSync(file(), path.join(dir, 'moved'));
+    clock.advance(61_000);
+    expect(journal.failure?.()).toBeUndefined();
+    expect(recovered(await afterCrash(dir))).toEqual(['a']);
+    expect(logger.warnings.map(({ message }) => message)).toContain(
+      'The journal can be written again; all unsent statuses are recorded',
+    );
   });
 
   it('does not lose another pod when its file has been deleted and a status does not fit into the new one', async () => {

@@ -90,7 +90,8 @@ describe('a journal that syncs always', () => {
       expect(takeCalls()).toEqual(['fsync file']);
       expect(disk.safeBytes).toBe(bytes());
     }
-    expect(clock.pendingTimers).toBe(0);
+    // Only the check that the file is still in its place is left.
+    expect(clock.pendingTimers).toBe(1);
     await journal.close();
   });
 });

@@ -41,6 +41,41 @@ describe('a line', () => {
   });
 });
 
+describe('a journal file is read in linear time and bounded space', () => {
+  /** The fastest of three, so that other work on the machine does not count. Quadratic time would be minutes. */
+  const msToDecode = (content: Buffer): number =>
+    Math.min(
+      ...[1, 2, 3].map(() => {
+        const startedMs = performance.now();
+        decodeJournal(content);
+        return performance.now() - startedMs;
+      }),
+    );
+  const start = 'live 00000000 {"sequence":';
+
+  it.each<[string, (size: number) => string]>([
+    ['starts of lines without newlines', (size) => `${start.repeat(size / start.length)}\n`],
+    [
+      'starts of past lines without newlines',
+      (size) => `${start.replace('live', 'past').repeat(size / start.length)}\n`,
+    ],
+    ['nothing but quotes', (size) => `${'"'.repeat(size)}\n`],
+    ['no newline at all', (size) => start.repeat(size / start.length)],
+    ['one long line', (size) => `${start}${'x'.repeat(size)}\n`],
+  ])('with %s', (_what, contentOf) => {
+    const content = Buffer.from(contentOf(2_000_000));
+    expect(msToDecode(content)).toBeLessThan(5_000);
+    expect(decodeJournal(content).past.length).toBeLessThanOrEqual(100_000);
+  });
+
+  it('the line after many starts of lines is found', () => {
+    const content = Buffer.concat([Buffer.from(start.repeat(100_000)), live(7, 'a')]);
+    const { damage, live: found } = decodeJournal(content);
+    expect([...found.keys()]).toEqual(['a']);
+    expect(damage).toEqual({ lines: 100_000, bytes: start.length * 100_000, dropped: [] });
+  });
+});
+
 describe('a journal file', () => {
   it('without lines has nothing, and its first sequence is 1', () => {
     expect(decodeJournal(Buffer.alloc(0))).toEqual({
