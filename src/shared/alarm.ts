@@ -11,12 +11,16 @@ export class Alarm {
     this.#onDue = onDue;
   }
 
-  /** Fires after `delayMs`, or earlier if already armed for an earlier time. */
+  /**
+   * Fires after `delayMs`, rounded up to whole milliseconds, or earlier if already armed for an earlier
+   * time. A rest of a fraction would not move a clock on, and its owner would arm it again for ever.
+   */
   arm(delayMs: number): void {
-    const dueMs = this.#clock.monotonicMs() + delayMs;
+    const wholeMs = Math.ceil(delayMs);
+    const dueMs = this.#clock.monotonicMs() + wholeMs;
     if (this.#armed !== undefined && this.#armed.dueMs <= dueMs) return;
     this.stop();
-    const timer = this.#clock.afterFunc(delayMs, () => {
+    const timer = this.#clock.afterFunc(wholeMs, () => {
       this.#armed = undefined;
       this.#onDue();
     });

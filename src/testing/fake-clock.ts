@@ -1,13 +1,9 @@
 import { setImmediate as timersSetImmediate } from 'node:timers';
 import type { Clock, Timer } from '../shared/clock.ts';
+import { type QueuedTimer, TimerQueue } from './timer-queue.ts';
 
 /** A test that installs fake timers replaces the global later; the module's own stays real. */
 const realSetImmediate = timersSetImmediate;
-
-interface PendingTimer {
-  readonly dueMs: number;
-  readonly callback: () => void;
-}
 
 /**
  * A clock that only the test advances. Timers fire inside `advance`, in the order of their due times
@@ -32,8 +28,7 @@ interface PendingTimer {
 export class FakeClock implements Clock {
   #wallMs: number;
   #monotonicMs = 0;
-  /** In order of creation. */
-  readonly #timers = new Set<PendingTimer>();
+  readonly #timers = new TimerQueue();
 
   /** @param start the initial wall time; default 2000-01-01T00:00:00Z */
   constructor(start: number | string | Date = '2000-01-01T00:00:00Z') {
@@ -53,10 +48,10 @@ export class FakeClock implements Clock {
     return this.#monotonicMs;
   }
 
+  /** As with `setTimeout`, a timer fires after whole milliseconds: a fraction is rounded up. */
   afterFunc(delayMs: number, callback: () => void): Timer {
-    const timer: PendingTimer = { dueMs: this.#monotonicMs + Math.max(0, delayMs), callback };
-    this.#timers.add(timer);
-    return { stop: () => void this.#timers.delete(timer) };
+    const timer = this.#timers.add({ dueMs: this.#monotonicMs + (delayMs > 0 ? Math.ceil(delayMs) : 0), callback });
+    return { stop: () => this.#timers.remove(timer) };
   }
 
   /**
@@ -69,7 +64,7 @@ export class FakeClock implements Clock {
 
   /** Number of timers that are due now and fire at the next `advance(0)`. */
   get dueTimers(): number {
-    return [...this.#timers].filter(({ dueMs }) => dueMs <= this.#monotonicMs).length;
+    return [...this.#timers.values()].filter(({ dueMs }) => dueMs <= this.#monotonicMs).length;
   }
 
   /** Timers that have been set and have neither fired nor been stopped. */
@@ -82,7 +77,7 @@ export class FakeClock implements Clock {
     const targetMs = this.#monotonicMs + duration(ms);
     for (let timer = this.#nextDue(targetMs); timer !== undefined; timer = this.#nextDue(targetMs)) {
       this.#moveTo(Math.max(timer.dueMs, this.#monotonicMs));
-      this.#timers.delete(timer);
+      this.#timers.remove(timer);
       timer.callback();
     }
     // A timer callback may have advanced the clock further.
@@ -111,12 +106,9 @@ export class FakeClock implements Clock {
     this.#wallMs = epochMs('time', time);
   }
 
-  #nextDue(untilMs: number): PendingTimer | undefined {
-    let next: PendingTimer | undefined;
-    for (const timer of this.#timers) {
-      if (timer.dueMs <= untilMs && (next === undefined || timer.dueMs < next.dueMs)) next = timer;
-    }
-    return next;
+  #nextDue(untilMs: number): QueuedTimer | undefined {
+    const first = this.#timers.first();
+    return first !== undefined && first.dueMs <= untilMs ? first : undefined;
   }
 
   #moveTo(monotonicMs: number): void {

@@ -126,6 +126,33 @@ describe('FakeClock', () => {
     expect(clock.monotonicMs()).toBe(0);
   });
 
+  it('a timer that is set again with a fraction of a millisecond does not stop the time', () => {
+    const clock = new FakeClock(0);
+    clock.advance(1_000_000);
+    let fired = 0;
+    const again = (): void => {
+      if (++fired < 1_000) clock.afterFunc(7e-12, again);
+    };
+    clock.afterFunc(7e-12, again);
+    clock.advance(10);
+    expect(fired).toBe(10);
+  });
+
+  it('fires 80,000 timers in order, half of which were stopped, in less than quadratic time', () => {
+    const clock = new FakeClock(0);
+    const fired: number[] = [];
+    const timers = Array.from({ length: 80_000 }, (_, i) => clock.afterFunc((i * 7_919) % 10_007, () => fired.push(i)));
+    for (let i = 0; i < timers.length; i += 2) timers[i]!.stop();
+    expect(clock.pendingTimers).toBe(40_000);
+    const { user } = process.cpuUsage();
+    clock.advance(20_000);
+    expect((process.cpuUsage().user - user) / 1_000).toBeLessThan(4_000);
+    expect(clock.pendingTimers).toBe(0);
+    const due = (i: number): number => (i * 7_919) % 10_007;
+    const sorted = Array.from({ length: 40_000 }, (_, i) => 2 * i + 1).toSorted((a, b) => due(a) - due(b) || a - b);
+    expect(fired).toEqual(sorted);
+  });
+
   it('date() is the wall time as a Date', () => {
     const clock = new FakeClock('2026-01-02T03:04:05Z');
     clock.advance(500);
