@@ -40,6 +40,12 @@ export interface PodManager {
    * @returns unsubscribes
    */
   onMirrorPodAdded?(listener: (podUID: string) => void): () => void;
+  /**
+   * Whether a complete list, which was not allowed to be stale, has shown that the API server has no pod
+   * with this UID any more. Undefined: the pods are not listed here. While there was no such list, false,
+   * and one is requested.
+   */
+  isGone?(uid: string): boolean | undefined;
   /** For metrics and `inspect()`. Absent: the pods do not come from an informer. */
   informerState?(): InformerState;
 }

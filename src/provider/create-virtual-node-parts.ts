@@ -24,6 +24,7 @@ import { SyncLoopChannels } from '../agent/sync-loop/sync-loop-channels.ts';
 import { AgentSyncLoop } from '../agent/sync-loop/sync-loop.ts';
 import { BasicPodManager } from '../kube/basic-pod-manager.ts';
 import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
+import { withInformer } from '../kube/informer/with-informer.ts';
 import type { ValidPod } from '../kube/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
@@ -115,7 +116,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     ...{ clock, logger, eventRecorder },
     onUpdate: (update) => channels.configUpdated(update),
   });
-  const podManager = Object.assign(new BasicPodManager(), { informerState: () => informer.informerState() });
+  const podManager = withInformer(new BasicPodManager(), informer);
   const podCache = new ProviderPodCache({
     ...{ nodeName, lister, lostMisses, clock },
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),

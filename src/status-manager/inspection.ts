@@ -129,14 +129,14 @@ export function lastSuccessAgeMs(
 export function inspectPod(
   podUID: string,
   versioned: VersionedPodStatus,
-  { cache, journal, loop, records, terminations }: InspectionSources,
+  { cache, loop, records, terminations }: InspectionSources,
   times: MonotonicTimes,
   translations?: UIDTranslations,
 ): PodInspection {
   const record = records.get(podUID);
   const failed = record?.backOff;
   const dueMs = failed && loop?.isSending === true ? dueMsOf(failed, versioned.version) : undefined;
-  const { sentAs, sentAtMs } = versioned;
+  const { adopted, sentAs, sentAtMs } = versioned;
   const unsentSinceMs = versioned.unsentSinceMs ?? (failed?.reason === 'hot-loop' ? failed.sinceMs : undefined);
   return {
     podUID,
@@ -156,7 +156,7 @@ export function inspectPod(
     rejected: rejectionOf(record),
     termination: terminations.get(podUID),
     supersedes: record?.superseded,
-    recoveredAt: journal.recovered.get(podUID),
+    recoveredAt: adopted?.from === 'journal' ? adopted.acceptedAt : undefined,
   };
 }
 

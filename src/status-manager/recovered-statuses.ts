@@ -1,12 +1,12 @@
 import type { PodManager } from '../kube/pod-manager.ts';
 import type { ValidPod } from '../kube/types.ts';
+import { adoptedFrom } from './cache/adopted-status.ts';
 import type { PodStatusCache } from './cache/pod-status-cache.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { JournalEntry } from './journal/journal.ts';
 import { podFields } from '../shared/log-fields.ts';
 import type { Logger } from '../shared/logger.ts';
 import { canonicalPodStatus } from './status/canonical.ts';
-import { normalizeStatus } from './status/normalize.ts';
 import { isPodPhaseTerminal } from './status/phase.ts';
 
 /**
@@ -26,7 +26,8 @@ export function recoverStatuses(
 ): readonly RecoveredStatus[] {
   const recovered = entries.map(({ podUID, podNamespace, podName, podIsFinished, acceptedAt, status: recorded }) => {
     const status = canonicalPodStatus(recorded, { strict: false, unique: true });
-    const next = { podNamespace, podName, podIsFinished, status, urgent: podIsFinished };
+    const adopted = { from: 'journal', acceptedAt, orphanedSinceMs: undefined } as const;
+    const next = { podNamespace, podName, podIsFinished, status, urgent: podIsFinished, adopted };
     cache.set(podUID, next, clock.monotonicMs());
     const { phase } = recorded;
     const hasEnded = podIsFinished || isPodPhaseTerminal(phase);
@@ -40,8 +41,8 @@ export function recoverStatuses(
 }
 
 /**
- * After a restart: caches the API server's statuses of these pods as version 1, marked as sent. Skips
- * pods that have a cached status or no phase.
+ * After a restart: caches the API server's statuses of these pods as version 1, marked as sent, and
+ * never writes them. Skips pods that have a cached status or no phase.
  * @returns number of adopted statuses
  */
 export function adoptServerStatuses(
@@ -50,15 +51,14 @@ export function adoptServerStatuses(
   pods: Iterable<ValidPod>,
   nowMs: number,
 ): number {
-  let adopted = 0;
+  let count = 0;
   for (const pod of pods) {
     const { uid: apiUID, namespace, name } = pod.metadata;
     const uid = podManager.translatePodUID(apiUID);
     if (cache.has(uid) || !pod.status?.phase) continue;
-    const status = normalizeStatus(pod, canonicalPodStatus(pod.status, { strict: false, unique: true }));
-    const next = { podNamespace: namespace, podName: name, podIsFinished: false, status, urgent: false };
+    const next = { podNamespace: namespace, podName: name, podIsFinished: false, urgent: false, ...adoptedFrom(pod) };
     cache.markSent(uid, apiUID, cache.set(uid, next, nowMs), { readAtMs: nowMs, atMs: nowMs, as: 'adopted' });
-    adopted++;
+    count++;
   }
-  return adopted;
+  return count;
 }

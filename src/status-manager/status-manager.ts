@@ -186,7 +186,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
         rejectedUpdates.checked(pod, rejected);
         rejectedUpdates.keptInvalid(pod, invalid);
       },
-      onUnchanged: (uid) => this.#journal.confirmed(uid),
+      onUnchanged: (uid) => this.#cache.confirm(uid),
     });
     this.#unregisterGauges = registerGauges(metrics, () => this.#inspectionSources);
 
@@ -208,13 +208,12 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       outcomes: this.#outcomes,
       tracing: this.#tracing,
       limiter: resolved.limiter.forClient(resolved.client),
-      recovered: this.#journal.recovered,
-      onSent: (uid, isComplete) => (isComplete ? this.#journal.settled(uid) : this.#journal.confirmed(uid)),
+      onSettled: (uid) => this.#journal.settled(uid),
       deletePodStatus: (uid, reason) => this.#deletePodStatus(uid, reason),
       dropOutdatedStatus: (uid) => this.#dropStatus(uid, 'outdated'),
       apiObjectGone: (uid) => this.#dropped.touch(uid),
     });
-    if (this.#journal.recovered.size > 0) this.#loop.wake();
+    if (this.recovered.length > 0) this.#loop.wake();
     this.#stopWatchingMirrors = this.podManager.onMirrorPodAdded?.((podUID) => this.#loop?.apiObjectAppeared(podUID));
   }
 
@@ -356,9 +355,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   }
 
   /**
-   * Drops the statuses of all pods whose UID is not in `podUIDs`; sends nothing. Call it whenever a
+   * Drops the statuses of all pods whose UID is not in `podUIDs`. Call it whenever a
    * pod is gone, with the UIDs of the remaining pods: otherwise the status of a force-deleted pod, or
    * one that was set after the deletion, stays in the cache, unsent.
+   *
+   * A recovered status that this run has neither set nor sent stays until a GET shows that its pod is
+   * gone: with 404, a pod of another UID, or, for a node's user, with 403 after 10 minutes. The list of
+   * pods may come from an API server that lags. Without a client it is dropped, too.
    * Source: kubelet `RemoveOrphanedStatuses`
    */
   removeOrphanedStatuses(podUIDs: Iterable<string>): void {
@@ -368,9 +371,13 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   #removeOrphanedStatuses(remaining: ReadonlySet<string>): void {
     for (const uid of [...this.#cache.uids()]) {
-      if (remaining.has(uid)) continue;
-      this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
-      this.#forgetPod(uid, 'removed');
+      const isOrphan = !remaining.has(uid);
+      if (this.#loop !== undefined && this.#cache.get(uid)?.adopted?.from === 'journal') {
+        this.#loop.setOrphaned(uid, isOrphan);
+      } else if (isOrphan) {
+        this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
+        this.#forgetPod(uid, 'removed');
+      }
     }
     this.#resizeConditions.recount();
     this.#loop?.podsRemoved();
@@ -378,7 +385,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   /**
    * After a restart: caches the statuses in these pod objects (mirror pods included) and marks them as
-   * sent, so that setting the same status again sends nothing and changes no transition time. Also
+   * sent, so that setting the same status again sends nothing and changes no transition time. They are
+   * never written: the objects may be old, so a newer object replaces the status until this run sets one. Also
    * inherits their resize conditions. Skips pods that have a cached status or no phase. Call it with
    * the first list of pods, before the first `setPodStatus`. Pass `getPodStatus` as the previous
    * status to `generateAPIPodStatus`, so that Ready stays True until the first probe.
@@ -398,7 +406,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    *
    * 1. adopts the API server's statuses of the other pods (`seed`) and the resize conditions of all
    *    pods (`backfillPodResizeConditions`);
-   * 2. drops the statuses of pods that are gone (`removeOrphanedStatuses`);
+   * 2. drops the statuses of pods that are gone (`removeOrphanedStatuses`), recovered ones once the
+   *    API server has confirmed that;
    * 3. starts the sync loop (`start`).
    *
    * Each step can also be called separately. Call `resume` before the first `setPodStatus` of these

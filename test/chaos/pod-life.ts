@@ -37,6 +37,7 @@ export class PodLife {
   #state: 'living' | 'ending' | 'ended' = 'living';
   #eviction: ObservedPod['eviction'];
   #isSettling = false;
+  #hasReported = false;
 
   constructor(pod: Pod, options: PodLifeOptions) {
     this.#pod = pod;
@@ -129,7 +130,8 @@ export class PodLife {
         this.#eviction = { reason: 'Evicted', message: 'The node was low on memory.' };
         return this.#beginEnd();
       case 'again':
-        manager.setPodStatus(this.#pod, manager.getPodStatus(this.#uid) ?? {});
+        // A status of an earlier agent may come from a list that is older than what that agent wrote.
+        if (this.#hasReported) manager.setPodStatus(this.#pod, manager.getPodStatus(this.#uid) ?? {});
     }
   }
 
@@ -199,6 +201,7 @@ export class PodLife {
       previous: manager.getPodStatus(this.#uid),
       eviction: podIsTerminal ? this.#eviction : undefined,
     });
+    this.#hasReported = true;
     const version = nextVersion();
     const { changed, rejected } = manager.setPodStatus(this.#pod, {
       ...status,

@@ -79,9 +79,11 @@ describe('resume', () => {
   it('drops what the journal has of pods that are gone, but not of the other pods that are named', async () => {
     const directory = await journalOf(podOf('gone'), podOf('static'), podOf('there', { ...running, message: 'new' }));
     const client = new FakePodClient([podOf('there')]);
-    const manager = managerOn(client, { journal: await fileJournal(directory) });
+    const clock = new FakeClock();
+    const manager = managerOn(client, { journal: await fileJournal(directory), clock });
     expect(manager.recovered).toHaveLength(3);
     manager.resume({ pods: client.list(), otherPodUIDs: ['static'] });
+    await settle(clock, manager, client);
     expect(manager.inspect().pods.map(({ podUID }) => podUID)).toEqual(['static', 'there']);
     expect(manager.getPodStatus('there')?.message).toBe('new');
     await manager.stop();

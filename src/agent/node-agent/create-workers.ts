@@ -1,5 +1,6 @@
 import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
+import { withInformer } from '../../kube/informer/with-informer.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import { StatusManager } from '../../status-manager/status-manager.ts';
@@ -108,8 +109,8 @@ function createImagePullManager(
   });
 }
 
-/** A pod manager that the sync loop fills. With an informer, it also reports the informer's state for metrics and `inspect()`. */
+/** A pod manager that the sync loop fills. With an informer, it also has the informer's state, and knows which pods are gone. */
 function createPodManager(informer: InformerPodManager | undefined): BasicPodManager {
   const podManager = new BasicPodManager();
-  return informer ? Object.assign(podManager, { informerState: () => informer.informerState() }) : podManager;
+  return informer ? withInformer(podManager, informer) : podManager;
 }

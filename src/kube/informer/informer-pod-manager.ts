@@ -80,26 +80,24 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     if (this.#state === 'stopped') throw stoppedError();
     if (this.#state === 'running') return;
     this.#state = 'running';
-    const received = (): void => void (this.#lastEventMs = this.#clock.monotonicMs());
     this.#source.start({
-      replace: (pods) => {
-        received();
-        this.#pods.replaceAPIPods(pods);
-      },
-      upsert: (pod) => {
-        received();
-        this.#pods.upsertAPIPod(pod);
-      },
-      remove: (pod) => {
-        received();
-        this.#pods.removeAPIPod(pod);
-      },
-      bookmark: received,
+      replace: (pods) => this.#receive(() => this.#pods.replaceAPIPods(pods)),
+      upsert: (pod) => this.#receive(() => this.#pods.upsertAPIPod(pod)),
+      remove: (pod) => this.#receive(() => this.#pods.removeAPIPod(pod)),
+      bookmark: () => this.#receive(),
       synced: () => {
+        if (this.#state === 'stopped') return;
         this.#isSynced = true;
         this.#settleSynced();
       },
     });
+  }
+
+  /** An informer of the caller may have no way to remove a callback. */
+  #receive(apply?: () => void): void {
+    if (this.#state === 'stopped') return;
+    this.#lastEventMs = this.#clock.monotonicMs();
+    apply?.();
   }
 
   /**
@@ -121,6 +119,12 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   /** `stop()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
+  }
+
+  isGone(uid: string): boolean | undefined {
+    const { hasCurrentList } = this.#source;
+    if (hasCurrentList === false) this.#source.listCurrent?.();
+    return hasCurrentList && !this.#pods.hasAPIPod(uid);
   }
 
   informerState(): InformerState {

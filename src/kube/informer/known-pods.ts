@@ -62,6 +62,10 @@ export class KnownPods {
     return end;
   }
 
+  hasAPIPod(uid: string): boolean {
+    return [...this.#apiPods.values()].some((pod) => uidOf(pod) === uid);
+  }
+
   replaceAPIPods(pods: readonly Pod[]): void {
     const present = new Map<string, ValidPod>();
     for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);

@@ -10,6 +10,10 @@ export interface InformerPodSource {
   start(sink: InformerPodSink): void;
   /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
+  /** As `Reflector.hasCurrentList`; absent if the source does not list. */
+  readonly hasCurrentList?: boolean;
+  /** As `Reflector.listCurrent`. */
+  listCurrent?(): void;
   /** Lists and watches, or the caller's informer, that failed and were started again. */
   readonly restarts: number;
   /** Absent when nothing fails. */

@@ -71,6 +71,9 @@ export class Reflector<T> {
   /** `0` for the first list, which the server may serve from its watch cache; later lists request the newest version. */
   #listVersion: '0' | '' = '0';
   #listedMs = -Infinity;
+  #hasCurrentList = false;
+  /** Ends the watch in progress, so that the objects are listed again. */
+  #watchAborter: AbortController | undefined;
   readonly #delays = new ExponentialBackOff(BACK_OFF);
   #restarts = 0;
   #hasBeenHealthy = false;
@@ -93,6 +96,21 @@ export class Reflector<T> {
 
   get failure(): InformerState['failure'] {
     return this.#failureLog.failure;
+  }
+
+  /**
+   * A list was at least as new as the start of this reflector, and so is what followed it. The first list
+   * may be from a watch cache that lags.
+   */
+  get hasCurrentList(): boolean {
+    return this.#hasCurrentList;
+  }
+
+  /** Lists the objects again, unless `hasCurrentList`. */
+  listCurrent(): void {
+    if (this.#hasCurrentList || this.#listVersion === '') return;
+    this.#listVersion = '';
+    this.#watchAborter?.abort();
   }
 
   start(sink: ReflectorSink<T>): void {
@@ -120,9 +138,11 @@ export class Reflector<T> {
     let isOpened = false;
     let isHealthy = false;
     let healthTimer: Timer | undefined;
+    const aborter = (this.#watchAborter = new AbortController());
     try {
+      if (this.#listVersion === '' && !this.#hasCurrentList) this.#resourceVersion = undefined;
       this.#resourceVersion ??= await this.#list(sink);
-      await this.#watch(this.#resourceVersion, sink, () => {
+      await this.#watch(this.#resourceVersion, aborter.signal, sink, () => {
         isOpened = true;
         healthTimer = clock.afterFunc(HEALTHY_MS, () => {
           isHealthy = true;
@@ -135,7 +155,7 @@ export class Reflector<T> {
         });
       return 0;
     } catch (error) {
-      if (this.#stopping.signal.aborted) return 0;
+      if (this.#stopping.signal.aborted || aborter.signal.aborted) return 0;
       const tookMs = isHealthy ? 0 : clock.monotonicMs() - startedMs;
       return this.#afterFailure(describeAPIError(error, clock.now()), isOpened, tookMs);
     } finally {
@@ -193,6 +213,7 @@ export class Reflector<T> {
   async #list(sink: ReflectorSink<T>): Promise<string> {
     const { transport, resource, fieldSelector, logFields, transform, listTimeoutMs, clock, logger } = this.#options;
     const deadline = this.#deadline();
+    const listVersion = this.#listVersion;
     try {
       const requestPage = async (query: ListQuery): Promise<unknown> => {
         deadline.within(listTimeoutMs);
@@ -202,8 +223,10 @@ export class Reflector<T> {
         });
         return response.json();
       };
-      const options = { resource, resourceVersion: this.#listVersion, requestPage, transform };
+      const options = { resource, resourceVersion: listVersion, requestPage, transform };
       const { objects, resourceVersion } = await listObjects(options);
+      this.#stopping.signal.throwIfAborted();
+      if (listVersion === '') this.#hasCurrentList = true;
       this.#listedMs = clock.monotonicMs();
       logger.debug({ ...logFields, [resource]: objects.length, resourceVersion }, `Listed ${resource}`);
       sink.replace(objects);
@@ -215,10 +238,15 @@ export class Reflector<T> {
   }
 
   /** Resolves when the server ends the watch. */
-  async #watch(resourceVersion: string, sink: ReflectorSink<T>, onOpen: () => void): Promise<void> {
+  async #watch(
+    resourceVersion: string,
+    signal: AbortSignal,
+    sink: ReflectorSink<T>,
+    onOpen: () => void,
+  ): Promise<void> {
     const { transport, resource, fieldSelector, logFields, transform, inactivityTimeoutMs } = this.#options;
     const { random, logger } = this.#options;
-    const deadline = this.#deadline();
+    const deadline = this.#deadline(signal);
     try {
       deadline.within(inactivityTimeoutMs);
       const query = {
@@ -233,7 +261,7 @@ export class Reflector<T> {
       logger.debug({ ...logFields, resourceVersion }, `Watching ${resource}`);
       for await (const { type, object } of readWatchEvents(body)) {
         deadline.within(inactivityTimeoutMs);
-        if (this.#stopping.signal.aborted) return;
+        deadline.signal.throwIfAborted();
         if (type === 'BOOKMARK') sink.bookmark();
         else if (type === 'DELETED') sink.remove(transform(object));
         else sink.upsert(transform(object));
@@ -244,12 +272,16 @@ export class Reflector<T> {
     }
   }
 
-  /** Aborted by stop(), or with a TimeoutError when the latest timeout expires. */
-  #deadline(): { readonly signal: AbortSignal; within(ms: number): void; clear(): void } {
+  /** Aborted by stop(), by `signals`, or with a TimeoutError when the latest timeout expires. */
+  #deadline(...signals: readonly AbortSignal[]): {
+    readonly signal: AbortSignal;
+    within(ms: number): void;
+    clear(): void;
+  } {
     const controller = new AbortController();
     let timer: Timer | undefined;
     return {
-      signal: AbortSignal.any([this.#stopping.signal, controller.signal]),
+      signal: AbortSignal.any([this.#stopping.signal, controller.signal, ...signals]),
       within: (ms) => {
         timer?.stop();
         timer = this.#options.clock.afterFunc(ms, () =>

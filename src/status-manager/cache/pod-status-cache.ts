@@ -1,6 +1,8 @@
 import type { StatusGauges } from '../metrics.ts';
 import type { PodManager, UIDTranslations } from '../../kube/pod-manager.ts';
 import type { PodStatus } from '../../kube/types.ts';
+import { isNewer } from '../../kube/is-newer.ts';
+import { type Adopted, adoptedFrom, type AdoptedFromServer } from './adopted-status.ts';
 
 /** How a version was confirmed: by a PATCH, by a read, or because it came from the API server (`seed`). */
 export type SentAs = 'written' | 'unchanged' | 'adopted';
@@ -34,12 +36,14 @@ export interface VersionedPodStatus {
   sentAs: SentAs | undefined;
   /** An unsent change affects readiness, a terminal phase or the deletion: it is sent first. */
   urgent: boolean;
+  /** Set while the status is of an earlier run, and this run has set none; see `Adopted`. */
+  adopted: Adopted | undefined;
 }
 
 /** The content of a new version. */
 export interface NewPodStatus extends Pick<
   VersionedPodStatus,
-  'podName' | 'podNamespace' | 'podIsFinished' | 'status' | 'urgent'
+  'podName' | 'podNamespace' | 'podIsFinished' | 'status' | 'urgent' | 'adopted'
 > {
   /** The status equals the cached one. Default: false. */
   readonly isSame?: boolean;
@@ -73,8 +77,11 @@ export class PodStatusCache {
     return this.#podStatuses.size;
   }
 
+  /** A status that was adopted from the API server is as the pod manager's newer object has it. */
   get(uid: string): VersionedPodStatus | undefined {
-    return this.#podStatuses.get(uid);
+    const versioned = this.#podStatuses.get(uid);
+    if (versioned?.adopted?.from !== 'api-server' || versioned.podIsFinished) return versioned;
+    return this.#refreshed(uid, versioned, versioned.adopted);
   }
 
   has(uid: string): boolean {
@@ -93,7 +100,7 @@ export class PodStatusCache {
   /** Caches the next version. Every status enters the cache here. */
   set(
     uid: string,
-    { podName, podNamespace, podIsFinished, status, urgent, isSame = false }: NewPodStatus,
+    { podName, podNamespace, podIsFinished, status, urgent, adopted, isSame = false }: NewPodStatus,
     nowMs: number,
   ): VersionedPodStatus {
     const old = this.#podStatuses.get(uid);
@@ -111,6 +118,7 @@ export class PodStatusCache {
       sentAtMs: old?.sentAtMs,
       sentAs: old?.sentAs,
       urgent: urgent || (old?.urgent ?? false),
+      adopted,
     };
     this.#podStatuses.set(uid, versioned);
     this.#unsentCandidates.add(uid);
@@ -118,10 +126,26 @@ export class PodStatusCache {
     return versioned;
   }
 
-  /** Replaces the status of this version if it is still the newest. Does not change whether it counts as sent. */
-  replaceStatus(uid: string, versioned: VersionedPodStatus, status: PodStatus): VersionedPodStatus {
+  /** This run has set the very status that is cached. */
+  confirm(uid: string): void {
+    const versioned = this.#podStatuses.get(uid);
+    if (versioned !== undefined) versioned.adopted = undefined;
+  }
+
+  /** Sets since when the pod of a status from the journal is said to be gone; undefined: it is not. */
+  setOrphaned(uid: string, orphanedSinceMs: number | undefined): void {
+    const versioned = this.#podStatuses.get(uid);
+    if (versioned?.adopted?.from === 'journal') versioned.adopted = { ...versioned.adopted, orphanedSinceMs };
+  }
+
+  /** Replaces parts of this version if it is still the newest. Does not change whether it counts as sent. */
+  replace(
+    uid: string,
+    versioned: VersionedPodStatus,
+    parts: Partial<Pick<VersionedPodStatus, 'adopted' | 'status'>>,
+  ): VersionedPodStatus {
     if (this.#podStatuses.get(uid) !== versioned) return versioned;
-    const replaced = { ...versioned, status };
+    const replaced = { ...versioned, ...parts };
     this.#podStatuses.set(uid, replaced);
     return replaced;
   }
@@ -151,6 +175,7 @@ export class PodStatusCache {
     }
     current.unsentSinceMs = undefined;
     current.urgent = false;
+    if (current.adopted?.from === 'journal') current.adopted = undefined;
     this.#changed.delete(uid);
     // A mirror pod may be replaced by a new one that has not received this version.
     if (apiUID === uid) this.#unsentCandidates.delete(uid);
@@ -239,6 +264,13 @@ export class PodStatusCache {
   /** The unsent pods and all static pods, because their mirror may be a new object. */
   #allCandidates({ podToMirror }: UIDTranslations): string[] {
     return [...new Set([...this.#unsentCandidates, ...podToMirror.keys()])];
+  }
+
+  #refreshed(uid: string, versioned: VersionedPodStatus, { resourceVersion }: AdoptedFromServer): VersionedPodStatus {
+    const pod = this.#podManager.getPodByUID(uid);
+    const apiPod = pod && (this.#podManager.getMirrorPodByPod(pod) ?? pod);
+    if (apiPod === undefined || !isNewer(apiPod, resourceVersion)) return versioned;
+    return this.replace(uid, versioned, adoptedFrom(apiPod));
   }
 
   #isUnsent(uid: string, translations: UIDTranslations): boolean {

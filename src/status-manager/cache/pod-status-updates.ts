@@ -142,7 +142,7 @@ export class PodStatusUpdates {
     const pod = this.#podOf(podUID);
     const cached = this.#options.cache.get(podUID);
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod');
-    if (cached === undefined) return this.#ignored(podUID, 'no-status');
+    if (cached === undefined || cached.adopted !== undefined) return this.#ignored(podUID, 'no-status');
     const old = cached.status.volumeHealth?.find(({ name }) => name === volumeName);
     if (haveSameHealth(old?.healthConditions, healthConditions)) return this.#ignored(podUID, 'unchanged');
 
@@ -173,8 +173,10 @@ export class PodStatusUpdates {
   ): UpdateResult {
     const pod = this.#podOf(podUID);
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod', containerID);
-    const status = this.#options.cache.get(podUID)?.status;
-    if (status === undefined) return this.#ignored(podUID, 'no-status', containerID);
+    const cached = this.#options.cache.get(podUID);
+    // As in the kubelet, which has no status before this run sets one: the rest of an adopted one may be outdated.
+    if (cached === undefined || cached.adopted !== undefined) return this.#ignored(podUID, 'no-status', containerID);
+    const { status } = cached;
     for (const field of ['containerStatuses', 'initContainerStatuses'] as const) {
       const container = status[field]?.find((candidate) => candidate.containerID === containerID);
       if (container === undefined) continue;
@@ -228,6 +230,7 @@ export class PodStatusUpdates {
         status,
         isSame,
         urgent: podIsFinished || isUrgent(oldStatus, status),
+        adopted: isFinished ? cached?.adopted : undefined,
       },
       this.#options.clock.monotonicMs(),
     );

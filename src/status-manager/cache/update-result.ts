@@ -17,7 +17,7 @@ export interface Rejection {
  * Why an update changed nothing:
  * - `unchanged`: the status equals the cached one;
  * - `unknown-pod`: the pod manager does not know the pod (kubelet: "Pod has been deleted");
- * - `no-status`: the pod has no cached status yet; set one first;
+ * - `no-status`: no status of the pod has been set yet, but at most adopted from an earlier run; set one first;
  * - `unknown-container`: the cached status has no container with this ID. IDs have a scheme, as in
  *   `containerd://3f4e…`.
  */

@@ -10,7 +10,6 @@ import type { Journal, JournalEntry, JournalFailure } from './journal.ts';
 export class StatusJournal {
   readonly #journal: Journal | undefined;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #recovered = new Map<string, string>();
   /** Pod UID → acceptance time of its newest status, as long as that is not settled. */
   readonly #acceptedAt = new Map<string, string>();
   /** The latest time of the wall clock, in case that it jumps back. */
@@ -19,19 +18,10 @@ export class StatusJournal {
   constructor(journal: Journal | undefined, clock: Pick<Clock, 'now'>) {
     this.#journal = journal;
     this.#clock = clock;
-    for (const { podUID, acceptedAt } of journal?.recovered ?? []) {
-      this.#recovered.set(podUID, acceptedAt);
-      this.#acceptedAt.set(podUID, acceptedAt);
-    }
-  }
-
-  /** Pod UID → acceptance time, for statuses of an earlier run that this run has neither set nor sent. */
-  get recovered(): ReadonlyMap<string, string> {
-    return this.#recovered;
+    for (const { podUID, acceptedAt } of journal?.recovered ?? []) this.#acceptedAt.set(podUID, acceptedAt);
   }
 
   accepted(podUID: string, accepted: Omit<JournalEntry, 'podUID' | 'acceptedAt'>, oldStatus: PodStatus): void {
-    this.#recovered.delete(podUID);
     if (this.#journal === undefined) return;
     const { podNamespace, podName, podIsFinished, status } = accepted;
     this.#latestTime = latestOf([this.#latestTime, timeFromEpochMs(this.#clock.now())]);
@@ -42,14 +32,8 @@ export class StatusJournal {
     this.#journal.accepted({ podUID, podNamespace, podName, podIsFinished, acceptedAt, status });
   }
 
-  /** This run has set or sent the status: it no longer counts as recovered. */
-  confirmed(podUID: string): void {
-    this.#recovered.delete(podUID);
-  }
-
   /** As `Journal.settled`. */
   settled(podUID: string): void {
-    this.#recovered.delete(podUID);
     this.#acceptedAt.delete(podUID);
     this.#journal?.settled(podUID);
   }

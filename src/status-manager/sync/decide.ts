@@ -1,9 +1,12 @@
 import type { PodStatusPatch } from '../../kube/client/pod-client.ts';
+import { type Adopted, adoptedFrom } from '../cache/adopted-status.ts';
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { createStatusJSONPatch } from '../status/json-patch.ts';
 import { mergePodStatus } from '../status/merge.ts';
 import { isServerNewer } from '../status/server-newer.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
+import { terminatedPodStatus } from '../status/terminate.ts';
 import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 
@@ -33,8 +36,10 @@ export interface NodeFacts {
   readonly translatedUID: string;
   /** The pod manager's pod; undefined if it has none. */
   readonly pod: Pod | undefined;
-  /** When an earlier run of the agent accepted this status; undefined if this run did. */
-  readonly recordedAt: string | undefined;
+  /** Set if the cached status is of an earlier run. */
+  readonly adopted: Adopted | undefined;
+  /** `terminatePod` was called. */
+  readonly podIsFinished: boolean;
   readonly podCouldHaveRunningContainers: (pod: Pod) => boolean;
   readonly patchStrategy: PatchStrategy;
   /** A canonical time. */
@@ -57,6 +62,8 @@ export type Decision =
 interface Merged {
   /** The status to write. */
   readonly merged: PodStatus;
+  /** Replaces the cached status: that is of an earlier run, and the API object has, or may have, a newer one. */
+  readonly adopt: Pick<VersionedPodStatus, 'adopted' | 'status'> | undefined;
   /** The DisruptionTarget condition with the transition time that the merge gave it. */
   readonly disruptionTarget: PodCondition | undefined;
 }
@@ -71,30 +78,37 @@ export function decide(status: PodStatus, api: APIPod, facts: NodeFacts): Decisi
     // Divergence: the kubelet drops the status of a static pod whose mirror it does not know yet.
     return isOfStaticPod(api, facts) ? { kind: 'unknown-mirror' } : { kind: 'gone', reason: 'recreated' };
   }
-  if (facts.recordedAt !== undefined && isServerNewer(api.status, status, facts.recordedAt)) {
+  const { adopted, podIsFinished } = facts;
+  let adopt: Merged['adopt'];
+  if (adopted?.from === 'api-server') {
+    adopt = adoptedFrom(api.pod);
+    if (!podIsFinished) return { kind: 'unchanged', merged: api.status, adopt, disruptionTarget: undefined };
+    const pod = facts.pod ?? api.pod;
+    adopt = { ...adopt, status: terminatedPodStatus(pod, api.status, adopt.status, isStaticPod(pod)) };
+  } else if (adopted !== undefined && isServerNewer(api.status, status, adopted.acceptedAt)) {
     return { kind: 'gone', reason: 'outdated' };
   }
   const couldHaveRunningContainers = facts.podCouldHaveRunningContainers(api.completePod ?? api.pod);
   const { status: merged, disruptionTarget } = mergePodStatus(
     api.pod,
     api.status,
-    status,
+    adopt?.status ?? status,
     couldHaveRunningContainers,
     facts.now,
   );
   const patch = createPatch(api, merged, facts.patchStrategy);
   return patch === undefined
-    ? { kind: 'unchanged', merged, disruptionTarget }
-    : { kind: 'patch', patch, merged, disruptionTarget };
+    ? { kind: 'unchanged', merged, adopt, disruptionTarget }
+    : { kind: 'patch', patch, merged, adopt, disruptionTarget };
 }
 
 /**
  * A status from the journal may belong to a static pod that the pod manager does not know yet and
  * whose UID it cannot translate.
  */
-function isOfStaticPod(api: APIPod, { pod, recordedAt, translatedUID }: NodeFacts): boolean {
+function isOfStaticPod(api: APIPod, { pod, adopted, translatedUID }: NodeFacts): boolean {
   if (pod !== undefined) return isStaticPod(pod);
-  return recordedAt !== undefined && translatedUID === api.uid && isMirrorPod(api.pod);
+  return adopted?.from === 'journal' && translatedUID === api.uid && isMirrorPod(api.pod);
 }
 
 function createPatch(api: APIPod, merged: PodStatus, patchStrategy: PatchStrategy): PodStatusPatch | undefined {

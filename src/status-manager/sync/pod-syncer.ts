@@ -1,5 +1,6 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
+import { isUnrelatedToNode } from '../../kube/access/node-authorizer.ts';
 import { APIError } from '../../kube/client/api-error.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
@@ -78,7 +79,8 @@ export class PodSyncer {
       await permits.acquire(permits.signal);
       api = apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal, permits.onWait));
     } catch (error) {
-      return failureOf(error, versioned, permits.signal);
+      const result = failureOf(error, versioned, permits.signal);
+      return result.kind === 'failed' && this.#isKnownToBeGone(uid, result.error) ? this.#dropOrphan(uid) : result;
     }
     return this.#syncObject(uid, api, 'read', permits);
   }
@@ -137,19 +139,25 @@ export class PodSyncer {
    * critical section.
    */
   #plan(uid: string, api: APIPod): Plan | undefined {
-    const { cache, clock, patchStrategy, podDeletionSafety, podManager, records, recovered } = this.#options;
+    const { cache, clock, patchStrategy, podDeletionSafety, podManager, records } = this.#options;
     const versioned = cache.get(uid);
     if (versioned === undefined) return undefined;
     const decision = decide(withoutDroppedFields(records.get(uid)?.droppedFields, versioned.status, api.status), api, {
       uid,
       translatedUID: podManager.translatePodUID(api.uid),
       pod: podManager.getPodByUID(uid),
-      recordedAt: recovered.get(uid),
+      adopted: versioned.adopted,
+      podIsFinished: versioned.podIsFinished,
       podCouldHaveRunningContainers: (pod) => podDeletionSafety.podCouldHaveRunningContainers(pod),
       patchStrategy,
       now: timeFromEpochMs(clock.now()),
     });
-    return { ...decision, versioned, readAtMs: clock.monotonicMs() };
+    const adopt = 'adopt' in decision ? decision.adopt : undefined;
+    return {
+      ...decision,
+      versioned: adopt === undefined ? versioned : cache.replace(uid, versioned, adopt),
+      readAtMs: clock.monotonicMs(),
+    };
   }
 
   /** @returns the object in the response */
@@ -190,7 +198,7 @@ export class PodSyncer {
   }
 
   #markSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, { kind, isAsMerged }: Sent): SentResult {
-    const { cache, clock, hotLoops, logger, metrics, onSent, outcomes, records } = this.#options;
+    const { cache, clock, hotLoops, logger, metrics, onSettled, outcomes, records } = this.#options;
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs } = versioned;
     const deletionDue = canBeDeleted(latest.pod, versioned.podIsFinished) ? latest : undefined;
@@ -206,9 +214,11 @@ export class PodSyncer {
     if (cache.wasDropped(uid, versioned)) return { kind, versioned, isHeldBack, isHotLoop: false, deletionDue };
     const record = records.of(uid);
     cache.markSent(uid, api.uid, versioned, { readAtMs, atMs: clock.monotonicMs(), as: kind });
-    if (cache.get(uid)?.unsentSinceMs === undefined) onSent(uid, !isHeldBack && deletionDue === undefined);
+    const isComplete = !isHeldBack && deletionDue === undefined;
+    if (isComplete && cache.get(uid)?.unsentSinceMs === undefined) onSettled(uid);
     const isHotLoop = plan.kind === 'patch' && hotLoops.sent(record, versioned, plan.patch, api.pod, latest.pod);
-    if (isAsMerged && deletionDue === undefined) record.trusted = trustedObject(latest, merged, this.#keepsRawStatus);
+    if (isAsMerged && deletionDue === undefined && versioned.adopted === undefined)
+      record.trusted = trustedObject(latest, merged, this.#keepsRawStatus);
     outcomes.sent(uid, versioned, kind, unsentSinceMs === undefined);
     return { kind, versioned, isHeldBack, isHotLoop, deletionDue };
   }
@@ -269,6 +279,30 @@ export class PodSyncer {
     return gone;
   }
 
+  /**
+   * Whether a GET shows for certain that the pod of a recovered status is gone, as the caller of
+   * `removeOrphanedStatuses` says. A node's user gets 403 in place of 404, also while the API server
+   * lags and has not seen the pod. Then a list decides, or without one the time.
+   */
+  #isKnownToBeGone(uid: string, { statusCode, reason, message }: APIError): boolean {
+    const { cache, clock, podManager } = this.#options;
+    const adopted = cache.get(uid)?.adopted;
+    if (adopted?.from !== 'journal' || adopted.orphanedSinceMs === undefined) return false;
+    if (statusCode === 403 && isUnrelatedToNode(message))
+      return podManager.isGone?.(uid) ?? clock.monotonicMs() - adopted.orphanedSinceMs >= maxAuthorizerLagMs;
+    // Without the reason, the response may come from a proxy.
+    return statusCode === 404 && reason === 'NotFound';
+  }
+
+  #dropOrphan(uid: string): SyncResult {
+    const { deletePodStatus, logger, section } = this.#options;
+    section.run(() => {
+      logger.info({ podUID: uid }, 'The pod of a recovered status is gone, dropping the status');
+      deletePodStatus(uid, 'removed');
+    });
+    return gone;
+  }
+
   #waitForMirror(uid: string, api: APIPod, { versioned }: Plan): SyncFailure {
     const fields = { ...podFields(uid, versioned), apiUID: api.uid };
     this.#options.logger.debug(fields, 'Static pod has a mirror that is not known yet');
@@ -288,11 +322,14 @@ export class PodSyncer {
       ...versioned.status,
       conditions: conditions.map((other) => (other === cached ? { ...cached, lastTransitionTime } : other)),
     };
-    return { ...plan, versioned: this.#options.cache.replaceStatus(uid, versioned, status) };
+    return { ...plan, versioned: this.#options.cache.replace(uid, versioned, { status }) };
   }
 }
 
 const gone: SyncResult = { kind: 'gone' };
+
+/** Longer than the node authorizer of an API server that serves requests lags behind. */
+const maxAuthorizerLagMs = 600_000;
 
 /** The terminal phase is not written, because containers could be running. */
 function heldBack({ merged, versioned }: SendingPlan): boolean {

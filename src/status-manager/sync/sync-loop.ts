@@ -123,6 +123,15 @@ export class SyncLoop {
     if (this.isSending) this.#wakeUp.schedule();
   }
 
+  /** Whether the pod of a status from the journal is said to be gone, which its next GET confirms. */
+  setOrphaned(uid: string, isOrphan: boolean): void {
+    const { cache, clock } = this.#options;
+    const adopted = cache.get(uid)?.adopted;
+    if (adopted?.from !== 'journal' || (adopted.orphanedSinceMs !== undefined) === isOrphan) return;
+    cache.setOrphaned(uid, isOrphan ? clock.monotonicMs() : undefined);
+    if (isOrphan) this.retryNow(uid);
+  }
+
   /** Pods were removed from the pod manager: reports API objects that finalizers had kept and that are gone now. */
   podsRemoved(): void {
     const { apiObjectGone, outcomes, terminatingPods } = this.#options;
@@ -149,7 +158,7 @@ export class SyncLoop {
     if (all) await fullBatch.run((uid, needsSync) => needsSync && uids.push(uid), this.#signal);
     else uids.push(...cache.uidsOfUnsentVersions());
     const result = await this.#inFlight.syncAll(uids, concurrency, this.#signal);
-    if (all) this.#endFullBatch();
+    if (all && !this.#signal.aborted) this.#endFullBatch();
     return result;
   }
 
@@ -208,6 +217,7 @@ export class SyncLoop {
         else this.#inSync(uid);
         this.#startNext();
       }, this.#signal);
+      if (this.#signal.aborted) return;
       // A status dropped and set again has a lower version than the one sent; wake-ups and the comparison miss it.
       this.#enqueueAll(() => cache.unsentUIDs(), 'Failed to enqueue unsent pods');
       this.#endFullBatch();

@@ -52,15 +52,10 @@ export interface SyncPorts {
   readonly requestTimeoutMs: number;
   readonly readBeforePatch: ReadBeforePatch;
   readonly patchStrategy: PatchStrategy;
-  /** Statuses that an earlier run left in the journal: pod UID → when it was accepted. */
-  readonly recovered: ReadonlyMap<string, string>;
-  /**
-   * The pod's newest version has reached the API server. `isComplete` is false if its terminal phase
-   * was held back, or if a DELETE is still due.
-   */
-  readonly onSent: (uid: string, isComplete: boolean) => void;
+  /** The pod's newest version has reached the API server; its terminal phase was not held back, and no DELETE is due. */
+  readonly onSettled: (uid: string) => void;
   /** Forgets everything about a pod that is gone. kubelet: `deletePodStatus`. */
-  readonly deletePodStatus: (uid: string, reason: 'deleted' | 'recreated') => void;
+  readonly deletePodStatus: (uid: string, reason: 'deleted' | 'removed' | 'recreated') => void;
   /** The API object of a pod that finalizers had kept is gone. */
   readonly apiObjectGone: (uid: string) => void;
   /** Forgets a status from the journal, but not the allocation and the resize of its pod, which lives on. */

@@ -1,5 +1,6 @@
 import type { PodManager } from '../../kube/pod-manager.ts';
-import type { Pod, PodStatus } from '../../kube/types.ts';
+import { isNewer } from '../../kube/is-newer.ts';
+import type { PodStatus } from '../../kube/types.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { APIPod } from './decide.ts';
 import { failureClassTable } from './failure-classes.ts';
@@ -28,7 +29,7 @@ export function stillTrusted(uid: string, trusted: APIPod, podManager: PodManage
   const pod = podManager.getPodByUID(uid);
   if (pod === undefined) return undefined;
   const completePod = podManager.getMirrorPodByPod(pod) ?? pod;
-  if (isNewer(completePod, trusted.pod)) return undefined;
+  if (isNewer(completePod, trusted.pod.metadata?.resourceVersion)) return undefined;
   // Another writer may have reset the phase, on which the merge depends.
   if (isPodPhaseTerminal(completePod.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
   return { ...trusted, completePod };
@@ -42,9 +43,4 @@ export function isCuredByReading(result: SyncFailure | Aborted): boolean {
 /** True if the patch replaces or removes the complete list of conditions, including foreign ones. */
 export function replacesAllConditions(trusted: APIPod, merged: PodStatus): boolean {
   return (trusted.status.conditions === undefined) !== (merged.conditions === undefined);
-}
-
-/** True if the API server has a version of the pod after `than`, as far as their resource versions can be compared. */
-function isNewer(pod: Pod, than: Pod): boolean {
-  return Number(pod.metadata?.resourceVersion) > Number(than.metadata?.resourceVersion);
 }

@@ -729,6 +729,45 @@ describe('listeners', () => {
   });
 });
 
+describe('whether a pod is gone', () => {
+  it('is known after a list that was not allowed to be stale, which is requested once', async () => {
+    const watch = await sync(pod('a', '7'));
+    expect(pods.isGone('uid-b')).toBe(false);
+    expect(pods.isGone('uid-b')).toBe(false);
+    await turn();
+    expect(watch.isOver).toBe(true);
+    expect(api.last(3).query).toEqual({ fieldSelector: 'spec.nodeName=node-a', resourceVersion: '', limit: 500 });
+    api.last(3).list('12', [pod('a', '7'), pod('c', '12')]);
+    await turn();
+    expect(['uid-a', 'uid-b', 'uid-c'].map((uid) => pods.isGone(uid))).toEqual([false, true, false]);
+    expect(listener.heard).toEqual(['+uid-c@12']);
+    const next = api.last(4).open();
+    await turn();
+    next.event('DELETED', pod('a', '13'));
+    await turn();
+    expect(pods.isGone('uid-a')).toBe(true);
+    expect(pods.informerState().restarts).toBe(0);
+    api.last(4);
+  });
+
+  it('a list at any version that is in progress does not count, and a list that fails is tried again', async () => {
+    pods.start();
+    expect(pods.isGone('uid-b')).toBe(false);
+    api.last(1).list('10', []);
+    await turn();
+    expect(pods.isGone('uid-b')).toBe(false);
+    // After a watch that was given up before it began.
+    api.last(3).refuse(500);
+    await turn();
+    clock.advance(800);
+    await turn();
+    expect(api.last(4).query).toMatchObject({ resourceVersion: '' });
+    api.last(4).list('12', []);
+    await turn();
+    expect(pods.isGone('uid-b')).toBe(true);
+  });
+});
+
 describe('lifecycle', () => {
   it('start() twice lists once; after stop() it throws', async () => {
     pods.start();
@@ -769,6 +808,16 @@ describe('lifecycle', () => {
     expect(listener.heard).toEqual([]);
     expect(names()).toEqual(['uid-a']);
     expect(watch.isOver).toBe(true);
+  });
+
+  it('a list that arrives after stop() has begun has no effect', async () => {
+    pods.subscribe(listener);
+    pods.start();
+    api.last(1).list('10', [pod('a', '7')]);
+    await pods.stop();
+    expect(listener.heard).toEqual([]);
+    expect(names()).toEqual([]);
+    expect(pods.informerState()).toMatchObject({ isSynced: false, lastEventAt: undefined });
   });
 
   it.each([

@@ -33,6 +33,19 @@ describe('over an emitter', () => {
     expect(emitter.eventNames()).toEqual([]);
   });
 
+  it('after stop() ignores an informer that has no way to remove a callback', async () => {
+    const emitter = new EventEmitter();
+    const informer: InformerLike = { on: (verb, callback) => emitter.on(verb, callback) };
+    const pods = informerPodManagerFrom(informer, { logger: recordingLogger() });
+    pods.start();
+    emitter.emit('add', pod('a', '1'));
+    await pods.stop();
+    emitter.emit('add', pod('b', '2'));
+    emitter.emit('delete', pod('a', '3'));
+    expect(pods.getPods()).toEqual([pod('a', '1')]);
+    expect(pods.isGone('uid-a')).toBeUndefined();
+  });
+
   it('adds the pods that the informer has already', () => {
     const informer: InformerLike = { on: () => {}, list: () => [pod('a', '1')] };
     const pods = informerPodManagerFrom(informer, { logger: recordingLogger() });

@@ -12,7 +12,7 @@ function setup() {
   const cache = new PodStatusCache(podManager);
   const set = (uid: string, count: number, nowMs = 0): void => {
     const status = { podName: uid, podNamespace: 'default', podIsFinished: false, status: { phase: 'Running' } };
-    for (let i = 0; i < count; i++) cache.set(uid, { ...status, urgent: true }, nowMs);
+    for (let i = 0; i < count; i++) cache.set(uid, { ...status, urgent: true, adopted: undefined }, nowMs);
   };
   /** Version `version`, or the newest. */
   const send = (uid: string, version = cache.get(uid)?.version, apiUID = uid, readAtMs = 0): void =>
@@ -144,10 +144,10 @@ describe('what was sent', () => {
     set('a', 1);
     send('a', 1);
     const old = cache.get('a')!;
-    cache.replaceStatus('a', old, { phase: 'Failed' });
+    cache.replace('a', old, { status: { phase: 'Failed' } });
     expect(cache.get('a')).toMatchObject({ version: 1, status: { phase: 'Failed' } });
     expect(uids().unsent).toEqual([]);
-    cache.replaceStatus('a', old, { phase: 'Pending' });
+    cache.replace('a', old, { status: { phase: 'Pending' } });
     expect(cache.get('a')?.status).toEqual({ phase: 'Failed' });
   });
 });

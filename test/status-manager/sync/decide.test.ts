@@ -21,6 +21,7 @@ interface Row {
 
 const gate = { type: 'example.com/gate', status: 'True', lastProbeTime: null, lastTransitionTime: null };
 const running: PodStatus = { phase: 'Running' };
+const recovered = { from: 'journal', acceptedAt: now, orphanedSinceMs: undefined } as const;
 const patchOf = (status: object) => ({
   kind: 'patch',
   patch: { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'uid-a' }, status } },
@@ -61,20 +62,38 @@ const rows: readonly Row[] = [
   {
     what: 'the object is an unknown mirror, and the status is from the journal',
     api: podOf({}, { uid: 'mirror', annotations: mirrorAnnotations }),
-    facts: { translatedUID: 'mirror', recordedAt: now },
+    facts: { translatedUID: 'mirror', adopted: recovered },
     expected: { kind: 'unknown-mirror' },
   },
   {
     what: 'the object is the mirror of a static pod with another UID, and a status from the journal was tried for good',
     api: podOf({}, { uid: 'mirror', annotations: mirrorAnnotations }),
-    facts: { translatedUID: 'uid-b', recordedAt: now },
+    facts: { translatedUID: 'uid-b', adopted: recovered },
     expected: { kind: 'gone', reason: 'recreated' },
   },
   {
     what: 'the API server knows the end of a pod that the journal does not',
     api: podOf({ phase: 'Succeeded' }),
-    facts: { recordedAt: now },
+    facts: { adopted: recovered },
     expected: { kind: 'gone', reason: 'outdated' },
+  },
+  {
+    what: 'the status was adopted from the API server, which shows another one now',
+    api: podOf({ phase: 'Pending' }),
+    facts: { adopted: { from: 'api-server', resourceVersion: '1' } },
+    expected: { kind: 'unchanged', merged: { phase: 'Pending' }, adopt: { status: { phase: 'Pending' } } },
+  },
+  {
+    what: 'the status was adopted from the API server, which shows another one now, and the pod was terminated',
+    api: podOf({ phase: 'Pending', message: 'newer' }),
+    facts: { podIsFinished: true, adopted: { from: 'api-server', resourceVersion: '1' } },
+    expected: { ...patchOf({ phase: 'Failed' }), adopt: { status: { phase: 'Failed', message: 'newer' } } },
+  },
+  {
+    what: 'the status was adopted from the API server, and the object belongs to another pod now',
+    api: podOf({}, { uid: 'uid-b' }),
+    facts: { translatedUID: 'uid-b', adopted: { from: 'api-server', resourceVersion: '1' } },
+    expected: { kind: 'gone', reason: 'recreated' },
   },
   {
     what: 'the same status, set by this run',
@@ -95,7 +114,8 @@ describe('decide', () => {
       uid: 'uid-a',
       translatedUID: 'uid-a',
       pod: undefined,
-      recordedAt: undefined,
+      adopted: undefined,
+      podIsFinished: false,
       podCouldHaveRunningContainers: () => false,
       patchStrategy: 'strategic-merge',
       now,
@@ -113,7 +133,8 @@ describe('decide', () => {
         uid: 'uid-a',
         translatedUID: 'uid-a',
         pod: undefined,
-        recordedAt: undefined,
+        adopted: undefined,
+        podIsFinished: false,
         podCouldHaveRunningContainers: (pod) => asked.push(pod) > 0,
         patchStrategy: 'strategic-merge',
         now,

@@ -27,7 +27,11 @@ function setup() {
     logger,
   });
   const put = (name: string, status: PodStatus = { phase: 'Running' }, podIsFinished = false): void => {
-    cache.set(uidOf(name), { podName: name, podNamespace: 'default', podIsFinished, status, urgent: false }, 0);
+    cache.set(
+      uidOf(name),
+      { podName: name, podNamespace: 'default', podIsFinished, status, urgent: false, adopted: undefined },
+      0,
+    );
   };
   const send = (name: string, apiUID = uidOf(name)): void =>
     cache.markSent(uidOf(name), apiUID, cache.get(uidOf(name))!, { readAtMs: 0, atMs: 0, as: 'written' });

@@ -169,6 +169,41 @@ describe('the tick', () => {
 });
 
 describe('stop', () => {
+  it.each([
+    ['at a tick', (h: SyncHarness) => h.clock.advance(1_000)],
+    ['by syncBatch', (h: SyncHarness) => void h.manager.syncBatch(true)],
+  ])('a full batch that it interrupts has no effect afterwards: %s', async (_, begin) => {
+    const h = new SyncHarness({ syncPeriodMs: 1_000 });
+    const names = Array.from({ length: 200 }, (_, i) => `p${i}`);
+    h.addPods(...names);
+    // Its object has finalizers, and is gone when the batch ends.
+    h.addPod(podOf('kept', { finalizers: ['f'], deletionTimestamp: '2026-01-02T03:04:05Z' }));
+    h.manager.terminatePod(h.podManager.getPodByUID(uidOf('kept'))!);
+    for (const name of names) h.set(name, '1');
+    await h.manager.syncBatch(false);
+    h.manager.start();
+    h.podManager.removePod(h.client.pod('default', 'kept')!);
+    h.takeOutcomes();
+    const getPodByUID = h.podManager.getPodByUID.bind(h.podManager);
+    const { monotonicMs } = h.clock;
+    let passedMs = 0;
+    h.clock.monotonicMs = () => monotonicMs.call(h.clock) + passedMs;
+    h.podManager.getPodByUID = (uid) => {
+      passedMs += 0.2;
+      return getPodByUID(uid);
+    };
+    let stopping: Promise<void> | undefined;
+    h.clock.yieldToEventLoop = async () => {
+      stopping ??= h.manager.stop();
+      await new Promise((resolve) => void setImmediate(resolve));
+    };
+    begin(h);
+    await stopping;
+    expect(stopping).toBeDefined();
+    await new Promise((resolve) => void setImmediate(resolve));
+    expect(h.takeOutcomes()).toEqual([]);
+  });
+
   it('aborts requests in flight, and leaves no timer and no pending promise', async () => {
     const h = new SyncHarness({ requestTimeoutMs: 30_000 });
     h.addPods('a', 'b');
