@@ -16,7 +16,9 @@ let availableBytes: number;
 let events: (ObjectEvent | PodEvent)[];
 let removeImage: (id: string) => void;
 /** Images that remained, and when they were listed. */
-let hookCalls: [ReadonlySet<string>, number][];
+/** The images that remained, and the call of `beginImageGC` before that. */
+let hookCalls: [remaining: ReadonlySet<string>, begun: number][];
+let begun: number;
 let imageFs: Partial<FsStats> | undefined;
 let logger: RecordingLogger;
 let measured: unknown[];
@@ -27,6 +29,7 @@ beforeEach(() => {
   pods = [];
   events = [];
   hookCalls = [];
+  begun = 0;
   measured = [];
   // Of 1,000 bytes.
   availableBytes = 100;
@@ -48,7 +51,10 @@ function managerWith(policy: ImageGCPolicy = {}): ImageGCManager {
       imageFsStats: async () => ({ imageFs: imageFs && { time: '', availableBytes, ...imageFs } }),
     }),
     policy,
-    postImageGC: async (...call) => void hookCalls.push(call),
+    beginImageGC: () => {
+      const own = ++begun;
+      return async (remaining) => void hookCalls.push([remaining, own]);
+    },
     nodeName: 'node-a',
     eventRecorder: { event: (event) => events.push(event) },
     recordMetric: (...of) => void measured.push(of),
@@ -132,8 +138,8 @@ describe('ImageGCManager', () => {
     clock.advance(minute);
     await manager.deleteUnusedImages();
     expect(hookCalls).toEqual([
-      [new Set(['c', 'used']), clock.now() - minute],
-      [new Set(['used']), clock.now()],
+      [new Set(['c', 'used']), 2],
+      [new Set(['used']), 3],
     ]);
   });
 

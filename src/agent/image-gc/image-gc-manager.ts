@@ -24,8 +24,11 @@ export interface ImageGCManagerOptions {
   readonly runtime: Required<Pick<BoundedRuntime, 'imageFsStats' | 'listImages' | 'removeImage'>> &
     Pick<BoundedRuntime, 'listPods'>;
   readonly policy: ImageGCPolicy;
-  /** Called after images were removed, with the IDs of those that remain, and the time at which they were listed. */
-  readonly postImageGC: (imageIDs: ReadonlySet<string>, listedAtMs: number) => Promise<void>;
+  /**
+   * Called before images are listed; what it returns is called after images were removed, with the IDs of those that remain.
+   * Source: kubelet `postImageGC`.
+   */
+  readonly beginImageGC: () => (imageIDs: ReadonlySet<string>) => Promise<void>;
   readonly nodeName: string;
   readonly eventRecorder: EventRecorder;
   /** Default: nothing is measured. */
@@ -78,10 +81,10 @@ export class ImageGCManager {
 
   /** Rejects if too little space could be freed. Source: kubelet `GarbageCollect`. */
   async garbageCollect(): Promise<void> {
-    const { runtime, policy, clock, logger } = this.#options;
+    const { runtime, policy, logger } = this.#options;
     const { highThresholdPercent = 85, lowThresholdPercent = 80 } = policy;
     const { signal } = this.#stop;
-    const listedAtMs = clock.now();
+    const postImageGC = this.#options.beginImageGC();
     const unused = await this.#detectImages();
     const { imageFs } = await runtime.imageFsStats({ signal });
     const { capacityBytes = 0, availableBytes = 0 } = imageFs ?? {};
@@ -95,7 +98,7 @@ export class ImageGCManager {
     const bytesToFree = Math.trunc((capacityBytes * (100 - lowThresholdPercent)) / 100) - availableBytes;
     logger.info({ usagePercent, bytesToFree }, 'Image file system usage is over the high threshold; removing images');
     const freedBytes = await this.#freeSpace(unused, bytesToFree);
-    await this.#runPostGCHook(listedAtMs);
+    await this.#runPostGCHook(postImageGC);
     if (freedBytes >= bytesToFree) return;
     const message =
       `Insufficient free disk space on the node's image filesystem (${usagePercent}% of ${formatSize(capacityBytes)} ` +
@@ -107,9 +110,9 @@ export class ImageGCManager {
 
   /** Removes all images that are unused and old enough. */
   async deleteUnusedImages(): Promise<void> {
-    const listedAtMs = this.#options.clock.now();
+    const postImageGC = this.#options.beginImageGC();
     await this.#freeSpace(await this.#detectImages(), Number.POSITIVE_INFINITY);
-    await this.#runPostGCHook(listedAtMs);
+    await this.#runPostGCHook(postImageGC);
   }
 
   async #tick(): Promise<void> {
@@ -180,8 +183,8 @@ export class ImageGCManager {
   /**
    * Divergence: with all images that remain. The kubelet leaves out those in use, so that every pod may use them after that.
    */
-  async #runPostGCHook(listedAtMs: number): Promise<void> {
-    await this.#options.postImageGC(new Set(this.#records.keys()), listedAtMs);
+  async #runPostGCHook(postImageGC: ReturnType<ImageGCManagerOptions['beginImageGC']>): Promise<void> {
+    await postImageGC(new Set(this.#records.keys()));
   }
 
   #record(reason: string, message: string): void {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { ReadCache } from '../../shared/read-cache.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { ImagePullSecret } from '../runtime/container-runtime.ts';
 import {
@@ -32,6 +33,12 @@ export interface ImagePullManagerOptions {
   readonly logger: Logger;
 }
 
+interface PullsInProgress {
+  count: number;
+  /** True if the image may have been pulled by an earlier one whose end is unknown. Only a recorded pull ends the doubt. */
+  isDoubtful: boolean;
+}
+
 /**
  * Records which images the agent has pulled, and with which Secrets, to decide whether a pod may use an image that is present.
  * Each call of `recordPullIntent` is followed by one of `recordImagePulled`, `recordImagePullFailed` or `recordImagePullAborted`.
@@ -45,8 +52,10 @@ export class ImagePullManager {
   readonly #pulled: RecordFiles<ImagePulledRecord>;
   /** By image. An intent that is left by another agent says that the image may have been pulled. */
   readonly #intents: RecordFiles<string>;
-  /** Image → pulls in progress. */
-  readonly #pulls = new Map<string, number>();
+  /** Image → its pulls in progress. */
+  readonly #pulls = new Map<string, PullsInProgress>();
+  /** Image reference → when its record was last used or written. */
+  readonly #uses = new ReadCache<true>();
   #initialized: Promise<void> | undefined;
 
   constructor(options: ImagePullManagerOptions) {
@@ -70,11 +79,14 @@ export class ImagePullManager {
   /** Call before a pull. Rejects if that cannot be recorded: then the image must not be pulled. */
   async recordPullIntent(image: string): Promise<void> {
     await this.#initialize();
-    this.#pulls.set(image, (this.#pulls.get(image) ?? 0) + 1);
+    // An intent without a pull was left by an aborted pull, or by an earlier agent.
+    const pulls = this.#pulls.get(image) ?? { count: 0, isDoubtful: this.#intents.has(image) };
+    pulls.count++;
+    this.#pulls.set(image, pulls);
     try {
       await this.#intents.write(image);
     } catch (error) {
-      await this.#decrementPullIntent(image);
+      await this.#endPull(image);
       throw error;
     }
   }
@@ -83,17 +95,22 @@ export class ImagePullManager {
   async recordImagePulled(image: string, imageRef: string, secret: ImagePullSecret | undefined): Promise<void> {
     const isRecorded = await this.#record(image, imageRef, imagePullCredentials(secret));
     // Otherwise the intent stays, so that the next agent knows that the image may have been pulled.
-    if (isRecorded) await this.#decrementPullIntent(image);
+    await this.#endPull(image, isRecorded ? 'recorded' : 'unknown');
   }
 
   /** Call after a pull that has failed. */
   async recordImagePullFailed(image: string): Promise<void> {
-    await this.#decrementPullIntent(image);
+    await this.#endPull(image);
   }
 
-  /** Call after a pull that was aborted. The runtime may have finished it nevertheless, so the intent stays until the next pull. */
-  recordImagePullAborted(image: string): void {
-    this.#endPull(image);
+  /**
+   * Call after a pull that was aborted. The runtime may have finished it nevertheless, so the intent stays until a pull of
+   * the image is recorded.
+   *
+   * Divergence: the kubelet removes the intent, also when a pull of another pod fails: every pod may then use the image.
+   */
+  async recordImagePullAborted(image: string): Promise<void> {
+    await this.#endPull(image, 'unknown');
   }
 
   /**
@@ -107,6 +124,7 @@ export class ImagePullManager {
   ): Promise<boolean> {
     try {
       await this.#initialize();
+      if (this.#pulled.has(imageRef)) this.#uses.set(imageRef, true);
       const isPulledByAgent = this.#pulled.has(imageRef) || this.#intents.has(image);
       if (!this.#options.requireCredentialVerification(image, isPulledByAgent)) return false;
       const credentials = this.#credentialsOf(image, imageRef);
@@ -119,32 +137,44 @@ export class ImagePullManager {
     }
   }
 
-  /** Removes the records of images that are not in the list, unless they have changed since `listedAtMs`. */
-  async pruneUnknownRecords(imageRefs: ReadonlySet<string>, listedAtMs: number): Promise<void> {
-    try {
-      await this.#initialize();
-      const unknown = this.#pulled.list().filter((record) => !imageRefs.has(record.imageRef));
-      const removed = unknown.filter(({ lastUpdatedMs }) => lastUpdatedMs < listedAtMs);
-      await Promise.all(removed.map(({ imageRef }) => this.#pulled.delete(imageRef)));
-    } catch (error) {
-      this.#options.logger.error({ reason: reasonOf(error) }, 'Failed to remove records of pulled images');
-    }
+  /**
+   * Call before the images are listed. Removes the records of images that are not in the list, unless they have been used
+   * since.
+   *
+   * Divergence: the kubelet compares wall-clock times, and only those of changes: it removes the record of a private image
+   * that was pulled again in the meantime with the same Secret, and then every pod may use the image.
+   */
+  beginPrune(): (imageRefs: ReadonlySet<string>) => Promise<void> {
+    const since = this.#uses.begin();
+    return async (imageRefs) => {
+      try {
+        await this.#initialize();
+        const removed = this.#pulled
+          .list()
+          .filter(({ imageRef }) => !imageRefs.has(imageRef) && this.#uses.revisionOf(imageRef) <= since);
+        this.#uses.prune(() => false, since);
+        await Promise.all(removed.map(({ imageRef }) => this.#pulled.delete(imageRef)));
+      } catch (error) {
+        this.#options.logger.error({ reason: reasonOf(error) }, 'Failed to remove records of pulled images');
+      }
+    };
   }
 
   /** Source: kubelet `decrementImagePullIntent`. */
-  async #decrementPullIntent(image: string): Promise<void> {
-    if (this.#endPull(image) > 0) return;
+  async #endPull(image: string, end?: 'recorded' | 'unknown'): Promise<void> {
+    const pulls = this.#pulls.get(image);
+    if (pulls === undefined) return;
+    if (end !== undefined) pulls.isDoubtful = end === 'unknown';
+    pulls.count--;
+    if (pulls.count > 0) return;
+    this.#pulls.delete(image);
+    if (!pulls.isDoubtful) await this.#deleteIntent(image);
+  }
+
+  async #deleteIntent(image: string): Promise<void> {
     await this.#intents.delete(image).catch((error: unknown) => {
       this.#options.logger.error({ image, reason: reasonOf(error) }, 'Failed to remove the record of a pull');
     });
-  }
-
-  /** Returns how many pulls of the image are still in progress. */
-  #endPull(image: string): number {
-    const pulls = Math.max((this.#pulls.get(image) ?? 0) - 1, 0);
-    if (pulls > 0) this.#pulls.set(image, pulls);
-    else this.#pulls.delete(image);
-    return pulls;
   }
 
   #credentialsOf(image: string, imageRef: string): ImagePullCredentials | undefined {
@@ -173,11 +203,12 @@ export class ImagePullManager {
    * Source: kubelet `writePulledRecordIfChanged`.
    */
   async #record(image: string, imageRef: string, credentials: ImagePullCredentials | undefined): Promise<boolean> {
+    this.#uses.set(imageRef, true);
     const record = this.#pulled.get(imageRef);
     const name = trimImageTagDigest(image);
     const known = record?.credentialMapping.get(name);
     const merged = credentials ? mergeImagePullCredentials(known, credentials) : known;
-    if (record !== undefined && merged === known) return true;
+    if (record !== undefined && merged === known && this.#pulled.isWritten(imageRef)) return true;
     const credentialMapping = new Map(record?.credentialMapping);
     if (merged !== undefined) credentialMapping.set(name, merged);
     try {
@@ -215,7 +246,7 @@ export class ImagePullManager {
     const intents = new Set(this.#intents.list());
     for (const { id, names = [] } of (await this.#options.runtime.listImages?.()) ?? []) {
       for (const image of names.filter((name) => intents.has(name)))
-        if (await this.#record(image, id, undefined)) await this.#decrementPullIntent(image);
+        if (await this.#record(image, id, undefined)) await this.#deleteIntent(image);
     }
   }
 }

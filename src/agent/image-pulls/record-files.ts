@@ -27,6 +27,8 @@ export class RecordFiles<T> {
   /** By file name; a file that cannot be read has undefined. */
   readonly #records = new Map<string, T | undefined>();
   readonly #writes = new OneAtATime();
+  /** File names of records whose last write has failed, or has not ended. */
+  readonly #unwritten = new Set<string>();
 
   constructor(options: RecordFilesOptions<T>) {
     this.#options = options;
@@ -56,6 +58,11 @@ export class RecordFiles<T> {
     return this.#records.get(fileName(key));
   }
 
+  /** Whether the record's file is as in memory. */
+  isWritten(key: string): boolean {
+    return !this.#unwritten.has(fileName(key));
+  }
+
   /** Without those that cannot be read. */
   list(): readonly T[] {
     return [...this.#records.values()].filter((record) => record !== undefined);
@@ -67,12 +74,14 @@ export class RecordFiles<T> {
     const name = fileName(keyOf(record));
     this.#records.set(name, record);
     if (directory === undefined) return;
+    this.#unwritten.add(name);
     await this.#writes.run(undefined, async () => {
       const temporary = join(directory, `${name}.tmp`);
       try {
         await makeDirectories(directory, 0o700);
         await writeFile(temporary, encode(record), { mode: 0o600 });
         await rename(temporary, join(directory, name));
+        if (this.#records.get(name) === record) this.#unwritten.delete(name);
       } catch (error) {
         await rm(temporary, { force: true });
         throw error;
@@ -84,6 +93,7 @@ export class RecordFiles<T> {
     const name = fileName(key);
     const { directory } = this.#options;
     this.#records.delete(name);
+    this.#unwritten.delete(name);
     if (directory === undefined) return;
     await this.#writes.run(undefined, () => rm(join(directory, name), { force: true }));
   }

@@ -52,7 +52,7 @@ export function createNode(
   });
   const imageGC = createImageGC(runtime, options, {
     ...{ nodeName, eventRecorder, recordMetric, clock, logger },
-    postImageGC: (images, listedAtMs) => imagePullManager.pruneUnknownRecords(images, listedAtMs),
+    beginImageGC: () => imagePullManager.beginPrune(),
   });
   const evictionManager = createEvictionManager({
     ...{ nodeName, runtime, podWorkers, getActivePods, containerGC, imageGC, volumeManager, eviction },
@@ -113,7 +113,7 @@ function createImageGC(
   { imageGC: policy = {} }: NodeAgentOptions,
   parts: Pick<
     ImageGCManagerOptions,
-    'clock' | 'eventRecorder' | 'logger' | 'nodeName' | 'postImageGC' | 'recordMetric'
+    'beginImageGC' | 'clock' | 'eventRecorder' | 'logger' | 'nodeName' | 'recordMetric'
   >,
 ): ImageGCManager | undefined {
   if (policy === false || policy.highThresholdPercent === 100 || !hasImages(runtime)) return undefined;

@@ -95,7 +95,7 @@ export class ImageManager {
       throw new SyncActionError('ErrImagePull', message, { cause });
     }
     const pulling = this.#pull(pod, container, image, signal).catch(async (thrown: unknown) => {
-      if (signal.aborted) pullManager.recordImagePullAborted(image);
+      if (signal.aborted) await pullManager.recordImagePullAborted(image);
       else await pullManager.recordImagePullFailed(image);
       throw thrown;
     });

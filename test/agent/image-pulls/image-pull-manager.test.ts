@@ -257,21 +257,71 @@ describe('the records', () => {
   it('of an aborted pull stays until the image is pulled, because the runtime may have finished it', async () => {
     const manager = newManager();
     await manager.recordPullIntent(image);
-    manager.recordImagePullAborted(image);
+    await manager.recordImagePullAborted(image);
     expect(await mustPull(manager, [secretOf()])).toBe(true);
     expect(await files('pulling')).toHaveLength(1);
     await pull(manager, secretOf());
     expect(await files('pulling')).toEqual([]);
   });
 
-  it('of images that are gone are removed, unless they have changed since the images were listed', async () => {
+  it('of an aborted pull stays although a pull of another pod fails, whichever ends first', async () => {
+    const manager = newManager();
+    await manager.recordPullIntent(image);
+    await manager.recordImagePullAborted(image);
+    await manager.recordPullIntent(image);
+    await manager.recordImagePullFailed(image);
+    expect(await mustPull(manager, [secretOf()])).toBe(true);
+    await manager.recordPullIntent(image);
+    await manager.recordPullIntent(image);
+    await manager.recordImagePullAborted(image);
+    await manager.recordImagePullFailed(image);
+    expect(await mustPull(newManager(), [secretOf()])).toBe(true);
+    await pull(manager, secretOf());
+    expect(await files('pulling')).toEqual([]);
+  });
+
+  it('of a pull that an earlier agent did not finish stays although the next pull fails', async () => {
+    await newManager().recordPullIntent(image);
+    const manager = newManager();
+    await manager.recordPullIntent(image);
+    await manager.recordImagePullFailed(image);
+    expect(await mustPull(newManager(), [secretOf()])).toBe(true);
+  });
+
+  it('of images that are gone are removed, unless they were written since before the images were listed', async () => {
+    const manager = newManager();
+    const early = manager.beginPrune();
+    await pull(manager, secretOf());
+    await early(new Set());
+    await manager.beginPrune()(new Set([imageRef]));
+    expect(await files('pulled')).toHaveLength(1);
+    await manager.beginPrune()(new Set());
+    expect(await files('pulled')).toEqual([]);
+  });
+
+  it('of a private image that is pulled again with the same Secret after the images were listed is kept', async () => {
     const manager = newManager();
     await pull(manager, secretOf());
-    await manager.pruneUnknownRecords(new Set([imageRef]), clock.now() + 1);
-    await manager.pruneUnknownRecords(new Set(), clock.now());
-    expect(await files('pulled')).toHaveLength(1);
-    await manager.pruneUnknownRecords(new Set(), clock.now() + 1);
-    expect(await files('pulled')).toEqual([]);
+    clock.advance(60_000);
+    const postImageGC = manager.beginPrune();
+    await pull(manager, secretOf());
+    await postImageGC(new Set());
+    expect([await mustPull(manager), await mustPull(newManager())]).toEqual([true, true]);
+  });
+
+  it('whose write has failed is written by the next pull, and until then the intent stays', async () => {
+    const manager = newManager();
+    await pull(manager, secretOf());
+    const folder = join(root, 'image_manager', 'pulled');
+    await rm(folder, { recursive: true });
+    await writeFile(folder, '');
+    const other = secretOf({ uid: 'uid-b', name: 'other', credentialHash: 'hash-b' });
+    await pull(manager, other);
+    expect(await files('pulling')).toHaveLength(1);
+    await rm(folder);
+    await pull(manager, other);
+    expect([await files('pulled'), await files('pulling')].map(({ length }) => length)).toEqual([1, 0]);
+    expect(await mustPull(newManager(), [other])).toBe(false);
   });
 
   it('can be read by nobody else', async () => {
@@ -321,14 +371,14 @@ it('records of two images are pruned one by one, and only those that the runtime
     await manager.recordPullIntent(`registry.example/${ref.at(-1)}`);
     await manager.recordImagePulled(`registry.example/${ref.at(-1)}`, ref, undefined);
   }
-  await manager.pruneUnknownRecords(new Set(['sha256:2']), clock.now() + 1000);
+  await manager.beginPrune()(new Set(['sha256:2']));
   expect(await files('pulled')).toHaveLength(1);
   expect(JSON.parse(await content('pulled')).imageRef).toBe('sha256:2');
 });
 
 it('records that cannot be removed are logged', async () => {
   await writeFile(join(root, 'image_manager'), '');
-  await newManager().pruneUnknownRecords(new Set(), clock.now());
+  await newManager().beginPrune()(new Set());
   expect(logger.lines).toMatchObject([
     {
       level: 'error',
@@ -357,7 +407,7 @@ it('an agent without a root directory has its records in memory', async () => {
   const manager = newManager({ rootDirectory: undefined });
   await pull(manager, secretOf());
   expect([await mustPull(manager), await mustPull(manager, [secretOf()])]).toEqual([true, false]);
-  await manager.pruneUnknownRecords(new Set(), clock.now() + 1000);
+  await manager.beginPrune()(new Set());
   expect(await mustPull(manager)).toBe(false);
   expect(await readdir(root)).toEqual([]);
 });

@@ -1,0 +1,68 @@
+/** When something happened, in the order of a cache: a higher number is later. */
+export type Revision = number;
+
+interface Entry<Value> {
+  readonly revision: Revision;
+  /** Absent: unknown, or removed. */
+  readonly value?: Value;
+}
+
+/**
+ * What was read elsewhere, by key. A read takes its revision with `begin` before it starts, and what it has found is stored
+ * only if the key has not changed since: by a write, a removal or a later read. So no response that was late replaces
+ * something newer, and no list removes what it could not have contained.
+ *
+ * It is only for what can be read again. What only this process knows does not belong here.
+ */
+export class ReadCache<Value> {
+  readonly #entries = new Map<string, Entry<Value>>();
+  #revision: Revision = 0;
+  /** Keys without an entry have not changed since. */
+  #prunedAt: Revision = 0;
+
+  /** Right before a read starts. */
+  begin(): Revision {
+    return ++this.#revision;
+  }
+
+  /** The revision of the last read or change. */
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  /** When the value was read or changed; without an entry, when all keys were last listed. */
+  revisionOf(key: string): Revision {
+    return Math.max(this.#entries.get(key)?.revision ?? 0, this.#prunedAt);
+  }
+
+  /** Of what is known, in no order. */
+  values(): Value[] {
+    return [...this.#entries.values()].flatMap(({ value }) => (value === undefined ? [] : [value]));
+  }
+
+  /** Stores what a read has found that began at `since`; undefined: nothing. Does nothing if the key has changed since. */
+  store(key: string, value: Value | undefined, since: Revision): void {
+    if (this.revisionOf(key) <= since)
+      this.#entries.set(key, { revision: since, ...(value !== undefined && { value }) });
+  }
+
+  /** Sets what this process has made itself, and so knows. */
+  set(key: string, value: Value): void {
+    this.#entries.set(key, { revision: this.begin(), value });
+  }
+
+  /** After a change or a removal, also one that may have failed: the value must be read again. */
+  invalidate(key: string): void {
+    this.#entries.set(key, { revision: this.begin() });
+  }
+
+  /** Removes the keys that a list does not have that began at `since`, except for those that have changed since. */
+  prune(isListed: (key: string) => boolean, since: Revision): void {
+    for (const [key, { revision }] of this.#entries) if (revision <= since && !isListed(key)) this.#entries.delete(key);
+    this.#prunedAt = Math.max(this.#prunedAt, since);
+  }
+}

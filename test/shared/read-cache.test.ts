@@ -1,0 +1,55 @@
+import { expect, it } from 'vitest';
+import { ReadCache } from '../../src/shared/read-cache.ts';
+
+function cacheWith(values: Readonly<Record<string, string>> = {}): ReadCache<string> {
+  const cache = new ReadCache<string>();
+  for (const [key, value] of Object.entries(values)) cache.store(key, value, cache.begin());
+  return cache;
+}
+
+it('what a read has found is stored', () => {
+  const cache = cacheWith({ a: 'one' });
+  const since = cache.begin();
+  expect([cache.get('a'), cache.revisionOf('a')]).toEqual(['one', since - 1]);
+  cache.store('a', 'two', since);
+  cache.store('b', undefined, since);
+  expect([cache.get('a'), cache.revisionOf('a'), cache.get('b'), cache.revisionOf('b')]).toEqual([
+    ...['two', since],
+    ...[undefined, since],
+  ]);
+  expect(cache.values()).toEqual(['two']);
+});
+
+it.each<[string, (cache: ReadCache<string>) => void, string | undefined]>([
+  ['a write', (cache) => cache.set('a', 'newer'), 'newer'],
+  ['a change whose result is unknown', (cache) => cache.invalidate('a'), undefined],
+  ['a read that began later and ended earlier', (cache) => cache.store('a', 'newer', cache.begin()), 'newer'],
+  ['a list that began later and does not have it', (cache) => cache.prune(() => false, cache.begin()), undefined],
+])('a read replaces nothing that is newer: %s', (_, change, expected) => {
+  const cache = cacheWith({ a: 'old' });
+  const since = cache.begin();
+  change(cache);
+  cache.store('a', 'older', since);
+  expect(cache.get('a')).toBe(expected);
+  cache.store('a', 'read again', cache.begin());
+  expect(cache.get('a')).toBe('read again');
+});
+
+it('a list removes what it does not have, and nothing that has been written or read since it began', () => {
+  const cache = cacheWith({ gone: 'old', kept: 'old' });
+  const since = cache.begin();
+  cache.set('written', 'new');
+  cache.store('read', 'new', cache.begin());
+  cache.prune((key) => key === 'kept', since);
+  expect(cache.values()).toEqual(['old', 'new', 'new']);
+  cache.prune(() => false, cache.begin());
+  expect(cache.values()).toEqual([]);
+});
+
+it('what was removed needs no memory after the next list', () => {
+  const cache = cacheWith({ a: 'old' });
+  cache.invalidate('a');
+  const since = cache.begin();
+  cache.prune(() => false, since);
+  expect(cache.revisionOf('a')).toBe(since);
+});
