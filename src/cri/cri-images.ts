@@ -2,6 +2,7 @@ import type { CallOptions, ImagePullSecret, PulledImage } from '../agent/runtime
 import { parseImageName } from '../agent/runtime/image-name.ts';
 import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
 import type { ValidPod } from '../kube/types.ts';
+import { ReadCache } from '../shared/read-cache.ts';
 import { withGoMessage } from './cri-error.ts';
 import type { CRIConnection } from './cri-connection.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
@@ -19,7 +20,7 @@ export interface CRIImagesOptions {
 export class CRIImages {
   readonly #options: CRIImagesOptions;
   /** By image ID, which is a digest of the image's configuration. */
-  readonly #users = new Map<string, ImageUser>();
+  readonly #users = new ReadCache<ImageUser>();
 
   constructor(options: CRIImagesOptions) {
     this.#options = options;
@@ -41,9 +42,10 @@ export class CRIImages {
   }
 
   async listImages({ signal }: CallOptions = {}): Promise<readonly RuntimeImage[]> {
+    const since = this.#users.begin();
     const { images } = await this.#options.client.call('ListImages', {}, { signal });
     const ids = new Set(images.map(({ id }) => id));
-    for (const id of this.#users.keys()) if (!ids.has(id)) this.#users.delete(id);
+    this.#users.prune((id) => ids.has(id), since);
     return images.map(({ id, repo_tags: tags, repo_digests: digests, size, pinned }) => {
       return { id, names: [...tags, ...digests], sizeBytes: size, pinned };
     });
@@ -62,9 +64,10 @@ export class CRIImages {
   }
 
   async #status(image: string, signal: AbortSignal | undefined): Promise<CRIMessage<'Image'> | undefined> {
+    const since = this.#users.begin();
     const { image: status } = await this.#options.client.call('ImageStatus', { image: { image } }, { signal });
     if (!status) return undefined;
-    this.#users.set(status.id, userOf(status));
+    this.#users.store(status.id, userOf(status), since);
     return status;
   }
 

@@ -37,6 +37,7 @@ import { podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
+import { ReadCache, type Revision, Revisions } from '../shared/read-cache.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
 import { PodPreparation } from './pod-preparation.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
@@ -77,6 +78,16 @@ interface Cached<Status> {
   readonly status: Status;
 }
 
+interface CachedContainer extends Cached<RuntimeContainerStatus> {
+  readonly logPath: string;
+}
+
+interface LogLink {
+  readonly podUID: string;
+  readonly link: string;
+  readonly log: string;
+}
+
 /**
  * A `ContainerRuntime` over the CRI. It uses the kubelet's names, labels and annotations, so that it and a kubelet can
  * adopt each other's sandboxes and containers. Source: kubelet `kubeGenericRuntimeManager`.
@@ -85,21 +96,21 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #settings: CRIRuntimeSettings;
   readonly #client: CRIConnection;
   readonly #stop = new AbortController();
-  /** Statuses by ID; a status is read again when the list shows another state. */
-  readonly #containers = new Map<string, Cached<RuntimeContainerStatus>>();
-  readonly #sandboxes = new Map<string, Cached<RuntimeSandboxStatus>>();
-  /** Containers that have just been started or stopped. The next `getPod` reads their statuses while it lists, not after that. */
-  readonly #changed = new Set<string>();
-  /** Container or sandbox → its pod, for events. */
-  readonly #owners = new Map<string, EventOwner>();
+  // What can be read again, by the ID of the container or sandbox. A list removes what it does not have.
+  readonly #revisions = new Revisions();
+  /** A status is read again when the list shows another state. */
+  readonly #containers = new ReadCache<CachedContainer>(this.#revisions);
+  readonly #sandboxes = new ReadCache<Cached<RuntimeSandboxStatus>>(this.#revisions);
+  readonly #owners = new ReadCache<EventOwner>(this.#revisions);
+
+  // What only this process knows. No list removes it, but the end of the call, of the sandbox or of the pod that it is about.
   /** Containers and sandboxes that a call is starting or stopping → the event of it, which tells the agent nothing new. */
   readonly #expectedEvents = new Map<string, RuntimeEventType>();
-  /** Created containers that have not been started → the link to their log, and the log. */
-  readonly #logLinks = new Map<string, readonly [link: string, log: string]>();
+  /** Created containers that have not been started. */
+  readonly #logLinks = new Map<string, LogLink>();
   /** Pods with a new sandbox → what their first containers need. */
   readonly #preparations = new Map<string, PodPreparation>();
-  /** Containers → their log. */
-  readonly #logPaths = new Map<string, string>();
+
   readonly #logManager: ContainerLogManager;
   readonly #images: CRIImages;
   /** Concurrent calls for statistics may crash containerd 1.6 ("concurrent map read and map write"). */
@@ -141,23 +152,20 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async listPods({ signal }: CallOptions = {}): Promise<readonly RuntimePod[]> {
-    this.#changed.clear();
-    const { pods, ids } = await this.#list(undefined, signal);
-    for (const map of [this.#containers, this.#sandboxes, this.#owners, this.#logLinks, this.#logPaths])
-      for (const id of map.keys()) if (!ids.has(id)) map.delete(id);
-    const podUIDs = new Set(pods.map(({ uid }) => uid));
-    for (const podUID of this.#preparations.keys()) if (!podUIDs.has(podUID)) this.#preparations.delete(podUID);
+    const since = this.#revisions.next();
+    const { pods, ids } = await this.#list(undefined, since, signal);
+    for (const cache of [this.#containers, this.#sandboxes, this.#owners]) cache.prune((id) => ids.has(id), since);
     return pods;
   }
 
   async getPod(uid: string, { signal }: CallOptions = {}): Promise<RuntimePod | undefined> {
-    const changed = [...this.#changed].filter((id) => this.#owners.get(id)?.podUID === uid);
-    const statuses = changed.map((id) => {
-      this.#changed.delete(id);
-      // What fails is read again when the list has it.
-      return [id, this.#containerStatus(id, signal).catch(() => undefined)] as const;
-    });
-    const { pods } = await this.#list({ label_selector: { [podUIDLabel]: uid } }, signal, new Map(statuses));
+    const since = this.#revisions.next();
+    // Those that have just been started or stopped are read while the pod is listed, not after that.
+    const changed = [...this.#containers.stale].filter((id) => this.#owners.get(id)?.podUID === uid);
+    // What fails is read again when the list has it.
+    const statuses = changed.map((id) => [id, this.#containerStatus(id, signal).catch(() => undefined)] as const);
+    const filter = { label_selector: { [podUIDLabel]: uid } };
+    const { pods } = await this.#list(filter, since, signal, new Map(statuses));
     return pods[0];
   }
 
@@ -172,6 +180,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async releasePod(pod: ValidPod): Promise<void> {
+    this.#forgetPod(pod.metadata.uid);
     await this.#settings.podCgroups?.destroy(pod);
     await this.#settings.userNamespaces.release(pod.metadata.uid);
   }
@@ -213,18 +222,21 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async podSandboxStatus(id: string, { signal }: CallOptions = {}): Promise<RuntimeSandboxStatus> {
+    const since = this.#sandboxes.begin();
     const { status } = await withGoMessage(this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal }));
     if (!status) throw new Error(`The runtime returned no status of sandbox ${id}`);
-    return this.#rememberSandbox(status);
+    return this.#rememberSandbox(status, since);
   }
 
   async stopPodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
+    this.#preparations.delete(this.#owners.get(id)?.podUID ?? '');
     const call = this.#client.call('StopPodSandbox', { pod_sandbox_id: id }, { signal });
     await this.#expectEvent('stopped', id, ignoreNotFound(call));
   }
 
   async removePodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
-    await ignoreNotFound(this.#client.call('RemovePodSandbox', { pod_sandbox_id: id }, { signal }));
+    const call = this.#client.call('RemovePodSandbox', { pod_sandbox_id: id }, { signal });
+    await ignoreNotFound(call).finally(() => this.#sandboxes.invalidate(id));
   }
 
   async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
@@ -262,32 +274,39 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: false });
     const link = join(logLinksDirectory(podLogsDirectory), logLinkName(pod, container.name, id));
     const log = join(buildContainerLogsDirectory(podLogsDirectory, pod, container.name), `${attempt}.log`);
-    this.#logLinks.set(id, [link, log]);
+    this.#logLinks.set(id, { podUID: pod.metadata.uid, link, log });
     return this.#withScheme(id);
   }
 
   async startContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
     const id = bareID(containerID);
-    await this.#expectEvent('started', id, this.#client.call('StartContainer', { container_id: id }, { signal }));
-    this.#changed.add(id);
-    const link = this.#logLinks.get(id);
+    const call = this.#client.call('StartContainer', { container_id: id }, { signal });
+    await this.#expectEvent('started', id, call).finally(() => this.#containers.invalidate(id));
+    const created = this.#logLinks.get(id);
+    if (created === undefined) return;
     this.#logLinks.delete(id);
-    // Only log collectors need the link.
-    await (link &&
-      this.#logManager.linkLog(...link, signal).catch((error: unknown) => this.#logLinkFailed(containerID, error)));
+    try {
+      await this.#logManager.linkLog(created.link, created.log, signal);
+    } catch (error) {
+      // Only log collectors need the link.
+      this.#logLinkFailed(containerID, error);
+    }
   }
 
   async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
     const id = bareID(containerID);
     const request = { container_id: id, timeout: Math.trunc(gracePeriodSeconds) };
-    await this.#expectEvent('stopped', id, ignoreNotFound(this.#client.call('StopContainer', request, { signal })));
-    this.#changed.add(id);
+    const call = ignoreNotFound(this.#client.call('StopContainer', request, { signal }));
+    await this.#expectEvent('stopped', id, call).finally(() => this.#containers.invalidate(id));
   }
 
   async removeContainer(containerID: string, { signal }: CallOptions = {}): Promise<void> {
     const id = bareID(containerID);
     const status = await this.#containerStatus(id, signal);
-    await ignoreNotFound(this.#client.call('RemoveContainer', { container_id: id }, { signal }));
+    const call = this.#client.call('RemoveContainer', { container_id: id }, { signal });
+    await ignoreNotFound(call).finally(() => this.#containers.invalidate(id));
+    this.#owners.invalidate(id);
+    this.#logLinks.delete(id);
     // Whatever its caller does now: a container that is gone has no status to find its log with.
     if (status?.log_path) await this.#logManager.removeLogs(status.log_path);
   }
@@ -300,8 +319,9 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const id = bareID(containerID);
     // A limit that is not set stays unchanged: a resize cannot remove it, and CRI-O refuses -1.
     const linux = containerLinuxResources(pod, container as RunnableContainer, this.#settings.machine, resources);
-    await withGoMessage(this.#client.call('UpdateContainerResources', { container_id: id, linux }, { signal }));
-    this.#containers.delete(id);
+    const call = this.#client.call('UpdateContainerResources', { container_id: id, linux }, { signal });
+    // Also if it fails: the runtime may have set some.
+    await withGoMessage(call).finally(() => this.#containers.invalidate(id));
   }
 
   async execSync(
@@ -396,8 +416,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       isExpected: (id, type) => this.#expectedEvents.get(id) === type,
       hasEnded: (id) => this.#hasEnded(id),
       onEvent: (id, { type, podUID, isSandbox }) => {
-        this.#containers.delete(id);
-        if (!isSandbox && type !== 'deleted') this.#changed.add(id);
+        if (!isSandbox) this.#containers.invalidate(id);
+        if (type === 'deleted') this.#owners.invalidate(id);
         listener({ type, podUID, ...(!isSandbox && { containerID: this.#withScheme(id) }) });
       },
     });
@@ -409,6 +429,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     { signal }: CallOptions = {},
   ): Promise<void> {
     const { podCgroups, userNamespaces } = this.#settings;
+    const podUIDs = [...this.#preparations.keys(), ...[...this.#logLinks.values()].map(({ podUID }) => podUID)];
+    for (const podUID of podUIDs) if (shouldPodContentBeRemoved(podUID)) this.#forgetPod(podUID);
     const listLiveContainers = async (): Promise<ReadonlySet<string>> => {
       const { containers } = await this.#client.call('ListContainers', {}, { signal });
       return new Set(containers.filter(({ state }) => state !== 'CONTAINER_EXITED').map(({ id }) => id));
@@ -428,6 +450,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   /** The pods in the runtime that a kubelet or this library created. */
   async #list(
     filter: { readonly label_selector: Readonly<Record<string, string>> } | undefined,
+    since: Revision,
     signal: AbortSignal | undefined,
     statuses: ReadonlyMap<string, Promise<CRIMessage<'ContainerStatus'> | undefined>> = new Map(),
   ): Promise<{ readonly pods: readonly RuntimePod[]; readonly ids: ReadonlySet<string> }> {
@@ -449,12 +472,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     await Promise.all([
       ...items.map(async (item) => {
         const pod = podOf(item.labels);
-        const status = pod && (await this.#listedSandbox(item, signal));
+        const status = pod && (await this.#listedSandbox(item, since, signal));
         if (status) pod.sandboxes.push(status);
       }),
       ...containers.map(async (item) => {
         const pod = podOf(item.labels);
-        const status = pod && (await this.#listedContainer(item, signal, statuses.get(item.id)));
+        const status = pod && (await this.#listedContainer(item, since, signal, statuses.get(item.id)));
         if (status) pod.containers.push(status);
       }),
     ]);
@@ -469,42 +492,43 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async #listedSandbox(
     { id, state, labels }: CRIMessage<'PodSandbox'>,
+    since: Revision,
     signal: AbortSignal | undefined,
   ): Promise<RuntimeSandboxStatus | undefined> {
     const cached = this.#sandboxes.get(id);
     if (cached?.state === state) return cached.status;
-    this.#owners.set(id, { podUID: labels[podUIDLabel] ?? '', isSandbox: true });
+    this.#owners.store(id, { podUID: labels[podUIDLabel] ?? '', isSandbox: true }, since);
     const response = await undefinedIfNotFound(
       this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal }),
     );
-    return response?.status ? this.#rememberSandbox(response.status) : undefined;
+    return response?.status ? this.#rememberSandbox(response.status, since) : undefined;
   }
 
-  #rememberSandbox(criStatus: CRIMessage<'PodSandboxStatus'>): RuntimeSandboxStatus {
+  #rememberSandbox(criStatus: CRIMessage<'PodSandboxStatus'>, since: Revision): RuntimeSandboxStatus {
     const status = toRuntimeSandboxStatus(criStatus);
-    this.#sandboxes.set(criStatus.id, { state: criStatus.state, status });
+    this.#sandboxes.store(criStatus.id, { state: criStatus.state, status }, since);
     return status;
   }
 
   async #listedContainer(
     { id, state, labels, pod_sandbox_id: sandboxID }: CRIMessage<'Container'>,
+    since: Revision,
     signal: AbortSignal | undefined,
     reading: Promise<CRIMessage<'ContainerStatus'> | undefined> | undefined,
   ): Promise<RuntimeContainerStatus | undefined> {
     const cached = this.#containers.get(id);
     if (cached?.state === state) return cached.status;
-    this.#owners.set(id, { podUID: labels[podUIDLabel] ?? '', isSandbox: false });
+    this.#owners.store(id, { podUID: labels[podUIDLabel] ?? '', isSandbox: false }, since);
     const read = await reading;
     const criStatus = read?.state === state ? read : await this.#containerStatus(id, signal);
     if (criStatus === undefined) return undefined;
-    if (criStatus.log_path) this.#logPaths.set(id, criStatus.log_path);
     const hasExited = criStatus.state === 'CONTAINER_EXITED';
     const status = toRuntimeContainerStatus(criStatus, {
       runtimeName: this.#settings.runtimeName,
       sandboxID,
       terminationMessage: hasExited ? await this.#settings.files.readTerminationMessage(criStatus) : '',
     });
-    if (criStatus.state === state) this.#containers.set(id, { state, status });
+    if (criStatus.state === state) this.#containers.store(id, { state, status, logPath: criStatus.log_path }, since);
     return status;
   }
 
@@ -523,6 +547,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return (await undefinedIfNotFound(call))?.status ?? undefined;
   }
 
+  #forgetPod(podUID: string): void {
+    this.#preparations.delete(podUID);
+    for (const [id, link] of this.#logLinks) if (link.podUID === podUID) this.#logLinks.delete(id);
+  }
+
   #logLinkFailed(containerID: string, error: unknown): void {
     this.#settings.logger.warn(
       { containerID, reason: reasonOf(error) },
@@ -537,10 +566,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const logs = [];
     for (const { id, labels } of containers) {
       if (!labels[podUIDLabel]) continue;
-      const path = this.#logPaths.get(id) ?? (await this.#containerStatus(id, undefined))?.log_path;
-      if (!path) continue;
-      this.#logPaths.set(id, path);
-      logs.push({ containerID: id, path });
+      const path = this.#containers.get(id)?.logPath ?? (await this.#containerStatus(id, undefined))?.log_path;
+      if (path) logs.push({ containerID: id, path });
     }
     return logs;
   }
@@ -556,7 +583,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async #hasEnded(id: string): Promise<boolean> {
-    if (this.#sandboxes.has(id)) {
+    if (this.#owners.get(id)?.isSandbox === true) {
       const { status } = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: id });
       return status?.state !== 'SANDBOX_READY';
     }

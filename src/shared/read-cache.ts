@@ -1,6 +1,19 @@
 /** When something happened, in the order of a cache: a higher number is later. */
 export type Revision = number;
 
+/** Counts reads and changes; caches that are read together share one. */
+export class Revisions {
+  #last: Revision = 0;
+
+  get last(): Revision {
+    return this.#last;
+  }
+
+  next(): Revision {
+    return ++this.#last;
+  }
+}
+
 interface Entry<Value> {
   readonly revision: Revision;
   /** Absent: unknown, or removed. */
@@ -16,18 +29,24 @@ interface Entry<Value> {
  */
 export class ReadCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
-  #revision: Revision = 0;
+  readonly #stale = new Set<string>();
+  readonly #revisions: Revisions;
   /** Keys without an entry have not changed since. */
   #prunedAt: Revision = 0;
 
-  /** Right before a read starts. */
-  begin(): Revision {
-    return ++this.#revision;
+  /** @param revisions shared with other caches. Default: its own */
+  constructor(revisions = new Revisions()) {
+    this.#revisions = revisions;
   }
 
-  /** The revision of the last read or change. */
-  get revision(): Revision {
-    return this.#revision;
+  /** Right before a read starts. */
+  begin(): Revision {
+    return this.#revisions.next();
+  }
+
+  /** The keys that have changed and have not been read since. */
+  get stale(): ReadonlySet<string> {
+    return this.#stale;
   }
 
   get(key: string): Value | undefined {
@@ -53,11 +72,13 @@ export class ReadCache<Value> {
   /** Sets what this process has made itself, and so knows. */
   set(key: string, value: Value): void {
     this.#entries.set(key, { revision: this.begin(), value });
+    this.#stale.delete(key);
   }
 
   /** After a change or a removal, also one that may have failed: the value must be read again. */
   invalidate(key: string): void {
     this.#entries.set(key, { revision: this.begin() });
+    this.#stale.add(key);
   }
 
   /** Removes the keys that a list does not have that began at `since`, except for those that have changed since. */

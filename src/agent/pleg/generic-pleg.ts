@@ -293,7 +293,7 @@ export class GenericPLEG {
     const hasHealthChanged = known !== undefined && health !== known.health;
     const events = computeEvents(podUID, known?.states ?? none, current);
     if (pod === undefined) {
-      cache.delete(podUID);
+      cache.delete(podUID, observation);
       this.#records.delete(podUID);
     } else {
       cache.set(pod, observation);

@@ -3,13 +3,13 @@ import type { Pod, ValidPod } from '../../kube/types.ts';
 import type { PodCache, PodCacheOptions } from '../pod-workers/pod-syncer.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';
+import { ReadCache, Revisions } from '../../shared/read-cache.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 interface Entry {
   readonly runtimePod: RuntimePod;
   readonly ips: readonly string[];
-  readonly observation: number;
 }
 
 interface Waiter {
@@ -28,27 +28,24 @@ interface Waiter {
 export class RuntimePodCache implements PodCache {
   readonly #runtime: { readonly runPodSandbox?: unknown };
   /** Of all pods in the runtime, whether they have a worker or not. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries: ReadCache<Entry>;
+  readonly #observations = new Revisions();
   readonly #waiters = new Map<string, Set<Waiter>>();
-  /** The last observation of all pods. */
-  #observation = 0;
-  /** Later observations of single pods that found no change or no pod. */
-  readonly #podObservations = new Map<string, number>();
-  #lastObservation = 0;
   #onWait: (podUID: string, options: PodCacheOptions) => void = () => {};
 
   /** @param runtime of the pods; statuses differ if it has no sandboxes */
   constructor(runtime: { readonly runPodSandbox?: unknown }) {
     this.#runtime = runtime;
+    this.#entries = new ReadCache(this.#observations);
   }
 
   /** The number of a new observation: call it right before the runtime is queried. */
   beginObservation(): number {
-    return ++this.#lastObservation;
+    return this.#entries.begin();
   }
 
   lastObservation(): number {
-    return this.#lastObservation;
+    return this.#observations.last;
   }
 
   /** True while `getNewerThan` waits for an observation. */
@@ -66,35 +63,31 @@ export class RuntimePodCache implements PodCache {
     const { uid, sandboxes = [] } = runtimePod;
     const { ips = [] } = podStatusFromRuntime(toAPIPod(runtimePod), runtimePod, this.#runtime);
     const keepsIPs = ips.length === 0 && !sandboxes.some(({ ready }) => ready);
-    this.#entries.set(uid, {
-      runtimePod,
-      ips: keepsIPs ? (this.#entries.get(uid)?.ips ?? []) : ips,
-      observation,
-    });
+    const entry = { runtimePod, ips: keepsIPs ? (this.#entries.get(uid)?.ips ?? []) : ips };
+    this.#entries.store(uid, entry, observation);
     this.#notify(uid);
   }
 
   /** Removes a pod that the runtime no longer knows. */
-  delete(podUID: string): void {
-    this.#entries.delete(podUID);
+  delete(podUID: string, observation: number): void {
+    this.#entries.store(podUID, undefined, observation);
   }
 
   /** Records that all entries were up to date at `observation`. Source: kubelet `UpdateTime`. */
   updateTime(observation: number): void {
-    this.#observation = observation;
-    this.#podObservations.clear();
+    this.#entries.prune((podUID) => this.#entries.get(podUID) !== undefined, observation);
     for (const podUID of [...this.#waiters.keys()]) this.#notify(podUID);
   }
 
   /** Like `updateTime`, for one pod. Source: kubelet `SetObservedTime`. */
   setObservedTime(podUID: string, observation: number): void {
-    this.#podObservations.set(podUID, observation);
+    this.#entries.store(podUID, this.#entries.get(podUID), observation);
     this.#notify(podUID);
   }
 
   /** How many pods run, and how many containers are in each state. Source: kubelet `updateRunningPodAndContainerMetrics`. */
   counts(): { readonly runningPods: number; readonly containers: Readonly<Record<string, number>> } {
-    const pods = [...this.#entries.values()].map(({ runtimePod }) => runtimePod);
+    const pods = this.#entries.values().map(({ runtimePod }) => runtimePod);
     const isRunning = ({ sandboxes, containers }: RuntimePod): boolean =>
       sandboxes?.some(({ ready }) => ready) ?? containers.some(({ state }) => state === 'running');
     return {
@@ -154,8 +147,7 @@ export class RuntimePodCache implements PodCache {
   }
 
   #latest(podUID: string): number {
-    const podObservation = this.#podObservations.get(podUID) ?? 0;
-    return Math.max(this.#observation, podObservation, this.#entries.get(podUID)?.observation ?? 0);
+    return this.#entries.revisionOf(podUID);
   }
 
   #statusOf(pod: Pod, entry: Entry | undefined): RuntimePodStatus {

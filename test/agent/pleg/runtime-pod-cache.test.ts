@@ -50,7 +50,7 @@ it('TestCacheSetAndGet', () => {
 it('TestDelete', () => {
   const { cache } = newCache();
   cache.set(runtimePod, cache.beginObservation());
-  cache.delete('1234');
+  cache.delete('1234', cache.beginObservation());
   cache.updateTime(cache.beginObservation());
   expect(cache.get('1234')?.containers).toEqual([]);
 });
@@ -154,7 +154,7 @@ describe('counts', () => {
     cache.set(podWith('a', ['running', 'exited']), cache.beginObservation());
     cache.set(podWith('b', ['running']), cache.beginObservation());
     expect(cache.counts().containers).toEqual({ running: 2, exited: 1 });
-    cache.delete('b');
+    cache.delete('b', cache.beginObservation());
     expect(cache.counts().containers).toEqual({ running: 1, exited: 1 });
   });
 
@@ -211,4 +211,13 @@ it('a wait that was aborted before it began rejects', async () => {
   const waiting = waitFor(0, AbortSignal.abort(new Error('superseded')));
   await settled();
   expect([waiting.error, cache.isAwaited]).toEqual([new Error('superseded'), false]);
+});
+
+it('an observation that began earlier than the last one of a pod replaces nothing', () => {
+  const { cache } = newCache();
+  const early = cache.beginObservation();
+  cache.set(runtimePod, cache.beginObservation());
+  cache.set({ ...runtimePod, containers: [] }, early);
+  cache.delete('1234', early);
+  expect(cache.get('1234')?.containers).toEqual(runtimePod.containers);
 });
