@@ -65,9 +65,15 @@ export interface ProviderContainer {
   readonly restartCount?: number | undefined;
   /** Default: the start of the pod. */
   readonly startedAt?: Date | undefined;
-  /** Set once the container has ended, and will not be restarted by the cloud. */
+  /**
+   * How the container has ended. Together with `waiting`: how its last run has ended; the container waits for the next one
+   * if its restart policy starts it again. Without `waiting`, it will not be restarted by the cloud.
+   */
   readonly exit?: ProviderContainerExit | undefined;
-  /** Why the container waits, for example `ImagePullBackOff`; absent if it runs or has ended. */
+  /**
+   * Why the container waits, for example `ImagePullBackOff`; absent if it runs or has ended for good. With `exit`, as in
+   * `{ restartCount: 1, waiting: { reason: 'CrashLoopBackOff' }, exit: { exitCode: 1 } }`, the status shows how it ended.
+   */
   readonly waiting?: { readonly reason: string; readonly message?: string | undefined } | undefined;
   /** Default: empty. */
   readonly imageID?: string | undefined;

@@ -1,4 +1,5 @@
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
+import { type ContainerStatusesField, containerStatusesFields } from '../status-manager/status/container-statuses.ts';
 import type {
   Container,
   ContainerStatusInput,
@@ -50,6 +51,36 @@ export function runtimePodStatus(
   const hasSandbox = state !== 'creating' || ips.length > 0;
   const sandbox = { id: uid, ready: state !== 'stopped', hostNetwork: pod.spec?.hostNetwork ?? false };
   return { sandboxes: hasSandbox ? [sandbox] : [], containers, activeSandboxID: uid, ips };
+}
+
+/**
+ * The previous status, in which no container runs that the cloud reports as waiting.
+ *
+ * Divergence: the kubelet takes a container that ran and is gone for lost, and makes up its end; here the cloud knows the
+ * container, and says how it has ended or does not.
+ */
+export function withoutWaitingRuns(
+  pod: ValidPod,
+  reported: ProviderPod | undefined,
+  previous: PodStatusInput | null | undefined,
+): PodStatusInput {
+  if (reported === undefined) return previous ?? {};
+  const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec ?? {};
+  const specs = {
+    initContainerStatuses: initContainers,
+    containerStatuses: containers,
+    ephemeralContainerStatuses: ephemeralContainers,
+  };
+  const statusesIn = (field: ContainerStatusesField): ContainerStatusInput[] =>
+    specs[field].flatMap((container: AnyContainer) => {
+      const before = previous?.[field]?.find(({ name }) => name === container.name);
+      const own = find(reported, container.name);
+      if (stateOf(pod, reported, container, own) !== 'waiting') return before ?? [];
+      const restartCount = Math.max(before?.restartCount ?? 0, own?.restartCount ?? 0);
+      const state = before?.state?.running == null ? before?.state : { waiting: {} };
+      return [{ ...before, name: container.name, restartCount, state }];
+    });
+  return { ...previous, ...Object.fromEntries(containerStatusesFields.map((field) => [field, statusesIn(field)])) };
 }
 
 /** Readiness and start of the containers as the results of probes, which the cloud makes itself. */

@@ -1,4 +1,4 @@
-import { isPodPhaseTerminal } from '../status-manager/status/phase.ts';
+import { hasRun, isPodPhaseTerminal } from '../status-manager/status/phase.ts';
 import type { StatusManagerLike } from '../status-manager/status-manager-like.ts';
 import type { PodStatusInput, ValidPod } from '../kube/types.ts';
 import { withDeadline } from '../shared/deadline.ts';
@@ -12,6 +12,7 @@ import type { CallOptions, RuntimePod } from '../agent/runtime/container-runtime
 import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../agent/status/generate-pod-status.ts';
 import { keepReportedEnds } from '../agent/status/reported-ends.ts';
+import { setGeneratedStatus } from '../agent/status/set-generated-status.ts';
 import type { Clock } from '../shared/clock.ts';
 import { type BackOffRange, nextDelayMs } from '../shared/exponential-back-off.ts';
 import { reasonOf } from '../shared/logger.ts';
@@ -28,7 +29,13 @@ import {
 } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import type { KnownPod, ProviderPodCache } from './provider-pod-cache.ts';
-import { reportedProbeResults, runtimePodStatus, shortText, waitingReason } from './provider-pod-status.ts';
+import {
+  reportedProbeResults,
+  runtimePodStatus,
+  shortText,
+  waitingReason,
+  withoutWaitingRuns,
+} from './provider-pod-status.ts';
 import { requireProviderPod } from './require-provider-pods.ts';
 
 /** What happens to a pod that the provider does not list any more: it fails, or it is created again. */
@@ -221,7 +228,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { podCache, statusManager, lostPods } = this.#options;
     const { uid } = pod.metadata;
     if (podCache.known(uid) === undefined) {
-      if (!hasRun(statusManager.getPodStatus(uid) ?? pod.status)) return 'create';
+      if (!hasPodRun(statusManager.getPodStatus(uid) ?? pod.status)) return 'create';
       podCache.expect(uid);
     }
     const { state, pod: reported } = podCache.known(uid)!;
@@ -484,7 +491,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const observed = runtimePodStatus(pod, reported, { previous, accepted, nowMs: clock.now() });
     const runtimeStatus = keepReportedEnds(observed, previous);
     const generated = generatePodStatus(pod, {
-      ...{ runtimeStatus, previous, hostIPs, podIsTerminal: isTerminal },
+      ...{ runtimeStatus, hostIPs, podIsTerminal: isTerminal },
+      previous: withoutWaitingRuns(pod, reported, previous),
       startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
       probeResults: reportedProbeResults(runtimeStatus, reported),
       ...{ resizeConditions, eviction },
@@ -495,8 +503,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
           message: shortText(reported.message ?? ''),
         }),
     });
-    const status = podStatusFn === undefined ? generated : podStatusFn(generated);
-    statusManager.setPodStatus(pod, status, { keepTerminated: true, keepInvalid: true });
+    // Without the end of its last run, a container that waits to be restarted looks like one that has never run.
+    const shownPhase =
+      previous?.phase === 'Running' && generated.phase === 'Pending' ? { phase: 'Running' } : undefined;
+    const complete = { ...generated, ...shownPhase };
+    const status = setGeneratedStatus(statusManager, pod, podStatusFn === undefined ? complete : podStatusFn(complete));
     const cached = statusManager.getPodStatus(uid);
     podCalls.shown = isOrdinary && cached ? { inputs, status: cached } : undefined;
     return status;
@@ -530,11 +541,9 @@ function lostFailure({ reportedAtMs }: Pick<KnownPod, 'reportedAtMs'> = {}): Pod
 }
 
 /** True when a container of the pod has been started, by its status. */
-function hasRun(status: PodStatusInput | null | undefined): boolean {
+function hasPodRun(status: PodStatusInput | null | undefined): boolean {
   const { initContainerStatuses, containerStatuses } = status ?? {};
-  return [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].some(
-    ({ state, lastState }) => state?.running != null || state?.terminated != null || lastState?.terminated != null,
-  );
+  return [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].some(hasRun);
 }
 
 function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {

@@ -269,8 +269,8 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /**
    * Caches a new status of the pod and wakes the sync loop. Changes nothing if the cached status is
    * equal (`ignored`), or if a container that terminated for good would run again (`rejected`). With
-   * `keepTerminated`, such a container keeps its status, and everything else is cached: `rejected` says
-   * which, beside `changed`. A rejection that lasts is logged, and shown by `inspect()` and `explain()`. Copy a
+   * `keepTerminated`, such a container keeps its status, the phase and the conditions Initialized, Ready and ContainersReady
+   * are derived again, and everything else is cached: `rejected` says which, beside `changed`. A rejection that lasts is logged, and shown by `inspect()` and `explain()`. Copy a
    * DisruptionTarget condition from the pod object into the status: otherwise every full batch reads
    * the pod. With `keepInvalid`, invalid values are logged and kept, as in the kubelet: for a status with values of the API
    * server's, such as containers' earlier states, which another writer may have changed. Conditions that the kubelet does not

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { PodSpec, ValidPod } from 'kubelet-status-manager';
 import type { ProviderContainer, ProviderPod } from 'kubelet-status-manager/provider';
 import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
-import { reportedProbeResults, runtimePodStatus, waitingReason } from '../../src/provider/provider-pod-status.ts';
+import {
+  reportedProbeResults,
+  runtimePodStatus,
+  waitingReason,
+  withoutWaitingRuns,
+} from '../../src/provider/provider-pod-status.ts';
 
 const nowMs = Date.UTC(2026, 0, 2);
 const pod = (spec: Partial<PodSpec> = {}): ValidPod => ({
@@ -17,7 +22,8 @@ const reported = (fields: Partial<ProviderPod>): ProviderPod => ({
 function statusOf(spec: Partial<PodSpec>, cloud: ProviderPod | undefined, previous?: ValidPod['status']) {
   const runtimeStatus = runtimePodStatus(pod(spec), cloud, { previous, nowMs });
   return generatePodStatus(pod(spec), {
-    ...{ runtimeStatus, previous, podIsTerminal: cloud?.state === 'stopped' },
+    ...{ runtimeStatus, podIsTerminal: cloud?.state === 'stopped' },
+    previous: withoutWaitingRuns(pod(spec), cloud, previous),
     startFailures: { get: (name) => waitingReason(cloud, name) },
     probeResults: reportedProbeResults(runtimeStatus, cloud),
   });
@@ -127,5 +133,36 @@ describe('PodReadyToStartContainers', () => {
       expect(statusOf(spec, reported({ state, ips })).conditions).toContainEqual(
         expect.objectContaining({ type: 'PodReadyToStartContainers', status }) as unknown,
       );
+  });
+});
+
+describe('a container that waits to be restarted', () => {
+  const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 10s' };
+  const running = statusOf({}, reported({}));
+  const shown = (...[cloud, spec, previous = running]: [ProviderPod, Partial<PodSpec>?, ValidPod['status']?]) =>
+    statusOf(spec ?? {}, cloud, previous as ValidPod['status']).containerStatuses?.[0];
+  const app = (fields: Partial<ProviderContainer>): ProviderPod =>
+    reported({ containers: [{ name: 'app', ...fields }] });
+
+  it.each([
+    ['restarts once', app({ restartCount: 1, waiting }), 1],
+    ['is started elsewhere', app({ waiting }), 0],
+    ['is part of a pod that is created again', reported({ state: 'creating' }), 0],
+  ])('has no made up end if the cloud does not say how it ended: it %s', (_, cloud, restartCount) => {
+    expect(shown(cloud)).toMatchObject({ restartCount, state: { waiting: {} }, lastState: {} });
+    expect(shown(cloud)?.lastState).toEqual({});
+  });
+
+  it('has the end that the cloud reports beside it', () => {
+    const cloud = app({ restartCount: 1, waiting, exit: { exitCode: 3, reason: 'OOMKilled' } });
+    expect(shown(cloud)).toMatchObject({
+      ...{ restartCount: 1, state: { waiting } },
+      lastState: { terminated: { exitCode: 3, reason: 'OOMKilled' } },
+    });
+    expect(shown(cloud, { restartPolicy: 'Never' })?.state).toMatchObject({ terminated: { exitCode: 3 } });
+  });
+
+  it('shows how often it was restarted before it is first seen', () => {
+    expect(shown(app({ restartCount: 5, waiting }), {}, {})).toMatchObject({ restartCount: 5, state: { waiting } });
   });
 });

@@ -25,6 +25,7 @@ import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
 import type { StartFailures } from '../status/container-statuses.ts';
 import { keepReportedEnds } from '../status/reported-ends.ts';
+import { setGeneratedStatus } from '../status/set-generated-status.ts';
 import { ActiveDeadlineHandler } from './active-deadline.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
@@ -280,7 +281,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     statusManager.setPodStatus(pod, { ...status, conditions }, { keepInvalid: true });
   }
 
-  /** Generates the status of the pod, and passes it to the status manager. */
+  /** Generates the status of the pod, passes it to the status manager, and resolves with what it was set to. */
   async #updateStatus(
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
@@ -291,8 +292,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const generated = this.#generateStatus(pod, runtimeStatus, { podIsTerminal, resources, startFailures });
     const status = podStatusFn === undefined ? generated : podStatusFn(generated);
     // Divergence: the kubelet writes nothing of a status in which a container that has ended would run again.
-    this.#options.statusManager.setPodStatus(pod, status, { keepTerminated: true, keepInvalid: true });
-    return status;
+    return setGeneratedStatus(this.#options.statusManager, pod, status);
   }
 
   /** What the cgroup of a running pod has; nothing if it cannot be read, as in the kubelet. */

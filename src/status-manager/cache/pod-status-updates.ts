@@ -15,9 +15,13 @@ import { replaceOrAppendPodCondition } from '../status/conditions.ts';
 import type { ContainerStatusesField } from '../status/container-statuses.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodStatusByKubeletEqual } from '../status/equality.ts';
-import { generateContainersReadyCondition, generatePodReadyCondition } from '../status/generate-conditions.ts';
+import {
+  generateContainersReadyCondition,
+  generatePodInitializedCondition,
+  generatePodReadyCondition,
+} from '../status/generate-conditions.ts';
 import { normalizeStatus } from '../status/normalize.ts';
-import { isPodPhaseTerminal } from '../status/phase.ts';
+import { getPhase, hasRun, isPodPhaseTerminal } from '../status/phase.ts';
 import { terminatedPodStatus } from '../status/terminate.ts';
 import { refreshLastTransitionTimes } from '../status/transition-times.ts';
 import { checkContainerStateTransition, keepTerminatedContainers } from '../status/transitions.ts';
@@ -210,6 +214,7 @@ export class PodStatusUpdates {
       this.#options.metrics.incRefusedUpdates('illegal-container-transition');
       if (!keepTerminated || !keepTerminatedContainers(oldStatus, newStatus, pod.spec ?? {}))
         return this.#rejected(pod, cached, illegal);
+      followContainers(pod, oldStatus, newStatus);
     }
 
     this.#inheritFields(oldStatus, newStatus);
@@ -346,6 +351,31 @@ function withReadiness(pod: Pod, status: PodStatus): PodStatus {
   replaceOrAppendPodCondition(conditions, generatePodReadyCondition(pod, status, conditions, containerStatuses, phase));
   replaceOrAppendPodCondition(conditions, generateContainersReadyCondition(pod, status, containerStatuses, phase));
   return { ...status, conditions };
+}
+
+/**
+ * Derives the phase and the conditions that `status` has from the containers that it lists now; its caller has derived them
+ * from others.
+ */
+function followContainers(pod: Pod, oldStatus: PodStatus, status: Mutable<PodStatus>): void {
+  const { containerStatuses = [], initContainerStatuses = [], conditions } = status;
+  const statuses = [...initContainerStatuses, ...containerStatuses];
+  if (isPodPhaseTerminal(oldStatus.phase)) {
+    status.phase = oldStatus.phase;
+  } else if (status.phase !== undefined) {
+    const isTerminal = isPodPhaseTerminal(status.phase);
+    const phase = getPhase(pod, statuses, isTerminal, containerStatuses.some(hasRun));
+    // With a reason, the pod was ended: its phase does not follow from its containers.
+    if (!isTerminal || (!status.reason && isPodPhaseTerminal(phase))) status.phase = phase;
+  }
+  const phase = status.phase ?? '';
+  if (conditions === undefined) return;
+  status.conditions = conditions.map((condition) => {
+    if (condition.type === 'Initialized') return generatePodInitializedCondition(pod, oldStatus, statuses, phase);
+    if (condition.type === 'Ready') return generatePodReadyCondition(pod, oldStatus, conditions, statuses, phase);
+    if (condition.type === 'ContainersReady') return generateContainersReadyCondition(pod, oldStatus, statuses, phase);
+    return condition;
+  });
 }
 
 function isUrgent(oldStatus: PodStatus, status: PodStatus): boolean {

@@ -21,7 +21,7 @@ import {
   type RuntimeContainer,
 } from './generate-runtime-conditions.ts';
 import { disruptionTarget, podConditionByKubelet } from './ownership.ts';
-import { getPhase, isPodPhaseTerminal, type PodPhase } from './phase.ts';
+import { getPhase, hasRun, isPodPhaseTerminal, type PodPhase } from './phase.ts';
 import { statusIPs } from './pod-ips.ts';
 import { actualPodResources, podStatusResources } from './pod-resources.ts';
 import { computePodQOS } from './qos.ts';
@@ -250,10 +250,6 @@ function resizeConditions(pod: Pod, conditions: readonly PodConditionInput[]): r
 function allStatuses(observed: ObservedPod): readonly ContainerStatusInput[] | undefined {
   const statuses = [...(observed.initContainerStatuses ?? []), ...observed.containerStatuses];
   return statuses.length > 0 ? statuses : undefined;
-}
-
-function hasRun({ state, lastState }: ContainerStatusInput): boolean {
-  return state?.running != null || state?.terminated != null || lastState?.terminated != null;
 }
 
 function asRuntimeContainer({ name, state }: ContainerStatusInput): RuntimeContainer[] {

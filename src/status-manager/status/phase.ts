@@ -127,6 +127,11 @@ function findStop(status: ContainerStatusInput | undefined): Input<ContainerStat
   return state?.waiting == null ? undefined : (status?.lastState?.terminated ?? undefined);
 }
 
+/** True when the container runs, or has run. */
+export function hasRun({ state, lastState }: ContainerStatusInput): boolean {
+  return state?.running != null || state?.terminated != null || lastState?.terminated != null;
+}
+
 function willRestart(container: Container, spec: PodSpec, stop: Input<ContainerStateTerminated>): boolean {
   return stop.reason === 'RestartingAllContainers' || containerShouldRestart(container, spec, stop.exitCode ?? 0);
 }
