@@ -1,4 +1,5 @@
 import { readEnd } from '../agent/host-paths/host-file.ts';
+import { decodeUTF8 } from '../shared/decode-utf8.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { terminationMessagePathAnnotation, terminationMessagePolicyAnnotation } from './labels.ts';
 
@@ -23,7 +24,7 @@ export async function readTerminationMessage(status: CRIMessage<'ContainerStatus
   if (mount !== undefined) {
     try {
       const message = await readEnd(mount.host_path, maxMessageBytes);
-      if (message.length > 0) return message.toString();
+      if (message.length > 0) return decodeUTF8(message);
     } catch (error) {
       if (!isNoEntry(error)) return `Error on reading termination log ${mount.host_path}: ${(error as Error).message}`;
     }
@@ -43,7 +44,7 @@ async function readEndOfLog(path: string): Promise<string> {
     const end = await readEnd(path, readLogBytes);
     // One character a byte: the limit is about the bytes of the container, which need not be UTF-8.
     const lines = end.toString('latin1').split('\n').slice(0, -1).slice(-maxMessageLogLines);
-    return Buffer.from(lines.map(textOfLogLine).join('').slice(-maxMessageLogBytes), 'latin1').toString();
+    return decodeUTF8(Buffer.from(lines.map(textOfLogLine).join('').slice(-maxMessageLogBytes), 'latin1'));
   } catch (error) {
     return isNoEntry(error) ? '' : `Error on reading termination message from logs: ${(error as Error).message}`;
   }

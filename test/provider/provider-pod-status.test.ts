@@ -140,7 +140,7 @@ describe('a container that waits to be restarted', () => {
   const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 10s' };
   const running = statusOf({}, reported({}));
   const shown = (...[cloud, spec, previous = running]: [ProviderPod, Partial<PodSpec>?, ValidPod['status']?]) =>
-    statusOf(spec ?? {}, cloud, previous as ValidPod['status']).containerStatuses?.[0];
+    statusOf(spec ?? {}, cloud, previous).containerStatuses?.[0];
   const app = (fields: Partial<ProviderContainer>): ProviderPod =>
     reported({ containers: [{ name: 'app', ...fields }] });
 

@@ -1,6 +1,6 @@
 import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '../../kube/types.ts';
 import { containerStatusesFields } from './container-statuses.ts';
-import { compareUTF8, cutUTF8 } from './utf8.ts';
+import { compareUTF8, cutTerminationMessage } from './utf8.ts';
 
 /**
  * Maximum size of all termination messages of a pod together. kubelet:
@@ -39,13 +39,16 @@ function terminationMessageBytes(pod: Pod): number {
   return containers === 0 ? maxPodTerminationMessageBytes : Math.floor(maxPodTerminationMessageBytes / containers);
 }
 
-/** Divergence: truncates between code points; the kubelet may leave half a character. */
+/**
+ * Divergence: truncates between code points; the kubelet may leave half a character. U+FFFD that the container itself wrote
+ * counts as one byte; in the kubelet as three.
+ */
 function cutTerminationMessages(statuses: readonly ContainerStatus[], maxBytes: number): readonly ContainerStatus[] {
   let cut: ContainerStatus[] | undefined;
   for (let i = 0; i < statuses.length; i++) {
     const status = statuses[i]!;
-    const state = cutTerminationMessage(status.state, maxBytes);
-    const lastState = cutTerminationMessage(status.lastState, maxBytes);
+    const state = cutStateMessage(status.state, maxBytes);
+    const lastState = cutStateMessage(status.lastState, maxBytes);
     if (state === status.state && lastState === status.lastState) continue;
     cut ??= [...statuses];
     cut[i] = { ...status, state, lastState };
@@ -53,10 +56,10 @@ function cutTerminationMessages(statuses: readonly ContainerStatus[], maxBytes: 
   return cut ?? statuses;
 }
 
-function cutTerminationMessage(state: ContainerState, maxBytes: number): ContainerState {
+function cutStateMessage(state: ContainerState, maxBytes: number): ContainerState {
   const message = state.terminated?.message;
   if (message === undefined) return state;
-  const cut = cutUTF8(message, maxBytes);
+  const cut = cutTerminationMessage(message, maxBytes);
   return cut === message ? state : { ...state, terminated: { ...state.terminated!, message: cut } };
 }
 

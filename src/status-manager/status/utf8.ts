@@ -15,14 +15,17 @@ function isSurrogate(codeUnit: number): boolean {
   return codeUnit >= 0xd800 && codeUnit <= 0xdfff;
 }
 
-/** The longest prefix of `text` that ends between code points and has at most `maxBytes` in UTF-8. */
-export function cutUTF8(text: string, maxBytes: number): string {
+/**
+ * The longest prefix of a termination message that ends between code points and has at most `maxBytes` as the container wrote
+ * it: U+FFFD stands for one byte that is not UTF-8 (`decodeUTF8`).
+ */
+export function cutTerminationMessage(text: string, maxBytes: number): string {
   // No UTF-16 code unit takes more than three bytes.
   if (text.length * 3 <= maxBytes) return text;
   let bytes = 0;
   for (let i = 0; i < text.length;) {
     const codePoint = text.codePointAt(i)!;
-    bytes += codePoint < 0x80 ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x1_0000 ? 3 : 4;
+    bytes += codePoint < 0x80 || codePoint === 0xfffd ? 1 : codePoint < 0x800 ? 2 : codePoint < 0x1_0000 ? 3 : 4;
     if (bytes > maxBytes) return text.slice(0, i);
     i += codePoint < 0x1_0000 ? 1 : 2;
   }
