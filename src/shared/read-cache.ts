@@ -65,8 +65,9 @@ export class ReadCache<Value> {
 
   /** Stores what a read has found that began at `since`; undefined: nothing. Does nothing if the key has changed since. */
   store(key: string, value: Value | undefined, since: Revision): void {
-    if (this.revisionOf(key) <= since)
-      this.#entries.set(key, { revision: since, ...(value !== undefined && { value }) });
+    if (this.revisionOf(key) > since) return;
+    this.#entries.set(key, { revision: since, ...(value !== undefined && { value }) });
+    this.#stale.delete(key);
   }
 
   /** Sets what this process has made itself, and so knows. */
@@ -83,7 +84,11 @@ export class ReadCache<Value> {
 
   /** Removes the keys that a list does not have that began at `since`, except for those that have changed since. */
   prune(isListed: (key: string) => boolean, since: Revision): void {
-    for (const [key, { revision }] of this.#entries) if (revision <= since && !isListed(key)) this.#entries.delete(key);
+    for (const [key, { revision }] of this.#entries) {
+      if (revision > since || isListed(key)) continue;
+      this.#entries.delete(key);
+      this.#stale.delete(key);
+    }
     this.#prunedAt = Math.max(this.#prunedAt, since);
   }
 }

@@ -53,3 +53,13 @@ it('what was removed needs no memory after the next list', () => {
   cache.prune(() => false, since);
   expect(cache.revisionOf('a')).toBe(since);
 });
+
+it('a key is stale from a change until it is read or pruned', () => {
+  const cache = cacheWith();
+  for (const key of ['read', 'pruned', 'changed again']) cache.invalidate(key);
+  cache.store('read', 'new', cache.begin());
+  const since = cache.begin();
+  cache.invalidate('changed again');
+  cache.prune((key) => key === 'read', since);
+  expect([...cache.stale]).toEqual(['changed again']);
+});
