@@ -156,6 +156,28 @@ it.each(['removeContainer', 'removePodSandbox'] as const)(
   },
 );
 
+it('a removal that several wait for does not end with the signal of who was first', async () => {
+  const seen: AbortSignal[] = [];
+  let end = (): void => {};
+  const runtime = boundedRuntime(
+    Object.assign(new FakeContainerRuntime({ clock }), {
+      removeContainer: (_: string, { signal }: { signal: AbortSignal }) => {
+        seen.push(signal);
+        return new Promise<void>((resolve) => (end = resolve));
+      },
+    }),
+    { clock, requestTimeoutMs: 1000, signal: never },
+  );
+  const first = new AbortController();
+  const removals = [runtime.removeContainer('1', { signal: first.signal }), runtime.removeContainer('1')];
+  first.abort(new Error('the pod is created again'));
+  await expect(removals[0]).rejects.toThrow('created again');
+  expect(seen.map(({ aborted }) => aborted)).toEqual([false]);
+  end();
+  expect(await removals[1]).toBeUndefined();
+  expect(clock.pendingTimers).toBe(0);
+});
+
 it('any number of calls may share the signal that a call was given', async () => {
   const warnings: string[] = [];
   const onWarning = ({ message }: Error) => void warnings.push(message);

@@ -52,7 +52,7 @@ export interface PodSource {
    * throws if a pod lacks its name, namespace or UID, or if its containers are not a list of them.
    */
   start(sink: PodSink, context: PodSourceContext): void;
-  /** Resolves when the sink will not be called again. */
+  /** Resolves when the sink will not be called again. The agent waits for at most 10 s. */
   stop(): Promise<void>;
   /** Manifests that were read and are invalid, for the agent's `inspect()`. */
   refusedManifests?(): readonly RefusedManifest[];

@@ -7,10 +7,10 @@ import { StatusManagerError } from '../../shared/errors.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { apiSourceName, type PodSink, type PodSource } from '../config/pod-source.ts';
 import type { PodConfigUpdate } from '../config/pod-config.ts';
-import { withDeadline } from '../../shared/deadline.ts';
+import { boundedCall, withDeadline } from '../../shared/deadline.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
 
-/** How long API server pods wait for static pods, and the first Node status waits for the runtime. */
+/** How long API server pods wait for static pods, the first Node status for the runtime, and stop() for a source. */
 const waitMs = 10_000;
 
 /**
@@ -136,10 +136,11 @@ export class StartUp {
   }
 
   async #stopSource(source: PodSource): Promise<void> {
+    const { clock, logger } = this.#parts.context;
     try {
-      await source.stop();
+      const bounds = { clock, timeoutMs: waitMs, signals: [] };
+      await boundedCall(`stop of the source ${source.name}`, bounds, () => source.stop());
     } catch (thrown) {
-      const { logger } = this.#parts.context;
       logger.error({ source: source.name, reason: reasonOf(thrown) }, 'Failed to stop a pod source');
     }
   }

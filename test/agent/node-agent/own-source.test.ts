@@ -76,6 +76,18 @@ it('a source that cannot start or stop is logged and waited for, and the pods of
   ]);
 });
 
+it('a source that does not stop delays stop() by 10 s at most, and that is logged', async () => {
+  const store = new StoreSource();
+  const agent = await cluster.startAgent({ sources: [store] });
+  store.stop = () => new Promise(() => {});
+  const stopped = agent.stop();
+  await cluster.advance(10_000);
+  await stopped;
+  expect(cluster.logger.errors).toMatchObject([
+    { fields: { source: 'store', reason: 'stop of the source store took over 10000 ms' } },
+  ]);
+});
+
 it('a source serves one agent at a time, and the next one after that', async () => {
   const source = apiSource();
   const first = await cluster.startAgent({ sources: [source] });
