@@ -32,8 +32,8 @@ import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
 import { StatusManager } from '../status-manager/status-manager.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import type { OrphanedPods } from './orphaned-pods.ts';
-import type { PodProvider, PodReference, ProviderPod } from './pod-provider.ts';
-import type { ProviderCalls } from './provider-calls.ts';
+import type { PodReference, ProviderPod } from './pod-provider.ts';
+import type { ProviderCalls, ProviderMethods } from './provider-calls.ts';
 import { ProviderPodCache } from './provider-pod-cache.ts';
 import type { ProviderPodLister } from './provider-pod-lister.ts';
 import { ProviderPodSyncer } from './provider-pod-syncer.ts';
@@ -74,7 +74,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly api: APIConnection;
   /** The recorder of the options. Default: each node writes its own Events to the API server. */
   readonly eventRecorder: EventRecorder | undefined;
-  readonly provider: PodProvider;
+  readonly provider: ProviderMethods;
   readonly calls: ProviderCalls;
   readonly lister: ProviderPodLister;
   readonly materials: PodMaterialsReader;

@@ -43,7 +43,7 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
   const random = resolveRandom(options.random, logger);
   const recordMetric = guardedRecordMetric(options.metrics, logger);
   const api = openAPIConnection(options.client, { clock, logger, connections, sharesSessions: true });
-  const calls = new ProviderCalls({ ...resolved, clock, recordMetric });
+  const calls = new ProviderCalls({ ...resolved, provider, clock, recordMetric });
   return new VirtualNodes({
     ...{ ...resolved, options, provider, api, calls },
     context: { clock, logger, random, recordMetric },

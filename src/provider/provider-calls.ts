@@ -3,8 +3,10 @@ import type { Clock } from '../shared/clock.ts';
 import { Semaphore } from '../shared/semaphore.ts';
 import { boundedCall } from '../shared/deadline.ts';
 import type { RecordKubeletMetric } from '../observe/kubelet-metrics.ts';
+import type { PodProvider } from './pod-provider.ts';
 
 export interface ProviderCallsOptions {
+  readonly provider: PodProvider;
   readonly clock: Clock;
   /** Maximum duration of a call. */
   readonly callTimeoutMs: number;
@@ -16,7 +18,11 @@ export interface ProviderCallsOptions {
 /** Calls of the provider, by the names that metrics have. */
 export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'get_pod' | 'list_pods' | 'stats';
 
-type Call<T> = (options: { readonly signal: AbortSignal }) => Promise<T>;
+/** Makes the call: only here is the provider one whose methods can be called. */
+type Call<T> = (options: { readonly signal: AbortSignal }, provider: PodProvider) => Promise<T>;
+
+/** Which methods the provider has, for all who call them through `ProviderCalls`. */
+export type ProviderMethods = { readonly [Name in keyof PodProvider]?: unknown };
 
 /**
  * Makes the calls of a provider: each with a time-out, those for one pod one after the other, and at most `concurrency`
@@ -74,9 +80,9 @@ export class ProviderCalls {
       this.#inProgress.delete(end);
       this.#slots.release();
     });
-    return this.bounded(operation, signal, async (options) => {
+    return this.bounded(operation, signal, async (options, provider) => {
       try {
-        return await call(options);
+        return await call(options, provider);
       } finally {
         end();
       }
@@ -85,13 +91,13 @@ export class ProviderCalls {
 
   /** Makes a call that has a time-out only. */
   async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
-    const { clock, callTimeoutMs, recordMetric } = this.#options;
+    const { provider, clock, callTimeoutMs, recordMetric } = this.#options;
     const startedMs = clock.monotonicMs();
     try {
       return await boundedCall(
         `${operation} of the provider`,
         { clock, timeoutMs: callTimeoutMs, signals: [signal] },
-        call,
+        (options) => call(options, provider),
       );
     } catch (error) {
       recordMetric('runtime_operations_errors_total', 1, operation);

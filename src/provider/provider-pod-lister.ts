@@ -7,7 +7,7 @@ import { type PodProvider, ProviderError, type ProviderPod } from './pod-provide
 import { type ProviderPodList, readProviderPods, requireProviderPod } from './require-provider-pods.ts';
 
 export interface ProviderPodListerOptions {
-  readonly provider: Pick<PodProvider, 'listPods' | 'notifyPods'>;
+  readonly provider: Pick<PodProvider, 'notifyPods'>;
   readonly calls: Pick<ProviderCalls, 'bounded'>;
   /** From the end of one list to the beginning of the next. */
   readonly listPeriodMs: number;
@@ -151,12 +151,12 @@ export class ProviderPodLister {
 
   /** Resolves with how long the provider does not want to be asked again. */
   async #list(): Promise<number> {
-    const { provider, calls, clock } = this.#options;
+    const { calls, clock } = this.#options;
     const { signal } = this.#stop;
     const observation = this.beginObservation();
     try {
       const list = readProviderPods(
-        await calls.bounded<unknown>('list_pods', signal, (options) => provider.listPods(options)),
+        await calls.bounded<unknown>('list_pods', signal, (options, provider) => provider.listPods(options)),
       );
       this.#pods = list.pods.length;
       this.#listedAtMs = clock.now();

@@ -27,7 +27,7 @@ import {
   ProviderError,
   type ProviderPodOptions,
 } from './pod-provider.ts';
-import type { ProviderCalls } from './provider-calls.ts';
+import type { ProviderCalls, ProviderMethods } from './provider-calls.ts';
 import type { KnownPod, ProviderPodCache } from './provider-pod-cache.ts';
 import {
   reportedProbeResults,
@@ -43,7 +43,7 @@ export type LostPodAction = 'fail' | 'recreate';
 
 export interface ProviderPodSyncerOptions {
   readonly nodeName: string;
-  readonly provider: PodProvider;
+  readonly provider: ProviderMethods;
   readonly calls: Pick<ProviderCalls, 'forPod'>;
   readonly podCache: ProviderPodCache;
   readonly orphanedPods: Pick<OrphanedPods, 'isOrphaned'>;
@@ -240,14 +240,14 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   async #create(pod: ValidPod, { signal }: SyncPodOptions): Promise<SyncPodResult> {
-    const { provider, podCache, clock } = this.#options;
+    const { podCache, clock } = this.#options;
     const { uid } = pod.metadata;
     podCache.requested(uid);
     const { accepted, created } = this.#podCallsOf(uid);
     // Of a pod that was lost, nothing may be left that was accepted before; or the cloud has it, and createPod does nothing.
     Object.assign(this.#podCallsOf(uid), { accepted: undefined, created: accepted ?? created, isUncertain: false });
     try {
-      await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options) => {
+      await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options, provider) => {
         const podCalls = this.#podCallsOf(uid);
         podCalls.created ??= pod;
         podCalls.createCalledMs = clock.monotonicMs();
@@ -270,7 +270,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
 
   /** Tells the provider what has changed. A change that it refuses permanently is not passed on again. */
   async #update(pod: ValidPod, { signal }: SyncPodOptions): Promise<void> {
-    const { provider, podCache } = this.#options;
+    const { podCache } = this.#options;
     const podCalls = this.#podCallsOf(pod.metadata.uid);
     const reportedHash = podCache.known(pod.metadata.uid)?.pod?.podHash;
     if (podCalls.isUnconfirmed === true && reportedHash !== undefined) {
@@ -278,12 +278,12 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       if (podCalls.accepted !== undefined && podHash(podCalls.accepted) !== reportedHash) podCalls.accepted = undefined;
     }
     const isRefused = podCalls.refused !== undefined && isSamePod(podCalls.refused, pod);
-    if (provider.updatePod === undefined || isRefused) return;
+    if (this.#options.provider.updatePod === undefined || isRefused) return;
     if (!this.#isAccepted(pod, podCalls)) {
       const wasUncertain = podCalls.isUncertain;
       podCalls.isUncertain = true;
       try {
-        await this.#call('update_pod', this.#referenceOf(pod), { pod, signal }, (options) =>
+        await this.#call('update_pod', this.#referenceOf(pod), { pod, signal }, (options, provider) =>
           provider.updatePod!(pod, podCalls.accepted, this.#podOptions(pod, options)),
         );
       } catch (error) {
@@ -367,11 +367,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
 
   /** Asks for one pod, so that its end is seen before the next list. Never rejects; an error has no effect. */
   async #observe(reference: PodReference, signal: AbortSignal): Promise<void> {
-    const { provider, calls, podCache, epoch } = this.#options;
-    if (provider.getPod === undefined) return;
+    const { calls, podCache, epoch } = this.#options;
+    if (this.#options.provider.getPod === undefined) return;
     const observation = podCache.beginObservation();
     try {
-      const pod: unknown = await calls.forPod(reference.uid, 'get_pod', signal, (options) =>
+      const pod: unknown = await calls.forPod(reference.uid, 'get_pod', signal, (options, provider) =>
         provider.getPod!(reference, { ...options, epoch }),
       );
       if (pod === undefined) return podCache.gone(reference.uid, observation);
@@ -388,12 +388,12 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     operation: PodOperation,
     { uid }: PodReference,
     { pod, signal }: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
-    call: (options: ProviderCallOptions) => Promise<void>,
+    call: (options: ProviderCallOptions, provider: PodProvider) => Promise<void>,
   ): Promise<void> {
     const { calls, epoch, eventRecorder } = this.#options;
     this.#throwDuringBackOff(operation, uid);
     try {
-      await calls.forPod(uid, operation, signal, (options) => call({ ...options, epoch }));
+      await calls.forPod(uid, operation, signal, (options, provider) => call({ ...options, epoch }, provider));
       // Read again after the await, because housekeeping may have removed them.
       const podCalls = this.#podCallsOf(uid);
       podCalls.backOff = undefined;
@@ -461,8 +461,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     gracePeriodSeconds: number,
     call: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { provider, podCache } = this.#options;
-    await this.#call('delete_pod', reference, call, (options) =>
+    const { podCache } = this.#options;
+    await this.#call('delete_pod', reference, call, (options, provider) =>
       provider.deletePod(reference, { ...options, gracePeriodSeconds }),
     );
     podCache.deleted(reference.uid);

@@ -2,11 +2,9 @@ import type { PodStats } from '../agent/runtime/pod-stats.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import { Expiry } from '../shared/time.ts';
-import type { PodProvider } from './pod-provider.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 
 export interface ProviderStatsOptions {
-  readonly provider: Pick<PodProvider, 'stats'>;
   readonly calls: Pick<ProviderCalls, 'bounded'>;
   readonly clock: Clock;
   /** Aborted when the process stops its nodes. */
@@ -27,9 +25,9 @@ export class ProviderStats {
 
   /** Rejects if the provider does, or does not respond in time; then the next one who asks causes a call again. */
   list(): Promise<readonly PodStats[]> {
-    const { provider, calls, clock, signal } = this.#options;
+    const { calls, clock, signal } = this.#options;
     if (this.#last !== undefined && !this.#last.expiry.isOver) return this.#last.stats;
-    const stats = calls.bounded('stats', signal, async (options) => (await provider.stats?.(options)) ?? []);
+    const stats = calls.bounded('stats', signal, async (options, provider) => (await provider.stats?.(options)) ?? []);
     const last = { stats, expiry: new Expiry(clock, maxAgeMs) };
     this.#last = last;
     stats.catch(() => {

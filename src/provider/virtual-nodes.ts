@@ -168,7 +168,8 @@ export class VirtualNodes implements AsyncDisposable {
   }: Pick<VirtualKubeletOptions, 'setEndpoint'> & { readonly nodeName?: string }): VirtualKubelet {
     const isServed = (name: string): boolean => nodeName === undefined || name === nodeName;
     return new VirtualKubelet({
-      ...{ provider: this.#parts.provider, apiRequests: this.#parts.api.requests, stats: this.#stats, setEndpoint },
+      ...{ provider: this.#parts.options.provider, apiRequests: this.#parts.api.requests, stats: this.#stats },
+      setEndpoint,
       isShared: nodeName === undefined,
       state: () => this.#state,
       nodeNames: () => [...this.#added.keys()].filter(isServed),

@@ -1,5 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import { FakeClock } from 'kubelet-status-manager/testing';
+import type { PodProvider } from '../../src/provider/pod-provider.ts';
 import { ProviderCalls } from '../../src/provider/provider-calls.ts';
 
 let clock: FakeClock;
@@ -9,7 +10,7 @@ beforeEach(() => {
   clock = new FakeClock();
   metrics = [];
   calls = new ProviderCalls({
-    ...{ clock, callTimeoutMs: 1000, concurrency: 2 },
+    ...{ provider: {} as PodProvider, clock, callTimeoutMs: 1000, concurrency: 2 },
     recordMetric: (...[name, , label]) => void (name.endsWith('total') && metrics.push(`${name} ${label}`)),
   });
 });

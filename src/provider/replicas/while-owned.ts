@@ -63,9 +63,9 @@ export function callsWhileOwned(
 ): Pick<ProviderCalls, 'forPod'> {
   return {
     forPod: (podUID, operation, signal, call) =>
-      calls.forPod(podUID, operation, signal, async (options) => {
+      calls.forPod(podUID, operation, signal, async (options, provider) => {
         if (!owned.isOwned()) await untilAborted(new Promise<never>(() => {}), options.signal);
-        return call(options);
+        return call(options, provider);
       }),
   };
 }

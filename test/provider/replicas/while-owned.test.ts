@@ -1,12 +1,15 @@
 import { expect, it, vi } from 'vitest';
 import { FakeClock } from 'kubelet-status-manager/testing';
+import type { PodProvider } from '../../../src/provider/pod-provider.ts';
 import { ProviderCalls } from '../../../src/provider/provider-calls.ts';
 import { callsWhileOwned, connectionWhileOwned } from '../../../src/provider/replicas/while-owned.ts';
 
 it('after the ownership has ended, a call is not made, and is no failure that would be logged: it waits for the end of the node', async () => {
   const call = vi.fn<() => Promise<void>>(() => Promise.resolve());
   const clock = new FakeClock();
-  const all = new ProviderCalls({ clock, callTimeoutMs: 60_000, concurrency: 10, recordMetric: () => {} });
+  const all = new ProviderCalls({
+    ...{ provider: {} as PodProvider, clock, callTimeoutMs: 60_000, concurrency: 10, recordMetric: () => {} },
+  });
   let isOwned = true;
   const calls = callsWhileOwned(all, { isOwned: () => isOwned });
   const ended = new AbortController();
