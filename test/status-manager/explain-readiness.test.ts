@@ -65,7 +65,7 @@ const rows = {
       state: 'a container without probes that the agent did not set ready',
       containerStatuses: [running('app')],
       causes: [{ kind: 'container-not-ready', containerName: 'app' }],
-      because: 'container app is running and was not set ready',
+      because: 'container app is running, and the agent has not set it ready',
     },
   ],
   'container-waiting': [

@@ -42,7 +42,7 @@ export class ServiceLister implements ServiceReader {
       ...defaultTimeouts,
       resource: 'services',
       messages: {
-        failed: 'Failed to list and watch Services: all requests fail',
+        failed: 'Failed to list and watch Services',
         recovered: 'Watching Services again',
       },
       logFields: {},

@@ -216,7 +216,7 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
     resource: 'pods',
     fieldSelector: `spec.nodeName=${nodeName}`,
     messages: {
-      failed: 'Failed to list and watch the pods of the node: all requests fail',
+      failed: 'Failed to list and watch the pods of the node',
       recovered: 'Watching the pods of the node again',
     },
     logFields: { nodeName },

@@ -189,7 +189,7 @@ export class Reflector<T> {
     const next = this.#resourceVersion === undefined ? 'list' : 'watch';
     const { kind, statusCode, message } = error;
     const fields = { ...logFields, kind, statusCode, next, delayMs };
-    logger.info({ ...fields, reason: message }, `Listing or watching ${resource} failed`);
+    logger.debug({ ...fields, reason: message }, `Listing or watching ${resource} failed`);
     this.#failureLog.failed(error, fields, { tookMs, afterMs: this.#hasBeenHealthy ? LOGGED_AFTER_MS : 0 });
   }
 

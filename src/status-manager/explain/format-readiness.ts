@@ -31,7 +31,7 @@ const containerClauses = {
   'startup-probe': 'has not passed its startup probe',
   'readiness-probe': 'has not passed its readiness probe',
   'init-container-running': 'has not completed',
-  'container-not-ready': 'is running and was not set ready',
+  'container-not-ready': 'is running, and the agent has not set it ready',
 } as const;
 
 function formatContainer(cause: ContainerCause): string {

@@ -136,7 +136,8 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
   const row = failureClassTable[failure];
   const line = lineOf(row, error, facts);
   const failedForMs = facts.nowMs - entry.sinceMs;
-  const isUnknown = line.level === 'debug' && versioned.sentAtMs === undefined && failedForMs >= unknownAfterMs;
+  const isUnknown =
+    row.mayMeanGone && line.level === 'debug' && versioned.sentAtMs === undefined && failedForMs >= unknownAfterMs;
   // A pod that is gone for a moment is not logged, so it does not count.
   const grouped = isUnknown || (line === row && row.level === 'warn') ? row.groupedAs : undefined;
   const isOneOfMany = grouped !== undefined && facts.isOneOfMany(grouped);
@@ -144,7 +145,8 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
   const firstLevel = grouped !== undefined && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
   const laterLevel = isOneOfMany || known.backOff?.reason === failure ? line.repeatedLevel : firstLevel;
   // The pod alone has failed for so long that it is logged at warn, once.
-  const lasts = isUnknown || (firstLevel === 'info' && failedForMs >= lastingAfterMs);
+  const lasts =
+    isUnknown || ((firstLevel === 'info' || (row.isOutage && line === row)) && failedForMs >= lastingAfterMs);
   const level = lasts && !isOneOfMany && !entry.isLoggedAtWarn && !facts.isOutage ? 'warn' : laterLevel;
   return {
     backOff: level === 'warn' ? { ...entry, isLoggedAtWarn: true } : entry,

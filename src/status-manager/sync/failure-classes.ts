@@ -160,6 +160,9 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     ...usual,
     description: '429, 503',
     backOff: { firstMs: 1_000, maxMs: 60_000 },
+    // An outage is logged once for all pods.
+    level: 'debug',
+    repeatedLevel: 'debug',
     isOutage: true,
     isCuredByReading: false,
     pausesClient: true,
@@ -169,6 +172,9 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     ...usual,
     description: 'other 5xx, no response, no connection, 401',
     backOff: { firstMs: 500, maxMs: 30_000 },
+    // An outage is logged once for all pods.
+    level: 'debug',
+    repeatedLevel: 'debug',
     isOutage: true,
     isCuredByReading: false,
     explain: (failure) => `${failure.verb} fails ${withResponse(failure)}`,

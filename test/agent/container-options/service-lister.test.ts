@@ -167,7 +167,7 @@ it('a list and watch that fails from the beginning is one warning at once that n
     clock.advance(delayMs);
     await turn();
   }
-  const failing = 'Failed to list and watch Services: all requests fail';
+  const failing = 'Failed to list and watch Services';
   expect(logger.messages).toEqual([failing]);
   expect(logger.fields[0]).toEqual({
     ...{ failingSince, failures: 1, kind: 'http', statusCode: 403, reason: '403', next: 'list', delayMs: 800 },

@@ -35,10 +35,13 @@ export function recordingLogger(): Logger & {
   readonly messages: string[];
   readonly fields: object[];
   readonly infos: object[];
+  /** The rounds of the reflector that failed. */
+  readonly failedRounds: object[];
 } {
   const messages: string[] = [];
   const fields: object[] = [];
   const infos: object[] = [];
+  const failedRounds: object[] = [];
   const log = (logged: object, message: string): void => {
     fields.push(logged);
     messages.push(message);
@@ -48,8 +51,9 @@ export function recordingLogger(): Logger & {
     messages,
     fields,
     infos,
+    failedRounds,
     trace: nothing,
-    debug: nothing,
+    debug: (fields, message) => void (message?.startsWith('Listing or watching') && failedRounds.push(fields)),
     info: (fields) => void infos.push(fields),
     warn: log,
     error: log,

@@ -1,7 +1,16 @@
+import { busiestMinute } from './lines-a-minute.ts';
 import { nightFaults, type Sign, watchNight } from './night.ts';
 
-/** `npm run outages [WORD…]`: what an operator sees of each fault, and when; only faults with one of the words. */
+/**
+ * `npm run outages [WORD…]`: what an operator sees of each fault, and when; only faults with one of the words. The word
+ * `lines` counts log lines instead.
+ */
 const words = process.argv.slice(2);
+if (words.includes('lines')) {
+  for (const pods of [5, 500])
+    console.log(`${pods} pods: ${await busiestMinute(pods)} lines at info and above in the busiest minute`);
+  process.exit();
+}
 const cell = (sign: Sign | undefined): string => {
   if (sign === undefined) return '- | - | -';
   const clear = sign.clearSeconds === undefined ? '-' : `${sign.clearSeconds} s`;

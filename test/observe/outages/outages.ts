@@ -389,7 +389,7 @@ export const outages: readonly Outage[] = [
       void podManager.stop();
     },
     log: {
-      message: 'Failed to list and watch the pods of the node: all requests fail',
+      message: 'Failed to list and watch the pods of the node',
       fields: { nodeName: 'node-1', next: 'list', kind: 'timeout', failingSince: since },
     },
     metrics: [/^kubelet_status_manager_informer_synced 0$/m, /^kubelet_status_manager_informer_restarts_total [1-9]/m],

@@ -508,7 +508,7 @@ describe('the failure is shown', () => {
     await h.settle();
     expect(h.logger.lines.filter(({ message }) => message === 'Failed to update status for pod')).toEqual([
       {
-        level: 'info',
+        level: 'debug',
         message: 'Failed to update status for pod',
         fields: {
           pod: 'default/a',
