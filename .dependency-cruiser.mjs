@@ -71,6 +71,17 @@ export default {
       },
     })),
     {
+      name: 'owners-of-pod-scopes',
+      comment: 'Only the owner of a pod creates and closes its scope; all others get a PodScope.',
+      severity: 'error',
+      from: {
+        path: '^src/',
+        pathNot:
+          '^src/agent/(pod-workers/pod-(workers|sync-status)|runtime-helper/create-runtime-helper|volumes/pod-volumes)[.]ts$',
+      },
+      to: { path: '^src/agent/owned-pod-scope[.]ts$' },
+    },
+    {
       name: 'status-is-pure',
       comment: 'Pure functions over pod statuses: no clock, no logger, no request, no package of Node.js.',
       severity: 'error',

@@ -19,7 +19,7 @@ export interface CRIHost {
 }
 
 /** The user namespaces of pods. */
-export type PodUserNamespaces = Pick<UserNamespaces, 'getOrCreate' | 'release' | 'releaseOrphans'>;
+export type PodUserNamespaces = Pick<UserNamespaces, 'get' | 'getOrCreate' | 'release' | 'releaseOrphans'>;
 
 /** This machine. */
 export const thisHost: CRIHost = {

@@ -122,7 +122,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     this.#images = new CRIImages({
       client: this.#client,
       helper: settings.helper,
-      sandboxConfig: async (pod) => this.#sandboxConfig(pod, 0, await this.#userNamespace(pod, undefined)),
+      sandboxConfig: async (pod) => this.#sandboxConfig(pod, 0, await this.#userNamespace(pod)),
     });
     const { containerLogMaxSizeBytes: maxSizeBytes, containerLogMaxFiles: maxFiles, files, clock, logger } = settings;
     this.#logManager = new ContainerLogManager({
@@ -204,10 +204,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const { helper, files } = this.#settings;
     const { runtimeClassName } = runnableSpec(pod);
     const [userNamespace, handler] = await Promise.all([
-      this.#userNamespace(pod, signal),
+      this.#newUserNamespace(pod, signal),
       runtimeClassName ? helper.lookupRuntimeHandler(runtimeClassName) : '',
     ]);
     const config = await this.#sandboxConfig(pod, attempt, userNamespace);
+    signal?.throwIfAborted();
     // A pod that is refused has no folder of logs.
     await files.makePodLogsDirectory(pod);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
@@ -245,10 +246,10 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const { machine, rootDirectory, seccompDefault, podLogsDirectory } = this.#settings;
     const [sandboxAttempt, files, options, imageUser, userNamespace] = await Promise.all([
       this.#sandboxAttempt(sandboxID, signal),
-      this.#containerFiles(pod, container),
+      this.#containerFiles(pod, container, signal),
       this.#runContainerOptions(config, signal),
       this.#images.imageUser(config.imageRef ?? container.image ?? '', signal),
-      this.#userNamespace(pod, signal),
+      this.#userNamespace(pod),
     ]);
     const sandboxConfig = await this.#sandboxConfig(pod, sandboxAttempt, userNamespace);
     // Never overwrites the log of a run that neither containerd nor the agent remembers.
@@ -485,8 +486,13 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     return { pods: [...pods.values()].filter((pod) => pod.sandboxes.length + pod.containers.length > 0), ids };
   }
 
-  async #containerFiles(pod: ValidPod, container: RunnableContainer): Promise<ContainerFiles> {
+  async #containerFiles(
+    pod: ValidPod,
+    container: RunnableContainer,
+    signal: AbortSignal | undefined,
+  ): Promise<ContainerFiles> {
     const prepared = await this.#preparations.get(pod.metadata.uid)?.takeFiles(container.name);
+    signal?.throwIfAborted();
     return prepared ?? this.#settings.files.makeContainerFiles(pod, container);
   }
 
@@ -611,17 +617,24 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       ({ recursiveReadOnly: mode }) => mode !== undefined && mode !== 'Disabled',
     );
     const handler = isRequested ? (await this.#runtimeHandler(pod, signal)).handler : undefined;
+    signal?.throwIfAborted();
     return this.#settings.helper.generateRunContainerOptions(pod, container, podIPs, {
       supportsRecursiveReadOnly: handler?.features?.recursive_read_only_mounts === true,
       imageVolumes,
+      signal,
     });
   }
 
+  /** That of the pod's sandbox. What only uses it allocates no IDs: the pod may have ended meanwhile. */
+  async #userNamespace(pod: ValidPod): Promise<CRIRequest<'UserNamespace'>> {
+    return runnableSpec(pod).hostUsers === false ? this.#settings.userNamespaces.get(pod) : { mode: 'NODE' };
+  }
+
   /** Source: kubelet `GetOrCreateUserNamespaceMappings`. */
-  async #userNamespace(pod: ValidPod, signal: AbortSignal | undefined): Promise<CRIRequest<'UserNamespace'>> {
+  async #newUserNamespace(pod: ValidPod, signal: AbortSignal | undefined): Promise<CRIRequest<'UserNamespace'>> {
     if (runnableSpec(pod).hostUsers !== false) return { mode: 'NODE' };
     const { name, handler, isUnknown } = await this.#runtimeHandler(pod, signal);
-    if (handler?.features?.user_namespaces === true) return this.#settings.userNamespaces.getOrCreate(pod);
+    if (handler?.features?.user_namespaces === true) return this.#settings.userNamespaces.getOrCreate(pod, signal);
     const what = name === '' ? 'runtime' : `RuntimeClass handler ${JSON.stringify(name)}`;
     const why = isUnknown ? `: the handler ${JSON.stringify(name)} is not known` : '';
     throw new Error(`can't set \`spec.hostUsers: false\`, ${what} does not support user namespaces${why}`);

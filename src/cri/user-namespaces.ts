@@ -69,11 +69,19 @@ export class UserNamespaces {
     return namespaces;
   }
 
-  /** The namespace of a pod, which is the same until it is released. Source: kubelet `GetOrCreateUserNamespaceMappings`. */
-  async getOrCreate({ metadata }: ValidPod): Promise<CRIRequest<'UserNamespace'>> {
-    const hostId = await this.#lock.run(undefined, () => this.#idsOf(metadata.uid));
-    const ids = [{ host_id: hostId, container_id: 0, length: idsPerPod }];
-    return { mode: 'POD', uids: ids, gids: ids };
+  /**
+   * The namespace of a pod whose sandbox is being created; the same until it is released. Allocates nothing when the signal
+   * is aborted. Source: kubelet `GetOrCreateUserNamespaceMappings`.
+   */
+  async getOrCreate({ metadata }: ValidPod, signal: AbortSignal | undefined): Promise<CRIRequest<'UserNamespace'>> {
+    return namespaceFrom(await this.#lock.run(signal, () => this.#idsOf(metadata.uid, signal)));
+  }
+
+  /** The namespace of a pod that has a sandbox. Rejects for a pod that has been released, or has not begun. */
+  async get({ metadata }: ValidPod): Promise<CRIRequest<'UserNamespace'>> {
+    const hostId = await this.#lock.run(undefined, () => this.#recorded(metadata.uid));
+    if (hostId === undefined) throw new Error(`the pod ${metadata.uid} has no user namespace`);
+    return namespaceFrom(hostId);
   }
 
   /** Another pod may have the IDs of this one, which has ended. */
@@ -90,9 +98,10 @@ export class UserNamespaces {
     for (const podUID of this.#usedBy.keys()) if (shouldPodContentBeRemoved(podUID)) await this.release(podUID);
   }
 
-  async #idsOf(podUID: string): Promise<number> {
+  async #idsOf(podUID: string, signal: AbortSignal | undefined): Promise<number> {
     const recorded = await this.#recorded(podUID);
     if (recorded !== undefined) return recorded;
+    signal?.throwIfAborted();
     const hostId = this.#freeID();
     await this.#write(podUID, hostId);
     this.#usedBy.set(podUID, hostId);
@@ -152,6 +161,11 @@ export class UserNamespaces {
   #fileOf(podUID: string): string {
     return join(this.#rootDirectory, 'pods', requireName(podUID), mappingsFile);
   }
+}
+
+function namespaceFrom(hostId: number): CRIRequest<'UserNamespace'> {
+  const ids = [{ host_id: hostId, container_id: 0, length: idsPerPod }];
+  return { mode: 'POD', uids: ids, gids: ids };
 }
 
 /** Source: kubelet `parseUserNsFileAndRecord`. */

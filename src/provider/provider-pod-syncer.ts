@@ -8,7 +8,8 @@ import { BackOffError } from '../agent/pod-workers/next-sync-delay.ts';
 import type { PodLifecycleSyncer, SyncPodOptions, SyncPodResult } from '../agent/pod-workers/pod-syncer.ts';
 import type { PodStatusFn, SyncPodType } from '../agent/pod-workers/pod-update.ts';
 import type { PodEventRecorder } from '../agent/events/event-recorder.ts';
-import type { CallOptions, RuntimePod } from '../agent/runtime/container-runtime.ts';
+import type { PodCallOptions, PodScope } from '../agent/pod-scope.ts';
+import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../agent/runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../agent/status/generate-pod-status.ts';
 import { keepReportedEnds } from '../agent/status/reported-ends.ts';
@@ -47,7 +48,7 @@ export interface ProviderPodSyncerOptions {
   readonly calls: Pick<ProviderCalls, 'forPod'>;
   readonly podCache: ProviderPodCache;
   readonly orphanedPods: Pick<OrphanedPods, 'isOrphaned'>;
-  readonly materials: Pick<PodMaterialsReader, 'forgetPod' | 'read'>;
+  readonly materials: Pick<PodMaterialsReader, 'read'>;
   readonly nodeFacts: () => NodeFacts;
   /** See `ProviderCallOptions`. */
   readonly epoch: number;
@@ -186,20 +187,19 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     this.#expectUnknown(pod);
     if (podStatusFn !== undefined || !this.#hasStopped(metadata.uid)) this.#updateStatus(pod, { podStatusFn });
     const seconds = gracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? defaultGracePeriodSeconds;
-    await this.#end(this.#referenceOf(pod), seconds, options.signal, pod);
+    await this.#end(this.#referenceOf(pod), seconds, options, pod);
   }
 
-  async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
+  async syncTerminatingRuntimePod(runningPod: RuntimePod, options: PodCallOptions): Promise<void> {
     const { uid, namespace, name } = runningPod;
     const reference = { uid, namespace, name, nodeName: this.#options.nodeName };
-    await this.#end(reference, orphanGracePeriodSeconds, signal ?? new AbortController().signal);
+    await this.#end(reference, orphanGracePeriodSeconds, options);
   }
 
   async syncTerminatedPod(pod: ValidPod, _runtimeStatus: RuntimePodStatus): Promise<void> {
     this.#updateStatus(pod, { podIsTerminal: true });
     this.#options.statusManager.terminatePod(pod);
     this.#podCalls.set(pod.metadata.uid, { hasEnded: true });
-    this.#options.materials.forgetPod(pod);
   }
 
   /** Removes what is known of all pods except these. Call it only when the pods of the API server are known. */
@@ -239,7 +239,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     return reported === undefined ? 'wait' : 'update';
   }
 
-  async #create(pod: ValidPod, { signal }: SyncPodOptions): Promise<SyncPodResult> {
+  async #create(pod: ValidPod, { signal, scope }: SyncPodOptions): Promise<SyncPodResult> {
     const { podCache, clock } = this.#options;
     const { uid } = pod.metadata;
     podCache.requested(uid);
@@ -251,7 +251,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         const podCalls = this.#podCallsOf(uid);
         podCalls.created ??= pod;
         podCalls.createCalledMs = clock.monotonicMs();
-        return provider.createPod(pod, this.#podOptions(pod, options));
+        return provider.createPod(pod, this.#podOptions(pod, options, scope));
       });
     } catch (error) {
       signal.throwIfAborted();
@@ -269,7 +269,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /** Tells the provider what has changed. A change that it refuses permanently is not passed on again. */
-  async #update(pod: ValidPod, { signal }: SyncPodOptions): Promise<void> {
+  async #update(pod: ValidPod, { signal, scope }: SyncPodOptions): Promise<void> {
     const { podCache } = this.#options;
     const podCalls = this.#podCallsOf(pod.metadata.uid);
     const reportedHash = podCache.known(pod.metadata.uid)?.pod?.podHash;
@@ -284,7 +284,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       podCalls.isUncertain = true;
       try {
         await this.#call('update_pod', this.#referenceOf(pod), { pod, signal }, (options, provider) =>
-          provider.updatePod!(pod, podCalls.accepted, this.#podOptions(pod, options)),
+          provider.updatePod!(pod, podCalls.accepted, this.#podOptions(pod, options, scope)),
         );
       } catch (error) {
         if (!(error instanceof ProviderError) || !error.permanent) throw error;
@@ -328,7 +328,12 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
    * @param pod absent for a pod that the node does not have: if the API server does not have it, it is deleted even if it is
    * stopped
    */
-  async #end(reference: PodReference, gracePeriodSeconds: number, signal: AbortSignal, pod?: ValidPod): Promise<void> {
+  async #end(
+    reference: PodReference,
+    gracePeriodSeconds: number,
+    { signal, scope }: PodCallOptions,
+    pod?: ValidPod,
+  ): Promise<void> {
     const { podCache, clock } = this.#options;
     const { uid } = reference;
     const known = podCache.known(uid);
@@ -343,9 +348,9 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       throw error;
     }
     const timeoutMs = gracePeriodSeconds * 1000 + endTimeoutMs;
-    const observation = new AbortController();
-    void this.#observe(reference, AbortSignal.any([signal, observation.signal]));
     await withDeadline(clock, timeoutMs, signal, async (deadline) => {
+      const observation = new AbortController();
+      void this.#observe(reference, { signal: observation.signal, scope });
       try {
         await podCache.untilEnded(uid, deadline.signal);
       } catch (thrown) {
@@ -366,13 +371,15 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /** Asks for one pod, so that its end is seen before the next list. Never rejects; an error has no effect. */
-  async #observe(reference: PodReference, signal: AbortSignal): Promise<void> {
+  async #observe(reference: PodReference, { signal, scope }: PodCallOptions): Promise<void> {
     const { calls, podCache, epoch } = this.#options;
     if (this.#options.provider.getPod === undefined) return;
     const observation = podCache.beginObservation();
     try {
-      const pod: unknown = await calls.forPod(reference.uid, 'get_pod', signal, (options, provider) =>
-        provider.getPod!(reference, { ...options, epoch }),
+      const pod: unknown = await scope.run('getPod of the provider', { signal }, (call) =>
+        calls.forPod(reference.uid, 'get_pod', call.signal, (options, provider) =>
+          provider.getPod!(reference, { ...options, epoch }),
+        ),
       );
       if (pod === undefined) return podCache.gone(reference.uid, observation);
       requireProviderPod(pod);
@@ -519,9 +526,9 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     return podCalls;
   }
 
-  #podOptions(pod: ValidPod, options: ProviderCallOptions): ProviderPodOptions {
+  #podOptions(pod: ValidPod, options: ProviderCallOptions, scope: PodScope): ProviderPodOptions {
     const { materials, nodeFacts } = this.#options;
-    return { ...options, podHash: podHash(pod), materials: () => materials.read(pod, nodeFacts()) };
+    return { ...options, podHash: podHash(pod), materials: () => materials.read(pod, nodeFacts(), scope) };
   }
 
   #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): PodReference {

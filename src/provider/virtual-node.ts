@@ -188,7 +188,7 @@ export class VirtualNode {
     signal: stopSignal = new AbortController().signal,
   }: VirtualNodeStopOptions): Promise<void> {
     const { nodeName, clock, logger, source, syncLoop, allocationManager, podWorkers, podCache } = this.#parts;
-    const { podManager, materials, informer, nodeReporter, ownEventRecorder, stop } = this.#parts;
+    const { informer, nodeReporter, ownEventRecorder, stop } = this.#parts;
     this.#state = 'stopping';
     logger.info({ node: nodeName, drain }, 'Stopping virtual node');
     this.#settleReady(new StatusManagerError('INVALID_STATE', 'The node has been stopped'));
@@ -197,7 +197,6 @@ export class VirtualNode {
     allocationManager.stop();
     await podWorkers.stop();
     stop.abort();
-    for (const pod of podManager.getPods()) materials.forgetPod(pod);
     podCache.stop();
     await this.statusManager.stop({ drain, deadlineMs, signal: stopSignal });
     await informer.stop();

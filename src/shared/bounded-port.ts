@@ -12,6 +12,20 @@ export type Bounded<Port> = {
   readonly [Name in keyof Port]: Port[Name] & { readonly [isBounded]: true };
 };
 
+/** What calls belong to, which knows those that go on although nobody waits for them any more; a `PodScope`. */
+interface CallScope {
+  run(
+    what: string,
+    options: {
+      readonly signal: AbortSignal | undefined;
+      readonly stopSignal: AbortSignal;
+      readonly timeoutMs: number;
+      readonly inTurnOn: string | undefined;
+    },
+    call: (options: { readonly signal: AbortSignal }) => Promise<unknown>,
+  ): Promise<unknown>;
+}
+
 type AsyncMethod = (...args: never[]) => Promise<unknown>;
 
 /** How the calls of one method end. */
@@ -25,6 +39,8 @@ export interface BoundedMethod<Method extends AsyncMethod> {
   readonly check?: (result: Awaited<ReturnType<Method>>) => unknown;
   /** True: a call with the same first argument as one in progress waits for that one. Default: false. */
   readonly isShared?: boolean;
+  /** True: in the same scope, a call waits for the one before, also if that has timed out. Default: false. */
+  readonly isInTurn?: boolean;
 }
 
 /** A row for each method of a port, also for those that it may omit. `unbounded`: it returns immediately. */
@@ -50,8 +66,8 @@ export interface BoundedPortOptions<Methods> {
 
 /**
  * The same port with a deadline for each call. A call rejects after its time-out, when its own signal or that of the owner
- * is aborted, even if the port does not react to the signal, and when the method throws synchronously. Methods that the
- * port omits are absent.
+ * is aborted, even if the port does not react to the signal, and when the method throws synchronously. With `scope` in its
+ * options, it runs there; the port does not get the scope. Methods that the port omits are absent.
  */
 export function boundedPort<Port extends object>(
   port: Port,
@@ -75,19 +91,21 @@ function boundedMethod<Port extends object>(
   const call = (args: readonly unknown[]): unknown => Reflect.apply(port[method] as AnyMethod, port, args);
   const row: BoundedMethod<AnyMethod> | 'unbounded' = methods[method];
   if (row === 'unbounded') return (...args: unknown[]) => call(args);
-  const { parameters, takesSignal = false, timeoutMs, check, isShared = false } = row;
+  const { parameters, takesSignal = false, timeoutMs, check, isShared = false, isInTurn = false } = row;
 
   const bounded = (args: readonly unknown[], last: unknown, callSignal: AbortSignal | undefined): Promise<unknown> => {
-    const bounds = {
-      clock,
-      timeoutMs: timeoutMs?.(options.timeoutMs, ...args) ?? options.timeoutMs,
-      signals: [callSignal, ownerSignal],
-    };
-    return boundedCall(`${method} of ${name}`, bounds, async ({ signal }) => {
-      const result = await call([...args, takesSignal ? signal : { ...(last as object | undefined), signal }]);
+    const what = `${method} of ${name}`;
+    const limitMs = timeoutMs?.(options.timeoutMs, ...args) ?? options.timeoutMs;
+    const { scope, ...others } = (takesSignal ? {} : { ...(last as object | undefined) }) as { scope?: CallScope };
+    const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
+      const result = await call([...args, takesSignal ? signal : { ...others, signal }]);
       check?.(result);
       return result;
-    });
+    };
+    if (scope === undefined)
+      return boundedCall(what, { clock, timeoutMs: limitMs, signals: [callSignal, ownerSignal] }, run);
+    const inTurnOn = isInTurn ? what : undefined;
+    return scope.run(what, { signal: callSignal, stopSignal: ownerSignal, timeoutMs: limitMs, inTurnOn }, run);
   };
   const shared = new SharedCalls<unknown>();
   return (...all: unknown[]) => {

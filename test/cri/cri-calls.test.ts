@@ -686,7 +686,7 @@ it.each<[string, (runtime: CRIRuntime, signal: AbortSignal) => Promise<unknown>]
       update: async (_pod: unknown, _step: unknown, updateSandbox: (config: object) => Promise<void>) =>
         updateSandbox({ cpuShares: 2 }),
     },
-    userNamespaces: { getOrCreate: async () => ({ mode: 'POD' }), releaseOrphans: async () => {} },
+    userNamespaces: { get: async () => ({ mode: 'POD' }), releaseOrphans: async () => {} },
   });
   await call(runtime, signal);
   expect(requests.length).toBeGreaterThan(0);

@@ -39,6 +39,7 @@ it('a runtime is created on a host without sockets and files, and uses nothing e
     runCommand: async () => {},
     readMachineResources: async () => machine,
     loadUserNamespaces: async () => ({
+      get: async () => ({ mode: 'POD' as const }),
       getOrCreate: async () => ({ mode: 'POD' }),
       release: async () => {},
       releaseOrphans: async () => {},

@@ -60,6 +60,7 @@ function setUp(generatePodHostName = () => 'web', handlers: readonly object[] = 
     ...{ containerLogMaxSizeBytes: Infinity, client: { call }, logger: silentLogger },
     machine,
     userNamespaces: {
+      get: async () => ({ mode: 'POD', uids: [], gids: [] }),
       getOrCreate: async () => ({ mode: 'POD', uids: [], gids: [] }),
     },
     helper: {
@@ -154,7 +155,7 @@ it.each<[string, object, readonly object[], string]>([
   expect(calls).toEqual(['Status']);
 });
 
-it('hostUsers: false is a user namespace of the sandbox, on a runtime that has them, and is asked for once a container', async () => {
+it('hostUsers: false is a user namespace of the sandbox, on a runtime that has them, which is asked once, for the sandbox', async () => {
   const { runtime, requests, calls, respond } = setUp(undefined, [{ name: '', features: { user_namespaces: true } }]);
   const isolated = podWith({ hostUsers: false });
   const sandbox = runtime.runPodSandbox({ pod: isolated, attempt: 0 });
@@ -165,6 +166,5 @@ it('hostUsers: false is a user namespace of the sandbox, on a runtime that has t
   expect(config).toMatchObject({
     linux: { security_context: { namespace_options: { userns_options: { mode: 'POD' } } } },
   });
-  // One for the sandbox, one for the container.
-  expect(calls.filter((method) => method === 'Status')).toHaveLength(2);
+  expect(calls.filter((method) => method === 'Status')).toHaveLength(1);
 });

@@ -26,17 +26,17 @@ describe('user namespaces', () => {
   it('TestUserNsManagerAllocate: no two pods have the same IDs, and a pod has the same ones each time', async () => {
     const namespaces = await load(directories.create());
     const uids = ['a', 'b', 'a', 'c'];
-    const got = await Promise.all(uids.map((uid) => namespaces.getOrCreate(podOf(uid))));
+    const got = await Promise.all(uids.map((uid) => namespaces.getOrCreate(podOf(uid), undefined)));
     expect(got).toEqual([1, 2, 1, 3].map((slot) => namespaceOf(slot * length)));
-    await expect(namespaces.getOrCreate(podOf('d'))).rejects.toThrow('could not find an empty slot');
+    await expect(namespaces.getOrCreate(podOf('d'), undefined)).rejects.toThrow('could not find an empty slot');
     await namespaces.release('b');
-    expect(await namespaces.getOrCreate(podOf('d'))).toEqual(namespaceOf(2 * length));
+    expect(await namespaces.getOrCreate(podOf('d'), undefined)).toEqual(namespaceOf(2 * length));
   });
 
   it('are kept over a restart, in the file of the kubelet', async () => {
     const root = directories.create();
     const first = await load(root);
-    for (const uid of ['a', 'b']) await first.getOrCreate(podOf(uid));
+    for (const uid of ['a', 'b']) await first.getOrCreate(podOf(uid), undefined);
     await first.release('a');
     expect(existsSync(fileOf(root, 'a'))).toBe(false);
     const mapping = { hostId: 2 * length, containerId: 0, length };
@@ -45,17 +45,34 @@ describe('user namespaces', () => {
       gidMappings: [mapping],
     });
     const second = await load(root);
-    expect(await second.getOrCreate(podOf('c'))).toEqual(namespaceOf(length));
-    expect(await second.getOrCreate(podOf('b'))).toEqual(namespaceOf(2 * length));
+    expect(await second.getOrCreate(podOf('c'), undefined)).toEqual(namespaceOf(length));
+    expect(await second.getOrCreate(podOf('b'), undefined)).toEqual(namespaceOf(2 * length));
+  });
+
+  it('are never allocated for a pod that has ended by what goes on for it', async () => {
+    const root = directories.create();
+    const namespaces = await load(root);
+    const pod = podOf('a');
+    await namespaces.getOrCreate(pod, undefined);
+    expect(await namespaces.get(pod)).toEqual(namespaceOf(length));
+    const abort = new AbortController();
+    // They wait for their turn, and the pod ends in the meantime.
+    const [released, late] = [namespaces.release('a'), namespaces.getOrCreate(pod, abort.signal)];
+    abort.abort(new Error('the pod has ended'));
+    await expect(late).rejects.toThrow('the pod has ended');
+    await released;
+    await expect(namespaces.get(pod)).rejects.toThrow('the pod a has no user namespace');
+    expect(existsSync(fileOf(root, 'a'))).toBe(false);
+    expect(await namespaces.getOrCreate(podOf('b'), undefined)).toEqual(namespaceOf(length));
   });
 
   it('TestCleanupOrphanedPodUsernsAllocations: of pods that are gone are released', async () => {
     const root = directories.create();
     const namespaces = await load(root);
-    for (const uid of ['gone', 'kept']) await namespaces.getOrCreate(podOf(uid));
+    for (const uid of ['gone', 'kept']) await namespaces.getOrCreate(podOf(uid), undefined);
     await namespaces.releaseOrphans((uid) => uid === 'gone');
-    expect(await namespaces.getOrCreate(podOf('new'))).toEqual(namespaceOf(length));
-    expect(await namespaces.getOrCreate(podOf('kept'))).toEqual(namespaceOf(2 * length));
+    expect(await namespaces.getOrCreate(podOf('new'), undefined)).toEqual(namespaceOf(length));
+    expect(await namespaces.getOrCreate(podOf('kept'), undefined)).toEqual(namespaceOf(2 * length));
   });
 
   it('IDs that cannot be written to disk are given to another pod', async () => {
@@ -63,15 +80,15 @@ describe('user namespaces', () => {
     const namespaces = await load(root);
     mkdirSync(join(root, 'pods'));
     writeFileSync(join(root, 'pods', 'a'), 'a file in the place of the folder');
-    await expect(namespaces.getOrCreate(podOf('a'))).rejects.toThrow(/EEXIST|ENOTDIR/);
-    expect(await namespaces.getOrCreate(podOf('b'))).toEqual(namespaceOf(length));
+    await expect(namespaces.getOrCreate(podOf('a'), undefined)).rejects.toThrow(/EEXIST|ENOTDIR/);
+    expect(await namespaces.getOrCreate(podOf('b'), undefined)).toEqual(namespaceOf(length));
     rmSync(join(root, 'pods', 'a'));
-    expect(await namespaces.getOrCreate(podOf('a'))).toEqual(namespaceOf(2 * length));
+    expect(await namespaces.getOrCreate(podOf('a'), undefined)).toEqual(namespaceOf(2 * length));
   });
 
   it('a pod whose UID is a path gets none', async () => {
     const namespaces = await load(directories.create());
-    await expect(namespaces.getOrCreate(podOf('../../etc'))).rejects.toThrow('is not the name of a file');
+    await expect(namespaces.getOrCreate(podOf('../../etc'), undefined)).rejects.toThrow('is not the name of a file');
   });
 });
 

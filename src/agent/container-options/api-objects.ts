@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
-import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import { isResponse } from '../node/node-client.ts';
@@ -60,11 +59,6 @@ export class APIObjects implements ObjectReader {
     return runtimeClass.handler ?? '';
   }
 
-  /** Forgets the tokens of a pod that has ended. */
-  forgetPod({ metadata }: Pod): void {
-    this.#tokens.forgetPod(metadata?.uid ?? '');
-  }
-
   /** Undefined if it does not exist. */
   async #read(path: string): Promise<unknown> {
     const cached = this.#objects.get(path);
@@ -106,7 +100,7 @@ function withTimeout(requests: APIRequests, clock: Clock): APIRequests {
   setMaxListeners(0, never);
   return {
     request: (method, path, options) =>
-      withDeadline(clock, requestTimeoutMs, never, ({ signal }) =>
+      withDeadline(clock, requestTimeoutMs, options?.signal ?? never, ({ signal }) =>
         requests.request(method, path, { ...options, signal }),
       ),
   };

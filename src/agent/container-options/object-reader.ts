@@ -1,4 +1,5 @@
 import type { Pod } from '../../kube/types.ts';
+import type { PodScope } from '../pod-scope.ts';
 
 /** The fields of a ConfigMap that containers use. */
 export interface ConfigMap {
@@ -44,8 +45,8 @@ export interface ObjectReader {
   getConfigMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
   /** Undefined if it does not exist. */
   getSecret(namespace: string, name: string): Promise<Secret | undefined>;
-  /** A token of the pod's service account, bound to the pod. */
-  getServiceAccountToken(pod: Pod, request: TokenRequest): Promise<string>;
+  /** A token of the pod's service account, bound to the pod, and kept as long as its scope. */
+  getServiceAccountToken(pod: Pod, request: TokenRequest, scope: PodScope): Promise<string>;
 }
 
 /** The Services of the cluster. */

@@ -18,8 +18,9 @@ import { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import { configSeenAnnotation } from '../config/check-and-update-pod.ts';
 import type { ProberManager } from '../prober/prober-manager.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
+import type { PodCallOptions } from '../pod-scope.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
-import type { CallOptions, RuntimePod } from '../runtime/container-runtime.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
 import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { generatePodStatus, type PodObservation } from '../status/generate-pod-status.ts';
@@ -159,7 +160,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     options: SyncPodOptions,
   ): Promise<SyncPodResult> {
     const { statusManager, probeManager, requestPodSync } = this.#options;
-    const { signal, syncStatus } = options;
+    const { signal, scope, syncStatus } = options;
     const uid = pod.metadata.uid;
     if (updateType === 'create') this.#recordSinceSeen('pod_worker_start_duration_seconds', pod);
     this.#resizeProgress.update(pod, runtimeStatus);
@@ -172,12 +173,12 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
 
     this.#requireNetwork(pod);
     if (isStaticPod(pod)) this.#options.reconcileMirrorPod(pod, mirrorPod);
-    await this.#mountVolumes(pod, signal);
+    await this.#mountVolumes(pod, options);
     signal.throwIfAborted();
-    probeManager.addPod(pod);
+    probeManager.addPod(pod, scope);
     const restartAllContainers =
       status.conditions?.some(({ type, status }) => type === 'AllContainersRestarting' && status === 'True') === true;
-    const context = { restartAllContainers, previous, signal };
+    const context = { restartAllContainers, previous, signal, scope };
     // A pod on the network of the host has the addresses that its status shows.
     const ips = status.podIPs?.flatMap(({ ip }) => ip ?? []);
     const results = await this.#runtimeManager.syncPod(pod, { ...runtimeStatus, ips }, context);
@@ -206,7 +207,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const uid = pod.metadata.uid;
     await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: false, podStatusFn });
     probeManager.stopLivenessAndStartup(pod);
-    await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
+    await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, options);
     probeManager.removePod(uid);
 
     // Queries the runtime, because the cache is only as recent as the last relist.
@@ -233,9 +234,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     return { ...(reason && { reason }), ...(message && { message }), ...status };
   }
 
-  async syncTerminatingRuntimePod(runningPod: RuntimePod, { signal }: CallOptions): Promise<void> {
+  async syncTerminatingRuntimePod(runningPod: RuntimePod, options: PodCallOptions): Promise<void> {
     const pod = toAPIPod(runningPod);
-    await this.#killPod(pod, podStatusFromRuntime(pod, runningPod, this.#runtime), 1, signal);
+    await this.#killPod(pod, podStatusFromRuntime(pod, runningPod, this.#runtime), 1, options);
   }
 
   async syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, options: SyncPodOptions): Promise<void> {
@@ -366,9 +367,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     throw new BackOffError(message, clock.monotonicMs() + networkRetryMs);
   }
 
-  async #mountVolumes(pod: ValidPod, signal: AbortSignal): Promise<void> {
+  async #mountVolumes(pod: ValidPod, { signal, scope }: PodCallOptions): Promise<void> {
     try {
-      await this.#options.volumeManager?.waitForAttachAndMount(pod, { signal });
+      await this.#options.volumeManager?.waitForAttachAndMount(pod, { signal, scope });
     } catch (thrown) {
       signal.throwIfAborted();
       // What keeps a volume from being mounted is an Event already.
@@ -383,11 +384,12 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    signal: AbortSignal | undefined,
+    options: PodCallOptions,
   ): Promise<void> {
-    const error = syncError(await this.#runtimeManager.killPod(pod, runtimeStatus, gracePeriodSeconds, signal));
+    const { signal } = options;
+    const error = syncError(await this.#runtimeManager.killPod(pod, runtimeStatus, gracePeriodSeconds, options));
     if (error === undefined) return this.#options.qosCgroups.update(signal);
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const message = `error killing pod: ${error.message}`;
     this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
     throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });

@@ -5,6 +5,7 @@ import { containerResources } from '../allocation/container-resources.ts';
 import type { Container, EphemeralContainer, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
+import type { PodCallOptions } from '../pod-scope.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { hashContainer } from '../runtime/hash-container.ts';
@@ -34,7 +35,7 @@ export interface ContainerStarterOptions {
 export type ImageVolumes = ReadonlyMap<string, string | SyncActionError>;
 
 /** A container to start, with its pod and sandbox. */
-export interface StartRequest {
+export interface StartRequest extends PodCallOptions {
   readonly pod: ValidPod;
   readonly container: Container | EphemeralContainer;
   readonly containerType: ContainerType;
@@ -44,7 +45,6 @@ export interface StartRequest {
   /** Undefined in a runtime without sandboxes. */
   readonly sandboxID: string | undefined;
   readonly imageVolumes: ImageVolumes;
-  readonly signal: AbortSignal;
 }
 
 /** Starts containers: back-off, image pull, create, start, postStart hook. Source: kuberuntime `startContainer`. */
@@ -76,27 +76,30 @@ export class ContainerStarter {
   }
 
   async #start(request: StartRequest, imageVolumes: ReadonlyMap<string, string>): Promise<void> {
-    const { pod, container } = request;
+    const { pod, container, scope } = request;
     const imageRef = await this.#imageRef(request);
     this.#options.actuatedResources?.set(pod, container.name, containerResources(pod, container));
     const containerID = await this.#step('CreateContainerError', request, async () =>
-      this.#options.runtime.createContainer({
-        pod,
-        container,
-        attempt: nextAttempt(request),
-        hash: hashContainer(container),
-        sandboxID: request.sandboxID,
-        imageRef,
-        ...(imageVolumes.size > 0 && { imageVolumes }),
-        ...(request.runtimeStatus.ips?.length && { podIPs: request.runtimeStatus.ips }),
-        ...targetOf(request),
-      }),
+      this.#options.runtime.createContainer(
+        {
+          pod,
+          container,
+          attempt: nextAttempt(request),
+          hash: hashContainer(container),
+          sandboxID: request.sandboxID,
+          imageRef,
+          ...(imageVolumes.size > 0 && { imageVolumes }),
+          ...(request.runtimeStatus.ips?.length && { podIPs: request.runtimeStatus.ips }),
+          ...targetOf(request),
+        },
+        { scope },
+      ),
     );
     this.#event(request, 'Normal', 'Created', 'Container created');
     await this.#step(
       'RunContainerError',
       request,
-      () => this.#options.runtime.startContainer(containerID),
+      () => this.#options.runtime.startContainer(containerID, { scope }),
       containerID,
     );
     this.#event(request, 'Normal', 'Started', 'Container started');
@@ -134,8 +137,9 @@ export class ContainerStarter {
   }
 
   async #imageRef(request: StartRequest): Promise<string | undefined> {
+    const { pod, container, signal, scope } = request;
     try {
-      return await this.#options.imageManager.ensureImageExists(request.pod, request.container, request.signal);
+      return await this.#options.imageManager.ensureImageExists(pod, container, { signal, scope });
     } catch (thrown) {
       if (thrown instanceof SyncActionError) this.#event(request, 'Warning', 'Failed', `Error: ${thrown.reason}`);
       throw thrown;
@@ -156,11 +160,13 @@ export class ContainerStarter {
   /** A container whose hook fails is killed, and restarted according to its policy. */
   async #runPostStartHook(request: StartRequest, containerID: string): Promise<void> {
     const { handlerRunner, killer, logger } = this.#options;
-    const { pod, container, runtimeStatus, signal } = request;
+    const { pod, container, runtimeStatus, signal, scope } = request;
     const [podIP] = runtimeStatus.ips ?? [];
     const handler = container.lifecycle!.postStart!;
     try {
-      await handlerRunner.run({ pod, container, containerID, podIP, handler }, signal);
+      await scope.run('postStart hook', { signal }, (call) =>
+        handlerRunner.run({ pod, container, containerID, podIP, handler }, call.signal),
+      );
     } catch (thrown) {
       // The pod is being terminated, which stops its containers.
       signal.throwIfAborted();
@@ -168,7 +174,7 @@ export class ContainerStarter {
       logger.warn(fields, 'postStart hook failed; killing the container');
       this.#event(request, 'Warning', 'FailedPostStartHook', 'PostStartHook failed');
       const message = 'FailedPostStartHook';
-      await killer.killContainer({ pod, containerID, containerName: container.name, message, podIP, signal });
+      await killer.killContainer({ pod, containerID, containerName: container.name, message, podIP, signal, scope });
       throw new SyncActionError('PostStartHookError', reasonOf(thrown), { cause: thrown });
     }
   }

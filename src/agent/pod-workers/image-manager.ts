@@ -6,6 +6,7 @@ import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { createImagePullBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BackOff } from '../back-off/flowcontrol-back-off.ts';
 import type { ImagePullManager } from '../image-pulls/image-pull-manager.ts';
+import type { PodCallOptions } from '../pod-scope.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import { ImageError, type PulledImage } from '../runtime/container-runtime.ts';
 import type { PodEvent, PodEventRecorder } from '../events/event-recorder.ts';
@@ -45,15 +46,15 @@ export class ImageManager {
    * Rejects with a `SyncActionError`: `ErrImagePull`, `ImagePullBackOff`, `ErrImageNeverPull`, `ImageInspectError`, or the
    * reason of an `ImageError`.
    */
-  async ensureImageExists(pod: ValidPod, container: Container, signal: AbortSignal): Promise<string | undefined> {
+  async ensureImageExists(pod: ValidPod, container: Container, options: PodCallOptions): Promise<string | undefined> {
     const { runtime } = this.#options;
     const { image = '' } = container;
     if (runtime.pullImage === undefined || image === '') return undefined;
 
     const policy = container.imagePullPolicy ?? defaultPullPolicy(image);
     if (policy !== 'Always' && runtime.imageRef !== undefined) {
-      const imageRef = await this.#inspect(pod, container, image, signal);
-      if (imageRef && !(await this.#mustPull(pod, image, imageRef, signal))) {
+      const imageRef = await this.#inspect(pod, container, image, options);
+      if (imageRef && !(await this.#mustPull(pod, image, imageRef, options))) {
         const message = `Container image "${image}" already present on machine and can be accessed by the pod`;
         this.#event(pod, container, 'Normal', 'Pulled', message);
         return imageRef;
@@ -66,14 +67,14 @@ export class ImageManager {
       throw new SyncActionError('ErrImageNeverPull', message);
     }
     this.#checkBackOff(pod, container, image);
-    return this.#recordedPull(pod, container, image, signal);
+    return this.#recordedPull(pod, container, image, options);
   }
 
-  async #mustPull(pod: ValidPod, image: string, imageRef: string, signal: AbortSignal): Promise<boolean> {
+  async #mustPull(pod: ValidPod, image: string, imageRef: string, options: PodCallOptions): Promise<boolean> {
     const { runtime, pullManager } = this.#options;
-    const getPullSecrets = async () => (await runtime.imagePullSecrets?.(image, pod, { signal })) ?? [];
+    const getPullSecrets = async () => (await runtime.imagePullSecrets?.(image, pod, options)) ?? [];
     const mustPull = await pullManager.mustAttemptImagePull(image, imageRef, getPullSecrets);
-    signal.throwIfAborted();
+    options.signal.throwIfAborted();
     return mustPull;
   }
 
@@ -86,7 +87,7 @@ export class ImageManager {
     throw new SyncActionError('ImagePullBackOff', failure === undefined ? message : `${message}: ${failure}`);
   }
 
-  async #recordedPull(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<string> {
+  async #recordedPull(pod: ValidPod, container: Container, image: string, options: PodCallOptions): Promise<string> {
     const { pullManager } = this.#options;
     try {
       await pullManager.recordPullIntent(image);
@@ -94,8 +95,8 @@ export class ImageManager {
       const message = `Failed to record image pull intent for container image "${image}": ${reasonOf(cause)}`;
       throw new SyncActionError('ErrImagePull', message, { cause });
     }
-    const pulling = this.#pull(pod, container, image, signal).catch(async (thrown: unknown) => {
-      if (signal.aborted) await pullManager.recordImagePullAborted(image);
+    const pulling = this.#pull(pod, container, image, options).catch(async (thrown: unknown) => {
+      if (options.signal.aborted) await pullManager.recordImagePullAborted(image);
       else await pullManager.recordImagePullFailed(image);
       throw thrown;
     });
@@ -104,11 +105,16 @@ export class ImageManager {
     return imageRef;
   }
 
-  async #inspect(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<string | undefined> {
+  async #inspect(
+    pod: ValidPod,
+    container: Container,
+    image: string,
+    options: PodCallOptions,
+  ): Promise<string | undefined> {
     try {
-      return await this.#options.runtime.imageRef!(image, { signal, pod });
+      return await this.#options.runtime.imageRef!(image, { ...options, pod });
     } catch (thrown) {
-      signal.throwIfAborted();
+      options.signal.throwIfAborted();
       if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);
       const message = `Failed to inspect image "${image}": ${reasonOf(thrown)}`;
       this.#event(pod, container, 'Warning', 'InspectFailed', message);
@@ -116,12 +122,12 @@ export class ImageManager {
     }
   }
 
-  async #pull(pod: ValidPod, container: Container, image: string, signal: AbortSignal): Promise<PulledImage> {
+  async #pull(pod: ValidPod, container: Container, image: string, options: PodCallOptions): Promise<PulledImage> {
     const { clock, recordMetric } = this.#options;
     this.#event(pod, container, 'Normal', 'Pulling', `Pulling image "${image}"`);
     const startedMs = clock.monotonicMs();
     try {
-      const { pulled, pullMs } = await this.#pullInTurn(pod, image, signal);
+      const { pulled, pullMs } = await this.#pullInTurn(pod, image, options);
       const duration = goDuration(pullMs);
       const totalMs = Math.trunc(clock.monotonicMs() - startedMs);
       const total = goDuration(totalMs);
@@ -133,7 +139,7 @@ export class ImageManager {
       return pulled;
     } catch (thrown) {
       // A pull that was aborted has not failed.
-      signal.throwIfAborted();
+      options.signal.throwIfAborted();
       if (isInvalidName(thrown)) throw this.#invalidName(pod, container, image, thrown);
       const { reason, message, error } = pullFailure(image, thrown);
       this.#event(pod, container, 'Warning', 'Failed', `Failed to pull image "${image}": ${error}`);
@@ -146,13 +152,13 @@ export class ImageManager {
   async #pullInTurn(
     pod: ValidPod,
     image: string,
-    signal: AbortSignal,
+    options: PodCallOptions,
   ): Promise<{ readonly pulled: PulledImage; readonly pullMs: number }> {
     const { runtime, clock } = this.#options;
-    await this.#turns.acquire(signal);
+    await this.#turns.acquire(options.signal);
     try {
       const startedMs = clock.monotonicMs();
-      const result = await runtime.pullImage!(image, pod, { signal });
+      const result = await runtime.pullImage!(image, pod, options);
       const pulled = typeof result === 'string' ? { imageRef: result } : result;
       return { pulled, pullMs: clock.monotonicMs() - startedMs };
     } finally {

@@ -3,6 +3,7 @@ import type { Container, Pod, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ContainerKillReason } from '../actions/pod-actions.ts';
+import type { PodCallOptions } from '../pod-scope.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
@@ -20,7 +21,7 @@ export interface ContainerKillerOptions {
 }
 
 /** One container to kill. */
-export interface KillRequest {
+export interface KillRequest extends PodCallOptions {
   readonly pod: ValidPod;
   readonly containerID: string;
   readonly containerName: string;
@@ -31,7 +32,6 @@ export interface KillRequest {
   readonly gracePeriodSeconds?: number | undefined;
   readonly ordering?: TerminationOrdering | undefined;
   readonly podIP?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** A container always gets some time to stop on its own. Source: kuberuntime `minimumGracePeriodInSeconds`. */
@@ -53,7 +53,7 @@ export class ContainerKiller {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    signal?: AbortSignal,
+    options: PodCallOptions,
   ): Promise<SyncActionResult[]> {
     const { runtime } = this.#options;
     // Divergence: the kubelet does not stop containers in an unknown state, because stopping their sandbox
@@ -67,11 +67,19 @@ export class ContainerKiller {
     const [podIP] = runtimeStatus.ips ?? [];
     const results = await Promise.all(
       running.map(({ id, name }) =>
-        this.killContainer({ pod, containerID: id, containerName: name, gracePeriodSeconds, ordering, podIP, signal }),
+        this.killContainer({
+          ...options,
+          pod,
+          containerID: id,
+          containerName: name,
+          gracePeriodSeconds,
+          ordering,
+          podIP,
+        }),
       ),
     );
-    signal?.throwIfAborted();
-    return [...results, ...(await this.#stopSandboxes(runtimeStatus, signal))];
+    options.signal.throwIfAborted();
+    return [...results, ...(await this.#stopSandboxes(runtimeStatus, options.signal))];
   }
 
   /** Resolves when the container has ended; the result has a failure if it may still be running. */
@@ -102,21 +110,23 @@ export class ContainerKiller {
     if (ordering !== undefined && graceSeconds > 0) {
       graceSeconds -= await this.#within(graceSeconds, signal, () => ordering.turnOf(name));
     }
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     await runtime.stopContainer(containerID, Math.max(graceSeconds, minimumGracePeriodSeconds), { signal });
   }
 
   /** Resolves with the seconds that it took; the container is stopped even if the hook fails or takes too long. */
   #executePreStopHook(request: KillRequest, container: Container, graceSeconds: number): Promise<number> {
     const { handlerRunner, eventRecorder, logger } = this.#options;
-    const { pod, containerID, podIP, signal } = request;
+    const { pod, containerID, podIP, signal, scope } = request;
     const handler = container.lifecycle!.preStop!;
     return this.#within(graceSeconds, signal, async (hookSignal) => {
       try {
-        await handlerRunner.run({ pod, container, containerID, podIP, handler }, hookSignal);
+        await scope.run('preStop hook', { signal: hookSignal }, (call) =>
+          handlerRunner.run({ pod, container, containerID, podIP, handler }, call.signal),
+        );
       } catch (thrown) {
         // After its time, the hook ends with the container, and counts as failed.
-        if (signal?.aborted === true) return;
+        if (signal.aborted) return;
         // In the kubelet, a sleep goes on unobserved, and succeeds.
         if (hookSignal.aborted && handler.sleep != null) return;
         const fields = { ...podFieldsOf(pod), container: container.name, reason: reasonOf(thrown) };
@@ -128,11 +138,7 @@ export class ContainerKiller {
   }
 
   /** Resolves with the full seconds until `work` was done, the time-out had passed, or `signal` was aborted. */
-  async #within(
-    seconds: number,
-    signal: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<void>,
-  ): Promise<number> {
+  async #within(seconds: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<number> {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     const ended = new AbortController();
@@ -143,15 +149,15 @@ export class ContainerKiller {
         resolve();
       };
       ended.signal.addEventListener('abort', end);
-      if (signal?.aborted === true) return end();
-      signal?.addEventListener('abort', end, { signal: ended.signal });
+      if (signal.aborted) return end();
+      signal.addEventListener('abort', end, { signal: ended.signal });
       void work(ended.signal).finally(end);
     });
     ended.abort();
     return Math.floor((clock.monotonicMs() - startedMs) / 1000);
   }
 
-  async #stopSandboxes({ sandboxes }: RuntimePodStatus, signal: AbortSignal | undefined): Promise<SyncActionResult[]> {
+  async #stopSandboxes({ sandboxes }: RuntimePodStatus, signal: AbortSignal): Promise<SyncActionResult[]> {
     const { runtime } = this.#options;
     if (runtime.stopPodSandbox === undefined) return [];
     const results: SyncActionResult[] = [];

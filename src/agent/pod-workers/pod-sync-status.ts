@@ -1,5 +1,6 @@
 import type { FailureLog } from '../../shared/failure-log.ts';
 import type { Pod } from '../../kube/types.ts';
+import type { OwnedPodScope } from '../owned-pod-scope.ts';
 import type { StartFailure } from '../status/container-statuses.ts';
 import type { PodStatusFn, PodUpdate } from './pod-update.ts';
 
@@ -42,6 +43,8 @@ export type PodLifecycle =
 export interface PodSyncStatus {
   readonly uid: string;
   readonly fullName: string;
+  /** Closed when the pod is terminated, and nothing may begin for it any more. */
+  readonly scope: OwnedPodScope;
   lifecycle: PodLifecycle;
   /** The newest update that the worker has not started. */
   pendingUpdate: PodUpdate | undefined;
@@ -76,10 +79,12 @@ export interface PodSyncStatus {
   resourceFailures: FailureLog | undefined;
 }
 
-export function newPodSyncStatus(uid: string, fullName: string, lifecycle: PodLifecycle): PodSyncStatus {
+export function newPodSyncStatus(
+  identity: Pick<PodSyncStatus, 'uid' | 'fullName' | 'scope'>,
+  lifecycle: PodLifecycle,
+): PodSyncStatus {
   return {
-    uid,
-    fullName,
+    ...identity,
     lifecycle,
     pendingUpdate: undefined,
     activeUpdate: undefined,

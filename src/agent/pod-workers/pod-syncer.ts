@@ -1,4 +1,5 @@
 import type { ValidPod } from '../../kube/types.ts';
+import type { PodCallOptions } from '../pod-scope.ts';
 import type { CallOptions, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { PodSyncStatus } from './pod-sync-status.ts';
@@ -13,8 +14,7 @@ export interface SyncPodResult {
 }
 
 /** Options of each call for a pod that has a spec. */
-export interface SyncPodOptions {
-  readonly signal: AbortSignal;
+export interface SyncPodOptions extends PodCallOptions {
   /** The worker's record of the pod, of which the syncer keeps a part. */
   readonly syncStatus: Pick<PodSyncStatus, 'startFailures' | 'resourceFailures'>;
 }
@@ -41,8 +41,8 @@ export interface PodLifecycleSyncer {
     options: SyncPodOptions,
   ): Promise<void>;
   /** Like `syncTerminatingPod`, for a pod that only the runtime knows. */
-  syncTerminatingRuntimePod(runningPod: RuntimePod, options: CallOptions): Promise<void>;
-  /** Resolves when the pod's resources have been cleaned up. */
+  syncTerminatingRuntimePod(runningPod: RuntimePod, options: PodCallOptions): Promise<void>;
+  /** Resolves when the pod's resources have been cleaned up. Called when the scope of the pod has been closed. */
   syncTerminatedPod(pod: ValidPod, runtimeStatus: RuntimePodStatus, options: SyncPodOptions): Promise<void>;
 }
 

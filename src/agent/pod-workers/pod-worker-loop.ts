@@ -53,11 +53,16 @@ export class PodWorkerLoop {
     this.#running.add(running);
   }
 
-  /** Aborts the syncs in progress, and starts no others. Resolves when none is in progress. */
+  /**
+   * Aborts the syncs in progress, and starts no others. Resolves when none is in progress; what ignores its signal is not
+   * waited for.
+   */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    for (const { abortController } of this.#options.statuses.values()) abortController?.abort();
+    const { statuses } = this.#options;
+    for (const { abortController } of statuses.values()) abortController?.abort();
     await Promise.all(this.#running);
+    for (const { scope } of statuses.values()) scope.stop();
   }
 
   /** Source: kubelet `requeueLastPodUpdate`. */
@@ -137,18 +142,18 @@ export class PodWorkerLoop {
   async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
     const { podCache, allocationState, requestRelist } = this.#options;
     const podSyncer = this.#options.podSyncer();
-    const { lifecycle, uid } = status;
+    const { lifecycle, uid, scope } = status;
     const { updateType, mirrorPod, runningPod } = update;
     if (runningPod !== undefined) {
       if (lifecycle.state === 'terminating') lifecycle.isStarted = true;
-      await podSyncer.syncTerminatingRuntimePod(runningPod, { signal });
+      await podSyncer.syncTerminatingRuntimePod(runningPod, { signal, scope });
       return false;
     }
     const runtimeStatus = await this.#runtimeStatus(update.pod!, status, signal);
     signal.throwIfAborted();
     // Read after the await, because a resize may have been allocated in the meantime.
     const { pod } = updatedFromAllocation(update.pod!, allocationState);
-    const options = { signal, syncStatus: status };
+    const options = { signal, scope, syncStatus: status };
     let isTerminal = false;
     let hasChanged = false;
     try {
@@ -165,6 +170,9 @@ export class PodWorkerLoop {
           break;
         }
         case 'terminated':
+          // What is cleaned up then can neither be in use nor be made again.
+          await scope.close();
+          signal.throwIfAborted();
           await podSyncer.syncTerminatedPod(pod, runtimeStatus, options);
           break;
       }
@@ -218,6 +226,7 @@ export class PodWorkerLoop {
   }
 
   #finish(status: PodSyncStatus, isStarted: boolean): void {
+    void status.scope.close();
     const sinceMs =
       status.lifecycle.state === 'terminated' ? status.lifecycle.sinceMs : this.#options.clock.monotonicMs();
     status.lifecycle = { state: 'terminated', sinceMs, isStarted, isFinished: true };

@@ -14,7 +14,7 @@ export interface PodWorkersOptions {
   readonly allocationState: AllocationState;
   /** Called when a pod has changed in the runtime, so that it is observed soon. */
   readonly requestRelist: (podUID: string) => void;
-  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'afterFunc' | 'now' | 'monotonicMs'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
   /** Default: nothing is measured. */

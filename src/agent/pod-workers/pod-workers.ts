@@ -12,6 +12,7 @@ import {
   type PodSyncStatus,
   terminatingSince,
 } from './pod-sync-status.ts';
+import { OwnedPodScope } from '../owned-pod-scope.ts';
 import { PodWorkerLoop } from './pod-worker-loop.ts';
 import {
   inspectPodWorker,
@@ -264,13 +265,13 @@ export class PodWorkers implements PodDeletionSafety {
   }
 
   #add(uid: string, pod: Pod): PodSyncStatus {
-    const cached = isPodPhaseTerminal(pod.status?.phase) ? this.#options.podCache.get(uid) : undefined;
+    const { podCache, clock, logger } = this.#options;
+    const cached = isPodPhaseTerminal(pod.status?.phase) ? podCache.get(uid) : undefined;
     const status = newPodSyncStatus(
-      uid,
-      getPodFullName(pod),
+      { uid, fullName: getPodFullName(pod), scope: new OwnedPodScope({ pod, clock, logger }) },
       // The pod ended before the agent was restarted.
       cached !== undefined && !isAnythingRunning(cached)
-        ? { state: 'terminated', sinceMs: this.#options.clock.monotonicMs(), isStarted: true, isFinished: false }
+        ? { state: 'terminated', sinceMs: clock.monotonicMs(), isStarted: true, isFinished: false }
         : { state: 'syncing' },
     );
     this.#statuses.set(uid, status);
@@ -303,6 +304,7 @@ export class PodWorkers implements PodDeletionSafety {
       }
     }
     this.#statuses.delete(status.uid);
+    void status.scope.close();
   }
 
   #terminateOrphan(status: PodSyncStatus): void {

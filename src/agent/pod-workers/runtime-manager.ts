@@ -11,6 +11,7 @@ import type { PodActions } from '../actions/pod-actions.ts';
 import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import { refusedFields } from '../pod-spec/refused-fields.ts';
 import type { ProbeResults } from '../prober/probe-results.ts';
+import type { PodCallOptions } from '../pod-scope.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import { podStatusFromRuntime, sandboxIPs } from '../runtime/pod-status-from-runtime.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
@@ -46,12 +47,11 @@ export interface RuntimeManagerOptions {
 }
 
 /** Inputs of a sync, in addition to the pod and its runtime status. */
-export interface SyncPodContext {
+export interface SyncPodContext extends PodCallOptions {
   /** Default: false. */
   readonly restartAllContainers?: boolean | undefined;
   /** The pod's status before this sync: ends and restart counts of containers that the runtime has lost. */
   readonly previous?: PodStatusInput | undefined;
-  readonly signal: AbortSignal;
 }
 
 interface NewSandbox {
@@ -89,9 +89,10 @@ export class RuntimeManager {
   async syncPod(
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
-    { restartAllContainers = false, previous, signal }: SyncPodContext,
+    { restartAllContainers = false, previous, signal, scope }: SyncPodContext,
   ): Promise<SyncActionResult[]> {
     const { actuatedResources, probeResults } = this.#options;
+    const options = { signal, scope };
     const actuated = actuatedResources?.pod(pod.metadata.uid);
     const lost = lostRuns(pod, runtimeStatus, previous);
     const actions = computePodActions(pod, runtimeStatus, probeResults, restartAllContainers, actuated, lost);
@@ -101,8 +102,8 @@ export class RuntimeManager {
     }
 
     const results = actions.killPod
-      ? await this.killPod(pod, runtimeStatus, undefined, signal)
-      : await this.#killContainers(pod, runtimeStatus, actions, signal);
+      ? await this.killPod(pod, runtimeStatus, undefined, options)
+      : await this.#killContainers(pod, runtimeStatus, actions, options);
     if (results.some(({ failure }) => failure !== undefined)) return results;
     if (actions.killPod && actions.createSandbox) await this.#removeInitContainers(pod, runtimeStatus, 0);
     await this.#removeInitContainers(pod, runtimeStatus, 1);
@@ -113,7 +114,7 @@ export class RuntimeManager {
     let { sandboxID } = actions;
     let { ips } = runtimeStatus;
     if (actions.createSandbox) {
-      const result = await this.#createSandbox(pod, actions.attempt, signal);
+      const result = await this.#createSandbox(pod, actions.attempt, options);
       results.push(result);
       if (result.sandboxID === undefined) return results;
       sandboxID = result.sandboxID;
@@ -121,8 +122,8 @@ export class RuntimeManager {
       this.#options.onPodSandboxReady(pod);
     }
     if (actions.containersToUpdate.length > 0 || actions.updatePodResources)
-      results.push(await this.#resizePod(pod, actions, signal));
-    const request = { pod, runtimeStatus: { ...runtimeStatus, ips }, previous, signal };
+      results.push(await this.#resizePod(pod, actions, options));
+    const request = { ...options, pod, runtimeStatus: { ...runtimeStatus, ips }, previous };
     return [...results, ...(await this.#startContainers(request, actions, sandboxID))];
   }
 
@@ -131,9 +132,9 @@ export class RuntimeManager {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    signal: AbortSignal | undefined,
+    options: PodCallOptions,
   ): Promise<SyncActionResult[]> {
-    return this.#killer.killPod(pod, runtimeStatus, gracePeriodSeconds, signal);
+    return this.#killer.killPod(pod, runtimeStatus, gracePeriodSeconds, options);
   }
 
   /** Stops at the first failure. */
@@ -141,12 +142,13 @@ export class RuntimeManager {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     { containersToKill, containersToReset }: PodActions,
-    signal: AbortSignal,
+    options: PodCallOptions,
   ): Promise<SyncActionResult[]> {
+    const { signal } = options;
     const results: SyncActionResult[] = [];
     const [podIP] = runtimeStatus.ips ?? [];
     for (const { containerID, container, message, reason } of containersToKill) {
-      const request = { pod, containerID, containerName: container.name, message, reason, podIP, signal };
+      const request = { ...options, pod, containerID, containerName: container.name, message, reason, podIP };
       const result = await this.#killer.killContainer(request);
       signal.throwIfAborted();
       results.push(result);
@@ -154,7 +156,7 @@ export class RuntimeManager {
     }
     for (const { containerID, container, kill } of containersToReset) {
       const { name } = container;
-      const request = { pod, containerID, containerName: name, message: 'killing', gracePeriodSeconds: 0, signal };
+      const request = { ...options, pod, containerID, containerName: name, message: 'killing', gracePeriodSeconds: 0 };
       const killed = kill ? await this.#killer.killContainer(request) : undefined;
       signal.throwIfAborted();
       const result =
@@ -186,7 +188,7 @@ export class RuntimeManager {
   async #createSandbox(
     pod: ValidPod,
     attempt: number,
-    signal: AbortSignal,
+    { signal, scope }: PodCallOptions,
   ): Promise<SyncActionResult & Partial<NewSandbox>> {
     const { runtime, eventRecorder, updateQOSCgroups, recordMetric } = this.#options;
     const { name, namespace } = pod.metadata;
@@ -204,11 +206,11 @@ export class RuntimeManager {
     await updateQOSCgroups();
     try {
       await step(eventReasons.failedToCreatePodContainer, 'unable to ensure pod container exists', async () =>
-        runtime.preparePod?.(pod),
+        runtime.preparePod?.(pod, { scope }),
       );
       recordMetric?.('started_pods_total', 1);
       const sandboxID = await step(eventReasons.failedCreatePodSandBox, 'Failed to create pod sandbox', () =>
-        runtime.runPodSandbox!({ pod, attempt }),
+        runtime.runPodSandbox!({ pod, attempt }, { scope }),
       ).catch((thrown: unknown) => {
         if (!signal.aborted) recordMetric?.('started_pods_errors_total', 1);
         throw thrown;
@@ -234,13 +236,13 @@ export class RuntimeManager {
   async #resizePod(
     pod: ValidPod,
     { containersToUpdate, sandboxID }: PodActions,
-    signal: AbortSignal,
+    options: PodCallOptions,
   ): Promise<SyncActionResult> {
     const { runtime } = this.#options;
     const actuatedResources = this.#options.actuatedResources!;
     const { name, namespace } = pod.metadata;
     return this.#attempt('ResizePodInPlace', `${name}_${namespace}`, 'ErrResizePodInPlace', () =>
-      updateContainers(pod, containersToUpdate, { runtime, actuatedResources, sandboxID, signal }),
+      updateContainers(pod, containersToUpdate, { ...options, runtime, actuatedResources, sandboxID }),
     );
   }
 
@@ -249,9 +251,9 @@ export class RuntimeManager {
     actions: PodActions,
     sandbox: string,
   ): Promise<SyncActionResult[]> {
-    const { pod, signal } = sync;
+    const { pod, signal, scope } = sync;
     if (!startsContainers({ ...actions, createSandbox: false })) return [];
-    const request = { ...sync, imageVolumes: await this.#pullImageVolumes(pod, signal) };
+    const request = { ...sync, imageVolumes: await this.#pullImageVolumes(pod, { signal, scope }) };
     const results: SyncActionResult[] = [];
     const sandboxID = this.#options.runtime.runPodSandbox === undefined ? undefined : sandbox;
     const start = async (
@@ -275,13 +277,13 @@ export class RuntimeManager {
   }
 
   /** Source: kuberuntime `getImageVolumes`. */
-  async #pullImageVolumes(pod: ValidPod, signal: AbortSignal): Promise<ImageVolumes> {
+  async #pullImageVolumes(pod: ValidPod, options: PodCallOptions): Promise<ImageVolumes> {
     const pulled = new Map<string, string | SyncActionError>();
     for (const { name, image } of volumesOf(pod)) {
       if (image?.reference === undefined) continue;
       const source = { name: '', image: image.reference, imagePullPolicy: image.pullPolicy };
       try {
-        const imageRef = await this.#options.imageManager.ensureImageExists(pod, source, signal);
+        const imageRef = await this.#options.imageManager.ensureImageExists(pod, source, options);
         if (imageRef !== undefined) pulled.set(name, imageRef);
       } catch (thrown) {
         if (!(thrown instanceof SyncActionError)) throw thrown;

@@ -4,15 +4,15 @@ import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
 import type { ContainerToUpdate } from '../actions/pod-actions.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { amountOf, compareAmounts, containerResources } from '../allocation/container-resources.ts';
+import type { PodCallOptions } from '../pod-scope.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 
-export interface UpdateContainersOptions {
+export interface UpdateContainersOptions extends PodCallOptions {
   /** A runtime that has `updateContainerResources`. */
   readonly runtime: Pick<BoundedRuntime, 'listPodStats' | 'updateContainerResources' | 'updatePodResources'>;
   readonly actuatedResources: ActuatedResources;
   /** Empty if the runtime has no sandboxes. */
   readonly sandboxID: string;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -23,10 +23,10 @@ export interface UpdateContainersOptions {
 export async function updateContainers(
   pod: ValidPod,
   containersToUpdate: readonly ContainerToUpdate[],
-  { runtime, actuatedResources, sandboxID, signal }: UpdateContainersOptions,
+  { runtime, actuatedResources, sandboxID, signal, scope }: UpdateContainersOptions,
 ): Promise<void> {
   await requireLimitsAboveUsage(pod, containersToUpdate, { runtime, actuatedResources, signal });
-  await runtime.updatePodResources?.(pod, 'before', { signal, sandboxID });
+  await runtime.updatePodResources?.(pod, 'before', { signal, scope, sandboxID });
   for (const { containerID, container, resource } of containersToUpdate) {
     signal.throwIfAborted();
     const desired = containerResources(pod, container);
@@ -40,10 +40,10 @@ export async function updateContainers(
       return list;
     };
     const resources = { limits: listOf('limits'), requests: listOf('requests') };
-    await runtime.updateContainerResources!(containerID, resources, { signal, pod, container });
+    await runtime.updateContainerResources!(containerID, resources, { signal, scope, pod, container });
     actuatedResources.set(pod, container.name, resources);
   }
-  await runtime.updatePodResources?.(pod, 'after', { signal, sandboxID });
+  await runtime.updatePodResources?.(pod, 'after', { signal, scope, sandboxID });
   actuatedResources.setPod(pod);
 }
 
@@ -56,7 +56,7 @@ export async function updateContainers(
 async function requireLimitsAboveUsage(
   pod: ValidPod,
   containersToUpdate: readonly ContainerToUpdate[],
-  { runtime, actuatedResources, signal }: Omit<UpdateContainersOptions, 'sandboxID'>,
+  { runtime, actuatedResources, signal }: Omit<UpdateContainersOptions, 'sandboxID' | 'scope'>,
 ): Promise<void> {
   const { uid } = pod.metadata;
   const memoryLimits = new Map<string, string>();

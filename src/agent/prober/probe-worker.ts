@@ -6,6 +6,7 @@ import {
   shouldAllContainersRestart,
 } from '../../status-manager/status/generate-runtime-conditions.ts';
 import { epochMsOf, ObservedTimes } from '../../shared/time.ts';
+import type { PodScope } from '../pod-scope.ts';
 import { isOlderThanAgent } from './older-than-agent.ts';
 import type { ProbeResult, ProbeResultsManager, ProbeType } from './probe-results.ts';
 import { probeOf, probeTypes } from './probe-types.ts';
@@ -13,6 +14,7 @@ import type { BoundedProber } from './prober.ts';
 
 export interface ProbeWorkerOptions {
   readonly pod: ValidPod;
+  readonly scope: PodScope;
   /** A container of the pod that has a probe of this type. */
   readonly container: Container;
   readonly probeType: ProbeType;
@@ -83,7 +85,8 @@ export class ProbeWorker {
   /** Starts probing: immediately, or shortly after a start of the agent at a random time within the first period. */
   start(): void {
     if (this.#state !== 'new') return;
-    const { clock, agentStartedMs, random } = this.#options;
+    const { clock, agentStartedMs, random, scope } = this.#options;
+    scope.signal.addEventListener('abort', () => this.stop(), { signal: this.#stop.signal });
     const isAgentNew = clock.monotonicMs() - agentStartedMs < this.#periodMs;
     this.#waitUntil(clock.monotonicMs() + (isAgentNew ? random() * this.#periodMs : 0), true);
   }
@@ -128,6 +131,7 @@ export class ProbeWorker {
     if (this.#state === 'ended') return;
     this.#state = 'ended';
     this.#timer?.stop();
+    this.#stop.abort();
     if (this.#containerID !== '') this.#options.results.remove(this.#containerID);
     this.#options.onExit?.();
   }
@@ -200,10 +204,12 @@ export class ProbeWorker {
   }
 
   async #probe(status: PodStatus): Promise<ProbeResult | undefined> {
-    const { pod, container, probeType, prober } = this.#options;
+    const { pod, container, probeType, prober, scope } = this.#options;
     const request = { probeType, probe: this.#spec, pod, status, container, containerID: this.#containerID };
     try {
-      return await prober.probe(request, this.#stop.signal);
+      return await scope.run(`${probeType} probe`, { signal: this.#stop.signal }, (call) =>
+        prober.probe(request, call.signal),
+      );
     } catch {
       return undefined;
     }

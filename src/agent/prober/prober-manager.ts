@@ -1,6 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, PodStatus, PodStatusInput, ValidPod } from '../../kube/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import type { PodScope } from '../pod-scope.ts';
 import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdate } from './probe-results.ts';
 import { probeOf, probeTypeNames, probeTypes } from './probe-types.ts';
 import { ProbeWorker } from './probe-worker.ts';
@@ -53,12 +54,12 @@ export class ProberManager {
     return count;
   }
 
-  /** Starts the probes of the pod's regular containers and sidecars. Existing workers continue. */
-  addPod(pod: ValidPod): void {
+  /** Starts the probes of the pod's regular containers and sidecars, which end with its scope. Existing workers continue. */
+  addPod(pod: ValidPod, scope: PodScope): void {
     const { containers = [], initContainers = [] } = pod.spec ?? {};
     for (const container of [...containers, ...initContainers.filter(isRestartableInitContainer)]) {
       for (const probeType of probeTypeNames) {
-        if (probeOf(container, probeType) !== undefined) this.#addWorker(pod, container, probeType);
+        if (probeOf(container, probeType) !== undefined) this.#addWorker(pod, container, probeType, scope);
       }
     }
   }
@@ -103,7 +104,7 @@ export class ProberManager {
     }
   }
 
-  #addWorker(pod: ValidPod, container: Container, probeType: ProbeType): void {
+  #addWorker(pod: ValidPod, container: Container, probeType: ProbeType, scope: PodScope): void {
     const podUID = pod.metadata.uid;
     const workers = this.#workers.get(podUID) ?? new Map<string, ProbeWorker>();
     const key = keyOf(container.name, probeType);
@@ -113,6 +114,7 @@ export class ProberManager {
       ...rest,
       random,
       pod,
+      scope,
       container,
       probeType,
       results: this.#managers[probeType],

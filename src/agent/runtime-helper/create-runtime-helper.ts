@@ -15,6 +15,7 @@ import { parseResolvConf } from '../container-options/resolv-conf.ts';
 import { ServiceLister } from '../container-options/service-lister.ts';
 import { refusedFields } from '../pod-spec/refused-fields.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
+import { PodScopes } from '../owned-pod-scope.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { makeMounts } from '../volumes/container-mounts.ts';
@@ -28,6 +29,9 @@ import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.t
 import { requireBooleanOption } from '../../shared/validate.ts';
 import { withoutLinks } from '../host-paths/resolve.ts';
 import type { RuntimeHelper } from './runtime-helper.ts';
+
+/** A pod without volumes needs no volume manager, and one that has ended gets nothing any more. */
+const notMounted = { signal: AbortSignal.abort(new Error('the volumes of the pod are not mounted')) };
 
 /** Options of `createRuntimeHelper`. */
 export interface RuntimeHelperOptions {
@@ -131,7 +135,8 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
   const credentialProviders = createCredentialProviders(options.credentialProviders, {
     ...{ clock, logger, signal: closed.signal },
   });
-  const volumes = new PodVolumes({ rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger });
+  const scopes = new PodScopes({ clock, logger });
+  const volumes = new PodVolumes({ scopes, rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger });
   return {
     volumeManager: {
       waitForAttachAndMount: (pod, callOptions) => {
@@ -141,16 +146,13 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
       },
       getPodVolumeStats: (pod) => volumes.getPodVolumeStats(pod),
       cleanupOrphanedPodDirs: (podUIDs, callOptions) => volumes.cleanupOrphanedPodDirs(podUIDs, callOptions),
-      waitForUnmount: async (pod, callOptions) => {
-        objects?.forgetPod(pod);
-        await volumes.waitForUnmount(pod, callOptions);
-      },
+      waitForUnmount: (pod, callOptions) => volumes.waitForUnmount(pod, callOptions),
     },
     async generateRunContainerOptions(
       pod,
       container,
       podIPs,
-      { supportsRecursiveReadOnly = false, imageVolumes } = {},
+      { supportsRecursiveReadOnly = false, imageVolumes, signal } = {},
     ) {
       try {
         const [refused] = refusedFields('EphemeralContainer', container, `container ${container.name}`);
@@ -164,12 +166,17 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
           },
         });
         const hostName = generatePodHostNameAndDomain(pod, clusterDomain);
+        const mountsOf = (call: { readonly signal: AbortSignal }) =>
+          makeMounts(pod, container, {
+            ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
+            ...call,
+          });
+        const inTurnOn = `mounts of container ${container.name}`;
+        const scope = scopes.get(pod);
         return {
           ...expandContainerCommandAndArgs(container, envs),
           envs,
-          mounts: await makeMounts(pod, container, {
-            ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
-          }),
+          mounts: await (scope?.run('makeMounts', { signal, inTurnOn }, mountsOf) ?? mountsOf(notMounted)),
         };
       } catch (cause) {
         if (cause instanceof ContainerConfigError) throw cause;

@@ -6,7 +6,10 @@ import type { Container, EphemeralContainer, ValidPod } from '../../kube/types.t
  * `kubecontainer.RuntimeHelper`.
  */
 export interface RuntimeHelper {
-  /** Command, environment and mounts of a container that is about to be created. @throws ContainerConfigError */
+  /**
+   * Command, environment and mounts of a container that is about to be created. Nothing is made for a pod whose volumes are
+   * not mounted. @throws ContainerConfigError
+   */
   generateRunContainerOptions(
     pod: ValidPod,
     container: Container | EphemeralContainer,
@@ -16,6 +19,8 @@ export interface RuntimeHelper {
       readonly imageVolumes?: ReadonlyMap<string, string> | undefined;
       /** Of the runtime. Default: false; a mount with `recursiveReadOnly: Enabled` is then refused. */
       readonly supportsRecursiveReadOnly?: boolean | undefined;
+      /** Aborted when the container is not created any more: nothing is mounted for it then. Default: never. */
+      readonly signal?: AbortSignal | undefined;
     },
   ): Promise<RunContainerOptions>;
   /** The resolver configuration of the pod, by its dnsPolicy and dnsConfig. */

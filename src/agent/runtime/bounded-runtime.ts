@@ -1,6 +1,7 @@
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { type Bounded, type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
+import type { InPodScope } from '../pod-scope.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import {
   requireExecResult,
@@ -38,9 +39,6 @@ type RuntimeCall<Row> = Row extends object
 export type RuntimeCalls<Runtime> = {
   readonly [Name in keyof BoundedMethods<Runtime>]: RuntimeCall<BoundedMethods<Runtime>[Name]>;
 };
-
-/** The runtime as all parts of the agent have it. */
-export type BoundedRuntime = Bounded<ContainerRuntime>;
 
 /** The methods of a runtime. One without a row does not compile. */
 export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
@@ -93,6 +91,31 @@ export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
   subscribe: 'unbounded',
 };
 
+/** What the runtime does for a pod while the pod may still begin something. Reads, stops and removals need no scope. */
+type ScopedMethod =
+  | 'preparePod'
+  | 'runPodSandbox'
+  | 'createContainer'
+  | 'startContainer'
+  | 'updateContainerResources'
+  | 'updatePodResources'
+  | 'pullImage'
+  | 'imageRef'
+  | 'imagePullSecrets';
+
+type InScope<Method> = Method extends (...args: infer Args) => infer Result
+  ? Required<Args> extends [...infer Others, infer Options]
+    ? (...args: [...Others, Options & InPodScope]) => Result
+    : never
+  : Method;
+
+/** The runtime as all parts of the agent have it: what is done for a pod needs the scope of the pod. */
+export type BoundedRuntime = Bounded<{
+  readonly [Name in keyof ContainerRuntime]: Name extends ScopedMethod
+    ? InScope<ContainerRuntime[Name]>
+    : ContainerRuntime[Name];
+}>;
+
 /**
  * The same runtime with a time-out for each call: see `boundedPort`. A call also rejects if it resolves with an invalid
  * value. A removal that is requested while the same one is in progress waits for that one. Source: kubelet
@@ -101,7 +124,7 @@ export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
 export function boundedRuntime(
   runtime: ContainerRuntime,
   { clock, requestTimeoutMs, signal, recordMetric }: BoundedRuntimeOptions,
-): BoundedRuntime {
+): Bounded<ContainerRuntime> {
   return boundedPort(runtime, {
     ...{ name: 'the runtime', methods: runtimeCalls, clock, timeoutMs: requestTimeoutMs, signal },
     async around(method, call) {

@@ -13,12 +13,17 @@ const newDataName = '..data_tmp';
 /**
  * Replaces the files of a volume atomically: a reader sees all old or all new files. The files are in a timestamped
  * directory, `..data` links to that directory, and the names that containers see link into `..data`. Resolves with true
- * if anything was written. `setOwnership` is called before the new files can be seen. Source: kubelet `AtomicWriter`.
+ * if anything was written. `setOwnership` is called before the new files can be seen. Rejects when `signal` is aborted: the
+ * old files stay then. Only one call at a time may write a volume. Source: kubelet `AtomicWriter`.
  */
 export async function writeAtomically(
   volume: HostDirectory,
   payload: VolumePayload,
-  { nowMs, setOwnership }: { readonly nowMs: number; readonly setOwnership: () => Promise<void> },
+  {
+    nowMs,
+    setOwnership,
+    signal,
+  }: { readonly nowMs: number; readonly setOwnership: () => Promise<void>; readonly signal: AbortSignal },
 ): Promise<boolean> {
   const previous = await volume.readlink(dataName).catch(undefinedIfMissing);
   const isWritten = previous !== undefined && (await hasFiles(volume, previous, payload));
@@ -27,10 +32,15 @@ export async function writeAtomically(
     const name = `..${time}.${randomBytes(5).toString('hex')}`;
     try {
       const write = async (folder: HostDirectory): Promise<void> => {
-        for (const [path, file] of payload) await writeProjection(folder, path, file);
+        for (const [path, file] of payload) {
+          signal.throwIfAborted();
+          await writeProjection(folder, path, file);
+        }
       };
+      signal.throwIfAborted();
       await volume.within([name], write, 0o755);
       await setOwnership();
+      signal.throwIfAborted();
       await volume.unlink(newDataName).catch(undefinedIfMissing);
       await volume.symlink(name, newDataName);
       await volume.rename(newDataName, volume, dataName);

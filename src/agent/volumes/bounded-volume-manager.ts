@@ -1,9 +1,16 @@
 import { type Bounded, type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
+import type { ValidPod } from '../../kube/types.ts';
+import type { InPodScope } from '../pod-scope.ts';
+import type { CallOptions } from '../runtime/container-runtime.ts';
 import type { VolumeManager } from './volume-manager.ts';
 
 /** The volume manager as all parts of the agent have it. */
-export type BoundedVolumeManager = Bounded<VolumeManager>;
+export type BoundedVolumeManager = Bounded<
+  Omit<VolumeManager, 'waitForAttachAndMount'> & {
+    waitForAttachAndMount(pod: ValidPod, options: CallOptions & InPodScope): Promise<void>;
+  }
+>;
 
 /** Source: kubelet `podAttachAndMountTimeout`. */
 const timeoutMs = 123_000;
@@ -13,7 +20,7 @@ const cleanUpTimeoutMs = 600_000;
 const statsTimeoutMs = 10_000;
 
 const methods: BoundedMethods<VolumeManager> = {
-  waitForAttachAndMount: { parameters: 2 },
+  waitForAttachAndMount: { parameters: 2, isInTurn: true },
   waitForUnmount: { parameters: 2 },
   cleanupOrphanedPodDirs: { parameters: 2, timeoutMs: () => cleanUpTimeoutMs },
   getPodVolumeStats: { parameters: 2, timeoutMs: () => statsTimeoutMs },

@@ -27,6 +27,8 @@ export interface MountSources {
   readonly imageVolumes?: ReadonlyMap<string, string> | undefined;
   /** For `subPathExpr`. */
   readonly envs: readonly EnvironmentVariable[];
+  /** Nothing is made and mounted when it is aborted. */
+  readonly signal: AbortSignal;
 }
 
 type SubPathMount = VolumeMount & { readonly subPath?: string; readonly subPathExpr?: string };
@@ -129,14 +131,15 @@ async function hostPathOf(
   index: number,
   volume: Volume,
   subPath: string,
-  { rootDirectory, mounts }: MountSources,
+  { rootDirectory, mounts, signal }: MountSources,
 ): Promise<string> {
   const path = volumePath(rootDirectory, pod, volume);
   if (subPath === '') return path;
   const folder = [...podDirectoryNames(pod), 'volume-subpaths', volume.name, containerName];
+  signal.throwIfAborted();
   try {
     if (!mounts) return await makeSubPath(path, subPath);
-    return await bindSubPath(path, subPath, { rootDirectory, folder, name: String(index) });
+    return await bindSubPath(path, subPath, { rootDirectory, folder, name: String(index), signal });
   } catch (cause) {
     // The error has no details, because they could reveal host paths to the pod.
     throw new ContainerConfigError(
@@ -147,12 +150,13 @@ async function hostPathOf(
 }
 
 /** Source: kubelet `ensureHostsFile`. */
-async function ensureHostsFile(pod: Pod, { rootDirectory, podIPs, hostName }: MountSources): Promise<string> {
+async function ensureHostsFile(pod: Pod, { rootDirectory, podIPs, hostName, signal }: MountSources): Promise<string> {
   const { hostAliases, hostNetwork } = podSpecOf(pod);
   const content = hostNetwork
     ? nodeHostsFileContent((await readRegularFile(etcHosts, maxHostsFileBytes)).toString(), hostAliases)
     : managedHostsFileContent(podIPs, hostName, hostAliases);
   const names = podDirectoryNames(pod);
+  signal.throwIfAborted();
   await HostDirectory.use(rootDirectory, names, (folder) => folder.writeFile('etc-hosts', content, 0o644));
   return join(rootDirectory, ...names, 'etc-hosts');
 }

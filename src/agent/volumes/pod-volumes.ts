@@ -1,11 +1,14 @@
 import type { BigIntStats } from 'node:fs';
 import { join } from 'node:path';
 import type { Pod, ValidPod } from '../../kube/types.ts';
+import { untilAborted } from '../../shared/abort.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
+import type { PodScopes } from '../owned-pod-scope.ts';
+import type { InPodScope, PodCallOptions, PodScope } from '../pod-scope.ts';
 import type { PodVolumeStats, VolumeManager } from './volume-manager.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 import { undefinedIfMissing } from '../host-paths/error-code.ts';
@@ -33,6 +36,8 @@ const firstRetryMs = 500;
 const maxRetryMs = 122_000;
 
 export interface PodVolumesOptions extends PayloadSources {
+  /** Opened by `waitForAttachAndMount`, and closed by `waitForUnmount`. */
+  readonly scopes: PodScopes;
   readonly rootDirectory: string;
   /** False: without root, for processes of this user. */
   readonly mounts: boolean;
@@ -41,14 +46,24 @@ export interface PodVolumesOptions extends PayloadSources {
   readonly logger: Logger;
 }
 
+/** What the set-up of a volume needs, beside the volume. */
+interface VolumeSetUp extends PodCallOptions {
+  readonly nested: NestedMountPoints;
+}
+
+interface PodMounting extends InPodScope, CallOptions, Pick<VolumeSetUp, 'nested'> {
+  /** The names of the volumes that were set up. */
+  readonly ready: Set<string>;
+}
+
 /**
  * The volumes of pods in the kubelet's folders: emptyDir, hostPath, configMap, secret, downwardAPI and projected. Each
  * sync of a pod rewrites the volumes whose API objects have changed. Source: kubelet `volumemanager`, `pkg/volume`.
  */
 export class PodVolumes implements VolumeManager {
   readonly #options: PodVolumesOptions;
-  /** Volumes that were set up, by pod: kept here, because a runtime may use the volumes without pod workers. */
-  readonly #ready = new Map<string, Set<string>>();
+  /** The volumes of a pod that were set up, once its folder has been made. */
+  readonly #ready = new WeakMap<PodScope, Set<string>>();
   readonly #stats: VolumeStatCalculator;
   readonly #cleanUpFailures: FailureLog;
 
@@ -60,28 +75,21 @@ export class PodVolumes implements VolumeManager {
   }
 
   async waitForAttachAndMount(pod: Pod, { signal }: CallOptions): Promise<void> {
-    const uid = pod.metadata?.uid ?? '';
-    const { rootDirectory, mounts } = this.#options;
-    const mode = mounts ? 0o750 : 0o700;
-    if (!this.#ready.has(uid)) {
-      const folder = await HostDirectory.make(rootDirectory, podDirectoryNames(pod), mode);
-      await folder.closedAfter(async () => {
-        for (const name of ['volumes', 'plugins']) await (await folder.makeChild(name, mode)).close();
-      });
-    }
-    const ready = this.#ready.get(uid) ?? new Set();
-    this.#ready.set(uid, ready);
-    const nested = nestedMountPoints(pod);
-    await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, nested, ready, signal)));
+    const scope = this.#options.scopes.open(pod);
+    const ready = await scope.run('the folder of the pod', { signal, inTurnOn: 'folder' }, () =>
+      this.#makePodFolder(pod, scope),
+    );
+    const mounting = { ready, nested: nestedMountPoints(pod), signal, scope };
+    await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, mounting)));
   }
 
-  async waitForUnmount(pod: Pod, { signal }: CallOptions): Promise<void> {
-    const uid = pod.metadata?.uid ?? '';
-    this.#ready.delete(uid);
-    this.#stats.forget(uid);
-    await this.#unmountAll(podDirectory(this.#options.rootDirectory, pod));
-    await HostDirectory.useIfPresent(this.#options.rootDirectory, podDirectoryNames(pod), async (folder) => {
-      for (const name of ['volume-subpaths', 'volumes', 'plugins']) await removeAll(folder, name, signal);
+  async waitForUnmount(pod: Pod, options: CallOptions): Promise<void> {
+    const { scopes, rootDirectory } = this.#options;
+    await scopes.close(pod, options, async ({ signal }) => {
+      await this.#unmountAll(podDirectory(rootDirectory, pod));
+      await HostDirectory.useIfPresent(rootDirectory, podDirectoryNames(pod), async (folder) => {
+        for (const name of ['volume-subpaths', 'volumes', 'plugins']) await removeAll(folder, name, signal);
+      });
     });
   }
 
@@ -90,7 +98,7 @@ export class PodVolumes implements VolumeManager {
     existingPodUIDs: Pick<ReadonlySet<string>, 'has'>,
     { signal }: CallOptions,
   ): Promise<void> {
-    const { rootDirectory, logger } = this.#options;
+    const { scopes, rootDirectory, logger } = this.#options;
     const failures: string[] = [];
     await HostDirectory.useIfPresent(rootDirectory, ['pods'], async (pods) => {
       for await (const { name } of pods.entries()) {
@@ -99,8 +107,10 @@ export class PodVolumes implements VolumeManager {
         signal?.throwIfAborted();
         const path = join(rootDirectory, 'pods', uid);
         try {
-          await this.#unmountAll(path);
-          await removeAll(pods, name, signal);
+          await scopes.close({ metadata: { uid } }, { signal }, async (options) => {
+            await this.#unmountAll(path);
+            await removeAll(pods, name, options.signal);
+          });
           logger.info({ podUID: uid }, 'Removed the folder of an orphaned pod');
         } catch (error) {
           failures.push(`${path}: ${(error as Error).message}`);
@@ -111,8 +121,22 @@ export class PodVolumes implements VolumeManager {
     else this.#cleanUpFailures.succeeded();
   }
 
-  getPodVolumeStats(pod: ValidPod): Promise<PodVolumeStats | undefined> {
-    return this.#stats.getLatest(pod);
+  async getPodVolumeStats(pod: ValidPod): Promise<PodVolumeStats | undefined> {
+    const scope = this.#options.scopes.get(pod);
+    return scope && this.#stats.getLatest(pod, scope);
+  }
+
+  async #makePodFolder(pod: Pod, scope: PodScope): Promise<Set<string>> {
+    const known = this.#ready.get(scope);
+    if (known !== undefined) return known;
+    const mode = this.#options.mounts ? 0o750 : 0o700;
+    const folder = await HostDirectory.make(this.#options.rootDirectory, podDirectoryNames(pod), mode);
+    await folder.closedAfter(async () => {
+      for (const name of ['volumes', 'plugins']) await (await folder.makeChild(name, mode)).close();
+    });
+    const ready = new Set<string>();
+    this.#ready.set(scope, ready);
+    return ready;
   }
 
   async #unmountAll(folder: string): Promise<void> {
@@ -123,52 +147,53 @@ export class PodVolumes implements VolumeManager {
   }
 
   /** Retries until the volume is set up. If an update of an existing volume fails, its old files stay usable. */
-  async #mount(
-    pod: Pod,
-    volume: Volume,
-    nested: NestedMountPoints,
-    ready: Set<string>,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  async #mount(pod: Pod, volume: Volume, { ready, nested, signal, scope }: PodMounting): Promise<void> {
     const { clock, eventRecorder, logger } = this.#options;
+    const options = { signal, inTurnOn: `volume ${volume.name}` };
     for (let delayMs = firstRetryMs; ; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
       try {
-        await this.#setUp(pod, volume, nested);
+        await scope.run('MountVolume.SetUp', options, (call) => this.#setUp(pod, volume, { ...call, nested, scope }));
         ready.add(volume.name);
         return;
       } catch (error) {
         signal?.throwIfAborted();
+        scope.signal.throwIfAborted();
         const message = setUpFailure(volume, error);
         logger.warn({ ...podFieldsOf(pod), volume: volume.name, reason: message }, 'Failed to set up a volume');
         eventRecorder?.event({ pod, type: 'Warning', reason: 'FailedMount', message });
         if (ready.has(volume.name)) return;
       }
-      await sleep(clock, delayMs, signal ?? new AbortController().signal);
-      signal?.throwIfAborted();
+      await scope.run('a pause', { signal }, (call) => sleep(clock, delayMs, call.signal));
     }
   }
 
-  async #setUp(pod: Pod, volume: Volume, nested: NestedMountPoints): Promise<void> {
+  async #setUp(pod: Pod, volume: Volume, { nested, signal, scope }: VolumeSetUp): Promise<void> {
     requireSupportedVolume(volume);
     // The runtime mounts it.
     if (volume.image) return;
     if (volume.hostPath) return checkHostPathType(volume.hostPath.path, volume.hostPath.type);
     const names = volumeNames(pod, volume);
-    if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, names);
-    const collected = await collectPayload(pod, volume, this.#options);
+    if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, names, signal);
+    // Does not wait for a request that nobody needs any more.
+    const collected = await untilAborted(collectPayload(pod, volume, scope, this.#options), signal);
     const payload = this.#options.mounts ? collected : withoutOwners(collected);
     await this.#makeFolder(names, async (parent) => {
       // Only ConfigMap volumes are on disk, because the others may contain secrets.
-      if (!volume.configMap) await this.#inMemory(pod, join(this.#options.rootDirectory, ...names), undefined);
+      if (!volume.configMap) await this.#inMemory(pod, join(this.#options.rootDirectory, ...names), undefined, signal);
       await parent.within([volume.name], async (folder) => {
         await makeNestedMountPoints(nested(volume.name), folder);
         const setOwnership = (): Promise<void> => this.#setOwnership(pod, parent, volume.name, true);
-        await writeAtomically(folder, payload, { nowMs: this.#options.clock.now(), setOwnership });
+        await writeAtomically(folder, payload, { nowMs: this.#options.clock.now(), setOwnership, signal });
       });
     });
   }
 
-  async #setUpEmptyDir(pod: Pod, { name, emptyDir }: Volume, names: readonly string[]): Promise<void> {
+  async #setUpEmptyDir(
+    pod: Pod,
+    { name, emptyDir }: Volume,
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
     const { rootDirectory, mounts } = this.#options;
     const medium = emptyDir?.medium ?? '';
     const pageSizeBytes = isHugePageMedium(medium) ? hugePageSizeBytes(pod, medium) : undefined;
@@ -180,11 +205,13 @@ export class PodVolumes implements VolumeManager {
       undefinedIfMissing,
     );
     if (readyFile !== undefined && (!isMounted || !mounts || (await isMountPoint(path)))) return;
+    signal.throwIfAborted();
     await this.#makeFolder(names, async (parent) => {
-      if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes);
-      else if (isMounted) await this.#inMemory(pod, path, emptyDir?.sizeLimit);
+      if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes, signal);
+      else if (isMounted) await this.#inMemory(pod, path, emptyDir?.sizeLimit, signal);
       await this.#setOwnership(pod, parent, name, false);
     });
+    signal.throwIfAborted();
     const folder = await HostDirectory.make(rootDirectory, plugin, 0o750);
     await folder.closedAfter(() => folder.writeFile('ready', '', 0o640));
   }
@@ -203,12 +230,15 @@ export class PodVolumes implements VolumeManager {
     if (gid !== undefined) await setVolumeOwnership(parent, name, gid, isReadOnly);
   }
 
-  async #onHugePages(path: string, pageSizeBytes: number): Promise<void> {
-    if (this.#options.mounts && !(await isMountPoint(path))) await mountHugePages(path, pageSizeBytes);
+  async #onHugePages(path: string, pageSizeBytes: number, signal: AbortSignal): Promise<void> {
+    if (!this.#options.mounts || (await isMountPoint(path))) return;
+    signal.throwIfAborted();
+    await mountHugePages(path, pageSizeBytes);
   }
 
-  async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined): Promise<void> {
+  async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined, signal: AbortSignal): Promise<void> {
     if (!this.#options.mounts || (await isMountPoint(path))) return;
+    signal.throwIfAborted();
     // Like the kubelet's, it keeps the mode of a new tmpfs, 01777.
     await mountTmpfs(path, memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'));
   }

@@ -10,6 +10,8 @@ export interface SubPathTarget {
   readonly rootDirectory: string;
   readonly folder: readonly string[];
   readonly name: string;
+  /** Nothing is mounted when it is aborted. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -27,10 +29,14 @@ export async function bindSubPath(volume: string, subPath: string, target: SubPa
   }
 }
 
-async function mountOpenFile(file: FileHandle, { rootDirectory, folder, name }: SubPathTarget): Promise<string> {
+async function mountOpenFile(
+  file: FileHandle,
+  { rootDirectory, folder, name, signal }: SubPathTarget,
+): Promise<string> {
   const opened = await file.stat({ bigint: true });
   if (opened.isSymbolicLink()) throw new Error('the path is a link');
   const path = join(rootDirectory, ...folder, name);
+  signal.throwIfAborted();
   const parent = await HostDirectory.make(rootDirectory, folder, 0o750);
   return parent.closedAfter(async () => {
     if (await isMountPoint(path)) {
@@ -40,6 +46,7 @@ async function mountOpenFile(file: FileHandle, { rootDirectory, folder, name }: 
     }
     if (opened.isDirectory()) await (await parent.makeChild(name, 0o750)).close();
     else await parent.writeFile(name, '', 0o640);
+    signal.throwIfAborted();
     await bindMountOpenFile(file.fd, path);
     return path;
   });

@@ -4,6 +4,7 @@ import { fieldPathAsString } from '../container-options/field-value.ts';
 import type { ObjectReader } from '../container-options/object-reader.ts';
 import { type Allocatable, resourceFieldValue } from '../container-options/resource-field-value.ts';
 import { requirePathLength } from '../host-paths/names.ts';
+import type { PodScope } from '../pod-scope.ts';
 import { refusedFields } from '../pod-spec/refused-fields.ts';
 import {
   type ConfigMapSource,
@@ -54,7 +55,12 @@ export function setUpFailure({ name }: Volume, error: unknown): string {
 }
 
 /** The files of a volume that API objects fill. Source: kubelet `MakePayload`, `CollectData`, `collectData`. */
-export async function collectPayload(pod: Pod, volume: Volume, sources: PayloadSources): Promise<VolumePayload> {
+export async function collectPayload(
+  pod: Pod,
+  volume: Volume,
+  scope: PodScope,
+  sources: PayloadSources,
+): Promise<VolumePayload> {
   const { configMap, secret, downwardAPI, projected } = volume;
   const defaultMode = (configMap ?? secret ?? downwardAPI ?? projected)?.defaultMode ?? defaultFileMode;
   const projections: readonly VolumeProjection[] = projected
@@ -62,7 +68,7 @@ export async function collectPayload(pod: Pod, volume: Volume, sources: PayloadS
     : [{ configMap, secret: secret && { ...secret, name: secret.secretName }, downwardAPI }];
   const payload = new Map<string, FileProjection>();
   for (const projection of projections)
-    for (const [path, file] of await projectedFiles(pod, projection, defaultMode, sources)) {
+    for (const [path, file] of await projectedFiles(pod, projection, defaultMode, scope, sources)) {
       sources.countBytes?.(file.data.length);
       payload.set(pathInside(path), file);
     }
@@ -73,6 +79,7 @@ async function projectedFiles(
   pod: Pod,
   projection: VolumeProjection,
   defaultMode: number,
+  scope: PodScope,
   sources: PayloadSources,
 ): Promise<readonly Entry[]> {
   const { configMap, secret, downwardAPI, serviceAccountToken } = projection;
@@ -82,7 +89,7 @@ async function projectedFiles(
   if (configMap) return objectFiles(await configMapData(pod, configMap, objects), 'config', configMap, defaultMode);
   if (secret) return objectFiles(await secretData(pod, secret, objects), 'secret', secret, defaultMode);
   if (serviceAccountToken) {
-    const token = await objects.getServiceAccountToken(pod, serviceAccountToken);
+    const token = await objects.getServiceAccountToken(pod, serviceAccountToken, scope);
     const uid = commonUser(pod);
     const mode = uid !== undefined || fsGroupOf(pod) !== undefined ? tokenMode : defaultMode;
     return [[serviceAccountToken.path, { data: Buffer.from(token), mode, uid }]];

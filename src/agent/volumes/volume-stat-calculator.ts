@@ -7,6 +7,7 @@ import { OneAtATime } from '../../shared/one-at-a-time.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { diskUsage, type UsageInfo } from '../host-paths/disk-usage.ts';
 import { HostDirectory } from '../host-paths/host-directory.ts';
+import type { PodScope } from '../pod-scope.ts';
 import type { PodVolumeStats } from './volume-manager.ts';
 import { isLocalEphemeralVolume, podDirectoryNames, volumeNames, volumesOf } from './volume-sources.ts';
 
@@ -36,7 +37,8 @@ export class VolumeStatCalculator {
   readonly #logger: Logger;
   readonly #failures: FailureLog;
   readonly #lanes = Array.from({ length: concurrency }, () => new OneAtATime());
-  readonly #pods = new Map<string, MeasuredPod>();
+  readonly #pods = new WeakMap<PodScope, MeasuredPod>();
+  #lastLane = 0;
 
   constructor({ rootDirectory, clock, logger }: { rootDirectory: string; clock: Clock; logger: Logger }) {
     this.#rootDirectory = rootDirectory;
@@ -46,23 +48,20 @@ export class VolumeStatCalculator {
   }
 
   /** The latest stats, which may be old: see their time. Undefined if the pod has not been measured yet. Never rejects. */
-  async getLatest(pod: ValidPod): Promise<PodVolumeStats | undefined> {
-    const measured = this.#measured(pod.metadata.uid);
+  async getLatest(pod: ValidPod, scope: PodScope): Promise<PodVolumeStats | undefined> {
+    const measured = this.#measured(scope);
     if (measured.running === undefined && this.#clock.monotonicMs() >= measured.restsUntilMs)
       measured.running = measured.lane.run(undefined, () => this.#measure(pod, measured));
     if (measured.running !== undefined) await this.#atMost(maxWaitMs, measured.running);
     return measured.latest;
   }
 
-  forget(podUID: string): void {
-    this.#pods.delete(podUID);
-  }
-
-  #measured(podUID: string): MeasuredPod {
-    let measured = this.#pods.get(podUID);
+  #measured(scope: PodScope): MeasuredPod {
+    let measured = this.#pods.get(scope);
     if (measured === undefined) {
-      const lane = this.#lanes[this.#pods.size % concurrency]!;
-      this.#pods.set(podUID, (measured = { lane, running: undefined, restsUntilMs: 0, latest: undefined }));
+      this.#lastLane = (this.#lastLane + 1) % concurrency;
+      const lane = this.#lanes[this.#lastLane]!;
+      this.#pods.set(scope, (measured = { lane, running: undefined, restsUntilMs: 0, latest: undefined }));
     }
     return measured;
   }

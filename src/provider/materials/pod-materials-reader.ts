@@ -11,8 +11,10 @@ import {
 } from '../../agent/volumes/volume-payload.ts';
 import { volumesOf } from '../../agent/volumes/volume-sources.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
-import type { Pod, ValidPod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/types.ts';
+import { untilAborted } from '../../shared/abort.ts';
 import { ProviderError } from '../pod-provider.ts';
+import type { PodScope } from '../../agent/pod-scope.ts';
 import type { ContainerMaterials, PodMaterials, VolumeFile } from './pod-materials.ts';
 
 /** Much more than a pod needs, and little enough for a process that runs the pods of many nodes. */
@@ -49,14 +51,24 @@ export class PodMaterialsReader {
 
   /**
    * The materials of a pod that has no address yet. Its volumes are read one after the other, so that a large pod is
-   * refused before it needs much memory.
+   * refused before it needs much memory. Rejects when the pod has ended, and its tokens are forgotten then.
    *
    * @throws ProviderError with the reason and the words of the kubelet: `FailedMount`, `CreateContainerConfigError`,
    * `ErrImagePull`
    */
-  async read(pod: ValidPod, node: NodeFacts): Promise<PodMaterials> {
+  async read(pod: ValidPod, node: NodeFacts, scope: PodScope): Promise<PodMaterials> {
+    scope.signal.throwIfAborted();
+    return untilAborted(this.#read(pod, node, scope), scope.signal);
+  }
+
+  /** Resolves when no request and no timer of the watch is left. Idempotent. */
+  close(): Promise<void> {
+    return this.#services.close();
+  }
+
+  async #read(pod: ValidPod, node: NodeFacts, scope: PodScope): Promise<PodMaterials> {
     const limit = new ByteLimit();
-    const volumes = await this.#readVolumes(pod, node, limit);
+    const volumes = await this.#readVolumes(pod, node, limit, scope);
     const containers = await this.#readContainers(pod, node, limit);
     const { entries, missingSecrets } = await readPullSecrets(pod, this.#objects).catch((cause) =>
       refuse('ErrImagePull', cause),
@@ -67,20 +79,11 @@ export class PodMaterialsReader {
     return { containers, volumes, pullSecrets, missingPullSecrets: missingSecrets };
   }
 
-  /** Forgets the tokens of a pod that has ended. */
-  forgetPod(pod: Pod): void {
-    this.#objects.forgetPod(pod);
-  }
-
-  /** Resolves when no request and no timer of the watch is left. Idempotent. */
-  close(): Promise<void> {
-    return this.#services.close();
-  }
-
   async #readVolumes(
     pod: ValidPod,
     { allocatable }: NodeFacts,
     limit: ByteLimit,
+    scope: PodScope,
   ): Promise<ReadonlyMap<string, readonly VolumeFile[]>> {
     const files = new Map<string, readonly VolumeFile[]>();
     for (const volume of volumesOf(pod)) {
@@ -88,7 +91,7 @@ export class PodMaterialsReader {
       const sources = { objects: this.#objects, allocatable, countBytes: (bytes: number) => limit.count(bytes) };
       try {
         requireSupportedVolume(volume);
-        const payload = await collectPayload(pod, volume, sources);
+        const payload = await collectPayload(pod, volume, scope, sources);
         const toFile = ([path, { data, mode, uid }]: readonly [string, FileProjection]) => {
           return { path, content: data, mode, uid };
         };

@@ -4,10 +4,13 @@ import { APIError } from '../../../src/kube/client/api-error.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { settle } from '../../../src/testing/settle.ts';
 import { objectTransport } from '../../support/object-transport.ts';
+import { podScope } from '../../support/pod-scope.ts';
+import type { APIRequests } from '../../../src/kube/client/api-requests.ts';
 
 const mapPath = '/api/v1/namespaces/ns/configmaps/map';
 const tokenPath = '/api/v1/namespaces/ns/serviceaccounts/robot/token';
 const pod = { metadata: { name: 'pod', namespace: 'ns', uid: '1' }, spec: { serviceAccountName: 'robot' } };
+const scope = podScope(pod);
 const away = new APIError('connection refused', { kind: 'network' });
 
 function start(objects: Record<string, unknown>) {
@@ -173,7 +176,7 @@ describe('APIObjects', () => {
   it('requests a token again after 80 % of its time, and keeps it until its end when that fails', async () => {
     const { clock, server, objects } = start({});
     const issue = (token: string) => server.set(tokenPath, { status: { token } });
-    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 });
+    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 }, scope);
     issue('first');
     expect(await get()).toBe('first');
     await clock.advance(799_000);
@@ -192,7 +195,7 @@ describe('APIObjects', () => {
     const { clock, server, objects } = start({
       [tokenPath]: { spec: { expirationSeconds: 600 }, status: { token: 'first' } },
     });
-    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 });
+    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 }, scope);
     expect(await get()).toBe('first');
     server.set(tokenPath, { status: { token: 'second' } });
     await clock.advance(479_000);
@@ -208,7 +211,7 @@ describe('APIObjects', () => {
     ['forward by an hour', 3_600_000, 'second'],
   ])('a wall clock that is set %s does not delay the next token', async (_, ms, soon) => {
     const { clock, server, objects } = start({ [tokenPath]: { status: { token: 'first' } } });
-    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 });
+    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 1000 }, scope);
     expect(await get()).toBe('first');
     server.set(tokenPath, { status: { token: 'second' } });
     clock.setWallTime(clock.now() + ms);
@@ -243,31 +246,33 @@ describe('a token', () => {
 
   it("is one of the pod's service account, for an audience, and is valid only while the pod exists", async () => {
     const { requests, objects } = issuer();
-    expect(await objects.getServiceAccountToken(pod, { audience: 'vault', expirationSeconds: 1000 })).toBe('1');
+    expect(await objects.getServiceAccountToken(pod, { audience: 'vault', expirationSeconds: 1000 }, scope)).toBe('1');
     expect(requests).toEqual([{ path: `POST ${tokenPath}`, body: bodyOf(['vault'], 1000) }]);
   });
 
   it('is one of the account `default` for the API server, for an hour, unless the pod says otherwise', async () => {
     const { requests, clock, objects } = issuer();
     const plain = { metadata: pod.metadata };
-    expect(await objects.getServiceAccountToken(plain, {})).toBe('1');
+    expect(await objects.getServiceAccountToken(plain, {}, scope)).toBe('1');
     expect(requests).toEqual([
       { path: 'POST /api/v1/namespaces/ns/serviceaccounts/default/token', body: bodyOf([], 3600) },
     ]);
     clock.advance(0.8 * 3_600_000 - 1);
-    expect(await objects.getServiceAccountToken(plain, {})).toBe('1');
+    expect(await objects.getServiceAccountToken(plain, {}, scope)).toBe('1');
     clock.advance(1);
-    expect(await objects.getServiceAccountToken(plain, {})).toBe('2');
+    expect(await objects.getServiceAccountToken(plain, {}, scope)).toBe('2');
   });
 
   it('is another one for each audience, time and pod', async () => {
     const { objects } = issuer();
     const requests = [{}, { audience: 'a' }, { audience: 'b' }, { audience: 'b', expirationSeconds: 700 }];
     const other = { ...pod, metadata: { ...pod.metadata, uid: '2' } };
+    const scopes = new Map([pod, other].map((one) => [one, podScope(one)]));
     const all = async () => {
       const tokens: string[] = [];
       for (const one of [pod, other])
-        for (const request of requests) tokens.push(await objects.getServiceAccountToken(one, request));
+        for (const request of requests)
+          tokens.push(await objects.getServiceAccountToken(one, request, scopes.get(one)!));
       return tokens;
     };
     expect(await all()).toEqual(['1', '2', '3', '4', '5', '6', '7', '8']);
@@ -276,7 +281,7 @@ describe('a token', () => {
 
   it('is requested again each day, even if it is valid for a month', async () => {
     const { clock, objects } = issuer();
-    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 30 * 86_400 });
+    const get = () => objects.getServiceAccountToken(pod, { expirationSeconds: 30 * 86_400 }, scope);
     expect(await get()).toBe('1');
     clock.advance(86_400_000 - 1);
     expect(await get()).toBe('1');
@@ -284,24 +289,58 @@ describe('a token', () => {
     expect(await get()).toBe('2');
   });
 
-  it('of a pod that has ended is forgotten, those of others are not', async () => {
-    const { objects } = issuer();
-    const other = { ...pod, metadata: { ...pod.metadata, uid: '2' } };
-    await objects.getServiceAccountToken(pod, {});
-    await objects.getServiceAccountToken(other, {});
-    objects.forgetPod(pod);
-    expect(await objects.getServiceAccountToken(other, {})).toBe('2');
-    expect(await objects.getServiceAccountToken(pod, {})).toBe('3');
+  it('is requested once for all that need it at the same time, and again after a failure', async () => {
+    const requests: ((token: string | undefined) => void)[] = [];
+    const request = async () => {
+      const token = await new Promise<string | undefined>((resolve) => requests.push(resolve));
+      if (token === undefined) throw away;
+      return { json: () => ({ status: { token } }) };
+    };
+    const objects = new APIObjects({ request }, new FakeClock());
+    const getThree = () => Promise.allSettled([1, 2, 3].map(() => objects.getServiceAccountToken(pod, {}, scope)));
+    const failed = getThree();
+    await settle();
+    expect(requests).toHaveLength(1);
+    requests[0]!(undefined);
+    expect((await failed).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    const issued = getThree();
+    await settle();
+    expect(requests).toHaveLength(2);
+    requests[1]!('token');
+    expect(await issued).toEqual([1, 2, 3].map(() => ({ status: 'fulfilled', value: 'token' })));
+  });
+
+  it('is neither issued nor requested for a pod that has ended', async () => {
+    const requests: AbortSignal[] = [];
+    let respond = (): void => {};
+    const request: APIRequests['request'] = async (_method, _path, { signal } = {}) => {
+      requests.push(signal!);
+      await new Promise<void>((resolve) => (respond = resolve));
+      return { json: () => ({ status: { token: 'late' } }) };
+    };
+    const objects = new APIObjects({ request }, new FakeClock());
+    const ended = podScope(pod);
+    const late = objects.getServiceAccountToken(pod, {}, ended);
+    await settle();
+    const closed = ended.close();
+    await expect(late).rejects.toThrow('the pod has ended');
+    expect(requests.map(({ aborted }) => aborted)).toEqual([true]);
+    respond();
+    await closed;
+    await expect(objects.getServiceAccountToken(pod, {}, ended)).rejects.toThrow('the pod has ended');
+    expect(requests).toHaveLength(1);
   });
 
   it('is never one of another account that a name leads to', async () => {
     const { requests, objects } = issuer();
     const hostile = { ...pod, spec: { serviceAccountName: '../default' } };
-    await expect(objects.getServiceAccountToken(hostile, {})).rejects.toThrow(
+    await expect(objects.getServiceAccountToken(hostile, {}, scope)).rejects.toThrow(
       'failed to fetch token: Expected `serviceAccountName` to be a name',
     );
     const inOther = { metadata: { ...pod.metadata, namespace: '..' } };
-    await expect(objects.getServiceAccountToken(inOther, {})).rejects.toThrow('Expected `namespace` to be a name');
+    await expect(objects.getServiceAccountToken(inOther, {}, scope)).rejects.toThrow(
+      'Expected `namespace` to be a name',
+    );
     expect(requests).toEqual([]);
   });
 });

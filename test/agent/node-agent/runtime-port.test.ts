@@ -9,6 +9,7 @@ import { FakeClock, FakeContainerRuntime, silentLogger } from 'kubelet-status-ma
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { TestCluster } from './test-cluster.ts';
 import { asBounded } from '../../support/as-bounded.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 let cluster: TestCluster;
 let created: ContainerConfig[];
@@ -238,10 +239,11 @@ it('a resize passes the pod and the container to the runtime, and the pod-level 
   });
   const actuatedResources = new ActuatedResources(new MemoryState(), { clock: new FakeClock(), logger: silentLogger });
   const { signal } = new AbortController();
+  const scope = podScope(pod);
   await updateContainers(pod, [{ containerID: 'fake://1', container: container!, resource: 'cpu' } as never], {
-    ...{ runtime: asBounded(runtime), actuatedResources, sandboxID: 'sandbox', signal },
+    ...{ runtime: asBounded(runtime), actuatedResources, sandboxID: 'sandbox', signal, scope },
   });
-  const options = { signal, sandboxID: 'sandbox' };
-  expect(steps).toEqual([['before', options], { signal, pod, container }, ['after', options]]);
+  const options = { signal, scope, sandboxID: 'sandbox' };
+  expect(steps).toEqual([['before', options], { signal, scope, pod, container }, ['after', options]]);
   expect(actuatedResources.pod('u').resources).toEqual(resources);
 });

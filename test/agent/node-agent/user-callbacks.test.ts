@@ -62,7 +62,8 @@ describe('a user callback never settles', () => {
     );
     await cluster.advance(20_000);
     cluster.server.pods.delete('default', 'web');
-    await cluster.advance(5000);
+    // The end of the pod waits 10 s for a call that ignores its signal.
+    await cluster.advance(15_000);
     expect(cluster.pod('web')).toBeUndefined();
     await cluster.create(web);
     await cluster.advance(1000);
@@ -82,7 +83,8 @@ describe('a user callback never settles', () => {
     await cluster.create(webWithHook);
     await cluster.advance(3000);
     cluster.server.pods.delete('default', 'web');
-    await cluster.advance(5000);
+    // The end of the pod waits 10 s for a call that ignores its signal.
+    await cluster.advance(15_000);
     expect(cluster.pod('web')).toBeUndefined();
     await cluster.create(webWithHook);
     await cluster.advance(3000);

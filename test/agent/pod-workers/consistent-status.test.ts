@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ContainerStatusInput, PodSpec, PodStatus, ValidPod } from 'kubelet-status-manager';
 import type { ProbeResult, RuntimeContainerStatus } from 'kubelet-status-manager/agent';
 import { expectConsistent } from '../../support/consistent-status.ts';
+import { podScope } from '../../support/pod-scope.ts';
 import { TestAgent } from './test-agent.ts';
 
 const uid = 'uid-1';
@@ -72,7 +73,11 @@ async function sync(agent: TestAgent, pod: ValidPod, { runs, sandbox, failing, i
   const sandboxes = [{ id: sandboxID, ...sandbox, createdAtMs: 0, network: { ip: '10.0.0.1' } }];
   const startFailures = new Map(failing === null ? [] : [[failing, { reason: 'CrashLoopBackOff' }]]);
   const controller = new AbortController();
-  const options = { signal: controller.signal, syncStatus: { startFailures, resourceFailures: undefined } };
+  const options = {
+    signal: controller.signal,
+    scope: podScope(),
+    syncStatus: { startFailures, resourceFailures: undefined },
+  };
   const runtimeStatus = { sandboxes, containers, ips: ['10.0.0.1'] };
   const work = isTerminal
     ? agent.syncer.syncTerminatingPod(pod, runtimeStatus, 1, undefined, options)

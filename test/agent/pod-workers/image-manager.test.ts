@@ -10,6 +10,7 @@ import { ImageManager } from '../../../src/agent/pod-workers/image-manager.ts';
 import { newImageManager } from './new-image-manager.ts';
 import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
 import { asBounded } from '../../support/as-bounded.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 const pod: ValidPod = { metadata: { uid: 'bar', name: 'test_pod', namespace: 'test-ns' } };
 
@@ -29,12 +30,13 @@ beforeEach(() => {
   });
 });
 
+const sync = ({ signal } = new AbortController()) => ({ signal, scope: podScope(pod) });
+
 /** The reason of the failure or `ok`, what the runtime was asked, and the events. */
 async function ensure(image: string, imagePullPolicy?: string) {
   runtime.calls.splice(0);
   events.splice(0);
-  const signal = new AbortController().signal;
-  const ensuring = manager.ensureImageExists(pod, { name: 'app', image, imagePullPolicy }, signal);
+  const ensuring = manager.ensureImageExists(pod, { name: 'app', image, imagePullPolicy }, sync());
   const outcome = await ensuring.then(
     () => 'ok',
     (thrown: unknown) => (thrown instanceof SyncActionError ? thrown.reason : String(thrown)),
@@ -95,8 +97,7 @@ describe('TestParallelPuller', () => {
 
 describe('what the status says', () => {
   const failureOf = async (): Promise<string> => {
-    const signal = new AbortController().signal;
-    const thrown: unknown = await manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, signal).catch((e) => e);
+    const thrown: unknown = await manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, sync()).catch((e) => e);
     return thrown instanceof Error ? thrown.message : '';
   };
 
@@ -109,7 +110,7 @@ describe('what the status says', () => {
   it('a pull that is aborted because the pod is terminated is not a failure', async () => {
     runtime.delay({ method: 'pullImage' }, 60_000);
     const controller = new AbortController();
-    const pulling = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, controller.signal);
+    const pulling = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, sync(controller));
     await Promise.resolve();
     controller.abort(new Error('the pod ends'));
     await expect(pulling).rejects.toThrow('the pod ends');
@@ -125,11 +126,7 @@ describe('the events of an image', () => {
       void recorded.push(`${container}: ${type} ${reason}: ${message}`);
     manager = newImageManager({ runtime: asBounded(runtime), clock, eventRecorder: { event } });
     runtime.delay({ method: 'pullImage' }, ms);
-    const ensuring = manager.ensureImageExists(
-      pod,
-      { name: 'app', image, imagePullPolicy },
-      new AbortController().signal,
-    );
+    const ensuring = manager.ensureImageExists(pod, { name: 'app', image, imagePullPolicy }, sync());
     const cause = ensuring.then(
       () => undefined,
       (thrown: Error) => thrown.cause,
@@ -224,7 +221,7 @@ describe('an image that was pulled with a Secret', () => {
     secrets = [];
     expect(await ensure('app:1', 'Never')).toEqual(['ErrImageNeverPull', ['imageRef'], ['ErrImageNeverPull']]);
     const never = { name: 'app', image: 'app:1', imagePullPolicy: 'Never' };
-    const ensuring = manager.ensureImageExists(pod, never, new AbortController().signal);
+    const ensuring = manager.ensureImageExists(pod, never, sync());
     await expect(ensuring).rejects.toThrow(message);
   });
 });
@@ -232,7 +229,7 @@ describe('an image that was pulled with a Secret', () => {
 it('an image whose pull was aborted when its pod ended is not free for pods without its Secret', async () => {
   runtime.delay({ method: 'pullImage' }, 60_000);
   const controller = new AbortController();
-  const pulling = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, controller.signal);
+  const pulling = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, sync(controller));
   await clock.advanceAsync(1000);
   controller.abort(new Error('the pod ends'));
   await expect(pulling).rejects.toThrow('the pod ends');
@@ -250,7 +247,7 @@ it('an image is not pulled if that cannot be recorded', async () => {
     pullManager,
     parallelImagePulls: 1,
   });
-  const ensuring = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, new AbortController().signal);
+  const ensuring = manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, sync());
   await expect(ensuring).rejects.toMatchObject({
     reason: 'ErrImagePull',
     message: 'Failed to record image pull intent for container image "x:1": disk full',
@@ -271,7 +268,7 @@ describe('pulls at the same time', () => {
       runtime.delay({ method: 'pullImage', image }, 10 * seconds);
       const controller = new AbortController();
       controllers.push(controller);
-      pulls.push(manager.ensureImageExists(pod, { name: 'app', image }, controller.signal).catch((error) => error));
+      pulls.push(manager.ensureImageExists(pod, { name: 'app', image }, sync(controller)).catch((error) => error));
       await clock.advanceAsync(seconds);
     }
     return { messages, controllers, pulls };
@@ -338,7 +335,7 @@ it.each([
 describe('the back-off of an image', () => {
   const failedPod: ValidPod = { metadata: { ...pod.metadata, uid: 'other' } };
   const reasonOf = (one: ValidPod, image: string): Promise<string> =>
-    manager.ensureImageExists(one, { name: 'app', image }, new AbortController().signal).then(
+    manager.ensureImageExists(one, { name: 'app', image }, sync()).then(
       () => 'ok',
       ({ message }: Error) => message,
     );
@@ -368,7 +365,7 @@ describe('an ImageError of the runtime', () => {
   });
   const ensureImage = () =>
     manager
-      .ensureImageExists(pod, { name: 'app', image: 'x:1' }, new AbortController().signal)
+      .ensureImageExists(pod, { name: 'app', image: 'x:1' }, sync())
       .then(String, ({ reason, message }: SyncActionError) => `${reason}: ${message}`);
 
   it.each([

@@ -6,6 +6,7 @@ import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status
 import type { ContainerKillReason } from '../../../src/agent/actions/pod-actions.ts';
 import { ContainerKiller, type KillRequest } from '../../../src/agent/pod-workers/kill-pod.ts';
 import { asBounded } from '../../support/as-bounded.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 let clock: FakeClock;
 let runtime: FakeContainerRuntime;
@@ -39,7 +40,8 @@ function putRunning(): void {
 async function kill(pod: ValidPod, rest: Partial<KillRequest> = {}): Promise<unknown> {
   putRunning();
   let result: unknown;
-  const request = { pod, containerID: id, containerName: 'foo', podIP: '127.0.0.1', ...rest };
+  const sync = { signal: new AbortController().signal, scope: podScope(pod) };
+  const request = { ...sync, pod, containerID: id, containerName: 'foo', podIP: '127.0.0.1', ...rest };
   const killing = killer.killContainer(request).then((done) => (result = done));
   await clock.advanceAsync(200_000);
   await killing;
@@ -135,7 +137,8 @@ describe('a kill that is aborted', () => {
     putRunning();
     const controller = new AbortController();
     runtime.onExec(() => new Promise(() => {}));
-    const request = { pod, containerID: id, containerName: 'foo', gracePeriodSeconds: 30, signal: controller.signal };
+    const sync = { signal: controller.signal, scope: podScope(pod) };
+    const request = { ...sync, pod, containerID: id, containerName: 'foo', gracePeriodSeconds: 30 };
     let result: unknown;
     const killing = killer.killContainer(request).then((done) => (result = done));
     await clock.advanceAsync(1000);

@@ -680,12 +680,14 @@ describe('volumes', () => {
     expect(calls.at(-1)).toBe('unmount, pod there');
   });
 
-  it('a wait for volumes that hangs ends with the deletion of the pod', async () => {
+  it('a wait for volumes that hangs ends with the deletion of the pod, which waits 10 s for it', async () => {
     const waitForAttachAndMount = () => new Promise<void>(() => {});
     agent = new TestAgent({ volumeManager: { waitForAttachAndMount, waitForUnmount: () => Promise.resolve() } });
     await agent.create(podOf());
     await agent.delete('web');
-    await agent.advance(2000);
+    await agent.advance(9000);
+    expect(agent.client.pod('ns', 'web')).toBeDefined();
+    await agent.advance(3000);
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
     expect(agent.eventReasons()).toEqual([]);
   });

@@ -7,6 +7,7 @@ import {
 import type { PodUpdate } from '../../../src/agent/pod-workers/pod-update.ts';
 import type { RuntimePod } from '../../../src/agent/runtime/container-runtime.ts';
 import type { Pod, ValidPod } from '../../../src/kube/types.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 describe('calculateEffectiveGracePeriod', () => {
   const podWith = (deletion: number | undefined, spec: number | undefined): Pod => ({
@@ -63,7 +64,7 @@ describe('mergeLastUpdate', () => {
     ],
     ['of a pod that only the runtime knows', [update({ runningPod })], { pod: undefined, runningPod }],
   ])('%s', (_case, updates, expected) => {
-    const status = newPodSyncStatus('1', 'p_n', { state: 'syncing' });
+    const status = newPodSyncStatus({ uid: '1', fullName: 'p_n', scope: podScope() }, { state: 'syncing' });
     for (const each of updates) mergeLastUpdate(status, each);
     expect(status.activeUpdate).toMatchObject(expected);
   });

@@ -22,6 +22,7 @@ import { newImageManager } from './new-image-manager.ts';
 import { RuntimeManager } from '../../../src/agent/pod-workers/runtime-manager.ts';
 import { syncError } from '../../../src/agent/pod-workers/sync-result.ts';
 import { asBounded } from '../../support/as-bounded.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 let clock: FakeClock;
 let runtime: FakeContainerRuntime;
@@ -88,9 +89,10 @@ function newManager(recordMetric?: RecordKubeletMetric): RuntimeManager {
 
 const container = (name: string, image = 'busybox'): Container => ({ name, image, imagePullPolicy: 'IfNotPresent' });
 const podOf = (spec: PodSpec): ValidPod => ({ metadata: { uid: '12345678', name: 'foo', namespace: 'new' }, spec });
+const inSync = (signal = new AbortController().signal) => ({ signal, scope: podScope() });
 async function sync(pod: ValidPod, restartAllContainers = false, signal = new AbortController().signal) {
   const runtimeStatus = podStatusFromRuntime(pod, runtime.pod('12345678'), runtime);
-  const syncing = manager.syncPod(pod, runtimeStatus, { restartAllContainers, signal });
+  const syncing = manager.syncPod(pod, runtimeStatus, { restartAllContainers, ...inSync(signal) });
   await settle(clock);
   return syncError(await syncing);
 }
@@ -161,7 +163,7 @@ describe('TestKillPod', () => {
       pod,
       podStatusFromRuntime(pod, runtime.pod('12345678'), runtime),
       undefined,
-      undefined,
+      inSync(),
     );
     await clock.advanceAsync(60_000);
     expect(syncError(await killing)).toBeUndefined();
@@ -182,7 +184,7 @@ describe('a container in an unknown state', () => {
       ],
     });
     const runtimeStatus = podStatusFromRuntime(pod, runtime.pod('12345678'), runtime);
-    const killing = manager.killPod(pod, runtimeStatus, undefined, undefined);
+    const killing = manager.killPod(pod, runtimeStatus, undefined, inSync());
     await clock.advanceAsync(60_000);
     return (await killing).map(({ action, target }) => `${action} ${target}`);
   }
@@ -231,7 +233,7 @@ it('starts of the sandbox and of containers are counted, and their failures by r
   runtime.delay({ method: 'pullImage' }, 60_000);
   const { signal } = controller;
   const runtimeStatus = podStatusFromRuntime(initPod, runtime.pod('12345678'), runtime);
-  const failure = manager.syncPod(initPod, runtimeStatus, { signal }).catch((thrown: Error) => thrown.message);
+  const failure = manager.syncPod(initPod, runtimeStatus, inSync(signal)).catch((thrown: Error) => thrown.message);
   controller.abort(new Error('the pod ends'));
   await clock.advanceAsync(60_000);
   expect(await failure).toBe('the pod ends');
@@ -414,7 +416,7 @@ describe('the configuration of a container', () => {
   it('has the addresses of the node in a pod with hostNetwork', async () => {
     const pod = podOf({ hostNetwork: true, containers: [withHook] });
     const runtimeStatus = { ...podStatusFromRuntime(pod, undefined, runtime), ips: ['192.168.0.1', 'fd00::1'] };
-    const syncing = manager.syncPod(pod, runtimeStatus, { signal: new AbortController().signal });
+    const syncing = manager.syncPod(pod, runtimeStatus, inSync());
     await settle(clock);
     expect(syncError(await syncing)).toBeUndefined();
     expect(configs).toMatchObject([{ podIPs: ['192.168.0.1', 'fd00::1'] }]);

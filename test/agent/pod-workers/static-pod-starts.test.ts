@@ -6,6 +6,7 @@ import {
 } from '../../../src/agent/pod-workers/pod-sync-status.ts';
 import { allowStaticPodStart } from '../../../src/agent/pod-workers/static-pod-starts.ts';
 import { newNamedPod } from './recording-pod-syncer.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 const ended: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: false, isFinished: true };
 const cleanedUp: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: true, isFinished: false };
@@ -14,7 +15,11 @@ const cleanedUp: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: tr
 function statusOf(uid: string, status: Partial<PodSyncStatus> = {}, fullName = 'foo', isStatic = true): PodSyncStatus {
   const pod = newNamedPod(uid, 'ns', 'foo', isStatic);
   const pendingUpdate = { updateType: 'create', pod, mirrorPod: undefined, runningPod: undefined } as const;
-  return { ...newPodSyncStatus(uid, fullName, { state: 'syncing' }), pendingUpdate, ...status };
+  return {
+    ...newPodSyncStatus({ uid, fullName, scope: podScope(pod) }, { state: 'syncing' }),
+    pendingUpdate,
+    ...status,
+  };
 }
 
 describe('Test_allowPodStart', () => {

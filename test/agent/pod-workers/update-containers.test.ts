@@ -7,6 +7,7 @@ import type { MemoryStats, PodStats } from '../../../src/agent/runtime/pod-stats
 import type { ResourceRequirementsInput, ValidPod } from '../../../src/kube/types.ts';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { asBounded } from '../../support/as-bounded.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 /** Resizes the memory of container `app`; resolves with the limits that the runtime was given. */
 async function resize(before: string | undefined, after: string, memory?: Partial<MemoryStats>): Promise<unknown[]> {
@@ -32,6 +33,7 @@ async function resize(before: string | undefined, after: string, memory?: Partia
     }),
     actuatedResources,
     sandboxID: '',
+    scope: podScope(),
     signal: new AbortController().signal,
   });
   return limits;

@@ -8,6 +8,7 @@ import { FakeClock } from 'kubelet-status-manager/testing';
 import { ProbeResultsManager } from '../../../src/agent/prober/probe-results.ts';
 import { ProbeWorker, type ProbeWorkerOptions } from '../../../src/agent/prober/probe-worker.ts';
 import { asBounded } from '../../support/as-bounded.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 const probeTypes: readonly ProbeType[] = ['liveness', 'readiness', 'startup'];
 const containerID = 'test://test_container_id';
@@ -41,6 +42,7 @@ function worker(
   };
   return new ProbeWorker({
     pod,
+    scope: podScope(pod),
     container,
     probeType,
     results,

@@ -11,6 +11,7 @@ import type { ProbeRequest, ProbeResult } from 'kubelet-status-manager/agent';
 import { type ProberManagerOptions, ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 import { asBounded } from '../../support/as-bounded.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 const start = Date.parse('2026-01-02T03:04:05Z');
 const probe = { periodSeconds: 10 };
@@ -77,14 +78,17 @@ function runningStatus(started: boolean): PodStatus {
 
 describe('TestAddRemovePods', () => {
   it('has a worker for each probe of regular containers and sidecars, and none for others', () => {
-    prober.addPod({
-      metadata: { uid: 'no_probe', name: 'web', namespace: 'ns' },
-      spec: { containers: [{ name: 'plain' }] },
-    });
+    prober.addPod(
+      {
+        metadata: { uid: 'no_probe', name: 'web', namespace: 'ns' },
+        spec: { containers: [{ name: 'plain' }] },
+      },
+      podScope(),
+    );
     expect(prober.workerCount).toBe(0);
-    prober.addPod(podOf('probed'));
+    prober.addPod(podOf('probed'), podScope());
     expect(prober.workerCount).toBe(4);
-    prober.addPod(podOf('probed'));
+    prober.addPod(podOf('probed'), podScope());
     expect(prober.workerCount).toBe(4);
     prober.removePod('no_probe');
     prober.removePod('probed');
@@ -95,16 +99,22 @@ describe('TestAddRemovePods', () => {
 
 it('TestAddRemovePodsWithRestartableInitContainer', () => {
   const initContainers = [{ name: 'sidecar', restartPolicy: 'Always', startupProbe: probe, readinessProbe: probe }];
-  prober.addPod({
-    metadata: { uid: 'a', name: 'web', namespace: 'ns' },
-    spec: { initContainers, containers: [{ name: 'plain' }] },
-  });
+  prober.addPod(
+    {
+      metadata: { uid: 'a', name: 'web', namespace: 'ns' },
+      spec: { initContainers, containers: [{ name: 'plain' }] },
+    },
+    podScope(),
+  );
   expect(prober.workerCount).toBe(2);
   const [{ restartPolicy: _, ...initContainer }] = initContainers as [(typeof initContainers)[0]];
-  prober.addPod({
-    metadata: { uid: 'b', name: 'web', namespace: 'ns' },
-    spec: { initContainers: [initContainer], containers: [] },
-  });
+  prober.addPod(
+    {
+      metadata: { uid: 'b', name: 'web', namespace: 'ns' },
+      spec: { initContainers: [initContainer], containers: [] },
+    },
+    podScope(),
+  );
   expect(prober.workerCount).toBe(2);
   prober.removePod('a');
   expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
@@ -123,18 +133,18 @@ it('TestAddPodContinuesAfterExistingWorker: a worker that has ended is there aga
       { ...ended!, name: 'b', state: { terminated: { exitCode: 0, startedAt: null, finishedAt: null } } },
     ],
   });
-  prober.addPod(pod);
+  prober.addPod(pod, podScope());
   await clock.advanceAsync(0);
   expect(prober.workerCount).toBe(1);
-  prober.addPod(pod);
+  prober.addPod(pod, podScope());
   expect(prober.workerCount).toBe(2);
   prober.cleanupPods([]);
 });
 
 describe('TestCleanupPods', () => {
   it('keeps the workers of the pods that are desired', () => {
-    prober.addPod(podOf('old'));
-    prober.addPod(podOf('kept'));
+    prober.addPod(podOf('old'), podScope());
+    prober.addPod(podOf('kept'), podScope());
     prober.cleanupPods(['kept', 'unknown']);
     expect(prober.workerCount).toBe(4);
     prober.cleanupPods([]);
@@ -143,7 +153,7 @@ describe('TestCleanupPods', () => {
 });
 
 it('TestCleanupRepeated', () => {
-  for (let i = 0; i < 100; i++) prober.addPod(podOf(`${i}`));
+  for (let i = 0; i < 100; i++) prober.addPod(podOf(`${i}`), podScope());
   for (let i = 0; i < 10; i++) prober.cleanupPods([]);
   expect([prober.workerCount, clock.pendingTimers]).toEqual([0, 0]);
 });
@@ -169,7 +179,7 @@ describe('TestUpdateReadiness', () => {
         void manager.setContainerReadiness(podUID, containerID, result === 'success'),
     });
     const isReady = () => manager.getPodStatus('uid')?.containerStatuses?.[0]?.ready;
-    prober.addPod(pod);
+    prober.addPod(pod, podScope());
     await clock.advanceAsync(0);
     expect(isReady()).toBe(true);
     found = 'failure';
@@ -182,7 +192,7 @@ describe('TestUpdateReadiness', () => {
 describe('probing', () => {
   it('startup probes first, the others once the container has started', async () => {
     statuses.set('uid', runningStatus(false));
-    prober.addPod(podOf('uid'));
+    prober.addPod(podOf('uid'), podScope());
     await clock.advanceAsync(0);
     expect(probed.sort()).toEqual(['app/startup', 'sidecar/startup']);
     expect(prober.results.startup.get('test://app')).toBe('success');
@@ -198,7 +208,7 @@ describe('probing', () => {
 
   it('each change of a result is reported once', async () => {
     statuses.set('uid', runningStatus(true));
-    prober.addPod(podOf('uid'));
+    prober.addPod(podOf('uid'), podScope());
     await clock.advanceAsync(30_000);
     expect(updates.filter(([probeType]) => probeType === 'readiness')).toEqual([
       ['readiness', 'uid', 'test://app', 'failure'],
@@ -208,7 +218,7 @@ describe('probing', () => {
   });
 
   it('the regular containers of a pod that is being terminated are only probed for readiness', async () => {
-    prober.addPod(podOf('uid'));
+    prober.addPod(podOf('uid'), podScope());
     prober.stopLivenessAndStartup(podOf('uid'));
     expect(prober.workerCount).toBe(2);
     statuses.set('uid', runningStatus(true));
@@ -222,7 +232,7 @@ describe('probing', () => {
 
   it('readiness that is not known yet is probed as soon as a status is made, and not again when it is', async () => {
     statuses.set('uid', runningStatus(false));
-    prober.addPod(podOf('uid'));
+    prober.addPod(podOf('uid'), podScope());
     await clock.advanceAsync(1000);
     statuses.set('uid', runningStatus(true));
     probed = [];

@@ -12,10 +12,14 @@ const file = (text: string, mode = 0o644) => ({ data: Buffer.from(text), mode })
 function newVolume() {
   const folder = mkdtempSync(join(tmpdir(), 'volume-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  const write = (files: Record<string, FileProjection>, setOwnership = async () => {}) =>
+  const write = (
+    files: Record<string, FileProjection>,
+    setOwnership = async () => {},
+    signal = new AbortController().signal,
+  ) =>
     HostDirectory.use(folder, [], (volume) => {
       const nowMs = Date.UTC(2030, 0, 2, 3, 4, 5);
-      return writeAtomically(volume, new Map(Object.entries(files)), { nowMs, setOwnership });
+      return writeAtomically(volume, new Map(Object.entries(files)), { nowMs, setOwnership, signal });
     });
   return { folder, write };
 }

@@ -35,6 +35,7 @@ async function mountsOf(
     rootDirectory,
     mounts: await makeMounts(pod, container, {
       ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
+      signal: new AbortController().signal,
     }),
   };
 }

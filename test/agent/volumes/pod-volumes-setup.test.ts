@@ -1,15 +1,27 @@
 import { execFileSync } from 'node:child_process';
-import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import type { ObjectReader } from '../../../src/agent/container-options/object-reader.ts';
 import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
+import { untilAborted } from '../../../src/shared/abort.ts';
 import { unmountAll } from '../../../src/agent/host-paths/mounts.ts';
 import { PodVolumes } from '../../../src/agent/volumes/pod-volumes.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { nestDirectories } from '../../support/nested-directories.ts';
+import { podScopes } from '../../support/pod-scope.ts';
 
 const directories = new TestDirectories();
 let rootDirectory: string;
@@ -47,7 +59,7 @@ async function getConfigMap(): Promise<unknown> {
 }
 function newVolumes(options: object = {}): PodVolumes {
   return new PodVolumes({
-    ...{ rootDirectory, mounts: false, allocatable: { memory: '1Gi' }, clock, logger },
+    ...{ scopes: podScopes(clock), rootDirectory, mounts: false, allocatable: { memory: '1Gi' }, clock, logger },
     objects: { getConfigMap, getSecret: async () => ({ data: { key: 'c2VjcmV0' } }) } as unknown as ObjectReader,
     eventRecorder: { event: (event) => void events.push(event) },
     ...options,
@@ -414,5 +426,86 @@ describe.runIf(isRoot)('as root', () => {
     await volumes.waitForUnmount(data, {});
     expect(readdirSync(host)).toEqual(['precious']);
     expect(readdirSync(folder())).toEqual([]);
+  });
+});
+
+describe('the set-up of a volume that goes on', () => {
+  /** What else is in progress gets as many turns, which is more than a set-up needs. */
+  async function manyFileOperations(): Promise<void> {
+    for (let i = 0; i < 300; i += 1) await stat(rootDirectory);
+  }
+
+  /** Makes each rename wait until it is let go on; the list has those that were asked for. */
+  function holdRenames(): (() => void)[] {
+    const { rename } = HostDirectory.prototype;
+    const held: (() => void)[] = [];
+    vi.spyOn(HostDirectory.prototype, 'rename').mockImplementation(async function (this: HostDirectory, ...to) {
+      await new Promise<void>((resolve) => held.push(resolve));
+      return rename.apply(this, to);
+    });
+    return held;
+  }
+
+  it('leaves nothing of a Secret that is read after the end of the pod', async () => {
+    let respond = (secret: object): void => void secret;
+    const getSecret = () => new Promise<object>((resolve) => (respond = resolve));
+    const volumes = newVolumes({ objects: { getSecret } });
+    const pod = podWith({ name: 'keys', secret: { secretName: 's' } });
+    const abort = new AbortController();
+    const mounted = untilAborted(volumes.waitForAttachAndMount(pod, { signal: abort.signal }), abort.signal);
+    await expect.poll(() => existsSync(folder('plugins'))).toBe(true);
+    await settle(clock);
+    abort.abort(new Error('the pod is terminating'));
+    await expect(mounted).rejects.toThrow('the pod is terminating');
+    await volumes.waitForUnmount(pod, {});
+    respond({ data: { key: 'c2VjcmV0' } });
+    await manyFileOperations();
+    expect(readdirSync(folder())).toEqual([]);
+    expect(events).toEqual([]);
+  });
+
+  it('is waited for before the volumes of a pod that has ended are removed', async () => {
+    configMap = { data: { key: 'new' } };
+    const held = holdRenames();
+    const volumes = newVolumes();
+    const mounted = volumes.waitForAttachAndMount(config, {});
+    await expect.poll(() => held).toHaveLength(1);
+    const unmounted = volumes.waitForUnmount(config, {});
+    await expect(mounted).rejects.toThrow('the pod has ended');
+    await settle(clock);
+    expect(existsSync(join(configFile(), '..'))).toBe(true);
+    vi.restoreAllMocks();
+    held[0]!();
+    await unmounted;
+    expect(readdirSync(folder())).toEqual([]);
+  });
+
+  it('leaves no stats of volumes, and a lookup makes none', async () => {
+    const volumes = newVolumes();
+    expect(await volumes.getPodVolumeStats(data)).toBeUndefined();
+    await volumes.waitForAttachAndMount(data, {});
+    expect(await volumes.getPodVolumeStats(data)).toBeDefined();
+    await volumes.waitForUnmount(data, {});
+    expect(await volumes.getPodVolumeStats(data)).toBeUndefined();
+  });
+
+  it('is waited for before the next mount of the volume begins, which then has all of its files', async () => {
+    configMap = { data: { key: 'old' } };
+    const held = holdRenames();
+    const volumes = newVolumes();
+    const abort = new AbortController();
+    const tooSlow = untilAborted(volumes.waitForAttachAndMount(config, { signal: abort.signal }), abort.signal);
+    await expect.poll(() => held).toHaveLength(1);
+    abort.abort(new Error('took too long'));
+    await expect(tooSlow).rejects.toThrow('took too long');
+    configMap = { data: { key: 'new' } };
+    let isMounted = false;
+    const again = volumes.waitForAttachAndMount(config, {}).then(() => (isMounted = true));
+    for (let next = 0; !isMounted; next += 1) {
+      await manyFileOperations();
+      held[next]?.();
+    }
+    await again;
+    expect(readFileSync(configFile(), 'utf8')).toBe('new');
   });
 });

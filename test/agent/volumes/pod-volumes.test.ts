@@ -6,13 +6,20 @@ import { PodVolumes } from '../../../src/agent/volumes/pod-volumes.ts';
 import { open } from 'node:fs/promises';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { TestDirectories } from '../../support/directories.ts';
+import { podScopes } from '../../support/pod-scope.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
 
 function volumesIn(rootDirectory: string): PodVolumes {
   const unused = { mounts: true, objects: undefined, allocatable: {}, eventRecorder: undefined };
-  return new PodVolumes({ ...unused, rootDirectory, clock: new FakeClock(), logger: silentLogger });
+  return new PodVolumes({
+    ...unused,
+    scopes: podScopes(),
+    rootDirectory,
+    clock: new FakeClock(),
+    logger: silentLogger,
+  });
 }
 
 it('folders of orphaned pods are removed; those of other pods stay', async () => {
@@ -90,7 +97,7 @@ it.each<[string, object, string]>([
 ])('a pod with %s does not start, and an Event says so at once', async (_name, source, why) => {
   const events: { readonly reason: string; readonly message: string }[] = [];
   const volumes = new PodVolumes({
-    ...{ rootDirectory: directories.create(), mounts: false, objects: undefined, allocatable: {} },
+    ...{ scopes: podScopes(), rootDirectory: directories.create(), mounts: false, objects: undefined, allocatable: {} },
     eventRecorder: { event: (event) => void events.push(event) },
     ...{ clock: new FakeClock(), logger: silentLogger },
   });

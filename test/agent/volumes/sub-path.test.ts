@@ -17,6 +17,8 @@ import { bindSubPath, makeSubPath } from '../../../src/agent/volumes/sub-path.ts
 import { TestDirectories } from '../../support/directories.ts';
 import { openBelow } from '../../support/open-descriptors.ts';
 
+const { signal } = new AbortController();
+
 const directories = new TestDirectories();
 let folder: string;
 let volume: string;
@@ -79,7 +81,7 @@ describe('makeSubPath', () => {
 it.runIf(process.platform === 'linux')(
   'bindSubPath leaves nothing open when the target cannot be created',
   async () => {
-    const target = { rootDirectory: join(volume, 'a', 'file'), folder: ['pods'], name: '0' };
+    const target = { rootDirectory: join(volume, 'a', 'file'), folder: ['pods'], name: '0', signal };
     await expect(bindSubPath(volume, 'a', target)).rejects.toThrow('EEXIST');
     expect(openBelow(volume)).toBe(0);
   },
@@ -87,7 +89,9 @@ it.runIf(process.platform === 'linux')(
 
 describe.runIf(isRoot)('as root, bindSubPath', () => {
   const bind = (subPath: string): Promise<string> =>
-    bindSubPath(volume, subPath, { rootDirectory: folder, folder: ['pods', 'u1', 'volume-subpaths'], name: '0' });
+    bindSubPath(volume, subPath, {
+      ...{ rootDirectory: folder, folder: ['pods', 'u1', 'volume-subpaths'], name: '0', signal },
+    });
 
   it('mounts a folder or a file of the volume, and what is missing as a folder', async () => {
     const target = await bind('a');

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ObjectReader } from '../../../src/agent/container-options/object-reader.ts';
 import { collectPayload } from '../../../src/agent/volumes/volume-payload.ts';
 import type { Volume } from '../../../src/agent/volumes/volume-sources.ts';
+import { podScope } from '../../support/pod-scope.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const objects: ObjectReader = {
@@ -15,7 +16,7 @@ const allocatable = { memory: '1Gi' };
 
 async function filesOf(volume: Omit<Volume, 'name'>, spec: object = {}) {
   const onePod = { ...pod, spec: { ...pod.spec, ...spec } };
-  const payload = await collectPayload(onePod, { name: 'volume', ...volume }, { objects, allocatable });
+  const payload = await collectPayload(onePod, { name: 'volume', ...volume }, podScope(), { objects, allocatable });
   return Object.fromEntries(
     [...payload].map(([path, { data, ...rest }]) => [path, { text: data.toString(), ...rest }]),
   );
@@ -101,7 +102,10 @@ describe('TestMakePayload: collectPayload', () => {
   it('an object without data has no files', async () => {
     const empty: ObjectReader = { ...objects, getConfigMap: async () => ({}), getSecret: async () => ({}) };
     for (const volume of [{ configMap: { name: 'map' } }, { secret: { secretName: 'keys' } }]) {
-      const payload = await collectPayload(pod, { name: 'volume', ...volume }, { objects: empty, allocatable });
+      const payload = await collectPayload(pod, { name: 'volume', ...volume }, podScope(), {
+        objects: empty,
+        allocatable,
+      });
       expect(payload.size).toBe(0);
     }
   });
@@ -114,7 +118,7 @@ describe('TestMakePayload: collectPayload', () => {
       getSecret: async (namespace, name) => (asked.push(`${namespace}/${name}`), {}),
     };
     const projected = { sources: [{ configMap: { name: 'map' } }, { secret: { name: 'keys' } }] };
-    await collectPayload(pod, { name: 'volume', projected }, { objects: recording, allocatable });
+    await collectPayload(pod, { name: 'volume', projected }, podScope(), { objects: recording, allocatable });
     expect(asked).toEqual(['ns/map', 'ns/keys']);
   });
 
@@ -126,14 +130,14 @@ describe('TestMakePayload: collectPayload', () => {
         { path: 'nothing', mode: 0o400 },
       ],
     };
-    const payload = await collectPayload(pod, { name: 'volume', downwardAPI }, sources);
+    const payload = await collectPayload(pod, { name: 'volume', downwardAPI }, podScope(), sources);
     expect([...payload].map(([path, { data, mode }]) => [path, data.toString(), mode])).toEqual([
       ['name', 'pod', 0o644],
       ['nothing', '', 0o400],
     ]);
-    await expect(collectPayload(pod, { name: 'volume', configMap: { name: 'map' } }, sources)).rejects.toThrow(
-      'cannot set up the volume because kube client is not configured',
-    );
+    await expect(
+      collectPayload(pod, { name: 'volume', configMap: { name: 'map' } }, podScope(), sources),
+    ).rejects.toThrow('cannot set up the volume because kube client is not configured');
   });
 
   it('a later source of a projected volume replaces a file of an earlier one; one without sources has no files', async () => {

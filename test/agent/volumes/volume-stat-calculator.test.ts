@@ -6,17 +6,21 @@ import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testi
 import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
 import { VolumeStatCalculator } from '../../../src/agent/volumes/volume-stat-calculator.ts';
 import { TestDirectories } from '../../support/directories.ts';
+import { podScope } from '../../support/pod-scope.ts';
+import type { PodScope } from '../../../src/agent/pod-scope.ts';
 
 const directories = new TestDirectories();
 let rootDirectory: string;
 let clock: FakeClock;
 let logger: ReturnType<typeof recordingLogger>;
 let calculator: VolumeStatCalculator;
+let scope: PodScope;
 beforeEach(() => {
   rootDirectory = directories.create();
   clock = new FakeClock('2026-01-02T03:04:05Z');
   logger = recordingLogger();
   calculator = new VolumeStatCalculator({ rootDirectory, clock, logger });
+  scope = podScope();
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -63,6 +67,7 @@ describe('the stats of volumes are', () => {
         { name: 'host', hostPath: { path: '/' } },
         { name: 'unknown', nfs: {} },
       ),
+      scope,
     );
     expect(stats?.time).toBe('2026-01-02T03:04:05Z');
     expect([...stats!.volumes.keys()]).toEqual(['data', 'config']);
@@ -75,7 +80,7 @@ describe('the stats of volumes are', () => {
 
   it('zero for what is not there', async () => {
     const none = { bytes: 0, inodes: 0 };
-    const stats = await calculator.getLatest(podWith(data));
+    const stats = await calculator.getLatest(podWith(data), scope);
     expect(stats).toEqual({ time: '2026-01-02T03:04:05Z', volumes: new Map([['data', none]]), etcHosts: none });
   });
 });
@@ -83,16 +88,16 @@ describe('the stats of volumes are', () => {
 describe('a measurement that takes long', () => {
   it('delays nobody for more than a second; then the stats before it count, with their time', async () => {
     write(dataFile, 1000);
-    const first = await calculator.getLatest(podWith(data));
+    const first = await calculator.getLatest(podWith(data), scope);
     write('volumes/kubernetes.io~empty-dir/data/other', 1000);
     const release = holdListing();
     clock.advance(60_000);
-    const late = calculator.getLatest(podWith(data));
+    const late = calculator.getLatest(podWith(data), scope);
     await settle();
     clock.advance(1000);
     expect(await late).toEqual(first);
     release();
-    const next = await calculator.getLatest(podWith(data));
+    const next = await calculator.getLatest(podWith(data), scope);
     expect(next?.time).toBe('2026-01-02T03:05:05Z');
     expect(next?.volumes.get('data')?.inodes).toBe(3);
   });
@@ -100,39 +105,39 @@ describe('a measurement that takes long', () => {
   it('gives no stats while it is the first one', async () => {
     write(dataFile, 1000);
     const release = holdListing();
-    const first = calculator.getLatest(podWith(data));
+    const first = calculator.getLatest(podWith(data), scope);
     await settle();
     clock.advance(1000);
     expect(await first).toBeUndefined();
     release();
-    expect(await calculator.getLatest(podWith(data))).toBeDefined();
+    expect(await calculator.getLatest(podWith(data), scope)).toBeDefined();
   });
 
   it('is repeated only after nine times as long', async () => {
     write(dataFile, 1000);
     const release = holdListing();
-    const first = calculator.getLatest(podWith(data));
+    const first = calculator.getLatest(podWith(data), scope);
     await settle();
     clock.advance(1000);
     await first;
     clock.advance(9000);
     release();
-    const { time } = (await calculator.getLatest(podWith(data)))!;
+    const { time } = (await calculator.getLatest(podWith(data), scope))!;
     clock.advance(89_999);
-    expect((await calculator.getLatest(podWith(data)))?.time).toBe(time);
+    expect((await calculator.getLatest(podWith(data), scope))?.time).toBe(time);
     clock.advance(1);
-    expect((await calculator.getLatest(podWith(data)))?.time).not.toBe(time);
+    expect((await calculator.getLatest(podWith(data), scope))?.time).not.toBe(time);
   });
 });
 
 describe('a measurement that fails', () => {
   it('is logged once, with the pod, and the stats before it stay', async () => {
     write(dataFile, 1000);
-    const first = await calculator.getLatest(podWith(data));
+    const first = await calculator.getLatest(podWith(data), scope);
     vi.spyOn(HostDirectory.prototype, 'stats').mockRejectedValue(new Error('EIO: i/o error'));
     clock.advance(1000);
-    expect(await calculator.getLatest(podWith(data))).toEqual(first);
-    expect(await calculator.getLatest(podWith(data))).toEqual(first);
+    expect(await calculator.getLatest(podWith(data), scope)).toEqual(first);
+    expect(await calculator.getLatest(podWith(data), scope)).toEqual(first);
     expect(logger.warnings).toMatchObject([
       {
         message: 'Measuring the volumes of pods failed',
@@ -140,7 +145,7 @@ describe('a measurement that fails', () => {
       },
     ]);
     vi.restoreAllMocks();
-    expect((await calculator.getLatest(podWith(data)))?.time).toBe('2026-01-02T03:04:06Z');
+    expect((await calculator.getLatest(podWith(data), scope))?.time).toBe('2026-01-02T03:04:06Z');
     expect(logger.warnings.map(({ message }) => message)).toEqual([
       'Measuring the volumes of pods failed',
       'Measuring the volumes of pods succeeded again',
@@ -148,13 +153,13 @@ describe('a measurement that fails', () => {
   });
 });
 
-it('the stats of a pod that has ended are forgotten', async () => {
-  const { time } = (await calculator.getLatest(podWith(data)))!;
+it('a pod that comes again has no stats of its earlier life', async () => {
+  const { time } = (await calculator.getLatest(podWith(data), scope))!;
   const release = holdListing();
   clock.advance(1000);
-  calculator.forget('u1');
+  scope = podScope();
   write(dataFile, 1);
-  const stats = calculator.getLatest(podWith(data));
+  const stats = calculator.getLatest(podWith(data), scope);
   await settle();
   clock.advance(1000);
   expect(await stats).toBeUndefined();

@@ -69,22 +69,23 @@ describe('a token', () => {
     expect(requests()).toBe(2);
   });
 
-  it('is forgotten with its pod', async () => {
+  it('is forgotten with its pod, and not requested again by a provider that asks late', async () => {
     await using test = await TestNodes.start();
-    const { materials } = await startPod(test);
+    const { materials, requests } = await startPod(test);
     test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
     await test.advance(10_000);
     expect(test.pod('web')).toBeUndefined();
-    await expect(materials()).rejects.toMatchObject({ reason: 'FailedMount' });
+    await expect(materials()).rejects.toThrow('the pod has ended on this node');
+    expect(requests()).toBe(1);
   });
 
-  it('is forgotten with its node, which another process may run from now on', async () => {
+  it('is not requested after the end of its node, which another process may run from now on', async () => {
     await using test = await TestNodes.start();
     const { nodes, materials, requests } = await startPod(test);
     const removed = nodes.remove('node-a');
     await test.advance(1000);
     await removed;
-    await materials();
-    expect(requests()).toBe(2);
+    await expect(materials()).rejects.toThrow('the pod has ended on this node');
+    expect(requests()).toBe(1);
   });
 });

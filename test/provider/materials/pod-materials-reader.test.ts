@@ -4,6 +4,7 @@ import { createPodClient } from 'kubelet-status-manager/http';
 import { ProviderError, type PodMaterials } from 'kubelet-status-manager/provider';
 import { APIServer, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { PodMaterialsReader } from '../../../src/provider/materials/pod-materials-reader.ts';
+import { podScope, podScopes } from '../../support/pod-scope.ts';
 
 const node = { hostIPs: ['192.0.2.7'], allocatable: { cpu: '8', memory: '16Gi' } };
 const megabyte = 1024 * 1024;
@@ -30,7 +31,9 @@ async function start() {
       metadata: { name: 'p', ...metadata },
       spec: { nodeName: 'node-a', containers: [{ name: 'app', image: 'app:1' }], ...spec },
     });
-  return { clock, server, reader, createPod, read: (pod: Pod) => reader.read(pod as ValidPod, node) };
+  const scopes = podScopes();
+  const read = (pod: Pod) => reader.read(pod as ValidPod, node, scopes.open(pod));
+  return { clock, server, reader, createPod, read };
 }
 
 function envOf({ containers }: PodMaterials, container = 'app'): Record<string, string> {
@@ -212,12 +215,15 @@ describe('the default volume of a ServiceAccount', () => {
     expect(await token()).not.toBe(first);
   });
 
-  it('is read again for a pod that was forgotten', async () => {
-    const { reader, createPod, read } = await start();
+  it('is not requested for a pod that has ended, also by a provider that asks late', async () => {
+    const { server, reader, createPod } = await start();
     const pod = createPod({ volumes, serviceAccountName: 'default' });
-    const { token } = filesOf(await read(pod));
-    reader.forgetPod(pod);
-    expect(filesOf(await read(pod)).token).not.toBe(token);
+    const scope = podScope(pod);
+    await reader.read(pod, node, scope);
+    await scope.close();
+    const before = server.requests.length;
+    await expect(reader.read(pod, node, scope)).rejects.toThrow('the pod has ended');
+    expect(server.requests).toHaveLength(before);
   });
 });
 

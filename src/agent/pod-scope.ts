@@ -1,0 +1,43 @@
+/** Options of a call that does something for a pod. */
+export interface InPodScope {
+  readonly scope: PodScope;
+}
+
+/** Options of a call that is part of a sync of a pod. */
+export interface PodCallOptions extends InPodScope {
+  /** Aborted when the sync is superseded. */
+  readonly signal: AbortSignal;
+}
+
+/** How a piece of work for a pod runs. */
+export interface PodWorkOptions {
+  /** Aborts the work, as the end of the pod does. Default: nothing else does. */
+  readonly signal?: AbortSignal | undefined;
+  /** Another one, of the agent. Default: none. */
+  readonly stopSignal?: AbortSignal | undefined;
+  /** Default: none. */
+  readonly timeoutMs?: number | undefined;
+  /** What the work changes: works with the same one run one after the other. Default: beside all others. */
+  readonly inTurnOn?: string | undefined;
+}
+
+/** What `PodScope.run` passes to the work. */
+export type PodWork<T> = (options: { readonly signal: AbortSignal }) => T | Promise<T>;
+
+/**
+ * Everything asynchronous that is done for a pod, from its begin to its end: nothing runs outside, and nothing begins after
+ * the end. Who does something for a pod gets the scope from the owner of the pod's state; see docs/architecture.md. What is
+ * kept for a pod elsewhere is kept by its scope in a WeakMap, so it ends with it. Source: kubelet
+ * `nestedpendingoperations`, for `inTurnOn`.
+ */
+export interface PodScope {
+  /** Aborted at the end of the pod. Whoever has waited checks the signal that `run` passed before it changes anything. */
+  readonly signal: AbortSignal;
+  /**
+   * Does something for the pod. Settles as `work`, but rejects at once when the scope is closed, `signal` is aborted, or the
+   * time is over; the scope still waits for `work` then. Rejects without calling it if that is the case before its turn.
+   *
+   * @param what the work, for errors and the log: `waitForAttachAndMount of the volume manager`
+   */
+  run<T>(what: string, options: PodWorkOptions, work: PodWork<T>): Promise<T>;
+}
