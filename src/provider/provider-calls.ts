@@ -3,7 +3,7 @@ import type { Clock } from '../shared/clock.ts';
 import { Semaphore } from '../shared/semaphore.ts';
 import { boundedCall } from '../shared/deadline.ts';
 import type { RecordKubeletMetric } from '../observe/kubelet-metrics.ts';
-import type { PodProvider } from './pod-provider.ts';
+import { type PodProvider, ProviderError } from './pod-provider.ts';
 
 export interface ProviderCallsOptions {
   readonly provider: PodProvider;
@@ -97,7 +97,13 @@ export class ProviderCalls {
       return await boundedCall(
         `${operation} of the provider`,
         { clock, timeoutMs: callTimeoutMs, signals: [signal] },
-        (options) => call(options, provider),
+        async (options) => {
+          try {
+            return await call(options, provider);
+          } catch (thrown) {
+            throw errorOf(thrown);
+          }
+        },
       );
     } catch (error) {
       recordMetric('runtime_operations_errors_total', 1, operation);
@@ -106,5 +112,16 @@ export class ProviderCalls {
       recordMetric('runtime_operations_total', 1, operation);
       recordMetric('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operation);
     }
+  }
+}
+
+/** What a provider threw, of which each field is read once, here. */
+function errorOf(thrown: unknown): unknown {
+  try {
+    if (!(thrown instanceof ProviderError)) return thrown;
+    const { message, permanent, retryAfterMs, reason } = thrown;
+    return new ProviderError(message, { permanent, retryAfterMs, reason, cause: thrown });
+  } catch {
+    return new Error('The provider threw an error that cannot be read');
   }
 }

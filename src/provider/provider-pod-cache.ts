@@ -1,4 +1,3 @@
-import cloneDeep from 'lodash/cloneDeep.js';
 import isEqual from 'lodash/isEqual.js';
 import type { ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -135,8 +134,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const reportedAtMs = this.#options.clock.now();
     const fields = fieldsOf(pod);
     const isAsKnown = isEqual(known?.pod, fields);
-    // A copy, because the provider may report one object again and again, and change it.
-    const reported = isAsKnown ? known!.pod! : cloneDeep(fields);
+    const reported = isAsKnown ? known!.pod! : fields;
     this.#pods.set(pod.uid, { state: 'reported', pod: reported, observation, misses: 0, reportedAtMs, deletedAtMs });
     if (known?.misses !== 0 || !isAsKnown) this.#changed(pod.uid);
   }

@@ -4,7 +4,7 @@ import { type Logger, reasonOf } from '../shared/logger.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { type PodProvider, ProviderError, type ProviderPod } from './pod-provider.ts';
-import { type ProviderPodList, readProviderPods, requireProviderPod } from './require-provider-pods.ts';
+import { type ProviderPodList, readProviderPod, readProviderPods } from './require-provider-pods.ts';
 
 export interface ProviderPodListerOptions {
   readonly provider: Pick<PodProvider, 'notifyPods'>;
@@ -198,12 +198,13 @@ export class ProviderPodLister {
   }
 
   #notified(pod: ProviderPod): void {
+    let copy: ProviderPod;
     try {
-      requireProviderPod(pod);
+      copy = readProviderPod(pod);
     } catch (thrown) {
       return this.#invalid.failed(thrown);
     }
-    this.#sinks.get(pod.nodeName)?.set(pod, this.beginObservation());
+    this.#sinks.get(copy.nodeName)?.set(copy, this.beginObservation());
   }
 
   #logThrown(thrown: unknown): void {

@@ -37,7 +37,7 @@ import {
   waitingReason,
   withoutWaitingRuns,
 } from './provider-pod-status.ts';
-import { requireProviderPod } from './require-provider-pods.ts';
+import { readProviderPod } from './require-provider-pods.ts';
 
 /** What happens to a pod that the provider does not list any more: it fails, or it is created again. */
 export type LostPodAction = 'fail' | 'recreate';
@@ -251,7 +251,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         const podCalls = this.#podCallsOf(uid);
         podCalls.created ??= pod;
         podCalls.createCalledMs = clock.monotonicMs();
-        return provider.createPod(pod, this.#podOptions(pod, options, scope));
+        // Its own copy: what it changes there changes nothing here.
+        return provider.createPod(structuredClone(pod), this.#podOptions(pod, options, scope));
       });
     } catch (error) {
       signal.throwIfAborted();
@@ -284,7 +285,11 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       podCalls.isUncertain = true;
       try {
         await this.#call('update_pod', this.#referenceOf(pod), { pod, signal }, (options, provider) =>
-          provider.updatePod!(pod, podCalls.accepted, this.#podOptions(pod, options, scope)),
+          provider.updatePod!(
+            structuredClone(pod),
+            structuredClone(podCalls.accepted),
+            this.#podOptions(pod, options, scope),
+          ),
         );
       } catch (error) {
         if (!(error instanceof ProviderError) || !error.permanent) throw error;
@@ -376,13 +381,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     if (this.#options.provider.getPod === undefined) return;
     const observation = podCache.beginObservation();
     try {
-      const pod: unknown = await scope.run('getPod of the provider', { signal }, (call) =>
+      const found: unknown = await scope.run('getPod of the provider', { signal }, (call) =>
         calls.forPod(reference.uid, 'get_pod', call.signal, (options, provider) =>
-          provider.getPod!(reference, { ...options, epoch }),
+          provider.getPod!({ ...reference }, { ...options, epoch }),
         ),
       );
-      if (pod === undefined) return podCache.gone(reference.uid, observation);
-      requireProviderPod(pod);
+      if (found === undefined) return podCache.gone(reference.uid, observation);
+      const pod = readProviderPod(found);
       // A list may have shown the end of the pod meanwhile.
       if (pod.uid === reference.uid && podCache.known(pod.uid) !== undefined) podCache.set(pod, observation);
     } catch {
@@ -470,7 +475,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   ): Promise<void> {
     const { podCache } = this.#options;
     await this.#call('delete_pod', reference, call, (options, provider) =>
-      provider.deletePod(reference, { ...options, gracePeriodSeconds }),
+      provider.deletePod({ ...reference }, { ...options, gracePeriodSeconds }),
     );
     podCache.deleted(reference.uid);
   }

@@ -1,6 +1,8 @@
 import type { PodStats } from '../agent/runtime/pod-stats.ts';
+import { requirePodStats } from '../agent/runtime/require-runtime-result.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
+import { plainCopy } from '../shared/plain-data.ts';
 import { Expiry } from '../shared/time.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 
@@ -27,7 +29,9 @@ export class ProviderStats {
   list(): Promise<readonly PodStats[]> {
     const { calls, clock, signal } = this.#options;
     if (this.#last !== undefined && !this.#last.expiry.isOver) return this.#last.stats;
-    const stats = calls.bounded('stats', signal, async (options, provider) => (await provider.stats?.(options)) ?? []);
+    const stats = calls.bounded('stats', signal, async (options, provider) =>
+      requirePodStats(plainCopy((await provider.stats?.(options)) ?? [], 'stats()'), 'stats()'),
+    );
     const last = { stats, expiry: new Expiry(clock, maxAgeMs) };
     this.#last = last;
     stats.catch(() => {

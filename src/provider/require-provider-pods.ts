@@ -1,5 +1,6 @@
 import { isDate } from 'node:util/types';
 import { refuseArgument, requireObject } from '../shared/errors.ts';
+import { plainCopy } from '../shared/plain-data.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { requireOneOf, requireString, requireText } from '../shared/validate.ts';
 import type { ProviderPod } from './pod-provider.ts';
@@ -8,6 +9,11 @@ import type { ProviderPod } from './pod-provider.ts';
 const maxInt32 = 2 ** 31 - 1;
 
 const states: readonly ProviderPod['state'][] = ['creating', 'running', 'stopped'];
+
+/** Of one pod: more than one with a thousand containers has. */
+const maxValues = 20_000;
+/** Of a list. */
+const maxPods = 1_000_000;
 
 /** What a provider has listed. */
 export interface ProviderPodList {
@@ -27,17 +33,20 @@ export interface ProviderPodList {
  */
 export function readProviderPods(list: unknown): ProviderPodList {
   if (!Array.isArray(list)) refuseArgument('pods', 'a list', list);
+  if (list.length > maxPods) refuseArgument('pods', `a list of at most ${maxPods}`, list);
   const byUID = new Map<string, ProviderPod>();
   const invalid: string[] = [];
   const invalidUIDs = new Set<unknown>();
-  for (const [i, pod] of (list as readonly unknown[]).entries()) {
+  for (let i = 0; i < list.length; i += 1) {
+    let uid: unknown;
     try {
-      requireProviderPod(pod, `pods[${i}]`);
+      const entry: unknown = list[i];
+      uid = uidOf(entry);
+      const pod = readProviderPod(entry, `pods[${i}]`);
       if (byUID.has(pod.uid)) refuseArgument(`pods[${i}].uid`, 'that of no other pod in the list', pod.uid);
       byUID.set(pod.uid, pod);
     } catch (error) {
       invalid.push(reasonOf(error));
-      const uid: unknown = Object(pod).uid;
       invalidUIDs.add(typeof uid === 'string' && uid !== '' ? uid : undefined);
     }
   }
@@ -51,8 +60,26 @@ export function readProviderPods(list: unknown): ProviderPodList {
   };
 }
 
-/** @throws StatusManagerError INVALID_ARGUMENT; `path` names the field */
-export function requireProviderPod(pod: unknown, path = 'pod'): asserts pod is ProviderPod {
+/** Undefined if it cannot be read. */
+function uidOf(pod: unknown): unknown {
+  try {
+    return Object(pod).uid;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A copy of a pod of the provider, which may change it later.
+ * @throws Error, or StatusManagerError INVALID_ARGUMENT; both name the field
+ */
+export function readProviderPod(value: unknown, path = 'pod'): ProviderPod {
+  const pod = plainCopy(value, path, { maxValues });
+  requireProviderPod(pod, path);
+  return pod;
+}
+
+function requireProviderPod(pod: unknown, path: string): asserts pod is ProviderPod {
   requireObject(path, pod);
   const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt, containers } =
     pod as Partial<ProviderPod>;

@@ -1,5 +1,6 @@
 import type { Clock } from './clock.ts';
 import { boundedCall } from './deadline.ts';
+import { plainCopy } from './plain-data.ts';
 import { SharedCalls } from './shared-calls.ts';
 
 declare const isBounded: unique symbol;
@@ -67,7 +68,8 @@ export interface BoundedPortOptions<Methods> {
 /**
  * The same port with a deadline for each call. A call rejects after its time-out, when its own signal or that of the owner
  * is aborted, even if the port does not react to the signal, and when the method throws synchronously. With `scope` in its
- * options, it runs there; the port does not get the scope. Methods that the port omits are absent.
+ * options, it runs there; the port does not get the scope. What it resolves with is copied once, see `plainCopy`. Methods
+ * that the port omits are absent.
  */
 export function boundedPort<Port extends object>(
   port: Port,
@@ -98,7 +100,8 @@ function boundedMethod<Port extends object>(
     const limitMs = timeoutMs?.(options.timeoutMs, ...args) ?? options.timeoutMs;
     const { scope, ...others } = (takesSignal ? {} : { ...(last as object | undefined) }) as { scope?: CallScope };
     const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
-      const result = await call([...args, takesSignal ? signal : { ...others, signal }]);
+      const returned = await call([...args, takesSignal ? signal : { ...others, signal }]);
+      const result = plainCopy(returned, `${method}()`);
       check?.(result);
       return result;
     };

@@ -22,10 +22,23 @@ export function defaultLogger(): Logger {
  * may contain secrets.
  */
 export function thrownFields(thrown: unknown): { readonly reason: string; readonly stack?: string | undefined } {
-  return thrown instanceof Error ? { reason: reasonOf(thrown), stack: thrown.stack } : { reason: reasonOf(thrown) };
+  const stack = textOf(thrown, 'stack');
+  return stack === undefined ? { reason: reasonOf(thrown) } : { reason: reasonOf(thrown), stack };
 }
 
-/** Only the message of a thrown value, because its cause may contain secrets. */
+/** Longer ones are cut. */
+const maxTextLength = 16_384;
+
+/** Only the message of a thrown value, because its cause may contain secrets. Never throws, whatever was thrown. */
 export function reasonOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : `threw ${typeof thrown}`;
+  return textOf(thrown, 'message') ?? `threw ${typeof thrown}`;
+}
+
+function textOf(thrown: unknown, field: 'message' | 'stack'): string | undefined {
+  try {
+    const text: unknown = thrown instanceof Error ? thrown[field] : undefined;
+    return typeof text === 'string' ? text.slice(0, maxTextLength) : undefined;
+  } catch {
+    return undefined;
+  }
 }

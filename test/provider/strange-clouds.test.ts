@@ -10,6 +10,12 @@ afterEach(() => test[Symbol.asyncDispose]());
 
 const podCalls = (): string[] => test.cloud.calls.filter((call) => call !== 'listPods');
 
+const other = { uid: 'u-other', namespace: 'default', name: 'other', nodeName: 'node-a', state: 'running' };
+
+function fail(): never {
+  throw new Error('unreadable');
+}
+
 /** The provider of the cloud, whose list is what `change` makes of it. */
 function listing(change: (pods: readonly ProviderPod[]) => readonly ProviderPod[]): PodProvider {
   return test.cloud.asProvider({ listPods: async (options) => change(await test.cloud.listPods(options)) });
@@ -23,6 +29,23 @@ describe('a cloud that lists', () => {
     await test.runningPod(['node-a'], { provider: listing((pods) => [...others, ...pods]) });
     await test.advance(10_000);
     expect(podCalls()).toEqual(['createPod web']);
+  });
+
+  it.each<[string, () => object]>([
+    [
+      'whose getter throws',
+      () => Object.defineProperty({ nodeName: 'node-a' }, 'uid', { get: fail, enumerable: true }),
+    ],
+    ['that is a proxy which throws', () => new Proxy({}, { get: fail, ownKeys: fail })],
+    ['with a million containers', () => ({ ...other, containers: Array.from({ length: 1_000_000 }, () => ({})) })],
+    ['that says to have four billion containers', () => ({ ...other, containers: Array.from({ length: 0 }).fill(0) })],
+  ])('a pod %s does not disturb the others, and inspect() says so', async (what, strange) => {
+    const entry = strange() as { containers?: unknown[] };
+    if (what.includes('billion')) entry.containers!.length = 4_000_000_000;
+    await test.runningPod(['node-a'], { provider: listing((pods) => [entry as unknown as ProviderPod, ...pods]) });
+    await test.advance(10_000);
+    expect(test.status('web')?.phase).toBe('Running');
+    expect(test.nodes.inspect().list.invalid?.reason).toMatch(/pods\[0\]/);
   });
 
   it.each([
@@ -216,4 +239,34 @@ describe('a cloud that', () => {
     await test.advance(10_000);
     expect(test.pod('web')).toBeUndefined();
   });
+});
+
+it('a provider that changes the pods and references that it gets changes nothing here', async () => {
+  const provider = test.cloud.asProvider({
+    createPod: async (pod, options) => {
+      await test.cloud.createPod(structuredClone(pod), options);
+      const changed = pod as unknown as { metadata: { uid: string; name: string }; spec: { containers: unknown[] } };
+      changed.metadata.uid = 'changed';
+      changed.spec.containers.length = 0;
+    },
+  });
+  await test.runningPod(['node-a'], { provider });
+  await test.advance(10_000);
+  expect(test.status('web')?.phase).toBe('Running');
+  expect(podCalls()).toEqual(['createPod web']);
+});
+
+it('an error of a provider that cannot be read is a failure like every other', async () => {
+  let calls = 0;
+  const provider = test.cloud.asProvider({
+    createPod: async (pod, options) => {
+      calls += 1;
+      if (calls === 1) throw Object.defineProperty(new ProviderError('x'), 'message', { get: fail });
+      await test.cloud.createPod(pod, options);
+    },
+  });
+  await test.runningPod(['node-a'], { provider });
+  await test.advance(10_000);
+  expect(test.status('web')?.phase).toBe('Running');
+  expect(calls).toBe(2);
 });

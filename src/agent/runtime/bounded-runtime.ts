@@ -86,7 +86,7 @@ export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
   listImages: { operation: 'list_images', parameters: 1, check: requireImages },
   removeImage: { operation: 'remove_image', parameters: 2 },
   imageFsStats: { operation: 'image_fs_info', parameters: 1 },
-  listPodStats: { operation: 'list_podsandbox_stats', parameters: 1, check: requirePodStats },
+  listPodStats: { operation: 'list_podsandbox_stats', parameters: 1, check: (stats) => requirePodStats(stats) },
   removePodContent: { operation: 'remove_pod_content', parameters: 2 },
   subscribe: 'unbounded',
 };

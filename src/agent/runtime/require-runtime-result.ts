@@ -86,13 +86,12 @@ export function requireImages(value: unknown): readonly RuntimeImage[] {
   return value as RuntimeImage[];
 }
 
-export function requirePodStats(value: unknown): readonly PodStats[] {
+export function requirePodStats(value: unknown, method = 'listPodStats()'): readonly PodStats[] {
   const isPodStats = (each: unknown): boolean => {
     const { podRef, containers } = fieldsOf(each);
     return typeof fieldsOf(podRef)['uid'] === 'string' && Array.isArray(containers);
   };
-  if (!Array.isArray(value) || !value.every(isPodStats))
-    refuse('listPodStats()', 'a list of { podRef, containers }', value);
+  if (!Array.isArray(value) || !value.every(isPodStats)) refuse(method, 'a list of { podRef, containers }', value);
   return value as PodStats[];
 }
 

@@ -1,0 +1,114 @@
+import { isDate, isMap, isProxy } from 'node:util/types';
+
+/** More than a list of 500 pods with 100 containers each has. */
+const maxValues = 2_000_000;
+const maxTextLength = 64 * 1024 * 1024;
+const maxDepth = 100;
+
+/** Bounds of a copy. */
+export interface PlainDataLimits {
+  /** Of all objects, lists and values in them. Default: 2,000,000. */
+  readonly maxValues?: number;
+}
+
+/**
+ * A copy of what a port of the caller returned or passed, as plain data: objects without a prototype of their own, lists,
+ * maps, dates, texts, numbers, booleans. Each field is read once, here, so that a getter that throws, an object that changes, and
+ * one that is too large are found before anything else has read it. Fields are own ones that can be listed, and getters of a
+ * class. Functions and symbols are left out.
+ *
+ * Time and memory are bounded by the limits, whatever the value is.
+ * @throws Error that names the field, and never quotes a value
+ */
+export function plainCopy(
+  value: unknown,
+  path: string,
+  { maxValues: limit = maxValues }: PlainDataLimits = {},
+): unknown {
+  return new PlainCopy(limit).of(value, path, 0);
+}
+
+class PlainCopy {
+  readonly #limit: number;
+  #valuesLeft: number;
+  #textLeft = maxTextLength;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+    this.#valuesLeft = limit;
+  }
+
+  of(value: unknown, path: string, depth: number): unknown {
+    this.#count(1, path);
+    if (typeof value === 'string') {
+      this.#textLeft -= value.length;
+      if (this.#textLeft < 0)
+        throw new Error(`\`${path}\` has more than ${maxTextLength} characters with what is before it`);
+      return value;
+    }
+    if (typeof value === 'function' || typeof value === 'symbol') return undefined;
+    if (typeof value !== 'object' || value === null) return value;
+    if (depth === maxDepth) throw new Error(`\`${path}\` is nested more than ${maxDepth} levels deep`);
+    if (isDate(value)) return structuredClone(value);
+    if (isMap(value))
+      return new Map(this.#list([...Map.prototype.entries.call(value)], path, depth) as [unknown, unknown][]);
+    return Array.isArray(value) ? this.#list(value, path, depth) : this.#object(value, path, depth);
+  }
+
+  #list(list: readonly unknown[], path: string, depth: number): unknown[] {
+    const length = this.#read(() => list.length, `${path}.length`);
+    // Before it is gone through: it may have no entries, and a length of four billion.
+    this.#count(length, path);
+    const copy: unknown[] = [];
+    for (let i = 0; i < length; i += 1) {
+      const item = this.#read(() => list[i], path, i);
+      copy.push(isLeaf(item) ? item : this.of(item, `${path}[${i}]`, depth + 1));
+    }
+    return copy;
+  }
+
+  #object(value: object, path: string, depth: number): Record<string, unknown> {
+    const copy: Record<string, unknown> = {};
+    const keys = this.#read(() => keysOf(value), path);
+    this.#count(keys.length, path);
+    for (const key of keys) {
+      const field = this.#read(() => (value as Record<string, unknown>)[key], path, key);
+      const copied = isLeaf(field) ? field : this.of(field, `${path}.${key}`, depth + 1);
+      if (copied === undefined) continue;
+      // Not an assignment: that of `__proto__` would set the prototype.
+      if (key === '__proto__') Object.defineProperty(copy, key, { value: copied, enumerable: true });
+      else copy[key] = copied;
+    }
+    return copy;
+  }
+
+  #read<T>(read: () => T, path: string, key?: string | number): T {
+    try {
+      return read();
+    } catch {
+      throw new Error(`\`${path}${key === undefined ? '' : `[${JSON.stringify(key)}]`}\` cannot be read: it throws`);
+    }
+  }
+
+  #count(values: number, path: string): void {
+    this.#valuesLeft -= values;
+    if (this.#valuesLeft < 0) throw new Error(`\`${path}\` has more than ${this.#limit} values with what is before it`);
+  }
+}
+
+function isLeaf(value: unknown): boolean {
+  return typeof value === 'number' || typeof value === 'boolean' || value === undefined || value === null;
+}
+
+/** The own fields that can be listed, and the getters of the classes of an object. */
+function keysOf(value: object): string[] {
+  const keys = Object.keys(value);
+  for (
+    let prototype: unknown = Object.getPrototypeOf(value);
+    typeof prototype === 'object' && prototype !== null && prototype !== Object.prototype && !isProxy(prototype);
+    prototype = Object.getPrototypeOf(prototype)
+  )
+    for (const [key, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(prototype)))
+      if (descriptor.get !== undefined && key !== '__proto__' && !Object.hasOwn(value, key)) keys.push(key);
+  return keys;
+}
