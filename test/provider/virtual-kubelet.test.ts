@@ -317,6 +317,6 @@ it('the check of permissions at start covers those of a kubelet API that is serv
     await nodes.stop();
     expect(reviewed.includes('pods')).toBe(true);
     for (const resource of ['tokenreviews', 'subjectaccessreviews'])
-      expect(reviewed.includes(resource), resource).toBe(isServed);
+      expect({ resource, isReviewed: reviewed.includes(resource) }).toEqual({ resource, isReviewed: isServed });
   }
 });
