@@ -47,9 +47,13 @@ it('the Node shows the port', async () => {
 });
 
 it.each<[string, Partial<KubeletAPIOptions>, boolean]>([
-  ['without a clientCAFile', {}, true],
-  ['with one', { authentication: { clientCAFile: certificateFile('ca') } }, false],
-  ['to everybody', { authentication: { anonymous: true }, authorization: { mode: 'AlwaysAllow' } }, false],
+  ['without a clientCAFile', { authentication: { clientCAFile: undefined } }, true],
+  ['with one', {}, false],
+  [
+    'to everybody',
+    { authentication: { clientCAFile: undefined, anonymous: true }, authorization: { mode: 'AlwaysAllow' } },
+    false,
+  ],
 ])('%s: a warning at start says whether kubectl logs and exec fail', async (_, options, isWarned) => {
   await using server = await TestServer.start(options);
   const warnings = server.logger.warnings.filter(({ message }) => message.includes('clientCAFile'));

@@ -127,6 +127,8 @@ export class TestServer implements AsyncDisposable {
         execSync: async () => ({ exitCode: 0, stdout: '', stderr: '' }),
       },
       ...options,
+      // Without one, a warning at start.
+      authentication: { clientCAFile: certificateFile('ca'), ...options.authentication },
     });
     return test;
   }
