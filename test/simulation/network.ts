@@ -185,6 +185,8 @@ export class Network {
     path: string,
     options: KubeRequestOptions,
   ): Promise<KubeResponse> {
+    // Killed in the middle of a turn, for example by a power loss at a write: what runs on sends nothing.
+    if (!process.isAlive) return new Promise(() => {});
     const world = this.#world;
     const target = `${path}${queryString(options.query)}`;
     const body = options.body === undefined ? undefined : JSON.stringify(options.body);
