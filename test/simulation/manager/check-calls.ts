@@ -106,18 +106,17 @@ export function checkPauses(calls: readonly Call[], history: readonly PodWrite[]
 
 /**
  * A terminal phase is written only when the containers have ended.
- * @param isSilent whether a process had no containers to wait for
+ * @param couldRun what the process had said of the pod's containers, undefined if nothing
  */
 export function checkTerminalPhases(
   calls: readonly Call[],
-  endedMs: ReadonlyMap<string, number>,
-  isSilent: (process: SimulatedProcess) => boolean,
+  couldRun: (process: SimulatedProcess, podUID: string, atMs: number) => boolean | undefined,
 ): Violation[] {
   const violations: Violation[] = [];
   for (const call of calls) {
     const uid = uidOf(call) ?? '';
-    const isEarly = (endedMs.get(uid) ?? Number.POSITIVE_INFINITY) > call.sentMs;
-    if (call.method !== 'PATCH' || !isEarly || isSilent(call.process) || !terminalPhases.has(phaseOf(call))) continue;
+    if (call.method !== 'PATCH' || !terminalPhases.has(phaseOf(call))) continue;
+    if (couldRun(call.process, uid, call.sentMs) === false) continue;
     const details = `${call.path} ${uid} by ${call.process.name} at ${call.sentMs}`;
     violations.push({ invariant: 'no terminal phase while containers run', details });
   }

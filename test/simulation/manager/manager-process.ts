@@ -31,6 +31,8 @@ export interface ManagerProcessOptions {
   /** By pod UID, what runs on the node; outlives the process. */
   readonly runtime: ReadonlyMap<string, PodRuntime>;
   readonly onReport: (report: AgentReport) => void;
+  /** The manager was told whether containers of the pod could be running. */
+  readonly onAsked: (podUID: string, couldHaveRunningContainers: boolean) => void;
   /** @param acceptedMs when the version was accepted; undefined for one of an earlier process */
   readonly onOutcome: (outcome: StatusOutcome, acceptedMs: number | undefined) => void;
   readonly onLog: (level: 'warn' | 'error', message: string, fields: object) => void;
@@ -219,8 +221,10 @@ export class ManagerProcess {
 
   /** A silent process has no running containers, so a terminal phase from the journal may be written. */
   #couldHaveRunningContainers(pod: Pod): boolean {
-    if (this.#isSilent) return false;
-    return this.#lives.get(pod.metadata?.uid ?? '')?.couldHaveRunningContainers ?? false;
+    const uid = pod.metadata?.uid ?? '';
+    const could = !this.#isSilent && (this.#lives.get(uid)?.couldHaveRunningContainers ?? false);
+    this.options.onAsked(uid, could);
+    return could;
   }
 
   #removeOrphans(): void {

@@ -38,14 +38,14 @@ class ManagerSimulation {
   readonly #runtime = new Map<string, PodRuntime>();
   /** By pod UID: when its containers had ended. */
   readonly #endedMs = new Map<string, number>();
+  /** Process and pod UID → what `podCouldHaveRunningContainers` returned, when that changed. */
+  readonly #answers = new Map<string, readonly { readonly atMs: number; readonly could: boolean }[]>();
   /** By pod UID: the newest version that was accepted and must survive. */
   readonly #accepted = new Map<string, number>();
   /** Pods whose newest version could not be recorded, because the disk was full. */
   readonly #unrecorded = new Set<string>();
   /** By the name of the process. */
   readonly #concurrency = new Map<string, number>();
-  /** Names of processes that began without containers. */
-  readonly #silent = new Set<string>();
   #current: ManagerProcess;
   #started = 0;
   #wallOffsetMs = 0;
@@ -127,12 +127,16 @@ class ManagerSimulation {
     const started: ManagerProcess = new ManagerProcess(this.#world, this.#cluster.network, this.#disk, {
       ...{ number, nodeName, token, fsync: this.#fsync, manager, isSilent, runtime: this.#runtime },
       onReport: (report) => this.#onReport(started, report),
+      onAsked: (podUID, could) => {
+        const key = `${started.process.name} ${podUID}`;
+        const answers = this.#answers.get(key) ?? [];
+        if (answers.at(-1)?.could !== could) this.#answers.set(key, [...answers, { atMs: this.#world.nowMs, could }]);
+      },
       onOutcome: (outcome, acceptedMs) => this.#onOutcome(started, outcome, acceptedMs),
       onLog: (level, message, fields) => this.#onLog(level, message, fields),
     });
     started.process.wallOffsetMs = this.#wallOffsetMs;
     this.#concurrency.set(started.process.name, manager.concurrency);
-    if (isSilent) this.#silent.add(started.process.name);
     this.#world.count('start');
     this.#world.note(started.process.name, 'start', { isSilent, fsync: this.#fsync ?? 'no journal', ...manager });
     started.start().then(
@@ -445,7 +449,10 @@ class ManagerSimulation {
       ...checkWrites(network.calls),
       ...checkConcurrency(network.calls, this.#concurrency),
       ...checkPauses(network.calls, history),
-      ...checkTerminalPhases(network.calls, this.#endedMs, ({ name }) => this.#silent.has(name)),
+      ...checkTerminalPhases(
+        network.calls,
+        ({ name }, uid, atMs) => this.#answers.get(`${name} ${uid}`)?.findLast((answer) => answer.atMs <= atMs)?.could,
+      ),
     ];
     for (const { invariant, details } of violations) this.#world.violate(invariant, details);
     const { requests, watches } = server.faults.inFlight.counts;
