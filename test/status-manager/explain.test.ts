@@ -396,7 +396,7 @@ const rows = {
       explanation: {
         cause: expect.objectContaining({
           kind: 'back-off',
-          class: 'ServiceUnavailable',
+          class: 'Unreachable',
           verb: 'get',
           statusCode: undefined,
         }),

@@ -87,6 +87,7 @@ export const failureClasses = [
   'Conflict',
   'TooManyRequests',
   'ServiceUnavailable',
+  'Unreachable',
   'aborted',
 ] as const;
 
@@ -98,7 +99,8 @@ export const failureClasses = [
  * - `Conflict`: the patch was based on an outdated object; the next sync reads first, the first three
  *   times without back-off.
  * - `TooManyRequests`: the server asked for a pause, `retryAfterMs` may say how long.
- * - `ServiceUnavailable`: retried with back-off.
+ * - `ServiceUnavailable`: the server failed, or its response is invalid; retried with back-off.
+ * - `Unreachable`: there was no response; retried with back-off.
  * - `aborted`: the manager cancelled the request; says nothing about the server.
  */
 export type FailureClass = (typeof failureClasses)[number];
@@ -107,6 +109,7 @@ export type FailureClass = (typeof failureClasses)[number];
 export function classifyAPIError(error: APIError, verb: RequestVerb, patchType?: PatchType): FailureClass {
   if (error.kind === 'aborted') return 'aborted';
   const { statusCode } = error;
+  if (error.kind === 'network' || error.kind === 'timeout' || error.kind === 'connection-wait') return 'Unreachable';
   if (error.kind !== 'http' || statusCode === undefined) return 'ServiceUnavailable';
   switch (statusCode) {
     case 404:

@@ -122,7 +122,9 @@ export class APIOutage {
    * second while no request succeeds. So the end of an outage is noticed before the waits end.
    */
   takeProbe({ backOff }: PodRecord, version: number): boolean {
-    if (this.#noResponseSinceMs === undefined || backOff?.reason !== 'ServiceUnavailable') return false;
+    if (this.#noResponseSinceMs === undefined || backOff === undefined || backOff.reason === 'hot-loop') return false;
+    const { isOutage, pausesClient } = failureClassTable[backOff.reason];
+    if (!isOutage || pausesClient) return false;
     const nowMs = this.#options.clock.monotonicMs();
     const isTooSoon = nowMs - Math.max(this.#lastProbeMs, backOff.failedAtMs) < probeIntervalMs;
     if (backOff.version >= version || isTooSoon) return false;

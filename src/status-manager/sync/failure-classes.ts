@@ -99,6 +99,18 @@ const usual = {
   event: undefined,
 } as const satisfies Partial<FailureClassRow>;
 
+/** The API server cannot process any request. */
+const serverFails = {
+  ...usual,
+  backOff: { firstMs: 500, maxMs: 30_000 },
+  // An outage is logged once for all pods.
+  level: 'debug',
+  repeatedLevel: 'debug',
+  isOutage: true,
+  isCuredByReading: false,
+  explain: (failure: FailureFacts) => `${failure.verb} fails ${withResponse(failure)}`,
+} as const satisfies Partial<FailureClassRow>;
+
 /**
  * All failure classes; no other code depends on a single class. Every delay doubles up to a limit.
  * docs/parity.md lists the requests per hour, docs/monitoring.md the names.
@@ -168,17 +180,8 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     pausesClient: true,
     explain: ({ verb, statusCode }) => `the API server asks for a pause (${statusCode} to ${verb})`,
   },
-  ServiceUnavailable: {
-    ...usual,
-    description: 'other 5xx, no response, no connection, 401',
-    backOff: { firstMs: 500, maxMs: 30_000 },
-    // An outage is logged once for all pods.
-    level: 'debug',
-    repeatedLevel: 'debug',
-    isOutage: true,
-    isCuredByReading: false,
-    explain: (failure) => `${failure.verb} fails ${withResponse(failure)}`,
-  },
+  ServiceUnavailable: { ...serverFails, description: 'other 5xx, 401, 408, an invalid response' },
+  Unreachable: { ...serverFails, description: 'no connection, no response' },
 };
 
 /** Log entry for an unexpected error of the client: probably a bug in the user's client or mock. */

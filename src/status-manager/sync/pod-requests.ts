@@ -126,7 +126,7 @@ export class PodRequests {
       const error = describeAPIError(rejection, clock.now());
       const classified = classifyAPIError(error, verb, patchType);
       // The client aborted on its own: treated as a request without a response.
-      const failure = classified === 'aborted' && !signal.aborted ? 'ServiceUnavailable' : classified;
+      const failure = classified === 'aborted' && !signal.aborted ? 'Unreachable' : classified;
       this.#count(verb, failure, error.statusCode === undefined ? '<error>' : String(error.statusCode), startedMs);
       throw new RequestFailure(verb, failure, error, clock.monotonicMs() - startedMs);
     }

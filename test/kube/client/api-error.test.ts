@@ -254,8 +254,8 @@ describe('classifyAPIError', () => {
   });
 
   it.each<[APIError['kind'], FailureClass]>([
-    ['network', 'ServiceUnavailable'],
-    ['timeout', 'ServiceUnavailable'],
+    ['network', 'Unreachable'],
+    ['timeout', 'Unreachable'],
     ['invalid-response', 'ServiceUnavailable'],
     ['aborted', 'aborted'],
   ])('%s: %s', (kind, expected) => {

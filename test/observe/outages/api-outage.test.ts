@@ -48,7 +48,7 @@ describe('an outage of the API server', () => {
           since: '2026-01-02T03:04:05Z',
           unsent: 3,
           verb: 'get',
-          failure: 'ServiceUnavailable',
+          failure: 'Unreachable',
           statusCode: undefined,
           reason: refused.message,
         },

@@ -149,17 +149,17 @@ export const outages: readonly Outage[] = [
     },
     log: {
       message: down,
-      fields: { since, unsent: 2, failure: 'ServiceUnavailable', reason: expect.stringContaining('ECONNREFUSED') },
+      fields: { since, unsent: 2, failure: 'Unreachable', reason: expect.stringContaining('ECONNREFUSED') },
     },
     metrics: [
-      positive('requests_total', 'verb="get",outcome="ServiceUnavailable",code="<error>"'),
+      positive('requests_total', 'verb="get",outcome="Unreachable",code="<error>"'),
       positive('request_duration_seconds_bucket', 'le="0.005",verb="get"'),
-      positive('waiting_pods', 'reason="ServiceUnavailable"'),
-      positive('outage_age_seconds', 'outcome="ServiceUnavailable",code="<error>"'),
+      positive('waiting_pods', 'reason="Unreachable"'),
+      positive('outage_age_seconds', 'outcome="Unreachable",code="<error>"'),
     ],
     inspect: {
       outage: {
-        failure: 'ServiceUnavailable',
+        failure: 'Unreachable',
         statusCode: undefined,
         message: expect.stringContaining('ECONNREFUSED'),
       },
@@ -188,7 +188,7 @@ export const outages: readonly Outage[] = [
     },
     log: { message: down, fields: { since, unsent: 1, reason: 'No response within 30000 ms' } },
     metrics: [
-      positive('requests_total', 'verb="get",outcome="ServiceUnavailable",code="<error>"'),
+      positive('requests_total', 'verb="get",outcome="Unreachable",code="<error>"'),
       /^kubelet_status_manager_request_duration_seconds_bucket\{le="15",verb="get"\} 0$/m,
       positive('waiting_pods', 'reason="response"'),
     ],

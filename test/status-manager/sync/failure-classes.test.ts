@@ -10,6 +10,7 @@ it.each<[RetriedFailureClass, number | undefined, string]>([
   ['TooManyRequests', 429, 'the API server asks for a pause (429 to PATCH)'],
   ['ServiceUnavailable', 500, 'PATCH fails with 500 (m)'],
   ['ServiceUnavailable', undefined, 'PATCH fails (m)'],
+  ['Unreachable', undefined, 'PATCH fails (m)'],
 ])('explain() says what a failure of the class %s with %s means', (failureClass, statusCode, expected) => {
   expect(failureClassTable[failureClass].explain({ verb: 'PATCH', statusCode, message: 'm' })).toBe(expected);
 });

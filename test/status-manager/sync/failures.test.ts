@@ -58,14 +58,14 @@ const failures: readonly FailureCase[] = [
     maxMs: 30 * second,
   },
   {
-    failure: 'ServiceUnavailable',
+    failure: 'Unreachable',
     verb: 'patch',
     error: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }),
     firstDelays: [500, 1_000, 2_000],
     maxMs: 30 * second,
   },
   {
-    failure: 'ServiceUnavailable',
+    failure: 'Unreachable',
     verb: 'get',
     // A client with its own timeout.
     error: Object.assign(new Error('x'), { name: 'AbortError' }),

@@ -105,13 +105,13 @@ describe.each(verbs)('a %s', (verb, send) => {
       clock.advance(requestTimeoutMs),
     );
     const error = { kind: 'timeout', message: `No response within ${requestTimeoutMs} ms` };
-    expect(failure).toMatchObject({ verb, failure: 'ServiceUnavailable', error });
+    expect(failure).toMatchObject({ verb, failure: 'Unreachable', error });
     expect(leftOvers()).toEqual(nothing);
     expect(client.signal).toMatchObject({ aborted: true, reason: error });
     client.respond(pod);
     await clock.yieldToEventLoop();
     expect(leftOvers()).toEqual(nothing);
-    expect(metrics.requests).toEqual([`${verb} ServiceUnavailable`]);
+    expect(metrics.requests).toEqual([`${verb} Unreachable`]);
   });
 
   it('waits for its response until the deadline', async () => {
@@ -138,7 +138,7 @@ describe.each(verbs)('a %s', (verb, send) => {
       // Too late, and must arm nothing.
       client.options!.onStarted!();
     });
-    expect(failure).toMatchObject({ verb, failure: 'ServiceUnavailable', error: { kind: 'timeout' } });
+    expect(failure).toMatchObject({ verb, failure: 'Unreachable', error: { kind: 'timeout' } });
     expect(leftOvers()).toEqual(nothing);
   });
 
@@ -148,7 +148,7 @@ describe.each(verbs)('a %s', (verb, send) => {
       clock.advance(600_000);
     });
     const error = { kind: 'connection-wait', message: 'Not sent within 600000 ms' };
-    expect(failure).toMatchObject({ verb, failure: 'ServiceUnavailable', error });
+    expect(failure).toMatchObject({ verb, failure: 'Unreachable', error });
     expect(leftOvers()).toEqual(nothing);
   });
 
