@@ -115,6 +115,8 @@ describe('the conditions and the phase of each status that is set follow from it
         fc.array(reportArbitrary, { minLength: 2, maxLength: 8 }),
         async (spec, reports) => {
           const agent = new CheckedAgent();
+          // The pod is synced here only. Its worker would see other containers, and sync again and again without a relist.
+          await agent.workers.stop();
           const pod = podOf(spec);
           agent.client.put(pod);
           agent.watch(pod);
