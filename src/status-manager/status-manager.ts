@@ -698,7 +698,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       // The pod of an outdated status lives on.
       if (reason !== 'outdated') this.#dropped.add(uid, { reason, versioned, sentVersion });
       this.#outcomes.dropped(uid, versioned, reason === 'deleted' ? 'removed' : reason);
-    }
+    } else if (reason === 'deleted') this.#dropped.deleted(uid);
     this.#journal.settled(uid);
     this.#records.drop(uid);
     this.#tracing.dropped(uid);

@@ -576,6 +576,25 @@ const rows = {
         'default/a was deleted on the API server at 03:04:05Z; its last status (Failed, version 2) was written at 03:04:05Z.',
     },
     {
+      state: 'deleted on the API server, although removeOrphanedStatuses dropped its status before the response',
+      make: async () => {
+        const h = new SyncHarness();
+        h.manager.start();
+        h.manager.terminatePod(terminating(h));
+        const release = h.client.hold({ verb: 'delete' });
+        await h.clock.advanceAsync(1_000);
+        h.manager.removeOrphanedStatuses([]);
+        release();
+        return after(5, h);
+      },
+      explanation: {
+        version: 1,
+        cause: { kind: 'dropped', reason: 'deleted', isSent: true, since: expect.any(String) },
+      },
+      sentence:
+        'default/a was deleted on the API server at 03:04:06Z; its last status (Failed, version 1) was written at 03:04:05Z.',
+    },
+    {
       state: 'after the finalizers',
       make: async () => {
         const h = new SyncHarness().informed();

@@ -34,6 +34,12 @@ export class DroppedStatuses {
     }
   }
 
+  /** The API server accepted the DELETE of a pod whose status `removeOrphanedStatuses` had dropped before the response. */
+  deleted(podUID: string): void {
+    const dropped = this.get(podUID);
+    if (dropped?.reason === 'removed') this.add(podUID, { ...dropped, reason: 'deleted' });
+  }
+
   /** The API object is gone only now: finalizers had kept it. */
   touch(podUID: string): void {
     const dropped = this.#dropped.get(podUID);
