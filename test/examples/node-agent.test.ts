@@ -110,7 +110,7 @@ describe.skipIf(!agentIsBuilt)(`node agent${agentIsBuilt ? '' : ' (skipped: run 
     await using agent = new TerminalAgent(['--outage-after', '6s', '--outage-for', '60s']);
     // A request that was in flight when the outage began has another reason.
     const down = await agent.waitForFrame((lines) =>
-      /version \d+ has been unsent for .* ECONNREFUSED/.test(lines.join(' ')),
+      /(version \d+ has|changes have) been unsent for .* ECONNREFUSED/.test(lines.join(' ')),
     );
     expect(down[0]).toMatch(/^POD +READY +STATUS +RESTARTS +CACHED +SENT +UNSENT$/);
     expect(down.join(' ')).toMatch(/DOWN.* Unsent: [1-9]/);
