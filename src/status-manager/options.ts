@@ -106,8 +106,14 @@ export type StatusManagerOptions<P extends PodManager = PodManager> = {
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 } & (
-  | { readonly podCouldHaveRunningContainers: (pod: Pod) => boolean }
-  | { readonly podDeletionSafety: PodDeletionSafety }
+  | {
+      /** As above: one of the two is required. */
+      readonly podCouldHaveRunningContainers: (pod: Pod) => boolean;
+    }
+  | {
+      /** As above: one of the two is required. */
+      readonly podDeletionSafety: PodDeletionSafety;
+    }
 );
 
 /** The default values of options, each with the kubelet's. */
