@@ -63,11 +63,15 @@ export class ReadCache<Value> {
     return [...this.#entries.values()].flatMap(({ value }) => (value === undefined ? [] : [value]));
   }
 
-  /** Stores what a read has found that began at `since`; undefined: nothing. Does nothing if the key has changed since. */
-  store(key: string, value: Value | undefined, since: Revision): void {
-    if (this.revisionOf(key) > since) return;
+  /**
+   * Stores what a read has found that began at `since`; undefined: nothing. Does nothing if the key has changed since.
+   * @returns whether it was stored
+   */
+  store(key: string, value: Value | undefined, since: Revision): boolean {
+    if (this.revisionOf(key) > since) return false;
     this.#entries.set(key, { revision: since, ...(value !== undefined && { value }) });
     this.#stale.delete(key);
+    return true;
   }
 
   /** Sets what this process has made itself, and so knows. */

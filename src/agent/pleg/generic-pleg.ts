@@ -12,6 +12,7 @@ import {
   plegContainerStates,
   type PodLifecycleEvent,
 } from './pod-lifecycle-event.ts';
+import { PodRelists } from './pod-relists.ts';
 import type { RuntimePodCache } from './runtime-pod-cache.ts';
 
 /** Options of `GenericPLEG`. */
@@ -72,6 +73,9 @@ interface PodRecord {
  * Divergence: the kubelet reads the status of each pod that changed, because its list has only the
  * states of containers. `listPods` returns complete statuses, so every relist updates the cache.
  *
+ * Divergence: the kubelet inspects pods and lists them one after the other, so that one answer that the runtime owes delays
+ * all; here pods are inspected beside each other and beside the list, and a pod rests after it: see `PodRelists`.
+ *
  * Divergence: the kubelet uses the runtime's events only with the feature gate `EventedPLEG`, and then relists every
  * 300 s.
  */
@@ -80,8 +84,9 @@ export class GenericPLEG {
   /** What has been reported by events, by UID: of all pods in the runtime, whether they have a worker or not. */
   readonly #records = new Map<string, PodRecord>();
   readonly #podsToReinspect = new Set<string>();
-  readonly #podsToRelist = new Set<string>();
-  /** Relists run one after another; pods that wait for one are inspected at the same time. */
+  /** Defined while the PLEG is running. */
+  #podRelists: PodRelists | undefined;
+  /** Relists of all pods run one after another. */
   #lastRelist: Promise<void> = Promise.resolve();
   /** When the runtime last said that its events are complete; undefined while they are not. */
   #eventsCompleteSinceMs: number | undefined;
@@ -111,6 +116,8 @@ export class GenericPLEG {
     // Any number of pods are inspected at the same time.
     setMaxListeners(0, run.signal);
     this.#run = run;
+    const { clock } = this.#options;
+    this.#podRelists = new PodRelists({ relist: (podUID) => this.#relistPod(podUID), clock, signal: run.signal });
     this.#subscribe();
     this.#options.cache.onWait((podUID, { observeNow = false }) => {
       if (observeNow) this.requestRelist(podUID);
@@ -123,12 +130,14 @@ export class GenericPLEG {
   async stop(): Promise<void> {
     this.#run?.abort();
     this.#run = undefined;
+    const podRelists = this.#podRelists;
+    this.#podRelists = undefined;
     this.#timer?.stop();
     this.#periodStartedMs = undefined;
     this.#tryCall(() => this.#unsubscribe?.());
     this.#unsubscribe = undefined;
     this.#eventsCompleteSinceMs = undefined;
-    await this.#lastRelist;
+    await Promise.all([this.#lastRelist, podRelists?.whenIdle()]);
   }
 
   /**
@@ -167,22 +176,16 @@ export class GenericPLEG {
 
   /** Inspects one pod as soon as possible. Does nothing unless the PLEG is running. */
   requestRelist(podUID: string): void {
-    if (this.#run === undefined) return;
-    this.#podsToRelist.add(podUID);
-    if (this.#podsToRelist.size > 1) return;
-    void this.#inTurn(async () => {
-      const podUIDs = [...this.#podsToRelist];
-      this.#podsToRelist.clear();
-      if (this.#run !== undefined) await Promise.all(podUIDs.map((each) => this.#relistPod(each)));
-    });
+    this.#podRelists?.request(podUID);
   }
 
   /** Inspects all pods now, unless `stop` is called first. Never rejects: failures are logged. */
   relist(): Promise<void> {
     const run = this.#run;
-    return this.#inTurn(async () => {
+    this.#lastRelist = this.#lastRelist.then(async () => {
       if (run?.signal.aborted !== true) await this.#relistAll();
     });
+    return this.#lastRelist;
   }
 
   async #relistAndWait(run: AbortController): Promise<void> {
@@ -221,11 +224,6 @@ export class GenericPLEG {
     if (areComplete && this.#isCalm() && this.#periodStartedMs !== undefined) this.#periodStartedMs = nowMs;
     this.#eventsCompleteSinceMs = areComplete ? nowMs : undefined;
     this.#schedule();
-  }
-
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    this.#lastRelist = this.#lastRelist.then(work);
-    return this.#lastRelist;
   }
 
   async #relistAll(): Promise<void> {
@@ -286,19 +284,17 @@ export class GenericPLEG {
   /** Source: kubelet `reconcilePodRecord`. */
   #reconcile(podUID: string, pod: RuntimePod | undefined, observation: number): void {
     const { cache } = this.#options;
+    const isNewest = pod === undefined ? cache.delete(podUID, observation) : cache.set(pod, observation);
+    // A relist that began later has ended earlier.
+    if (!isNewest) return;
     const current = pod === undefined ? none : plegContainerStates(pod);
     const known = this.#records.get(podUID);
     const isKnown = known !== undefined || pod !== undefined;
     const health = healthOf(pod);
     const hasHealthChanged = known !== undefined && health !== known.health;
     const events = computeEvents(podUID, known?.states ?? none, current);
-    if (pod === undefined) {
-      cache.delete(podUID, observation);
-      this.#records.delete(podUID);
-    } else {
-      cache.set(pod, observation);
-      this.#records.set(podUID, { states: current, health });
-    }
+    if (pod === undefined) this.#records.delete(podUID);
+    else this.#records.set(podUID, { states: current, health });
     const isReinspected = isKnown && this.#podsToReinspect.delete(podUID);
     if ((isReinspected || hasHealthChanged) && events.length === 0) events.push({ podUID, type: 'PodSync' });
     for (const event of events) {

@@ -58,19 +58,20 @@ export class RuntimePodCache implements PodCache {
     this.#onWait = listener;
   }
 
-  /** Stores the runtime status of a pod. A pod that has ended keeps its IP addresses. */
-  set(runtimePod: RuntimePod, observation: number): void {
+  /** Stores the runtime status of a pod, and returns true, unless it knows a newer one. A pod that has ended keeps its IP addresses. */
+  set(runtimePod: RuntimePod, observation: number): boolean {
     const { uid, sandboxes = [] } = runtimePod;
     const { ips = [] } = podStatusFromRuntime(toAPIPod(runtimePod), runtimePod, this.#runtime);
     const keepsIPs = ips.length === 0 && !sandboxes.some(({ ready }) => ready);
     const entry = { runtimePod, ips: keepsIPs ? (this.#entries.get(uid)?.ips ?? []) : ips };
-    this.#entries.store(uid, entry, observation);
+    const isNewest = this.#entries.store(uid, entry, observation);
     this.#notify(uid);
+    return isNewest;
   }
 
-  /** Removes a pod that the runtime no longer knows. */
-  delete(podUID: string, observation: number): void {
-    this.#entries.store(podUID, undefined, observation);
+  /** Removes a pod that the runtime no longer knows; returns as `set` does. */
+  delete(podUID: string, observation: number): boolean {
+    return this.#entries.store(podUID, undefined, observation);
   }
 
   /** Records that all entries were up to date at `observation`. Source: kubelet `UpdateTime`. */

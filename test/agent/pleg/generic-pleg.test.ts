@@ -529,6 +529,51 @@ it('pods that wait for a relist are inspected at the same time', async () => {
   await kit.pleg.stop();
 });
 
+it('a pod whose inspection the runtime does not answer delays neither that of another pod nor the relist of all', async () => {
+  const shown = { pods: [podOf('1', { c1: 'running' }), podOf('2', { c2: 'running' })] };
+  const { pleg, clock, events } = newPLEG({
+    runtime: {
+      listPods: async () => shown.pods,
+      getPod: (uid, { signal } = {}) =>
+        new Promise((resolve, reject) => {
+          signal!.addEventListener('abort', () => reject(new Error('cancelled')));
+          if (uid === '2') resolve(shown.pods[1]);
+        }),
+    },
+  });
+  pleg.start();
+  await clock.advanceAsync(0);
+  pleg.requestRelist('1');
+  await clock.advanceAsync(0);
+  events.splice(0);
+  shown.pods = [podOf('1', { c1: 'running' }), podOf('2', { c2: 'exited' })];
+  pleg.requestRelist('2');
+  await clock.advanceAsync(0);
+  expect(events.splice(0).map(formatEvent)).toEqual(['2 ContainerDied c2']);
+  shown.pods = [podOf('1', { c1: 'exited' }), podOf('2', { c2: 'exited' })];
+  await clock.advanceAsync(1000);
+  expect(events.map(formatEvent)).toEqual(['1 ContainerDied c1']);
+  await pleg.stop();
+});
+
+it('a relist that began earlier and ends later neither sends an event nor brings an older status back', async () => {
+  let respond = (_pods: RuntimePod[]): void => {};
+  const { pleg, clock, cache, events } = newPLEG({
+    runtime: {
+      listPods: () => new Promise((resolve) => (respond = resolve)),
+      getPod: async (uid) => podOf(uid, { c1: 'exited' }),
+    },
+  });
+  pleg.start();
+  pleg.requestRelist('1');
+  await clock.advanceAsync(0);
+  respond([podOf('1', { c1: 'running' })]);
+  await clock.advanceAsync(0);
+  expect(events.map(formatEvent)).toEqual(['1 ContainerDied c1']);
+  expect(cache.counts().containers).toEqual({ exited: 1 });
+  await pleg.stop();
+});
+
 it('inspects any number of pods at the same time without a warning of Node.js', async () => {
   const warnings: Error[] = [];
   const onWarning = (warning: Error): void => void warnings.push(warning);
