@@ -4,7 +4,8 @@
 export { createNodeAgent } from './node-agent/create-node-agent.ts';
 export type { NodeAgent } from './node-agent/node-agent.ts';
 export type { NodeAgentInspection } from './node-agent/node-agent-inspection.ts';
-export type { AgentState, NodeAgentNode, NodeAgentOptions } from './node-agent/node-agent-options.ts';
+export type { AgentState, NodeAgentOptions } from './node-agent/node-agent-options.ts';
+export type { NodeAgentNode } from './node-agent/node-options.ts';
 export { openAgentState } from './node-agent/open-agent-state.ts';
 export type { Eviction } from './eviction/evict-pod.ts';
 export type { PodAdmitAttributes, PodAdmitResult } from './allocation/pod-admission.ts';

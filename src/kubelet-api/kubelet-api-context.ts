@@ -1,7 +1,9 @@
 import maxBy from 'lodash/maxBy.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { NodeAgent } from '../agent/node-agent/node-agent.ts';
+import type { AgentStatusManager } from '../agent/node-agent/node-options.ts';
 import type { NodeStats } from '../agent/node/node-stats.ts';
+import type { Node } from '../agent/node/node-types.ts';
+import type { APIRequests } from '../kube/client/api-requests.ts';
 import type { CheckedInspection } from '../agent/http-server/health-checks.ts';
 import type { ValidPod } from '../kube/types.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -10,16 +12,23 @@ import { HTTPError } from './http-error.ts';
 import type { KubeletAPIOptions } from './kubelet-api-options.ts';
 
 /** What the kubelet's API is served of: an agent, or all virtual nodes of a process. */
-export interface KubeletAPINode extends Pick<
-  NodeAgent,
-  'apiRequests' | 'getNode' | 'getPods' | 'nodeName' | 'setKubeletEndpoint'
-> {
+export interface KubeletAPINode {
+  /** The name in the serving certificate. */
+  readonly nodeName: string;
+  /** Requests to the API server as the node's user; undefined without a client. */
+  readonly apiRequests: APIRequests | undefined;
+  /** The pods of the node as last seen, without mirror pods. */
+  getPods(): readonly ValidPod[];
+  /** The Node as last seen: its addresses are those of the serving certificate. */
+  getNode(): Node | undefined;
+  /** Sets the port of the kubelet's API in the Node's status, and what the Node declares because of it. */
+  setKubeletEndpoint(port: number, features?: readonly string[]): void;
   /**
    * True for several nodes that share the port, of which `nodeName` is one: a client needs its permission for all nodes,
    * and there are no statistics. Default: false.
    */
   readonly isShared?: boolean | undefined;
-  readonly statusManager: Pick<NodeAgent['statusManager'], 'getPodStatus'>;
+  readonly statusManager: Pick<AgentStatusManager, 'getPodStatus'>;
   /** The usage of the node itself, without its pods. Default: that of this machine. */
   nodeStats?(nowMs: number): NodeStats;
   /** For `/healthz`. */

@@ -1,6 +1,6 @@
 import isPlainObject from 'lodash/isPlainObject.js';
-import type { MetricsSource } from '../agent/http-server/serve-agent.ts';
-import type { NodeAgentOptions } from '../agent/node-agent/node-agent-options.ts';
+import type { MetricsSource } from '../agent/http-server/health-checks.ts';
+import type { NodeMetrics } from '../agent/node-agent/node-options.ts';
 import type { ContainerRuntime } from '../agent/runtime/container-runtime.ts';
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { ClockLike } from '../shared/clock.ts';
@@ -44,7 +44,7 @@ export interface KubeletAPIOptions extends KubeletTLSOptions {
   /** Registry to serve at `/metrics`. Default: none, and `/metrics` does not exist. */
   readonly register?: MetricsSource | undefined;
   /** Receives measurements, as the option of `createNodeAgent`. Default: none. */
-  readonly metrics?: NodeAgentOptions['metrics'];
+  readonly metrics?: NodeMetrics | undefined;
   /**
    * Fields of `/configz`, in the format of `KubeletConfiguration`, in addition to those that this library knows. They must
    * not contain secrets. Default: none.

@@ -1,5 +1,5 @@
 import { withDeadline } from '../shared/deadline.ts';
-import type { NodeAgentOptions } from '../agent/node-agent/node-agent-options.ts';
+import type { NodeMetrics } from '../agent/node-agent/node-options.ts';
 import type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
@@ -17,7 +17,7 @@ export interface ReviewOptions {
   readonly requests: APIRequests | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: NodeAgentOptions['metrics'];
+  readonly metrics: NodeMetrics | undefined;
   /** Aborts reviews in progress. */
   readonly signal: AbortSignal;
 }

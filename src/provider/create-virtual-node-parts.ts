@@ -10,7 +10,7 @@ import { APIEventRecorder } from '../agent/events/api-event-recorder.ts';
 import { createEventClient } from '../agent/events/event-client.ts';
 import type { EventRecorder } from '../agent/events/event-recorder.ts';
 import { NodeReporter } from '../agent/node/node-reporter.ts';
-import type { AgentContext } from '../agent/node-agent/agent-context.ts';
+import type { NodeContext } from '../agent/node-agent/node-context.ts';
 import { userAdmitHandler } from '../agent/node-agent/admit-handlers.ts';
 import type { APIConnection } from '../agent/node-agent/api-connection.ts';
 import { nodeStatusOf } from '../agent/node-agent/node-status-of.ts';
@@ -70,7 +70,7 @@ export interface KubeletEndpoints {
 /** What the nodes of a process share. */
 export interface SharedParts extends ResolvedProviderOptions {
   readonly options: VirtualNodesOptions;
-  readonly context: Pick<AgentContext, 'clock' | 'logger' | 'random' | 'recordMetric'>;
+  readonly context: NodeContext;
   readonly api: APIConnection;
   /** The recorder of the options. Default: each node writes its own Events to the API server. */
   readonly eventRecorder: EventRecorder | undefined;

@@ -1,6 +1,5 @@
-import { guardedRecordMetric } from '../agent/node-agent/agent-context.ts';
+import { guardedEventRecorder, guardedRecordMetric } from '../agent/node-agent/guarded-callbacks.ts';
 import { openAPIConnection } from '../agent/node-agent/api-connection.ts';
-import { guardedEventRecorder } from '../agent/node-agent/create-connection.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
 import { resolveLimiter } from '../status-manager/options.ts';
 import { PodMaterialsReader } from './materials/pod-materials-reader.ts';

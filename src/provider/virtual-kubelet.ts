@@ -6,7 +6,7 @@ import type { CallOptions, ContainerRuntime, RuntimePod } from '../agent/runtime
 import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
 import type { NodeStats } from '../agent/node/node-stats.ts';
 import type { Node } from '../agent/node/node-types.ts';
-import type { NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
+import type { NodeAgentState } from '../agent/node-agent/node-options.ts';
 import type { PodProvider, PodReference, ProviderCallOptions } from './pod-provider.ts';
 import { containerOfID } from './provider-pod-status.ts';
 import { podStatsOf, type ProviderStats } from './provider-stats.ts';

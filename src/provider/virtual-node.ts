@@ -9,16 +9,16 @@ import { withDeadline } from '../shared/deadline.ts';
 import type { EventRecorderInspection } from '../agent/events/api-event-recorder.ts';
 import type { NodeReporterInspection } from '../agent/node/node-reporter-options.ts';
 import type { Node } from '../agent/node/node-types.ts';
-import { registerGauges } from '../agent/node-agent/agent-context.ts';
-import { agentGauges, type NodeAgentState } from '../agent/node-agent/node-agent-inspection.ts';
-import type { AgentStatusManager, NodeAgentStopOptions } from '../agent/node-agent/node-agent-options.ts';
+import { registerGauges } from '../agent/node-agent/guarded-callbacks.ts';
+import { agentGauges } from '../agent/node-agent/agent-gauges.ts';
+import type { AgentStatusManager, NodeAgentState, NodeStopOptions } from '../agent/node-agent/node-options.ts';
 import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
 import type { PodWorkerInspection } from '../agent/pod-workers/pod-workers-options.ts';
 import type { SyncLoopInspection } from '../agent/sync-loop/sync-loop.ts';
 import type { VirtualNodeParts } from './create-virtual-node-parts.ts';
 
 /** How a virtual node ends. Its pods keep running in the cloud, and the next process finds them there. */
-export type VirtualNodeStopOptions = Pick<NodeAgentStopOptions, 'deadlineMs' | 'drain' | 'signal'>;
+export type VirtualNodeStopOptions = NodeStopOptions;
 
 /** A snapshot of a virtual node; it does not change afterwards. */
 export interface VirtualNodeInspection {

@@ -1,20 +1,20 @@
-import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
-import type { HTTPPodClient } from '../kube/http/http-pod-client.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { refuseOption } from '../shared/errors.ts';
 import { requirePort } from '../shared/ports.ts';
 import { integerOption, positiveIntegerOption, requireFields, requireFunctionOption } from '../shared/validate.ts';
 import type { Journal } from '../status-manager/journal/journal.ts';
-import type { Metrics } from '../status-manager/metrics.ts';
-import type { AgentMetrics } from '../observe/agent-metrics.ts';
-import type { NodeAgentNode, NodeAgentOptions } from '../agent/node-agent/node-agent-options.ts';
 import {
+  type CanAdmitPod,
+  type NodeAgentNode,
+  type NodeClientSource,
   nodeFields,
+  type NodeMetrics,
+  type NodeStatusManagerOptions,
   requireNode,
   requireNodeName,
   statusManagerFields,
-} from '../agent/node-agent/require-node-agent-options.ts';
+} from '../agent/node-agent/node-options.ts';
 import type { EventRecorder } from '../agent/events/event-recorder.ts';
 import { requireNodeReporterOptions } from '../agent/node/node-reporter-options.ts';
 import type { PodProvider } from './pod-provider.ts';
@@ -44,7 +44,7 @@ export type ReplicasOptions = Pick<
 /** Options of `createVirtualNodes`. */
 export interface VirtualNodesOptions {
   /** The API server, as for `createNodeAgent`. All nodes share its connections. */
-  readonly client: HTTPPodClient | KubeConfigSource;
+  readonly client: NodeClientSource;
   /** Runs the pods of all nodes. */
   readonly provider: PodProvider;
   /**
@@ -65,13 +65,13 @@ export interface VirtualNodesOptions {
    * Further options of the `StatusManager` of each node. `readBeforePatch` is `when-stale` by default. `qps`, `burst`, and
    * the pause after 429 or 503, are those of all nodes together, which take turns.
    */
-  readonly statusManager?: NodeAgentOptions['statusManager'];
+  readonly statusManager?: NodeStatusManagerOptions | undefined;
   /** Receives the events about pods and Nodes. Default: they are written to the API server. */
   readonly eventRecorder?: EventRecorder | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
   /** For example `createPrometheusMetrics`: the values of all nodes are added up. Default: nothing is measured. */
-  readonly metrics?: Partial<Metrics & AgentMetrics> | undefined;
+  readonly metrics?: NodeMetrics | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */
@@ -83,7 +83,7 @@ export interface VirtualNodeOptions extends NodeAgentNode {
   /** Name of the Node, in lower case. */
   readonly nodeName: string;
   /** As of `createNodeAgent`: called after the kubelet's own checks of resources, node affinity, ports and taints. */
-  readonly canAdmitPod?: NodeAgentOptions['canAdmitPod'];
+  readonly canAdmitPod?: CanAdmitPod | undefined;
   /** Passed to each call of the provider for a pod of the node; with `replicas` it is theirs. Default: 0. */
   readonly epoch?: number | undefined;
   /** `await fileJournal(directory)`, with a directory of its own for each node. Default: none. */

@@ -1,4 +1,4 @@
-import { registerGauges } from '../agent/node-agent/agent-context.ts';
+import { registerGauges } from '../agent/node-agent/guarded-callbacks.ts';
 import { logMissingAccess } from '../kube/access/log-missing-access.ts';
 import type { AccessPart } from '../kube/access/permissions.ts';
 import { type AbortSignalLike, untilAborted } from '../shared/abort.ts';

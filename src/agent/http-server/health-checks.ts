@@ -1,6 +1,5 @@
 import { epochMsOf } from '../../shared/time.ts';
-import { leaseProblem, nodeStatusProblem, runtimeProblem } from '../node-agent/agent-problems.ts';
-import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts';
+import type { NodeAgentState } from '../node-agent/node-options.ts';
 
 /** kubelet: `syncLoopHealthCheck` */
 const maxIterationAgeMs = 5 * 60_000;
@@ -13,8 +12,16 @@ export interface HealthCheck {
 }
 
 /** What `healthChecks` reads. */
-export interface CheckedInspection extends Pick<NodeAgentInspection, 'state'> {
-  readonly syncLoop: Pick<NodeAgentInspection['syncLoop'], 'lastIterationAt'>;
+export interface CheckedInspection {
+  readonly state: NodeAgentState;
+  readonly syncLoop: { readonly lastIterationAt?: string | undefined };
+}
+
+/** The source of `/metrics`: a `Registry` of prom-client. */
+export interface MetricsSource {
+  readonly contentType: string;
+  /** The text of all metrics. */
+  metrics(): Promise<string>;
 }
 
 /** Liveness: if a check fails, the process must be restarted. Source: kubelet `syncLoopHealthCheck` */
@@ -25,27 +32,7 @@ export function healthChecks({ state, syncLoop }: CheckedInspection, nowMs: numb
   return [{ name: 'ping' }, { name: 'log' }, { name: 'syncloop', failure: syncLoopFailure(state, ageMs) }];
 }
 
-/** Readiness: the agent knows its pods and containers, and its Node is registered and alive for the control plane. */
-export function readinessChecks(inspection: NodeAgentInspection, nowMs: number): readonly HealthCheck[] {
-  const { state, syncLoop, node } = inspection;
-  const { waitingForSources } = syncLoop;
-  return [
-    { name: 'running', failure: state === 'running' ? undefined : `the agent is ${state}` },
-    {
-      name: 'sources',
-      failure: waitingForSources.length > 0 ? `no pods yet from: ${waitingForSources.join(', ')}` : undefined,
-    },
-    {
-      name: 'node',
-      failure:
-        node?.registered === false ? (nodeStatusProblem(inspection, nowMs) ?? 'the Node is not registered') : undefined,
-    },
-    { name: 'runtime', failure: runtimeProblem(inspection, nowMs) },
-    { name: 'lease', failure: leaseProblem(inspection, nowMs) },
-  ];
-}
-
-function syncLoopFailure(state: NodeAgentInspection['state'], ageMs: number): string | undefined {
+function syncLoopFailure(state: NodeAgentState, ageMs: number): string | undefined {
   if (state === 'stopped') return 'the agent is stopped';
   if (ageMs <= maxIterationAgeMs) return undefined;
   return `sync loop took longer than expected: its last iteration began ${Math.floor(ageMs / 1_000)} s ago`;

@@ -9,14 +9,8 @@ import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
 import { agentProblems } from '../node-agent/agent-problems.ts';
-import { formatChecks, type HealthCheck, healthChecks, readinessChecks } from './health-checks.ts';
-
-/** The source of `/metrics`: a `Registry` of prom-client. */
-export interface MetricsSource {
-  readonly contentType: string;
-  /** The text of all metrics. */
-  metrics(): Promise<string>;
-}
+import { formatChecks, type HealthCheck, healthChecks, type MetricsSource } from './health-checks.ts';
+import { readinessChecks } from './readiness-checks.ts';
 
 /** Options of `serveAgent`. */
 export interface ServeAgentOptions {

@@ -1,5 +1,5 @@
 import type { PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
-import type { NodeAgentOptions } from './node-agent-options.ts';
+import type { CanAdmitPod } from './node-options.ts';
 
 /** Refuses new pods while the node shuts down. Source: kubelet `nodeshutdown.Manager.Admit`. */
 export class ShutdownAdmitHandler implements PodAdmitHandler {
@@ -17,7 +17,7 @@ export class ShutdownAdmitHandler implements PodAdmitHandler {
 }
 
 /** Asks the option `canAdmitPod`. */
-export function userAdmitHandler(canAdmitPod: NonNullable<NodeAgentOptions['canAdmitPod']>): PodAdmitHandler {
+export function userAdmitHandler(canAdmitPod: CanAdmitPod): PodAdmitHandler {
   return {
     admit: (attributes) => {
       const result: unknown = canAdmitPod(attributes);

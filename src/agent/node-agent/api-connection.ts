@@ -5,7 +5,7 @@ import { createKubeTransport, createSharingTransport } from '../../kube/http/tra
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
-import type { NodeAgentOptions } from './node-agent-options.ts';
+import type { NodeClientSource } from './node-options.ts';
 
 /** The agent's connection to the API server. */
 export interface APIConnection {
@@ -34,10 +34,7 @@ interface APIConnectionOptions {
  * @param options of the client, if it is not one yet
  * @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig
  */
-export function openAPIConnection(
-  client: NonNullable<NodeAgentOptions['client']>,
-  options: APIConnectionOptions,
-): APIConnection {
+export function openAPIConnection(client: NodeClientSource, options: APIConnectionOptions): APIConnection {
   if (typeof client !== 'object' || client === null)
     refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
   const isOwn = !isHTTPPodClient(client);

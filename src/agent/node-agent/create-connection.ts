@@ -1,6 +1,5 @@
 import { createInformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import { APIEventRecorder } from '../events/api-event-recorder.ts';
 import { createEventClient } from '../events/event-client.ts';
@@ -10,6 +9,7 @@ import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts
 import { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { AgentContext } from './agent-context.ts';
 import { type APIConnection, openAPIConnection } from './api-connection.ts';
+import { guardedEventRecorder } from './guarded-callbacks.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
 /** What reads from the API server and writes to it. */
@@ -50,17 +50,4 @@ function createMirrorPods({ requests }: APIConnection, { nodeName, clock, logger
     (await requests.request('GET', nodePath, { signal })).json() as MirrorNode;
   const client = new MirrorPodClient({ api: createMirrorPodAPI(requests), nodeName, getNode, logger });
   return new MirrorPods({ client, clock, logger });
-}
-
-/** Logs errors that the caller's recorder throws. */
-export function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): EventRecorder {
-  return {
-    event(event) {
-      try {
-        eventRecorder.event(event);
-      } catch (thrown) {
-        logger.error({ reason: reasonOf(thrown), method: 'eventRecorder.event' }, 'User callback threw');
-      }
-    },
-  };
 }

@@ -1,6 +1,4 @@
-import type { AgentGauges } from '../../observe/agent-metrics.ts';
 import type { Failure } from '../../shared/failure-log.ts';
-import { epochMsOf } from '../../shared/time.ts';
 import type { ManagerInspection } from '../../status-manager/inspection.ts';
 import type { RefusedManifest } from '../config/pod-source.ts';
 import type { EventRecorderInspection } from '../events/api-event-recorder.ts';
@@ -9,9 +7,7 @@ import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
 import type { RuntimeInspection } from '../pleg/generic-pleg.ts';
 import type { PodWorkerInspection } from '../pod-workers/pod-workers-options.ts';
 import type { SyncLoopInspection } from '../sync-loop/sync-loop.ts';
-
-/** The state of an agent: `created`, `running`, `stopping` while `stop()` is in progress, `stopped`. */
-export type NodeAgentState = 'created' | 'running' | 'stopping' | 'stopped';
+import type { NodeAgentState } from './node-options.ts';
 
 /** A snapshot of an agent; it does not change afterwards. */
 export interface NodeAgentInspection {
@@ -36,31 +32,4 @@ export interface NodeAgentInspection {
   readonly events: EventRecorderInspection | undefined;
   /** The number of probe workers. */
   readonly probes: number;
-}
-
-/** What gauges are read from. A virtual node has neither containers nor manifests. */
-type GaugesSource = Pick<NodeAgentInspection, 'node' | 'podWorkers' | 'state'> &
-  Partial<Pick<NodeAgentInspection, 'refusedManifests'>> & {
-    readonly runtime: Pick<RuntimeInspection, 'relistedAt' | 'runningPods'> &
-      Partial<Pick<RuntimeInspection, 'containers'>>;
-  };
-
-/** The values that a metrics scrape reads from an agent that was started `ageMs` ago. */
-export function agentGauges(
-  { state, runtime, node, podWorkers, refusedManifests }: GaugesSource,
-  ageMs: number,
-  nowMs: number,
-): AgentGauges {
-  const relistAgeMs = runtime.relistedAt === undefined ? ageMs : nowMs - epochMsOf(runtime.relistedAt);
-  const renewedAt = node?.leaseRenewedAt;
-  return {
-    relistAgeSeconds: state === 'running' ? relistAgeMs / 1000 : undefined,
-    leaseAgeSeconds: renewedAt === undefined ? undefined : (nowMs - epochMsOf(renewedAt)) / 1000,
-    leaseDurationSeconds: node?.leaseDurationSeconds,
-    isNodeRegistered: node?.registered,
-    failingPods: podWorkers.filter(({ failingSince }) => failingSince !== undefined).length,
-    refusedManifests: refusedManifests?.length,
-    runningPods: runtime.runningPods,
-    containers: runtime.containers,
-  };
 }

@@ -1,46 +1,25 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
-import type { BasicPodManager } from '../../kube/basic-pod-manager.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Journal } from '../../status-manager/journal/journal.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { AgentMetrics } from '../../observe/agent-metrics.ts';
-import type { Metrics } from '../../status-manager/metrics.ts';
 import type { PodStartupLatency } from '../../status-manager/sync/sync-ports.ts';
-import type { StatusManager } from '../../status-manager/status-manager.ts';
-import type { StatusManagerOptions } from '../../status-manager/options.ts';
-import type { HTTPPodClient } from '../../kube/http/http-pod-client.ts';
-import type { KubeConfigSource } from '../../kube/http/kube-config-types.ts';
-import type { PodAdmitAttributes, PodAdmitResult } from '../allocation/pod-admission.ts';
 import type { PodSource } from '../config/pod-source.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import type { ImagePullOptions } from '../image-pulls/image-pull-options.ts';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
-import type { NodeReporterOptions } from '../node/node-reporter-options.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { HandlerRunner } from '../pod-workers/handler-runner.ts';
 import type { Prober } from '../prober/prober.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-
-/** Options of the agent's Node; see `NodeReporterOptions` for the fields that are not described here. */
-export interface NodeAgentNode extends Pick<
-  NodeReporterOptions,
-  | 'adoptNode'
-  | 'annotations'
-  | 'labels'
-  | 'leaseDurationSeconds'
-  | 'nodeStatus'
-  | 'providerID'
-  | 'readyErrors'
-  | 'taints'
-> {
-  /**
-   * IP addresses of the node, the primary one first, at most one of each IP family. They become the `hostIPs` of its pods
-   * and, unless `nodeStatus` returns others, the addresses of the Node, with its name as the `Hostname` of an agent's.
-   * Default: none.
-   */
-  readonly addresses?: readonly string[] | undefined;
-}
+import type {
+  CanAdmitPod,
+  NodeAgentNode,
+  NodeClientSource,
+  NodeMetrics,
+  NodeStatusManagerOptions,
+  NodeStopOptions,
+} from './node-options.ts';
 
 /** What an agent keeps for the next one; `openAgentState` opens all of it. What is missing is in memory. */
 export interface AgentState {
@@ -69,7 +48,7 @@ export interface NodeAgentOptions extends AgentState {
    * `createPodClient`, which the agent does not close. Without a client, the agent runs only static pods,
    * and has no Node, events or mirror pods.
    */
-  readonly client?: HTTPPodClient | KubeConfigSource | undefined;
+  readonly client?: NodeClientSource | undefined;
   /** Runs the containers. */
   readonly runtime: ContainerRuntime;
   /**
@@ -91,7 +70,7 @@ export interface NodeAgentOptions extends AgentState {
    * is called again for each running pod. If it throws, the pod is refused with the reason
    * `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`. Default: such pods are admitted.
    */
-  readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
+  readonly canAdmitPod?: CanAdmitPod | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
   /** How images are pulled, and which pods may use those that are present. Default: as the kubelet. */
@@ -113,39 +92,22 @@ export interface NodeAgentOptions extends AgentState {
   /** Receives the events about pods and the Node. Default: they are written to the API server. */
   readonly eventRecorder?: EventRecorder | undefined;
   /** Further options of the agent's `StatusManager`. */
-  readonly statusManager?:
-    | Pick<
-        StatusManagerOptions,
-        | 'burst'
-        | 'concurrency'
-        | 'limiter'
-        | 'patchStrategy'
-        | 'qps'
-        | 'readBeforePatch'
-        | 'requestTimeoutMs'
-        | 'syncPeriodMs'
-      >
-    | undefined;
+  readonly statusManager?: NodeStatusManagerOptions | undefined;
   readonly podStartupLatency?: Partial<PodStartupLatency> | undefined;
   /** Time-out of a runtime call in milliseconds. Default: 120,000. kubelet: `--runtime-request-timeout`. */
   readonly runtimeRequestTimeoutMs?: number | undefined;
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
   /** Metrics of the agent and its status manager, for example `createPrometheusMetrics`. Default: nothing is measured. */
-  readonly metrics?: Partial<Metrics & AgentMetrics> | undefined;
+  readonly metrics?: NodeMetrics | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 
-/** The status manager of an agent. */
-export type AgentStatusManager = StatusManager<BasicPodManager>;
-
 /** How `stop()` ends an agent. */
-export interface NodeAgentStopOptions {
-  /** Write unsent statuses and events to the API server first. Default: false. */
-  readonly drain?: boolean | undefined;
+export interface NodeAgentStopOptions extends NodeStopOptions {
   /**
    * Terminate all pods, and report the Node as not ready, as the kubelet does when its machine shuts
    * down: the pods end with the reason `Terminated`, and new pods are refused. A pod fails, unless all of its containers exit
@@ -154,8 +116,4 @@ export interface NodeAgentStopOptions {
   readonly terminatePods?: boolean | undefined;
   /** With `terminatePods`, the maximum grace period of a pod in seconds. Default: each pod's own. */
   readonly gracePeriodSeconds?: number | undefined;
-  /** Maximum duration of the drain in milliseconds, without the termination of pods. Default: 10,000. */
-  readonly deadlineMs?: number | undefined;
-  /** Ends the drain when it is aborted: requests in flight are then aborted, too. */
-  readonly signal?: AbortSignal | undefined;
 }

@@ -10,9 +10,11 @@ import { isCgroup2UnifiedMode } from '../node/cgroup-version.ts';
 import type { Node } from '../node/node-types.ts';
 import { closeConnection } from './create-connection.ts';
 import type { AgentLoop } from './create-loop.ts';
-import { registerGauges } from './agent-context.ts';
-import { agentGauges, type NodeAgentInspection, type NodeAgentState } from './node-agent-inspection.ts';
-import type { AgentStatusManager, NodeAgentStopOptions } from './node-agent-options.ts';
+import { registerGauges } from './guarded-callbacks.ts';
+import { agentGauges } from './agent-gauges.ts';
+import type { NodeAgentInspection } from './node-agent-inspection.ts';
+import type { NodeAgentStopOptions } from './node-agent-options.ts';
+import type { AgentStatusManager, NodeAgentState } from './node-options.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
 import { terminateAllPods } from './terminate-all-pods.ts';
 

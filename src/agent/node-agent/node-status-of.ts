@@ -1,5 +1,5 @@
 import type { NodeStatus } from '../node/node-types.ts';
-import type { NodeAgentNode } from './node-agent-options.ts';
+import type { NodeAgentNode } from './node-options.ts';
 
 /** What the status of a Node has beside its options. */
 export interface NodeStatusFacts {

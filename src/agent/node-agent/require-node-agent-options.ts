@@ -1,7 +1,6 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
 import { requirePort } from '../../shared/ports.ts';
-import { isIP } from 'node:net';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import { parseThresholds } from '../eviction/thresholds.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
@@ -9,7 +8,8 @@ import { requireImagePulls } from '../image-pulls/image-pull-options.ts';
 import { apiSourceName, type PodSource } from '../config/pod-source.ts';
 import { runtimeCalls } from '../runtime/bounded-runtime.ts';
 import type { ContainerRuntime } from '../runtime/container-runtime.ts';
-import type { AgentState, NodeAgentNode, NodeAgentOptions } from './node-agent-options.ts';
+import type { AgentState, NodeAgentOptions } from './node-agent-options.ts';
+import { nodeFields, requireNode, requireNodeName, statusManagerFields } from './node-options.ts';
 
 /** What is lost with the process unless it is given; a missing one is a compile error. */
 const stateNames: Readonly<Record<keyof AgentState, true>> = {
@@ -43,28 +43,6 @@ const optionNames: Readonly<Record<keyof NodeAgentOptions, true>> = {
   statusManager: true,
   volumeManager: true,
 };
-export const nodeFields: Readonly<Record<keyof NodeAgentNode, true>> = {
-  addresses: true,
-  adoptNode: true,
-  annotations: true,
-  labels: true,
-  leaseDurationSeconds: true,
-  nodeStatus: true,
-  providerID: true,
-  readyErrors: true,
-  taints: true,
-};
-export const statusManagerFields: Readonly<Record<keyof NonNullable<NodeAgentOptions['statusManager']>, true>> = {
-  burst: true,
-  concurrency: true,
-  limiter: true,
-  patchStrategy: true,
-  qps: true,
-  readBeforePatch: true,
-  requestTimeoutMs: true,
-  syncPeriodMs: true,
-};
-
 const requiredRuntimeMethods = [
   'listPods',
   'getPod',
@@ -113,12 +91,6 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
     requireFields('node', node, Object.keys(nodeFields));
     requireNode(node, 'node.');
   }
-}
-
-/** @throws StatusManagerError INVALID_OPTION */
-export function requireNodeName(nodeName: unknown): void {
-  if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
-    refuseOption('nodeName', "a node's name, in lower case");
 }
 
 /** What the agent has in memory only. */
@@ -170,19 +142,4 @@ function requireSources(sources: readonly PodSource[], hasClient: boolean): void
     if (name === apiSourceName && !hasClient) refuseOption(path, 'absent, as there is no `client`');
     names.add(name);
   }
-}
-
-/**
- * Checks the options that `NodeReporter` does not check.
- * @param prefix of the options' names in errors: `node.`
- * @throws StatusManagerError INVALID_OPTION
- */
-export function requireNode(node: NodeAgentNode, prefix = ''): void {
-  const { addresses } = node;
-  if (addresses !== undefined && !(Array.isArray(addresses) && addresses.every((address) => isIP(address) !== 0)))
-    refuseOption(`${prefix}addresses`, 'a list of IP addresses');
-  const families = (addresses ?? []).map((address) => isIP(address));
-  if (new Set(families).size < families.length) refuseOption(`${prefix}addresses`, 'at most one of each IP family');
-  for (const hook of ['nodeStatus', 'readyErrors', 'adoptNode'] as const)
-    requireFunctionOption(`${prefix}${hook}`, node[hook]);
 }

@@ -2,11 +2,7 @@ import type { ValidPod } from '../../kube/types.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
-import type { MirrorPods } from '../mirror/mirror-pods.ts';
-import type { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { ProberManager } from '../prober/prober-manager.ts';
-import type { OrphanedPodDirs } from './orphaned-pod-dirs.ts';
 
 /** The pods that are left, by UID. */
 export interface RemainingPods {
@@ -22,14 +18,16 @@ export interface RemainingPods {
 /** The parts that keep something of a pod which its worker's record does not have: each says there why. */
 export interface OrphanedPodsParticipants {
   /** Default: nothing is probed. */
-  readonly probeManager?: Pick<ProberManager, 'cleanupPods'> | undefined;
+  readonly probeManager?: { cleanupPods(possiblyRunning: Iterable<string>): void } | undefined;
   readonly statusManager: Pick<StatusManagerLike, 'removeOrphanedStatuses'>;
   readonly allocationManager: Pick<AllocationManager, 'removeOrphanedPods'>;
-  readonly podSyncer: Pick<AgentPodSyncer, 'removeOrphanedPods'>;
+  readonly podSyncer: { removeOrphanedPods(desired: ReadonlySet<string>): void };
   /** Default: there are no folders of pods. */
-  readonly orphanedPodDirs?: Pick<OrphanedPodDirs, 'cleanUp'> | undefined;
+  readonly orphanedPodDirs?: { cleanUp(existing: Pick<ReadonlySet<string>, 'has'>): void } | undefined;
   /** Default: there are no mirror pods. */
-  readonly mirrorPods?: Pick<MirrorPods, 'deleteOrphans'> | undefined;
+  readonly mirrorPods?:
+    | { deleteOrphans(orphans: readonly ValidPod[], isTerminating: (fullName: string) => boolean): void }
+    | undefined;
   readonly podWorkers: Pick<PodWorkers, 'isPodForMirrorPodTerminatingByFullName' | 'shouldPodContentBeRemoved'>;
   readonly logger: Logger;
 }
