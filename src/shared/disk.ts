@@ -15,6 +15,8 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { makeDirectories } from './make-directories.ts';
 import { readRegularFile } from './regular-file.ts';
@@ -37,7 +39,7 @@ export interface DiskFile {
   close(): Promise<void>;
 }
 
-/** The file system, for files that must outlive a crash. `read` and `makeDirectories` reject, the others throw. */
+/** The file system, for files that must outlive a crash. `read`, `list` and `makeDirectories` reject, the others throw. */
 export interface Disk {
   /** Opens a regular file, or creates it; never follows a symbolic link. @param isNew fails if it exists */
   open(path: string, mode: number, isNew: boolean): DiskFile;
@@ -50,6 +52,8 @@ export interface Disk {
   /** Without this, a machine crash can undo a rename. */
   syncDirectory(path: string): void;
   read(path: string, maxBytes: number): Promise<Buffer>;
+  /** The names in a directory, in any order. */
+  list(path: string): Promise<string[]>;
   makeDirectories(path: string, mode: number): Promise<unknown>;
 }
 
@@ -130,5 +134,25 @@ export const systemDisk: Disk = {
     }
   },
   read: readRegularFile,
+  list: (path) => readdir(path),
   makeDirectories,
 };
+
+/** Replaces a file atomically: also after a crash of the process or the machine, it has the old or the new content. */
+export async function replaceFile(disk: Disk, path: string, text: string): Promise<void> {
+  const temporary = join(dirname(path), `.${basename(path)}`);
+  disk.remove(temporary);
+  try {
+    const file = disk.open(temporary, 0o600, true);
+    try {
+      file.write(0, Buffer.from(text));
+      await file.syncLater();
+    } finally {
+      await file.close();
+    }
+    disk.rename(temporary, path);
+  } catch (error) {
+    disk.remove(temporary);
+    throw error;
+  }
+}

@@ -1,7 +1,8 @@
+import { agentSetting } from './agent/agent-setting.ts';
 import { managerSetting } from './manager/manager-setting.ts';
 import type { Setting } from './setting.ts';
 
 /** All settings, by name. */
 export const settings: ReadonlyMap<string, Setting> = new Map(
-  [managerSetting].map((setting) => [setting.name, setting]),
+  [managerSetting, agentSetting].map((setting) => [setting.name, setting]),
 );

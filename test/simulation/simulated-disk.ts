@@ -140,6 +140,17 @@ export class SimulatedDisk {
             else resolve(file.visible.read());
           });
         }),
+      list: (path) =>
+        new Promise((resolve) => {
+          const prefix = `${path}/`;
+          process.receive(this.#random.next() * 3, () =>
+            resolve(
+              [...this.#files.keys()]
+                .filter((file) => file.startsWith(prefix) && !file.slice(prefix.length).includes('/'))
+                .map((file) => file.slice(prefix.length)),
+            ),
+          );
+        }),
       makeDirectories: async () => undefined,
     };
   }

@@ -45,10 +45,10 @@ function profileOfAnnotation(value: string | undefined): AppArmorProfile | undef
  * `apparmor.Validate`.
  */
 export class AppArmorAdmitHandler implements PodAdmitHandler {
-  readonly #hostError: string | undefined;
+  #hostError: string | undefined;
 
-  /** @param hostError why the machine has no AppArmor */
-  constructor(hostError = appArmorHostError()) {
+  /** @param hostError why the machine has no AppArmor; default: read when a pod asks for it */
+  constructor(hostError?: string) {
     this.#hostError = hostError;
   }
 
@@ -64,7 +64,8 @@ export class AppArmorAdmitHandler implements PodAdmitHandler {
     const ofPod = (pod.spec as WithProfile | undefined)?.securityContext?.appArmorProfile;
     if (![...profiles, ofPod].some((profile) => profile !== undefined && profile.type !== 'Unconfined'))
       return undefined;
-    if (this.#hostError) return this.#hostError;
+    this.#hostError ??= appArmorHostError();
+    if (this.#hostError !== '') return this.#hostError;
     const isNameless = profiles.some(
       (profile) => profile?.type === 'Localhost' && (profile.localhostProfile ?? '').trim() === '',
     );

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
+import type { Disk } from '../../shared/disk.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { ReadCache } from '../../shared/read-cache.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
@@ -26,6 +27,7 @@ const maxMatchedSecrets = 100;
 
 export interface ImagePullManagerOptions {
   readonly runtime: Pick<BoundedRuntime, 'listImages'>;
+  readonly disk: Disk;
   /** The records are in its folder `image_manager`, where a kubelet has them. Undefined: in memory only. */
   readonly rootDirectory: string | undefined;
   readonly requireCredentialVerification: RequireCredentialVerification;
@@ -60,15 +62,17 @@ export class ImagePullManager {
 
   constructor(options: ImagePullManagerOptions) {
     this.#options = options;
-    const { rootDirectory } = options;
+    const { disk, rootDirectory } = options;
     const directory = (name: string): string | undefined => rootDirectory && join(rootDirectory, 'image_manager', name);
     this.#pulled = new RecordFiles({
+      disk,
       directory: directory('pulled'),
       keyOf: ({ imageRef }) => imageRef,
       encode: encodeImagePulledRecord,
       decode: decodeImagePulledRecord,
     });
     this.#intents = new RecordFiles({
+      disk,
       directory: directory('pulling'),
       keyOf: (image) => image,
       encode: encodeImagePullIntent,

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
-import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeDirectories } from '../../shared/make-directories.ts';
+import { type Disk, replaceFile } from '../../shared/disk.ts';
 import { OneAtATime } from '../../shared/one-at-a-time.ts';
-import { readRegularFile } from '../../shared/regular-file.ts';
 
 /** A record has about 200 bytes for each Secret that has pulled its image. */
 const maxRecordBytes = 1_048_576;
 const prefix = 'sha256-';
 
 export interface RecordFilesOptions<T> {
+  readonly disk: Disk;
   /** Undefined: the records are in memory only. */
   readonly directory: string | undefined;
   readonly keyOf: (record: T) => string;
@@ -36,12 +35,13 @@ export class RecordFiles<T> {
 
   /** Reads all files, before any other method is called. Rejects if the folder cannot be created or listed. */
   async load(): Promise<void> {
-    const { directory, keyOf, decode } = this.#options;
+    const { disk, directory, keyOf, decode } = this.#options;
     if (directory === undefined) return;
-    await makeDirectories(directory, 0o700);
-    for (const name of await readdir(directory)) {
+    await disk.makeDirectories(directory, 0o700);
+    for (const name of await disk.list(directory)) {
       if (!name.startsWith(prefix) || name.endsWith('.tmp')) continue;
-      const record = await readRegularFile(join(directory, name), maxRecordBytes)
+      const record = await disk
+        .read(join(directory, name), maxRecordBytes)
         .then((content) => decode(content.toString()))
         .catch(() => undefined);
       this.#records.set(name, record !== undefined && fileName(keyOf(record)) === name ? record : undefined);
@@ -70,32 +70,25 @@ export class RecordFiles<T> {
 
   /** Replaces the file atomically. */
   async write(record: T): Promise<void> {
-    const { directory, keyOf, encode } = this.#options;
+    const { disk, directory, keyOf, encode } = this.#options;
     const name = fileName(keyOf(record));
     this.#records.set(name, record);
     if (directory === undefined) return;
     this.#unwritten.add(name);
     await this.#writes.run(undefined, async () => {
-      const temporary = join(directory, `${name}.tmp`);
-      try {
-        await makeDirectories(directory, 0o700);
-        await writeFile(temporary, encode(record), { mode: 0o600 });
-        await rename(temporary, join(directory, name));
-        if (this.#records.get(name) === record) this.#unwritten.delete(name);
-      } catch (error) {
-        await rm(temporary, { force: true });
-        throw error;
-      }
+      await disk.makeDirectories(directory, 0o700);
+      await replaceFile(disk, join(directory, name), encode(record));
+      if (this.#records.get(name) === record) this.#unwritten.delete(name);
     });
   }
 
   async delete(key: string): Promise<void> {
     const name = fileName(key);
-    const { directory } = this.#options;
+    const { disk, directory } = this.#options;
     this.#records.delete(name);
     this.#unwritten.delete(name);
     if (directory === undefined) return;
-    await this.#writes.run(undefined, () => rm(join(directory, name), { force: true }));
+    await this.#writes.run(undefined, async () => disk.remove(join(directory, name)));
   }
 }
 

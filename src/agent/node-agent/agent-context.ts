@@ -1,5 +1,6 @@
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
+import type { AgentMachine } from './agent-machine.ts';
 import { guardedRecordMetric } from './guarded-callbacks.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import type { NodeContext } from './node-context.ts';
@@ -8,6 +9,7 @@ import { stateInMemory } from './require-node-agent-options.ts';
 /** What all parts of an agent share. */
 export interface AgentContext extends NodeContext {
   readonly nodeName: string;
+  readonly machine: AgentMachine;
   /** Errors that it throws are logged. */
   readonly metrics: Partial<AgentMetrics> | undefined;
   /** When the agent was created, on the monotonic clock. */
@@ -16,13 +18,16 @@ export interface AgentContext extends NodeContext {
   readonly stateInMemory: readonly string[];
 }
 
-export function createContext({ nodeName, metrics, ...options }: NodeAgentOptions): AgentContext {
+export function createContext(
+  { nodeName, metrics, ...options }: NodeAgentOptions,
+  machine: AgentMachine,
+): AgentContext {
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const random = resolveRandom(options.random, logger);
   const recordMetric = guardedRecordMetric(metrics, logger);
   return {
-    ...{ nodeName, clock, logger, random, metrics, recordMetric },
+    ...{ nodeName, clock, logger, machine, random, metrics, recordMetric },
     agentStartedMs: clock.monotonicMs(),
     stateInMemory: stateInMemory(options),
   };

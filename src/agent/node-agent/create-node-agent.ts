@@ -1,4 +1,5 @@
 import { createContext } from './agent-context.ts';
+import { type AgentMachine, systemMachine } from './agent-machine.ts';
 import { createConnection } from './create-connection.ts';
 import { createInputs } from './create-inputs.ts';
 import { createLoop } from './create-loop.ts';
@@ -32,8 +33,13 @@ import { requireNodeAgentOptions } from './require-node-agent-options.ts';
  * ```
  */
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
+  return createNodeAgentOn(systemMachine, options);
+}
+
+/** `createNodeAgent` on any machine. */
+export function createNodeAgentOn(machine: AgentMachine, options: NodeAgentOptions): NodeAgent {
   requireNodeAgentOptions(options);
-  const context = createContext(options);
+  const context = createContext(options, machine);
   const connection = createConnection(options, context);
   const ports = createPorts(options, context, connection);
   const inputs = createInputs(options, context, connection, ports);

@@ -38,7 +38,7 @@ export function createNode(
   inputs: AgentInputs,
   workers: AgentWorkers,
 ) {
-  const { nodeName, clock, random, logger, recordMetric } = context;
+  const { nodeName, clock, random, logger, machine, recordMetric } = context;
   const { api, eventRecorder } = connection;
   const { runtime, volumeManager } = ports;
   const { runtimeState, sourcesReady } = inputs;
@@ -73,20 +73,23 @@ export function createNode(
   };
   const nodeReporter =
     api && node !== false
-      ? new NodeReporter({
-          ...node,
-          declaredFeatures: agentFeatures,
-          ...{ nodeName, transport: api.requests, recorder: eventRecorder, logger, clock, random },
-          nodeStatus: async () => {
-            const { conditions = [], ...status } = await nodeStatus();
-            return { ...status, conditions: [...(evictionManager?.conditions() ?? []), ...conditions] };
+      ? new NodeReporter(
+          {
+            ...node,
+            declaredFeatures: agentFeatures,
+            ...{ nodeName, transport: api.requests, recorder: eventRecorder, logger, clock, random },
+            nodeStatus: async () => {
+              const { conditions = [], ...status } = await nodeStatus();
+              return { ...status, conditions: [...(evictionManager?.conditions() ?? []), ...conditions] };
+            },
+            readyErrors: () => [
+              ...runtimeState.runtimeErrors(),
+              ...runtimeState.networkErrors(),
+              ...readyErrorsOf(node.readyErrors),
+            ],
           },
-          readyErrors: () => [
-            ...runtimeState.runtimeErrors(),
-            ...runtimeState.networkErrors(),
-            ...readyErrorsOf(node.readyErrors),
-          ],
-        })
+          machine.entropy.uuid(),
+        )
       : undefined;
   const ownNode = new OwnNode({
     ...{ nodeName, nodeStatus, nodeReporter, clock, logger },

@@ -99,12 +99,13 @@ export function createWorkers(
 function createImagePullManager(
   { imagePulls = {}, imagePullRecordsDirectory: rootDirectory }: NodeAgentOptions,
   runtime: BoundedRuntime,
-  { clock, logger }: AgentContext,
+  { clock, logger, machine }: AgentContext,
 ): ImagePullManager {
   const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist: allowlist } =
     imagePulls;
   return new ImagePullManager({
     ...{ runtime, clock, logger, rootDirectory },
+    disk: machine.disk,
     requireCredentialVerification: imagePullCredentialsVerification(policy, allowlist),
   });
 }

@@ -125,7 +125,8 @@ export class NodeAgent implements AsyncDisposable {
     const { context, inputs, workers, node } = this.#parts;
     const { nodeName, stateInMemory } = context;
     context.logger.info({ node: nodeName, stateInMemory }, 'Starting node agent');
-    if (platform() === 'linux') context.recordMetric('cgroup_version', isCgroup2UnifiedMode() ? 2 : 1);
+    if (platform() === 'linux')
+      context.recordMetric('cgroup_version', isCgroup2UnifiedMode(undefined, context.machine.disk) ? 2 : 1);
     this.#loop.allocationManager.start();
     inputs.pleg.start();
     inputs.runtimeState.start();

@@ -14,6 +14,8 @@ export interface NodeLeaseOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
+  /** No other agent has it. */
+  readonly identity: string;
   /** Called at each renewal as long as an older agent renews the same Lease. */
   readonly onOlderAgent: () => void;
 }
@@ -28,13 +30,14 @@ const ensureBackOff = { firstMs: 200, maxMs: 7000 };
 export class NodeLease {
   readonly #options: NodeLeaseOptions;
   readonly #failures: FailureLog;
-  readonly #otherAgents = new OtherAgents();
+  readonly #otherAgents: OtherAgents;
   #latest: Lease | undefined;
   #renewedAtMs: number | undefined;
 
   constructor(options: NodeLeaseOptions) {
     this.#options = options;
-    const { logger, clock, nodeName } = options;
+    const { logger, clock, nodeName, identity } = options;
+    this.#otherAgents = new OtherAgents(identity);
     this.#failures = new FailureLog({ logger, clock, what: 'Renewing the node Lease', fields: { node: nodeName } });
   }
 

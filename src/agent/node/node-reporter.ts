@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { systemEntropy } from '../../shared/entropy.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { boundedCall } from '../../shared/deadline.ts';
@@ -71,8 +72,11 @@ export class NodeReporter {
   readonly #inUse: Promise<StatusManagerError>;
   #settleInUse: (error: StatusManagerError) => void = () => {};
 
-  /** @throws StatusManagerError INVALID_OPTION */
-  constructor(options: NodeReporterOptions) {
+  /**
+   * @param identity of this reporter in the Lease; no other one has it. Default: random
+   * @throws StatusManagerError INVALID_OPTION
+   */
+  constructor(options: NodeReporterOptions, identity: string = systemEntropy.uuid()) {
     requireNodeReporterOptions(options);
     const { nodeName, transport } = options;
     const logger = resolveLogger(options.logger);
@@ -92,7 +96,7 @@ export class NodeReporter {
     this.#inUse = new Promise((resolve) => (this.#settleInUse = resolve));
     const onOlderAgent = (): void => this.#settleInUse(nodeInUse(nodeName));
     this.#lease = new NodeLease({
-      ...{ client: this.#client, nodeName, leaseDurationSeconds, clock, logger, signal, onOlderAgent },
+      ...{ client: this.#client, nodeName, identity, leaseDurationSeconds, clock, logger, signal, onOlderAgent },
     });
     this.#events = new NodeEvents(nodeName, options.recorder);
     const log = { logger, clock, fields: { node: nodeName } };

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Lease } from './node-types.ts';
 
 const annotation = 'kubelet-status-manager/agent';
@@ -14,10 +13,15 @@ const maxOlder = 100;
  * Divergence: kubelets with the same node name do not notice each other.
  */
 export class OtherAgents {
-  readonly #identity = randomUUID();
+  readonly #identity: string;
   readonly #older = new Set<string>();
   #hasRenewed = false;
   #renewals = 0;
+
+  /** @param identity of this agent; no other one has it */
+  constructor(identity: string) {
+    this.#identity = identity;
+  }
 
   /** The Lease with the identity of this agent. */
   sign(lease: Lease): Lease {

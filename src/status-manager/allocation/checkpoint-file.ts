@@ -1,9 +1,6 @@
-import { open, rename, rm } from 'node:fs/promises';
-import path from 'node:path';
-import { makeDirectories } from '../../shared/make-directories.ts';
+import { type Disk, replaceFile } from '../../shared/disk.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import { readRegularFile } from '../../shared/regular-file.ts';
 import { checksumOf, decodeEnvelope, encodeEnvelope } from './checkpoint-format.ts';
 
 /** Enough for some 100,000 pods. */
@@ -20,6 +17,7 @@ export interface Checkpoint<T> {
  * newest data.
  */
 export class CheckpointFile {
+  readonly #disk: Disk;
   readonly #path: string;
   readonly #encode: () => string;
   /** Checksum of the data in the file; undefined if there is no file yet. */
@@ -28,7 +26,8 @@ export class CheckpointFile {
   #waiting: Promise<void> | undefined;
 
   /** @param encode returns the current data; called when a write begins */
-  constructor(filePath: string, lastChecksum: number | undefined, encode: () => string) {
+  constructor(disk: Disk, filePath: string, lastChecksum: number | undefined, encode: () => string) {
+    this.#disk = disk;
     this.#path = filePath;
     this.#lastChecksum = lastChecksum;
     this.#encode = encode;
@@ -54,7 +53,7 @@ export class CheckpointFile {
     const checksum = checksumOf(data);
     if (checksum === this.#lastChecksum) return;
     try {
-      await replaceFile(this.#path, encodeEnvelope(data));
+      await replaceFile(this.#disk, this.#path, encodeEnvelope(data));
     } catch (cause) {
       throw new StatusManagerError(
         'CHECKPOINT_WRITE_FAILED',
@@ -66,29 +65,10 @@ export class CheckpointFile {
   }
 }
 
-/** Replaces the file atomically, even if the process or the machine crashes. */
-async function replaceFile(filePath: string, text: string): Promise<void> {
-  const temporary = path.join(path.dirname(filePath), `.${path.basename(filePath)}`);
-  await rm(temporary, { force: true });
-  try {
-    const file = await open(temporary, 'wx', 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, filePath);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
-  }
-}
-
 /** Creates the directory of a checkpoint, mode 0755. Throws `CHECKPOINT_WRITE_FAILED`. */
-export async function makeCheckpointDirectory(dir: string): Promise<void> {
+export async function makeCheckpointDirectory(disk: Disk, dir: string): Promise<void> {
   try {
-    await makeDirectories(dir, 0o755);
+    await disk.makeDirectories(dir, 0o755);
   } catch (cause) {
     throw new StatusManagerError('CHECKPOINT_WRITE_FAILED', `Cannot create the checkpoint directory ${dir}`, { cause });
   }
@@ -99,10 +79,11 @@ export async function makeCheckpointDirectory(dir: string): Promise<void> {
  * `CORRUPT_CHECKPOINT` when its checksum is wrong or `decode` throws.
  */
 export async function readCheckpoint<T>(
+  disk: Disk,
   filePath: string,
   decode: (data: string) => T,
 ): Promise<Checkpoint<T> | undefined> {
-  const text = await readText(filePath);
+  const text = await readText(disk, filePath);
   if (text === undefined) return undefined;
   try {
     const data = decodeEnvelope(text);
@@ -116,9 +97,9 @@ export async function readCheckpoint<T>(
   }
 }
 
-async function readText(filePath: string): Promise<string | undefined> {
+async function readText(disk: Disk, filePath: string): Promise<string | undefined> {
   try {
-    return (await readRegularFile(filePath, maxCheckpointBytes)).toString();
+    return (await disk.read(filePath, maxCheckpointBytes)).toString();
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') return undefined;

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Pod } from '../../kube/types.ts';
+import { type Disk, systemDisk } from '../../shared/disk.ts';
 import { requireText } from '../../shared/validate.ts';
 import type { AllocationState, PodResizeStatus } from './allocation-state.ts';
 import { type Checkpoint, CheckpointFile, makeCheckpointDirectory, readCheckpoint } from './checkpoint-file.ts';
@@ -36,13 +37,19 @@ const resizeStatusesFileName = 'pod_resize_status_state';
  * await manager.setPodAllocation(pod);
  * ```
  */
-export async function openCheckpointState(dir: string): Promise<AllocationState> {
+export function openCheckpointState(dir: string): Promise<AllocationState> {
+  return openCheckpointStateOn(systemDisk, dir);
+}
+
+/** `openCheckpointState` on any disk. */
+export async function openCheckpointStateOn(disk: Disk, dir: string): Promise<AllocationState> {
   requireText('dir', dir);
-  await makeCheckpointDirectory(dir);
+  await makeCheckpointDirectory(disk, dir);
   return new CheckpointState(
+    disk,
     dir,
-    await readCheckpoint(path.join(dir, allocationsFileName), decodeAllocations),
-    await readCheckpoint(path.join(dir, resizeStatusesFileName), decodeResizeStatuses),
+    await readCheckpoint(disk, path.join(dir, allocationsFileName), decodeAllocations),
+    await readCheckpoint(disk, path.join(dir, resizeStatusesFileName), decodeResizeStatuses),
   );
 }
 
@@ -52,15 +59,17 @@ class CheckpointState extends MemoryState {
   readonly #resizeStatusesFile: CheckpointFile;
 
   constructor(
+    disk: Disk,
     dir: string,
     allocations: Checkpoint<Map<string, PodAllocation>> | undefined,
     resizeStatuses: Checkpoint<Map<string, PodResizeStatus>> | undefined,
   ) {
     super(allocations?.value, resizeStatuses?.value);
-    this.#allocationsFile = new CheckpointFile(path.join(dir, allocationsFileName), allocations?.checksum, () =>
+    this.#allocationsFile = new CheckpointFile(disk, path.join(dir, allocationsFileName), allocations?.checksum, () =>
       encodeAllocations(this.allocations),
     );
     this.#resizeStatusesFile = new CheckpointFile(
+      disk,
       path.join(dir, resizeStatusesFileName),
       resizeStatuses?.checksum,
       () => encodeResizeStatuses(this.resizeStatuses),

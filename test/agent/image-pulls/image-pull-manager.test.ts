@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemDisk } from '../../../src/shared/disk.ts';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { ImagePullManager, type ImagePullManagerOptions } from '../../../src/agent/image-pulls/image-pull-manager.ts';
 import { imagePullCredentialsVerification } from '../../../src/agent/image-pulls/verification-policy.ts';
@@ -28,6 +29,7 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 
 function newManager(options: Partial<ImagePullManagerOptions> = {}): ImagePullManager {
   return new ImagePullManager({
+    disk: systemDisk,
     ...{ runtime: {}, rootDirectory: root, clock, logger },
     requireCredentialVerification: imagePullCredentialsVerification(),
     ...options,

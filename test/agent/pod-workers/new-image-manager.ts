@@ -1,3 +1,4 @@
+import { systemDisk } from '../../../src/shared/disk.ts';
 import { silentLogger } from 'kubelet-status-manager/testing';
 import type { Clock } from '../../../src/shared/clock.ts';
 import { ImageManager, type ImageManagerOptions } from '../../../src/agent/pod-workers/image-manager.ts';
@@ -12,6 +13,7 @@ export function newImageManager(
   },
 ): ImageManager {
   const pullManager = new ImagePullManager({
+    disk: systemDisk,
     runtime: {},
     clock: options.clock,
     logger: silentLogger,

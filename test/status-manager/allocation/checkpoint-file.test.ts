@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemDisk } from '../../../src/shared/disk.ts';
 import { encodeEnvelope } from '../../../src/status-manager/allocation/checkpoint-format.ts';
 import { CheckpointFile } from '../../../src/status-manager/allocation/checkpoint-file.ts';
 
@@ -20,7 +21,7 @@ describe('CheckpointFile', () => {
     const filePath = path.join(dir, 'file');
     let data = 'first';
     const encoded: string[] = [];
-    const file = new CheckpointFile(filePath, undefined, () => {
+    const file = new CheckpointFile(systemDisk, filePath, undefined, () => {
       encoded.push(data);
       // The write has begun: these come too late for it.
       if (encoded.length === 1) {
@@ -40,7 +41,7 @@ describe('CheckpointFile', () => {
   });
 
   it('tries again after a failed write, the data unchanged', async () => {
-    const file = new CheckpointFile(path.join(dir, 'file'), undefined, () => 'data');
+    const file = new CheckpointFile(systemDisk, path.join(dir, 'file'), undefined, () => 'data');
     await rm(dir, { recursive: true });
     await expect(file.write()).rejects.toMatchObject({ code: 'CHECKPOINT_WRITE_FAILED' });
     await mkdir(dir);

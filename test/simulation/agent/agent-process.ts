@@ -1,0 +1,170 @@
+import type { NodeAgent, NodeAgentOptions } from '../../../src/agent/index.ts';
+import { createNodeAgentOn } from '../../../src/agent/node-agent/create-node-agent.ts';
+import { podClientOf } from '../../../src/kube/http/http-pod-client.ts';
+import type { Disk } from '../../../src/shared/disk.ts';
+import type { Logger } from '../../../src/shared/logger.ts';
+import { openCheckpointStateOn } from '../../../src/status-manager/allocation/checkpoint-state.ts';
+import { openFileJournal } from '../../../src/status-manager/journal/file-journal.ts';
+import type { Journal } from '../../../src/status-manager/journal/journal.ts';
+import { StatusManagerError } from '../../../src/status-manager/index.ts';
+import { finalOutcomes } from '../../chaos/outcome-ledger.ts';
+import type { Random } from '../../chaos/random.ts';
+import type { Network } from '../network.ts';
+import type { SimulatedDisk } from '../simulated-disk.ts';
+import { SimulatedProcess } from '../simulated-process.ts';
+import type { World } from '../world.ts';
+import type { NodeRuntime, RuntimeConnection } from './node-runtime.ts';
+import type { StaticPods } from './static-pods.ts';
+
+/** The newest version, and the one in a PATCH that was aborted. */
+const maxOpenWhenUnsent = 2;
+const rootDirectory = '/var/lib/kubelet';
+
+export interface AgentProcessOptions {
+  readonly number: number;
+  readonly nodeName: string;
+  readonly token: string;
+  readonly agent: Pick<NodeAgentOptions, 'imagePulls' | 'runtimeRequestTimeoutMs' | 'statusManager'>;
+  readonly onLog: (level: 'error' | 'warn', message: string, fields: object) => void;
+}
+
+/** What an agent runs on. */
+export interface AgentSurroundings {
+  readonly network: Network;
+  readonly disk: SimulatedDisk;
+  readonly runtime: NodeRuntime;
+  readonly staticPods: StaticPods;
+}
+
+/** One run of a node agent. */
+export class AgentProcess {
+  readonly process: SimulatedProcess;
+  readonly options: AgentProcessOptions;
+  /** Undefined until it runs. */
+  agent: NodeAgent | undefined;
+  isStopped = false;
+  readonly #world: World;
+  readonly #surroundings: AgentSurroundings;
+  readonly #random: Random;
+  readonly #disk: Disk;
+  readonly #logger: Logger;
+  readonly #transport: ReturnType<Network['transport']>;
+  #connection: RuntimeConnection | undefined;
+  /** By pod UID: how many accepted versions have no final outcome. */
+  readonly #open = new Map<string, number>();
+
+  constructor(world: World, surroundings: AgentSurroundings, options: AgentProcessOptions) {
+    this.#world = world;
+    this.#surroundings = surroundings;
+    this.options = options;
+    this.process = new SimulatedProcess(world, `agent-${options.number}`);
+    this.#random = world.random.fork(this.process.name);
+    this.#disk = surroundings.disk.for(this.process);
+    const nothing = (): void => {};
+    this.#logger = {
+      trace: nothing,
+      debug: nothing,
+      info: (_, message) => world.note(this.process.name, 'info', message),
+      warn: this.#log('warn'),
+      error: this.#log('error'),
+    };
+    this.#transport = surroundings.network.transport(this.process, options.token);
+  }
+
+  /** Resolves when it has been started, or when it was stopped before that; never if it was killed before that. */
+  async start(): Promise<void> {
+    const disk = this.#disk;
+    const journal = await this.#openJournal();
+    const allocationState = await openCheckpointStateOn(disk, rootDirectory);
+    const actuatedState = await openCheckpointStateOn(disk, `${rootDirectory}/actuated`);
+    const connection = await this.#surroundings.runtime.connect(this.process, this.#logger);
+    this.#connection = connection;
+    if (this.isStopped) return journal?.close();
+    const agent = createNodeAgentOn(
+      { disk, entropy: this.#world.entropy },
+      {
+        nodeName: this.options.nodeName,
+        client: podClientOf(this.#transport),
+        runtime: connection.runtime,
+        sources: [this.#surroundings.staticPods.source(this.process)],
+        node: { addresses: ['10.1.2.3'] },
+        ...{ allocationState, actuatedState, imagePullRecordsDirectory: rootDirectory },
+        ...(journal !== undefined && { journal }),
+        ...this.options.agent,
+        ...this.#ports(),
+      },
+    );
+    this.agent = agent;
+    for (const { podUID } of journal?.recovered ?? []) this.#changeOpen(podUID, 1);
+    agent.statusManager.subscribe({
+      onPodUpdated: ({ metadata: { uid = '' } = {} }) => this.#changeOpen(uid, 1),
+      // Of a pod that has ended, the last version.
+      onPodRemoved: ({ metadata: { uid = '' } = {} }) => this.#changeOpen(uid, 1),
+      onOutcome: ({ podUID, version, outcome }) => {
+        if (!this.process.isAlive || !finalOutcomes.has(outcome)) return;
+        this.#world.note(this.process.name, 'outcome', podUID, version, outcome);
+        this.#world.count(`outcome ${outcome}`);
+        this.#changeOpen(podUID, -1);
+      },
+    });
+    agent.start();
+    this.#world.note(this.process.name, 'running');
+  }
+
+  async stop(drain: boolean): Promise<void> {
+    this.isStopped = true;
+    await this.agent?.stop({ drain, deadlineMs: 5_000 });
+    await this.#connection?.close();
+    await this.#transport.close();
+    await this.process.clock.yieldToEventLoop();
+    this.#checkOutcomes();
+    if (this.process.timers > 0)
+      this.#world.violate('stop() leaves nothing', `${this.process.name}: ${this.process.timers} timers`);
+    this.process.kill();
+  }
+
+  async #openJournal(): Promise<Journal | undefined> {
+    const ports = { disk: this.#disk, lockDirectory: this.#surroundings.disk.lockDirectory(this.process) };
+    for (;;) {
+      try {
+        return await openFileJournal(`${rootDirectory}/journal`, { fsync: 'interval', ...this.#ports() }, ports);
+      } catch (error) {
+        // The disk is full, and there is no journal yet.
+        if (!(error instanceof StatusManagerError)) throw error;
+        await new Promise<void>((resolve) => void this.process.clock.afterFunc(1_000, resolve));
+        if (this.isStopped) return undefined;
+      }
+    }
+  }
+
+  #ports(): { clock: SimulatedProcess['clock']; random: () => number; logger: Logger } {
+    return { clock: this.process.clock, random: () => this.#random.next(), logger: this.#logger };
+  }
+
+  #changeOpen(podUID: string, change: number): void {
+    const open = (this.#open.get(podUID) ?? 0) + change;
+    this.#open.set(podUID, open);
+    if (open < 0) this.#world.violate('each version has one final outcome', `${this.process.name} ${podUID}`);
+  }
+
+  #checkOutcomes(): void {
+    const unsent = new Set(
+      (this.agent?.inspect().statusManager.pods ?? [])
+        .filter(({ unsentSince }) => unsentSince !== undefined)
+        .map(({ podUID }) => podUID),
+    );
+    for (const [podUID, open] of this.#open) {
+      if (open <= (unsent.has(podUID) ? maxOpenWhenUnsent : 0)) continue;
+      this.#world.violate('each version has one final outcome', `${this.process.name} ${podUID}: ${open} have none`);
+    }
+  }
+
+  #log(level: 'warn' | 'error') {
+    return (fields: object, message: string): void => {
+      if (!this.process.isAlive) return;
+      const { err: _err, ...rest } = fields as { readonly err?: unknown };
+      this.#world.note(this.process.name, level, message, rest);
+      this.options.onLog(level, message, fields);
+    };
+  }
+}

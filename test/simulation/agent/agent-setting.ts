@@ -1,0 +1,272 @@
+import { checkForeignConditions, checkTerminalIsFinal } from '../../chaos/invariants.ts';
+import type { Random } from '../../chaos/random.ts';
+import { nodeName, podNames } from '../../chaos/users.ts';
+import { checkWrites } from '../manager/check-calls.ts';
+import { PodUsers } from '../pod-users.ts';
+import type { Setting } from '../setting.ts';
+import { SimulatedCluster } from '../simulated-cluster.ts';
+import { SimulatedDisk } from '../simulated-disk.ts';
+import type { World } from '../world.ts';
+import { makeAgentPod, makeManifest } from './agent-pods.ts';
+import { AgentProcess } from './agent-process.ts';
+import { ContainerRuns } from './container-runs.ts';
+import type { CreateNodeRuntime, Machine, NodeRuntime } from './node-runtime.ts';
+import { SimulatedRuntime } from './simulated-runtime.ts';
+import { StaticPods } from './static-pods.ts';
+
+const settleMs = 400_000;
+
+/** A node agent with a runtime in memory. */
+export const agentSetting: Setting = createAgentSetting('agent', (machine) => new SimulatedRuntime(machine));
+
+/** A node agent, which is killed and restarted, and what it runs on. */
+export function createAgentSetting(name: string, createRuntime: CreateNodeRuntime): Setting {
+  return { name, run: (world) => new AgentSimulation(world, createRuntime).run() };
+}
+
+class AgentSimulation {
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #cluster: SimulatedCluster;
+  readonly #machine: Machine;
+  readonly #runtime: NodeRuntime;
+  readonly #disk: SimulatedDisk;
+  readonly #users: PodUsers;
+  readonly #staticPods: StaticPods;
+  #current: AgentProcess;
+  #started = 0;
+  #isDisturbed = true;
+  #isDown = false;
+  #stopping: Promise<void> | undefined;
+
+  constructor(world: World, createRuntime: CreateNodeRuntime) {
+    this.#world = world;
+    this.#random = world.random.fork('agent setting');
+    this.#cluster = new SimulatedCluster(world, [nodeName]);
+    this.#machine = { world, runs: new ContainerRuns(world), wallOffsetMs: 0 };
+    this.#runtime = createRuntime(this.#machine);
+    this.#disk = new SimulatedDisk(world, 'node');
+    this.#staticPods = new StaticPods(world, makeManifest);
+    this.#users = new PodUsers(world, this.#cluster, {
+      names: podNames(world.size.pods),
+      makePod: makeAgentPod,
+      change: (name, random) => this.#change(name, random),
+    });
+    this.#current = this.#start();
+  }
+
+  async run(): Promise<void> {
+    const world = this.#world;
+    this.#users.start();
+    if (this.#random.chance(0.5)) this.#staticPods.start(['static-0', 'static-1']);
+    if (this.#random.chance(0.8))
+      this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.3, 1, 1, 2]));
+    if (this.#random.chance(0.8)) this.#runtime.disturb(this.#random.fork('runtime'));
+    for (const disturb of [this.#restarts, this.#clockJumps, this.#pauses, this.#fullDisks]) {
+      if (this.#random.chance(0.7)) void disturb.call(this, this.#random.fork(disturb.name));
+    }
+    await world.sleep(world.size.forMs);
+
+    await this.#heal();
+    this.#users.stop();
+    this.#staticPods.stop();
+    this.#users.release(this.#random.fork('release'));
+    await world.until('everything settles', settleMs, () => this.#difference());
+    await this.#checkQuiet();
+    await this.#stop(this.#current, true);
+    this.#checkHistory();
+  }
+
+  async #heal(): Promise<void> {
+    this.#isDisturbed = false;
+    this.#world.note('world', 'all faults end');
+    this.#cluster.heal();
+    this.#runtime.heal();
+    this.#disk.isFull = false;
+    this.#current.process.resume();
+    await this.#stopping;
+    if (!this.#isDown) return;
+    this.#kill();
+    this.#isDown = false;
+    this.#current = this.#start();
+  }
+
+  #start(): AgentProcess {
+    const number = ++this.#started;
+    const random = this.#random.fork(`options ${number}`);
+    const agent = {
+      runtimeRequestTimeoutMs: random.integer(5_000, 20_000),
+      imagePulls: random.chance(0.5) ? {} : { serializeImagePulls: false },
+      statusManager: {
+        concurrency: random.pick([1, 4, 16]),
+        readBeforePatch: random.pick(['always', 'when-stale'] as const),
+        patchStrategy: random.pick(['strategic-merge', 'json-patch'] as const),
+        requestTimeoutMs: random.pick([3_000, 10_000]),
+      },
+    };
+    const token = this.#cluster.server.nodeToken(nodeName);
+    const surroundings = {
+      ...{ network: this.#cluster.network, disk: this.#disk, runtime: this.#runtime, staticPods: this.#staticPods },
+    };
+    const started = new AgentProcess(this.#world, surroundings, {
+      ...{ number, nodeName, token, agent },
+      onLog: (level, message, fields) => this.#onLog(level, message, fields),
+    });
+    started.process.wallOffsetMs = this.#machine.wallOffsetMs;
+    this.#world.count('start');
+    this.#world.note(started.process.name, 'start', agent);
+    started.start().catch((error: unknown) => {
+      this.#world.violate('the agent starts', (error as Error).stack ?? String(error));
+    });
+    return started;
+  }
+
+  #kill({ process } = this.#current): void {
+    if (!process.isAlive) return;
+    this.#world.count('kill');
+    this.#world.note(process.name, 'killed');
+    process.kill();
+    this.#cluster.network.killed(process);
+    this.#runtime.killed(process);
+  }
+
+  async #stop(stopped: AgentProcess, drain: boolean): Promise<void> {
+    this.#world.note(stopped.process.name, 'stop', { drain });
+    const isStopped = stopped.stop(drain).then(
+      () => true,
+      (error: unknown) => this.#world.violate('the agent stops', (error as Error).stack ?? String(error)),
+    );
+    const inTime = await Promise.race([isStopped, this.#world.sleep(60_000).then(() => false)]);
+    if (inTime === false && stopped.process.isAlive) this.#world.violate('the agent stops', 'not within 60 s');
+    if (stopped.process.isAlive) this.#kill(stopped);
+  }
+
+  // What happens to it
+
+  async #restarts(random: Random): Promise<void> {
+    const world = this.#world;
+    for (;;) {
+      await world.sleep(random.integer(4_000, 30_000));
+      const how = random.weighted({ kill: 2, stop: 1 });
+      const drain = random.chance(0.5);
+      const downMs = random.integer(10, random.chance(0.2) ? 20_000 : 1_500);
+      if (!this.#isDisturbed) return;
+      if (!world.happens(how)) continue;
+      this.#isDown = true;
+      if (how === 'stop') {
+        world.count('stop');
+        this.#current.process.resume();
+        this.#stopping = this.#stop(this.#current, drain);
+        await this.#stopping;
+        this.#stopping = undefined;
+      } else this.#kill();
+      await world.sleep(downMs);
+      if (!this.#isDown || !this.#isDisturbed) return;
+      this.#isDown = false;
+      this.#current = this.#start();
+    }
+  }
+
+  async #clockJumps(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(5_000, 30_000));
+      const offsetMs = random.integer(-4_000_000, 4_000_000);
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('clock jump')) continue;
+      this.#world.count('clock jump');
+      this.#machine.wallOffsetMs = offsetMs;
+      this.#current.process.wallOffsetMs = offsetMs;
+    }
+  }
+
+  async #pauses(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(8_000, 30_000));
+      const lastsMs = random.integer(100, random.chance(0.2) ? 60_000 : 4_000);
+      const { process } = this.#current;
+      if (!this.#isDisturbed) return;
+      if (this.#stopping !== undefined || !this.#world.happens('pause')) continue;
+      this.#world.count('pause');
+      this.#world.note(process.name, 'paused');
+      process.pause();
+      await this.#world.sleep(lastsMs);
+      process.resume();
+    }
+  }
+
+  async #fullDisks(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(8_000, 30_000));
+      const lastsMs = random.integer(200, 5_000);
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('full disk')) continue;
+      this.#world.count('full disk');
+      this.#disk.isFull = true;
+      await this.#world.sleep(lastsMs);
+      this.#disk.isFull = false;
+    }
+  }
+
+  /** What happens to a pod beside its creation and deletion. */
+  #change(name: string, random: Random): void {
+    const pod = this.#cluster.pods.get(name);
+    const what = random.weighted({ exit: 5, sandbox: 1, image: 1 });
+    const exitCode = random.integer(0, 2);
+    const chosen = random.next();
+    const image = random.pick(['a:1', 'b:1', 'b:2']);
+    if (pod === undefined) return;
+    const { uid } = pod.metadata;
+    const running = this.#machine.runs.running(uid);
+    if (what !== 'image' && running.length === 0) return;
+    if (!this.#world.happens(`${name}: ${what}`)) return;
+    this.#world.count(`change: ${what}`);
+    if (what === 'exit') running[Math.floor(chosen * running.length)]!.exit(exitCode, 'own');
+    else if (what === 'sandbox') this.#runtime.loseSandbox(uid);
+    else {
+      const { name: container } = pod.spec.containers[0];
+      const patch = { spec: { containers: [{ name: container, image }] } };
+      this.#cluster.attempt(() => this.#cluster.server.pods.patch('default', name, patch));
+    }
+  }
+
+  // Invariants
+
+  #onLog(level: 'warn' | 'error', message: string, fields: object): void {
+    this.#world.count(`${level}: ${message}`);
+    if (/unexpected|callback threw|bug/i.test(message))
+      this.#world.violate('no unexpected error is logged', `${message} ${JSON.stringify(fields)}`);
+  }
+
+  /** What is not as it should be when all has settled. */
+  #difference(): string | undefined {
+    const { agent } = this.#current;
+    if (agent?.state !== 'running') return `the agent is ${agent?.state ?? 'not created'}`;
+    for (const pod of this.#cluster.pods.values()) {
+      const { name, uid, deletionTimestamp, finalizers } = pod.metadata;
+      if (deletionTimestamp != null && !(finalizers?.length > 0)) return `${name} ${uid} still exists`;
+    }
+    const unsent = agent.inspect().statusManager.pods.find(({ unsentSince }) => unsentSince !== undefined);
+    if (unsent !== undefined) return `unsent: ${JSON.stringify(unsent)}`;
+    return undefined;
+  }
+
+  async #checkQuiet(): Promise<void> {
+    await this.#world.sleep(10_000);
+  }
+
+  #checkHistory(): void {
+    const { history, network, server } = this.#cluster;
+    const violations = [
+      ...checkTerminalIsFinal(history),
+      ...checkForeignConditions(history),
+      // Mirror pods are deleted by another part than the one that writes their statuses.
+      ...checkWrites(network.calls.filter(({ path }) => path.includes('/pods/pod-'))),
+    ];
+    for (const { invariant, details } of violations) this.#world.violate(invariant, details);
+    const { requests, watches } = server.faults.inFlight.counts;
+    if (requests + watches + network.streams.size > 0)
+      this.#world.violate('stop() leaves nothing', `${requests} requests, ${watches} watches`);
+    if (this.#runtime.openConnections > 0)
+      this.#world.violate('stop() leaves nothing', `${this.#runtime.openConnections} connections of the runtime`);
+  }
+}

@@ -1,0 +1,47 @@
+import type { ContainerRuntime } from '../../../src/agent/index.ts';
+import type { Logger } from '../../../src/shared/logger.ts';
+import type { Random } from '../../chaos/random.ts';
+import type { SimulatedProcess } from '../simulated-process.ts';
+import type { World } from '../world.ts';
+import type { ContainerRuns } from './container-runs.ts';
+
+/** The machine of a node: what the agents and the runtime on it share. */
+export interface Machine {
+  readonly world: World;
+  readonly runs: ContainerRuns;
+  /** What its wall clock is off. */
+  wallOffsetMs: number;
+}
+
+/** The wall clock of a machine. */
+export function nowOf({ world, wallOffsetMs }: Machine): number {
+  return Math.floor(world.startEpochMs + world.nowMs + wallOffsetMs);
+}
+
+/** The runtime as one agent uses it. */
+export interface RuntimeConnection {
+  readonly runtime: ContainerRuntime;
+  /** Called after the agent has stopped. */
+  close(): Promise<void> | void;
+}
+
+/** The container runtime of a machine with all that runs in it. It outlives the agents. */
+export interface NodeRuntime {
+  /** What a process calls after it was killed has no effect; nor has what was on the way. */
+  connect(process: SimulatedProcess, logger: Logger): Promise<RuntimeConnection> | RuntimeConnection;
+  /** Calls fail, hang and lose their answers from now on; streams of events break; the runtime restarts. */
+  disturb(random: Random): void;
+  /** Everything works again, and stays so. */
+  heal(): void;
+  /** The connections of a process end with it. */
+  killed(process: SimulatedProcess): void;
+  /** The network of a pod is gone, and its containers with it. */
+  loseSandbox(podUID: string): void;
+  /** The pods of which anything is left: sandboxes, containers, cgroups, logs. */
+  podsLeft(): ReadonlySet<string>;
+  /** Connections and listeners of agents that have stopped. */
+  readonly openConnections: number;
+}
+
+/** What a setting of agents is about. */
+export type CreateNodeRuntime = (machine: Machine) => NodeRuntime;
