@@ -1,81 +1,58 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { transformSync } from '@swc/core';
+import { repository } from '../support/repository.ts';
+import { plant, type PlantedBug, readPlantedBugs } from './planted-bug.ts';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
-const bugsFolder = join(root, 'test', 'simulation', 'bugs');
+const bugsFolder = join(repository, 'test', 'simulation', 'bugs');
 /** Below dist, so that packages are found, and that the files are modules. */
-const copiesFolder = join(root, 'dist', '.bugs');
+const copiesFolder = join(repository, 'dist', '.bugs');
 
-/** A file in `bugs`: a patch, whose text before the first diff names the setting and says what the bug is. */
-interface Bug {
-  readonly name: string;
-  readonly patch: string;
-  readonly setting: string;
-  readonly files: readonly string[];
-}
+/** Where each bug was found last, by name: setting, seed, and what it violates. Written by `findBugs`. */
+const tablePath = join(bugsFolder, 'found.json');
 
 /**
- * Runs the seeds with one bug after the other in a copy of the library, until one fails.
+ * Runs the seeds with one bug after the other in a copy of the library, until one fails, and writes `found.json`.
  * @param names of files in `bugs`; default all
  * @returns the exit code: 0 if all are found
  */
 export async function findBugs(names: readonly string[], [first, last]: readonly [number, number]): Promise<number> {
-  const all = readdirSync(bugsFolder).filter((file) => file.endsWith('.patch'));
-  const chosen = all.filter((file) => names.length === 0 || names.includes(basename(file, '.patch')));
+  const all = readPlantedBugs(bugsFolder);
+  const chosen = all.filter(({ name }) => names.length === 0 || names.includes(name));
   const missing: string[] = [];
-  for (const file of chosen) {
-    const bug = readBug(file);
+  for (const bug of chosen) {
     const copy = copyWith(bug);
-    const found = await findingSeed(bug, copy, first, last);
+    const failure = await findingSeed(bug, copy, first, last);
     rmSync(copy, { recursive: true });
-    process.stdout.write(
-      `${bug.name}: ${found === undefined ? 'not found' : `seed ${found.seed}, ${found.invariants.join('; ')}`}\n`,
-    );
-    if (found === undefined) missing.push(bug.name);
+    const { name, setting } = bug;
+    const found = failure && `${setting}, seed ${failure.seed}: ${failure.invariants.join('; ')}`;
+    process.stdout.write(`${name}: ${found ?? 'not found'}\n`);
+    if (found === undefined) missing.push(name);
+    const table = JSON.parse(readFileSync(tablePath, 'utf8')) as Record<string, string>;
+    const rows = all.map(({ name: row }) => [row, row === name ? (found ?? 'not found') : table[row]]);
+    writeFileSync(tablePath, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);
   }
   process.stdout.write(`${chosen.length - missing.length} of ${chosen.length} found in seeds ${first}-${last}\n`);
   return missing.length === 0 && chosen.length > 0 ? 0 : 1;
 }
 
-function readBug(file: string): Bug {
-  const patch = join(bugsFolder, file);
-  const text = readFileSync(patch, 'utf8');
-  const [, setting] = /^Setting: (\S+)$/m.exec(text) ?? [];
-  if (setting === undefined) throw new Error(`${file} does not name its setting: Setting: NAME`);
-  const files = [...text.matchAll(/^\+\+\+ b\/(\S+)$/gm)].map(([, path]) => path!);
-  return { name: basename(file, '.patch'), patch, setting, files };
-}
-
 /** A copy of the compiled library with the bug. Only what it changes is compiled again, without a check of types. */
-function copyWith({ name, patch, files }: Bug): string {
-  const copy = join(copiesFolder, name);
-  const sources = mkdtempSync(join(tmpdir(), 'bug-'));
-  try {
-    rmSync(copy, { recursive: true, force: true });
-    for (const folder of ['src', 'test']) cpSync(join(root, 'dist', folder), join(copy, folder), { recursive: true });
-    for (const file of files) {
-      mkdirSync(dirname(join(sources, file)), { recursive: true });
-      cpSync(join(root, file), join(sources, file));
-    }
-    const { status, stderr } = spawnSync('git', ['apply', patch], { cwd: sources, encoding: 'utf8' });
-    if (status !== 0) throw new Error(`${name} cannot be applied any more: ${stderr}`);
-    for (const file of files) {
-      const { code } = transformSync(readFileSync(join(sources, file), 'utf8'), {
-        jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
-        module: { type: 'es6' },
-      });
-      const compiled = code.replaceAll(/(from\s*['"]\.[^'"]+)\.ts(['"])/g, '$1.js$2');
-      writeFileSync(join(copy, file.replace(/\.ts$/, '.js')), compiled);
-    }
-    return copy;
-  } finally {
-    rmSync(sources, { recursive: true });
+function copyWith(bug: PlantedBug): string {
+  const copy = join(copiesFolder, bug.name);
+  rmSync(copy, { recursive: true, force: true });
+  for (const folder of ['src', 'test'])
+    cpSync(join(repository, 'dist', folder), join(copy, folder), { recursive: true });
+  for (const file of bug.files) {
+    const { code } = transformSync(plant(bug, file, readFileSync(join(repository, file.path), 'utf8')), {
+      jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+      module: { type: 'es6' },
+    });
+    const compiled = code.replaceAll(/(from\s*['"]\.[^'"]+)\.ts(['"])/g, '$1.js$2');
+    writeFileSync(join(copy, file.path.replace(/\.ts$/, '.js')), compiled);
   }
+  return copy;
 }
 
 interface Failure {
@@ -87,14 +64,14 @@ interface Failure {
 const withoutBug = new Map<string, readonly string[]>();
 
 /** The first seed that fails, and would not without the bug. */
-async function findingSeed(bug: Bug, copy: string, first: number, last: number): Promise<Failure | undefined> {
+async function findingSeed(bug: PlantedBug, copy: string, first: number, last: number): Promise<Failure | undefined> {
   for (let seed = first; seed <= last; seed++) {
     const failure = await firstFailure(bug, copy, seed, last);
     if (failure === undefined) return undefined;
     seed = failure.seed;
     const key = `${bug.setting} ${seed}`;
     if (!withoutBug.has(key)) {
-      const { invariants = [] } = (await firstFailure(bug, join(root, 'dist'), seed, seed)) ?? {};
+      const { invariants = [] } = (await firstFailure(bug, join(repository, 'dist'), seed, seed)) ?? {};
       withoutBug.set(key, invariants);
     }
     const invariants = failure.invariants.filter((invariant) => !withoutBug.get(key)!.includes(invariant));
@@ -104,7 +81,7 @@ async function findingSeed(bug: Bug, copy: string, first: number, last: number):
 }
 
 async function firstFailure(
-  { name, setting }: Bug,
+  { name, setting }: PlantedBug,
   dist: string,
   first: number,
   last: number,

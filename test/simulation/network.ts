@@ -309,6 +309,7 @@ export class Network {
   }
 
   #stream(process: SimulatedProcess, token: string, path: string, options: KubeStreamOptions): Promise<KubeStream> {
+    if (!process.isAlive) return new Promise(() => {});
     const world = this.#world;
     const target = `${path}${queryString(options.query)}`;
     const { signal } = options;

@@ -14,6 +14,7 @@ import type { Network } from '../network.ts';
 import type { SimulatedDisk } from '../simulated-disk.ts';
 import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
+import { BehindPods } from './behind-pods.ts';
 
 const versionsPerProcess = 1_000_000;
 const orphanPeriodMs = 1_000;
@@ -33,8 +34,8 @@ export interface ManagerProcessOptions {
   readonly onReport: (report: AgentReport) => void;
   /** The manager was told whether containers of the pod could be running. */
   readonly onAsked: (podUID: string, couldHaveRunningContainers: boolean) => void;
-  /** @param acceptedMs when the version was accepted; undefined for one of an earlier process */
-  readonly onOutcome: (outcome: StatusOutcome, acceptedMs: number | undefined) => void;
+  /** @param behindSinceMs since when the API server had not had the pod's newest status; undefined if not known */
+  readonly onOutcome: (outcome: StatusOutcome, behindSinceMs: number | undefined) => void;
   readonly onLog: (level: 'warn' | 'error', message: string, fields: object) => void;
 }
 
@@ -43,6 +44,7 @@ export class ManagerProcess {
   readonly process: SimulatedProcess;
   readonly options: ManagerProcessOptions;
   readonly pods: InformerPodManager;
+  readonly behind = new BehindPods();
   /** Undefined until it runs. */
   manager: StatusManager<InformerPodManager> | undefined;
   recovered: Journal['recovered'] = [];
@@ -106,15 +108,14 @@ export class ManagerProcess {
       'recovered',
       this.recovered.map(({ podUID, status }) => [podUID, status.message]),
     );
-    const open = new Map<string, (number | undefined)[]>(this.recovered.map(({ podUID }) => [podUID, [undefined]]));
+    for (const { podUID } of this.recovered) this.behind.accepted(podUID, this.#world.nowMs);
     manager.subscribe({
-      onPodUpdated: ({ metadata: { uid: podUID = '' } = {} }) =>
-        open.set(podUID, [...(open.get(podUID) ?? []), this.#world.nowMs]),
+      onPodUpdated: ({ metadata: { uid: podUID = '' } = {} }) => this.behind.accepted(podUID, this.#world.nowMs),
       onOutcome: (outcome) => {
         if (!this.process.isAlive) return;
         this.#world.note(this.process.name, 'outcome', outcome.podUID, outcome.version, outcome.outcome);
         this.#ledger.outcome(outcome);
-        if (finalOutcomes.has(outcome.outcome)) this.options.onOutcome(outcome, open.get(outcome.podUID)?.shift());
+        if (finalOutcomes.has(outcome.outcome)) this.options.onOutcome(outcome, this.behind.ended(outcome));
       },
     });
     this.#ledger.recovered(manager);
