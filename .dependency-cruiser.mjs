@@ -30,6 +30,7 @@ const statusManager = {
 const agent = [
   ['http-server'],
   ['node-agent'],
+  ['pipeline'],
   ['admission'],
   ['sync-loop', 'eviction'],
   ['pleg', 'container-gc'],
@@ -77,7 +78,7 @@ export default {
       from: {
         path: '^src/',
         pathNot:
-          '^src/agent/(pod-workers/pod-(workers|sync-status)|runtime-helper/create-runtime-helper|volumes/pod-volumes)[.]ts$',
+          '^src/agent/(pod-workers/pod-sync-status(es)?|runtime-helper/create-runtime-helper|volumes/pod-volumes)[.]ts$',
       },
       to: { path: '^src/agent/owned-pod-scope[.]ts$' },
     },

@@ -1,35 +1,19 @@
-import { CriticalPodAdmission } from '../agent/admission/critical-pod-admission.ts';
-import { OwnNode } from '../agent/admission/own-node.ts';
-import { PredicateAdmitHandler } from '../agent/admission/predicate-admit-handler.ts';
-import { AllocationManager } from '../agent/allocation/allocation-manager.ts';
 import { apiSource } from '../agent/config/api-source.ts';
-import { podSourceContext } from '../agent/config/decode-manifest.ts';
-import { PodConfig } from '../agent/config/pod-config.ts';
-import { SourcesReady } from '../agent/config/sources-ready.ts';
 import { APIEventRecorder } from '../agent/events/api-event-recorder.ts';
 import { createEventClient } from '../agent/events/event-client.ts';
 import type { EventRecorder } from '../agent/events/event-recorder.ts';
+import { OwnNode } from '../agent/admission/own-node.ts';
 import { NodeReporter } from '../agent/node/node-reporter.ts';
-import type { NodeContext } from '../agent/node-agent/node-context.ts';
 import { userAdmitHandler } from '../agent/node-agent/admit-handlers.ts';
 import type { APIConnection } from '../agent/node-agent/api-connection.ts';
+import type { NodeContext } from '../agent/pipeline/node-context.ts';
 import { nodeStatusOf } from '../agent/node-agent/node-status-of.ts';
-import { PodWorkers } from '../agent/pod-workers/pod-workers.ts';
+import { createPodInputs, createPodLoop, createPodStatuses, createPodWorkers } from '../agent/pipeline/pod-pipeline.ts';
 import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
-import { filterOutInactivePods } from '../agent/sync-loop/active-pods.ts';
-import { handlePodCleanups } from '../agent/sync-loop/pod-cleanups.ts';
-import { PodDispatcher } from '../agent/sync-loop/pod-dispatcher.ts';
-import { SyncHandler } from '../agent/sync-loop/sync-handler.ts';
-import { SyncLoopChannels } from '../agent/sync-loop/sync-loop-channels.ts';
-import { AgentSyncLoop } from '../agent/sync-loop/sync-loop.ts';
-import { BasicPodManager } from '../kube/basic-pod-manager.ts';
 import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
-import { withInformer } from '../kube/informer/with-informer.ts';
-import type { ValidPod } from '../kube/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
 import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
-import { StatusManager } from '../status-manager/status-manager.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import type { OrphanedPods } from './orphaned-pods.ts';
 import type { PodReference, ProviderPod } from './pod-provider.ts';
@@ -97,11 +81,8 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const epoch = owned?.epoch ?? node.epoch ?? 0;
   const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
   const calls = owned ? callsWhileOwned(shared.calls, owned) : shared.calls;
-  const { clock, logger, random, recordMetric } = shared.context;
+  const { clock, logger, random } = shared.context;
 
-  // What the node learns of the pods that it should run, and of those that run.
-  const channels = new SyncLoopChannels();
-  const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
   const ownEventRecorder =
     shared.eventRecorder === undefined
       ? new APIEventRecorder({
@@ -110,57 +91,19 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
         })
       : undefined;
   const eventRecorder: EventRecorder = ownEventRecorder ?? shared.eventRecorder!;
+  const context = { ...shared.context, nodeName, eventRecorder };
+
+  // What the node learns of the pods that it should run, and of those that run.
+  const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
   const source = apiSource();
-  const sourcesReady = new SourcesReady([source.name]);
-  const podConfig = new PodConfig({
-    ...{ clock, logger, eventRecorder },
-    onUpdate: (update) => channels.configUpdated(update),
-  });
-  const podManager = withInformer(new BasicPodManager(), informer);
+  const inputs = createPodInputs(context, informer, [source]);
+  const { channels, sourcesReady, podManager } = inputs;
   const podCache = new ProviderPodCache({
     ...{ nodeName, lister, lostMisses, clock },
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
     arePodsKnown: () => sourcesReady.allReady(),
     onEvent: (event) => channels.lifecycleEvent(event),
   });
-
-  // What runs the pods.
-  const allocationState = new MemoryState();
-  const podWorkers = new PodWorkers({
-    ...{ podCache, allocationState, clock, logger, eventRecorder, random, recordMetric },
-    requestRelist: () => lister.listSoon(),
-  });
-  const dispatcher = new PodDispatcher({ podManager, podWorkers });
-  const statusManager = new StatusManager({
-    // Divergence: the kubelet reads each pod before a patch.
-    readBeforePatch: 'when-stale',
-    ...options.statusManager,
-    ...{ limiter: shared.limiter, qps: undefined, burst: undefined },
-    ...{ podManager, podDeletionSafety: podWorkers, allocationState, clock, logger, random, eventRecorder },
-    client: api.podClient,
-    metrics: options.metrics,
-    journal: node.journal,
-  });
-  const podSyncer = new ProviderPodSyncer({
-    ...{
-      nodeName,
-      provider,
-      calls,
-      podCache,
-      orphanedPods,
-      materials,
-      epoch,
-      lostPods,
-      statusManager,
-      eventRecorder,
-      hostIPs,
-      clock,
-    },
-    nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
-  });
-  podWorkers.connect(podSyncer);
-  const getActivePods = (): ValidPod[] =>
-    filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
 
   // The Node.
   const canResizePods = provider.updatePod !== undefined;
@@ -178,46 +121,35 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   });
   const ownNode = new OwnNode({ nodeName, node, nodeStatus, nodeReporter, clock, logger });
 
+  // What runs the pods.
+  const podStatuses = createPodStatuses(context, inputs, podCache, {
+    // Divergence: the kubelet reads each pod before a patch.
+    readBeforePatch: 'when-stale',
+    ...options.statusManager,
+    ...{ limiter: shared.limiter, qps: undefined, burst: undefined },
+    allocationState: new MemoryState(),
+    client: api.podClient,
+    metrics: options.metrics,
+    journal: node.journal,
+  });
+  const { statuses, statusManager } = podStatuses;
+  const podSyncer = new ProviderPodSyncer({
+    ...{ nodeName, provider, calls, podCache, orphanedPods, materials, epoch, lostPods },
+    ...{ statusManager, eventRecorder, hostIPs, clock },
+    nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
+  });
+  const workers = createPodWorkers(context, podStatuses, podCache, podSyncer, () => lister.listSoon());
+  const { podWorkers, dispatcher } = workers;
+
   // What admits pods, and brings the inputs to the workers.
   const stop = new AbortController();
-  const allocationManager = new AllocationManager({
-    ...{ statusManager, allocationState, getActivePods, clock, logger, eventRecorder },
-    runtime: canResizePods ? { updateContainerResources: true, updatePodResources: true } : {},
-    admitHandlers: [
-      new PredicateAdmitHandler({
-        nodeName,
-        getNode: () => ownNode.get(),
-        criticalPodAdmission: new CriticalPodAdmission({
-          podWorkers,
-          stopSignal: stop.signal,
-          clock,
-          logger,
-          eventRecorder,
-          recordMetric,
-        }),
-      }),
-      ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),
-    ],
-    getPodByUID: (podUID) => podManager.getPodByUID(podUID),
-    allSourcesReady: () => sourcesReady.allReady(),
-    triggerPodSync: (pod) => dispatcher.syncPods([pod]),
-  });
-  const handler = new SyncHandler({
-    ...{ podManager, podWorkers, dispatcher, getActivePods, statusManager, allocationManager },
-    ...{ eventRecorder, logger, recordMetric },
-    shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
-    areSourcesReady: () => sourcesReady.allReady(),
-  });
-  const podCleanups = {
-    ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
-    // A rejected pod has no worker, and is no orphan: the API server has it.
-    listPods: async () =>
-      podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
-  };
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
-  const syncLoop = new AgentSyncLoop({
-    ...{ handler, channels, sourcesReady, quietHousekeepingPeriodMs, clock, logger },
+  const { allocationManager, syncLoop } = createPodLoop(context, inputs, podStatuses, workers, {
+    ...{ ownNode, quietHousekeepingPeriodMs },
+    stopSignal: stop.signal,
+    admitHandlers: { after: canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)] },
+    runtime: canResizePods ? { updateContainerResources: true, updatePodResources: true } : {},
     // A provider that fails does not keep the statuses of other pods from being reported.
     runtimeErrors: () => [],
     onFirstUpdate: ({ pods }) => {
@@ -230,21 +162,21 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
         statusManager.start();
       }
     },
-    prepareAdditions: (pods, signal) => ownNode.prepareAdmission(pods, signal),
-    handlePodCleanups: async (signal) => {
-      if (!podCache.isListed) return;
-      await handlePodCleanups(podCleanups, signal);
+    canCleanUp: () => podCache.isListed,
+    // A rejected pod has no worker, and is no orphan: the API server has it.
+    listPods: async () =>
+      podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
+    afterCleanups: (signal) => {
       const mustEnd = ({ uid, state }: ProviderPod): boolean =>
-        state !== 'stopped' && (podWorkers.isPodKnownTerminated(uid) || dispatcher.isRejected(uid));
+        state !== 'stopped' && (statuses.isPodKnownTerminated(uid) || dispatcher.isRejected(uid));
       podSyncer.endPods(podCache.listed().filter(mustEnd), signal);
     },
   });
   return {
-    ...{ nodeName, epoch, clock, logger, metrics: options.metrics, lister, source, podConfig, firstUpdate, informer },
+    ...{ nodeName, epoch, clock, logger, metrics: options.metrics, lister, source, firstUpdate, informer },
     isOwned: () => owned?.isOwned() ?? true,
-    ...{ podCache, podManager, podWorkers, stop },
+    ...{ inputs, podCache, podManager, podWorkers, statuses, stop },
     ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },
-    podSourceContext: podSourceContext({ nodeName, clock, logger, apiPods: informer }),
   };
 }
 

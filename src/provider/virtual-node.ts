@@ -13,7 +13,7 @@ import { registerGauges } from '../agent/node-agent/guarded-callbacks.ts';
 import { agentGauges } from '../agent/node-agent/agent-gauges.ts';
 import type { AgentStatusManager, NodeAgentState, NodeStopOptions } from '../agent/node-agent/node-options.ts';
 import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
-import type { PodWorkerInspection } from '../agent/pod-workers/pod-workers-options.ts';
+import type { PodWorkerInspection } from '../agent/pod-workers/pod-worker-inspection.ts';
 import type { SyncLoopInspection } from '../agent/sync-loop/sync-loop.ts';
 import type { VirtualNodeParts } from './create-virtual-node-parts.ts';
 
@@ -88,12 +88,12 @@ export class VirtualNode {
 
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): VirtualNodeInspection {
-    const { nodeName, syncLoop, podWorkers, nodeReporter, ownEventRecorder } = this.#parts;
+    const { nodeName, syncLoop, statuses, nodeReporter, ownEventRecorder } = this.#parts;
     return {
       nodeName,
       state: this.#state,
       syncLoop: syncLoop.inspect(),
-      podWorkers: podWorkers.inspect(),
+      podWorkers: statuses.inspect(),
       statusManager: this.statusManager.inspect(),
       node: nodeReporter.inspect(),
       events: ownEventRecorder?.inspect(),
@@ -153,18 +153,18 @@ export class VirtualNode {
   }
 
   #registerGauges(): void {
-    const { metrics, clock, logger, lister, podCache, podWorkers, nodeReporter } = this.#parts;
+    const { metrics, clock, logger, lister, podCache, statuses, nodeReporter } = this.#parts;
     const startedMs = clock.monotonicMs();
     const read = (): AgentGauges => {
       const runtime = { relistedAt: lister.inspect().listedAt, runningPods: podCache.runningPods };
-      const node = { state: this.#state, runtime, node: nodeReporter.inspect(), podWorkers: podWorkers.inspect() };
+      const node = { state: this.#state, runtime, node: nodeReporter.inspect(), podWorkers: statuses.inspect() };
       return agentGauges(node, clock.monotonicMs() - startedMs, clock.now());
     };
     this.#unregisterGauges = registerGauges(metrics, logger, read);
   }
 
   async #startSource(): Promise<void> {
-    const { nodeReporter, informer, source, podConfig, podSourceContext, firstUpdate, podCache, logger } = this.#parts;
+    const { nodeReporter, informer, source, inputs, firstUpdate, podCache, logger } = this.#parts;
     nodeReporter.start();
     try {
       await nodeReporter.whenRegistered();
@@ -175,7 +175,7 @@ export class VirtualNode {
       return;
     }
     try {
-      source.start(podConfig.channel(source.name), podSourceContext);
+      source.start(inputs.podConfig.channel(source.name), inputs.podSourceContext);
     } catch (thrown) {
       logger.error({ source: source.name, reason: reasonOf(thrown) }, 'Failed to start a pod source');
     }

@@ -60,7 +60,7 @@ describe('evictPod', () => {
       reason: 'TerminationByKubelet',
       message: 'The node was low on resource: memory.',
     });
-    expect(agent.workers.shouldPodContentBeRemoved('uid-1')).toBe(true);
+    expect(agent.workers.statuses.shouldPodContentBeRemoved('uid-1')).toBe(true);
     // It was not deleted, and is not started again.
     await agent.advance(120_000);
     expect(agent.client.pod('ns', 'web')).toBeDefined();
@@ -119,7 +119,7 @@ it('refuses an invalid message or grace period, and does nothing', async () => {
     'Expected `gracePeriodSeconds` to be seconds >= 0',
   );
   await expect(evict({} as Eviction)).rejects.toThrow('Expected `message` to be a string');
-  expect(agent.workers.isPodTerminationRequested('uid-1')).toBe(false);
+  expect(agent.workers.statuses.isPodTerminationRequested('uid-1')).toBe(false);
 });
 
 describe('TestStaticCriticalPodsAreNotEvicted', () => {

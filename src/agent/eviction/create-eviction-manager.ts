@@ -8,6 +8,7 @@ import type { EventRecorder } from '../events/event-recorder.ts';
 import type { ImageGCManager } from '../image-gc/image-gc-manager.ts';
 import { nodeStats } from '../node/node-stats.ts';
 import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
+import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { FsStats } from '../runtime/pod-stats.ts';
@@ -45,7 +46,8 @@ export interface EvictionSources {
   readonly volumeManager: BoundedVolumeManager | undefined;
   /** Undefined: only limits of local storage are enforced. */
   readonly eviction: EvictionOptions | undefined;
-  readonly podWorkers: Pick<PodWorkers, 'isPodKnownTerminated' | 'shouldPodContentBeRemoved' | 'updatePod'>;
+  readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
+  readonly statuses: Pick<PodSyncStatuses, 'isPodKnownTerminated' | 'shouldPodContentBeRemoved'>;
   readonly getActivePods: () => readonly ValidPod[];
   readonly containerGC: ContainerGC;
   readonly imageGC: ImageGCManager | undefined;
@@ -60,8 +62,18 @@ export interface EvictionSources {
  * @throws StatusManagerError INVALID_OPTION
  */
 export function createEvictionManager(sources: EvictionSources): EvictionManager | undefined {
-  const { nodeName, runtime, volumeManager, eviction, podWorkers, getActivePods, eventRecorder, clock, logger } =
-    sources;
+  const {
+    nodeName,
+    runtime,
+    volumeManager,
+    eviction,
+    podWorkers,
+    statuses,
+    getActivePods,
+    eventRecorder,
+    clock,
+    logger,
+  } = sources;
   const isMeasured = runtime.listPodStats !== undefined || volumeManager?.getPodVolumeStats !== undefined;
   const thresholds = parseThresholds(eviction ?? {});
   if (!isMeasured && thresholds.length === 0) return undefined;
@@ -77,7 +89,7 @@ export function createEvictionManager(sources: EvictionSources): EvictionManager
       hasDedicatedImageFs(await fileSystemInfo(rootDirectory), await imageFs(runtime, signal)),
     podUsage: podUsageReader(sources),
     evict: (pod, options, signal) => evictPod(pod, { ...options, signal, podWorkers, clock, logger, eventRecorder }),
-    isTerminated: (uid) => podWorkers.isPodKnownTerminated(uid) || podWorkers.shouldPodContentBeRemoved(uid),
+    isTerminated: (uid) => statuses.isPodKnownTerminated(uid) || statuses.shouldPodContentBeRemoved(uid),
     reclaimDisk: async () => {
       await sources.containerGC.deleteAllUnusedContainers();
       await sources.imageGC?.deleteUnusedImages();

@@ -3,7 +3,7 @@ import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.t
 import type { AgentMachine } from './agent-machine.ts';
 import { guardedRecordMetric } from './guarded-callbacks.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
-import type { NodeContext } from './node-context.ts';
+import type { NodeContext } from '../pipeline/node-context.ts';
 import { stateInMemory } from './require-node-agent-options.ts';
 
 /** What all parts of an agent share. */

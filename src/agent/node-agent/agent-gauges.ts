@@ -2,7 +2,7 @@ import type { AgentGauges } from '../../observe/agent-metrics.ts';
 import { epochMsOf } from '../../shared/time.ts';
 import type { RefusedManifest } from '../config/pod-source.ts';
 import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
-import type { PodWorkerInspection } from '../pod-workers/pod-workers-options.ts';
+import type { PodWorkerInspection } from '../pod-workers/pod-worker-inspection.ts';
 import type { NodeAgentState } from './node-options.ts';
 
 /** What gauges are read from. A virtual node has neither containers nor manifests. */

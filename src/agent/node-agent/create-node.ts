@@ -8,7 +8,7 @@ import { readyErrorsOf } from '../node/node-conditions.ts';
 import { agentFeatures } from '../node/node-defaults.ts';
 import { NodeReporter } from '../node/node-reporter.ts';
 import type { NodeStatus } from '../node/node-types.ts';
-import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
@@ -42,12 +42,12 @@ export function createNode(
   const { api, eventRecorder } = connection;
   const { runtime, volumeManager } = ports;
   const { runtimeState, sourcesReady } = inputs;
-  const { podWorkers, getActivePods, imagePullManager } = workers;
+  const { podWorkers, statuses, getActivePods, imagePullManager } = workers;
   const { node = {}, metrics, eviction } = options;
 
   const containerGC = new ContainerGC({
     ...{ nodeName, eventRecorder, runtime, clock, logger },
-    podStateProvider: podStateProvider(podWorkers),
+    podStateProvider: podStateProvider(statuses),
     areSourcesReady: () => sourcesReady.allReady(),
   });
   const imageGC = createImageGC(runtime, options, {
@@ -55,7 +55,7 @@ export function createNode(
     beginImageGC: () => imagePullManager.beginPrune(),
   });
   const evictionManager = createEvictionManager({
-    ...{ nodeName, runtime, podWorkers, getActivePods, containerGC, imageGC, volumeManager, eviction },
+    ...{ nodeName, runtime, podWorkers, statuses, getActivePods, containerGC, imageGC, volumeManager, eviction },
     ...{ eventRecorder, clock, logger },
     podEvicted: (signal) =>
       tryCall(
@@ -99,14 +99,14 @@ export function createNode(
   return { containerGC, imageGC, evictionManager, maxPodGracePeriodSeconds, endpoints, nodeReporter, ownNode };
 }
 
-function podStateProvider(podWorkers: PodWorkers): ContainerGCOptions['podStateProvider'] {
+function podStateProvider(statuses: PodSyncStatuses): ContainerGCOptions['podStateProvider'] {
   return {
     // Divergence: only after the pod is terminated. The kubelet removes the containers of an evicted pod
     // as soon as they have exited, so its worker may not see how they ended.
     shouldPodContentBeRemoved: (podUID) =>
-      podWorkers.shouldPodContentBeRemoved(podUID) &&
-      (podWorkers.isPodKnownTerminated(podUID) || !podWorkers.isPodTerminationRequested(podUID)),
-    shouldPodRuntimeBeRemoved: (podUID) => podWorkers.shouldPodRuntimeBeRemoved(podUID),
+      statuses.shouldPodContentBeRemoved(podUID) &&
+      (statuses.isPodKnownTerminated(podUID) || !statuses.isPodTerminationRequested(podUID)),
+    shouldPodRuntimeBeRemoved: (podUID) => statuses.shouldPodRuntimeBeRemoved(podUID),
   };
 }
 

@@ -1,20 +1,13 @@
-import { BasicPodManager } from '../../kube/basic-pod-manager.ts';
-import type { InformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
-import { withInformer } from '../../kube/informer/with-informer.ts';
-import type { ValidPod } from '../../kube/types.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
-import { StatusManager } from '../../status-manager/status-manager.ts';
 import { ImagePullManager } from '../image-pulls/image-pull-manager.ts';
 import { parallelImagePulls } from '../image-pulls/image-pull-options.ts';
 import { imagePullCredentialsVerification } from '../image-pulls/verification-policy.ts';
+import { createPodStatuses, createPodWorkers } from '../pipeline/pod-pipeline.ts';
 import { AgentPodSyncer } from '../pod-workers/agent-pod-syncer.ts';
 import { ImageManager } from '../pod-workers/image-manager.ts';
-import { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { QOSCgroups } from '../pod-workers/qos-cgroups.ts';
 import { ProberManager } from '../prober/prober-manager.ts';
 import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
-import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
-import { PodDispatcher } from '../sync-loop/pod-dispatcher.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
 import type { AgentInputs } from './create-inputs.ts';
@@ -32,32 +25,21 @@ export function createWorkers(
   inputs: AgentInputs,
 ) {
   const { clock, logger, random, recordMetric, agentStartedMs } = context;
-  const { api, informer, mirrorPods, eventRecorder } = connection;
+  const { api, mirrorPods, eventRecorder } = connection;
   const { runtime, volumeManager, prober, handlerRunner } = ports;
   const { podCache, pleg, runtimeState, channels } = inputs;
   const { allocationState = new MemoryState(), actuatedState, node = {} } = options;
 
-  const podManager = createPodManager(informer);
-  // The workers are created before their syncer, because the status manager asks them.
-  const podWorkers = new PodWorkers({
-    ...{ podCache, allocationState, clock, logger, eventRecorder, random, recordMetric },
-    requestRelist: (podUID) => {
-      // A resize does not change a container state, so a relist alone would not cause a sync.
-      pleg.requestReinspect(podUID);
-      pleg.requestRelist(podUID);
-    },
-  });
-  const dispatcher = new PodDispatcher({ podManager, podWorkers });
-  const statusManager = new StatusManager({
+  const podContext = { ...context, eventRecorder };
+  const podStatuses = createPodStatuses(podContext, inputs, podCache, {
     ...options.statusManager,
-    ...{ podManager, podDeletionSafety: podWorkers, allocationState, clock, logger, random, eventRecorder },
+    allocationState,
     client: api?.podClient,
     metrics: options.metrics,
     journal: options.journal,
     podStartupLatency: options.podStartupLatency,
   });
-  const getActivePods = (): ValidPod[] =>
-    filterOutInactivePods(podManager.getPods(), { podWorkers, podStatusProvider: statusManager });
+  const { statusManager, getActivePods } = podStatuses;
 
   const probeManager = new ProberManager({
     ...{ prober, clock, random, agentStartedMs },
@@ -86,14 +68,14 @@ export function createWorkers(
     ...{ actuatedState, volumeManager, handlerRunner },
     hostIPs: node === false ? undefined : node.addresses,
     networkErrors: () => runtimeState.networkErrors(),
-    requestPodSync: (podUID) => dispatcher.syncPod(podUID),
     reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
   });
-  podWorkers.connect(podSyncer);
-  return {
-    ...{ podManager, podWorkers, dispatcher, statusManager, getActivePods },
-    ...{ allocationState, probeManager, qosCgroups, podSyncer, imagePullManager },
-  };
+  const podWorkers = createPodWorkers(podContext, podStatuses, podCache, podSyncer, (podUID) => {
+    // A resize does not change a container state, so a relist alone would not cause a sync.
+    pleg.requestReinspect(podUID);
+    pleg.requestRelist(podUID);
+  });
+  return { ...podStatuses, ...podWorkers, probeManager, qosCgroups, imagePullManager };
 }
 
 function createImagePullManager(
@@ -108,10 +90,4 @@ function createImagePullManager(
     disk: machine.disk,
     requireCredentialVerification: imagePullCredentialsVerification(policy, allowlist),
   });
-}
-
-/** A pod manager that the sync loop fills. With an informer, it also has the informer's state, and knows which pods are gone. */
-function createPodManager(informer: InformerPodManager | undefined): BasicPodManager {
-  const podManager = new BasicPodManager();
-  return informer ? withInformer(podManager, informer) : podManager;
 }

@@ -5,7 +5,7 @@ import type { EventRecorderInspection } from '../events/api-event-recorder.ts';
 import type { EvictionInspection } from '../eviction/eviction-manager.ts';
 import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
 import type { RuntimeInspection } from '../pleg/generic-pleg.ts';
-import type { PodWorkerInspection } from '../pod-workers/pod-workers-options.ts';
+import type { PodWorkerInspection } from '../pod-workers/pod-worker-inspection.ts';
 import type { SyncLoopInspection } from '../sync-loop/sync-loop.ts';
 import type { NodeAgentState } from './node-options.ts';
 

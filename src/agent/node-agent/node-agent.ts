@@ -98,7 +98,7 @@ export class NodeAgent implements AsyncDisposable {
    * Source: kubelet `ShouldPodContentBeRemoved`.
    */
   shouldPodContentBeRemoved(podUID: string): boolean {
-    return this.#parts.workers.podWorkers.shouldPodContentBeRemoved(podUID);
+    return this.#parts.workers.statuses.shouldPodContentBeRemoved(podUID);
   }
 
   /**
@@ -214,7 +214,7 @@ export class NodeAgent implements AsyncDisposable {
       syncLoop: this.#loop.syncLoop.inspect(),
       runtime: inputs.pleg.inspect(),
       refusedManifests: inputs.podSources.flatMap((source) => source.refusedManifests?.() ?? []),
-      podWorkers: workers.podWorkers.inspect(),
+      podWorkers: workers.statuses.inspect(),
       statusManager: this.statusManager.inspect(),
       node: node.nodeReporter?.inspect(),
       eviction: node.evictionManager?.inspect(),

@@ -54,7 +54,7 @@ export async function terminateAllPods(
 async function untilFinished(podUID: string, podWorkers: PodWorkers, clock: Clock): Promise<void> {
   const untilMs = clock.monotonicMs() + finishTimeoutMs;
   const { signal } = new AbortController();
-  while (!podWorkers.shouldPodBeFinished(podUID) && clock.monotonicMs() < untilMs)
+  while (!podWorkers.statuses.shouldPodBeFinished(podUID) && clock.monotonicMs() < untilMs)
     await sleep(clock, finishPollMs, signal);
 }
 

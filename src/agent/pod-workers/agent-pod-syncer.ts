@@ -96,8 +96,6 @@ export interface AgentPodSyncerOptions {
   readonly hostIPs?: readonly string[] | undefined;
   /** On the monotonic clock. */
   readonly agentStartedMs: number;
-  /** Called when the pod must be synced now, because all of its containers were removed for a restart. */
-  readonly requestPodSync: (podUID: string) => void;
 }
 
 interface UpdateStatusOptions extends SyncPodOptions {
@@ -159,7 +157,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     runtimeStatus: RuntimePodStatus,
     options: SyncPodOptions,
   ): Promise<SyncPodResult> {
-    const { statusManager, probeManager, requestPodSync } = this.#options;
+    const { statusManager, probeManager } = this.#options;
     const { signal, scope, syncStatus } = options;
     const uid = pod.metadata.uid;
     if (updateType === 'create') this.#recordSinceSeen('pod_worker_start_duration_seconds', pod);
@@ -191,8 +189,9 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     reportMissingPullSecrets(pod, results, this.#options.eventRecorder);
     const error = syncError(results);
     if (error !== undefined) throw error;
-    if (restartAllContainers && results.some(({ action }) => action === 'RemoveContainer')) requestPodSync(uid);
-    return { isTerminal: false, hasChanged: results.length > 0 };
+    // All containers were removed for a restart: the next sync starts them.
+    const mustSyncAgain = restartAllContainers && results.some(({ action }) => action === 'RemoveContainer');
+    return { isTerminal: false, hasChanged: results.length > 0, mustSyncAgain };
   }
 
   async syncTerminatingPod(

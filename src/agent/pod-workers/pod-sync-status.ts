@@ -37,8 +37,8 @@ export type PodLifecycle =
     };
 
 /**
- * Everything that the agent remembers of a pod as long as the pod has a worker. `PodWorkers` holds it, and drops all of
- * it at once. Source: kubelet `podSyncStatus`.
+ * Everything that the agent remembers of a pod as long as the pod has a worker. `PodSyncStatuses` holds it, and drops all
+ * of it at once. Source: kubelet `podSyncStatus`.
  */
 export interface PodSyncStatus {
   readonly uid: string;

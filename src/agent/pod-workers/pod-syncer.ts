@@ -11,6 +11,8 @@ export interface SyncPodResult {
   readonly isTerminal: boolean;
   /** True when something was done in the runtime, so that its status is out of date. */
   readonly hasChanged: boolean;
+  /** True when the next sync must follow at once. Default: false. */
+  readonly mustSyncAgain?: boolean | undefined;
 }
 
 /** Options of each call for a pod that has a spec. */

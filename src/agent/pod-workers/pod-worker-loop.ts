@@ -15,14 +15,8 @@ import {
 } from './pod-sync-status.ts';
 import { type PodUpdate, toAPIPod } from './pod-update.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
-import type { PodLifecycleSyncer } from './pod-syncer.ts';
 import { allowStaticPodStart } from './static-pod-starts.ts';
 import { failureReasons } from './sync-result.ts';
-
-export interface PodWorkerLoopOptions extends PodWorkersOptions {
-  readonly podSyncer: () => PodLifecycleSyncer;
-  readonly statuses: Map<string, PodSyncStatus>;
-}
 
 const syncMessages = {
   failed: 'Failed to sync pod; it will be retried',
@@ -34,11 +28,11 @@ const syncMessages = {
  * Source: kubelet `podWorkerLoop`.
  */
 export class PodWorkerLoop {
-  readonly #options: PodWorkerLoopOptions;
+  readonly #options: PodWorkersOptions;
   readonly #running = new Set<Promise<void>>();
   #isStopped = false;
 
-  constructor(options: PodWorkerLoopOptions) {
+  constructor(options: PodWorkersOptions) {
     this.#options = options;
   }
 
@@ -60,9 +54,9 @@ export class PodWorkerLoop {
   async stop(): Promise<void> {
     this.#isStopped = true;
     const { statuses } = this.#options;
-    for (const { abortController } of statuses.values()) abortController?.abort();
+    for (const { abortController } of statuses.all()) abortController?.abort();
     await Promise.all(this.#running);
-    for (const { scope } of statuses.values()) scope.stop();
+    for (const { scope } of statuses.all()) scope.stop();
   }
 
   /** Source: kubelet `requeueLastPodUpdate`. */
@@ -120,7 +114,7 @@ export class PodWorkerLoop {
         this.#finish(status, false);
         return undefined;
       }
-      if (!allowStaticPodStart(status, this.#options.statuses.values())) {
+      if (!allowStaticPodStart(status, this.#options.statuses.all())) {
         status.isWorking = false;
         this.#enqueue(status, { isPhaseTransition: false, error: 'another static pod with the same name is running' });
         return undefined;
@@ -140,8 +134,7 @@ export class PodWorkerLoop {
    * resize reports it as completed, with the old resources.
    */
   async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
-    const { podCache, allocationState, requestRelist } = this.#options;
-    const podSyncer = this.#options.podSyncer();
+    const { podCache, podSyncer, allocationState, requestRelist } = this.#options;
     const { lifecycle, uid, scope } = status;
     const { updateType, mirrorPod, runningPod } = update;
     if (runningPod !== undefined) {
@@ -156,10 +149,17 @@ export class PodWorkerLoop {
     const options = { signal, scope, syncStatus: status };
     let isTerminal = false;
     let hasChanged = false;
+    let mustSyncAgain: boolean | undefined = false;
     try {
       switch (lifecycle.state) {
         case 'syncing':
-          ({ isTerminal, hasChanged } = await podSyncer.syncPod(updateType, pod, mirrorPod, runtimeStatus, options));
+          ({ isTerminal, hasChanged, mustSyncAgain } = await podSyncer.syncPod(
+            updateType,
+            pod,
+            mirrorPod,
+            runtimeStatus,
+            options,
+          ));
           break;
         case 'terminating': {
           lifecycle.isStarted = true;
@@ -181,6 +181,7 @@ export class PodWorkerLoop {
     }
     // Called after `lastObservation` is set, so that the requested relist is newer and counts for the next sync.
     if (hasChanged) requestRelist(uid);
+    if (mustSyncAgain === true) this.requeueLastPodUpdate(status);
     return isTerminal;
   }
 
@@ -216,7 +217,7 @@ export class PodWorkerLoop {
         if (lifecycle.state === 'terminating') for (const onCompleted of lifecycle.onCompleted) onCompleted();
         if (update.runningPod !== undefined) {
           this.#finish(status, true);
-          this.#options.statuses.delete(status.uid);
+          this.#options.statuses.forget(status);
         } else this.requeueLastPodUpdate(status);
         break;
       case 'terminated':

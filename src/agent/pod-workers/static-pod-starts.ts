@@ -6,8 +6,8 @@ import { isFinished, type PodSyncStatus } from './pod-sync-status.ts';
  * order in which they became known. Those that have ended before they could start are skipped.
  * Source: kubelet `allowStaticPodStart`.
  */
-export function allowStaticPodStart(status: PodSyncStatus, statuses: Iterable<PodSyncStatus>): boolean {
-  const rivals = [...statuses].filter((each) => each.fullName === status.fullName && isStatic(each));
+export function allowStaticPodStart(status: PodSyncStatus, statuses: readonly PodSyncStatus[]): boolean {
+  const rivals = statuses.filter((each) => each.fullName === status.fullName && isStatic(each));
   return (rivals.find(isStartedStaticPod) ?? rivals.find(isSyncing)) === status;
 }
 

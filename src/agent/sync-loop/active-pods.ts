@@ -1,10 +1,10 @@
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { ValidPod } from '../../kube/types.ts';
 import type { PodStatusProvider } from '../../status-manager/status-manager-like.ts';
-import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 
 export interface ActivePodsOptions {
-  readonly podWorkers: Pick<PodWorkers, 'isPodKnownTerminated' | 'isPodTerminationRequested'>;
+  readonly statuses: Pick<PodSyncStatuses, 'isPodKnownTerminated' | 'isPodTerminationRequested'>;
   readonly podStatusProvider: PodStatusProvider;
 }
 
@@ -18,10 +18,10 @@ export function filterOutInactivePods(pods: Iterable<ValidPod>, options: ActiveP
 }
 
 /** Source: kubelet `isPodInactive`. */
-function isPodInactive(pod: ValidPod, { podWorkers, podStatusProvider }: ActivePodsOptions): boolean {
+function isPodInactive(pod: ValidPod, { statuses, podStatusProvider }: ActivePodsOptions): boolean {
   const uid = pod.metadata.uid;
-  if (podWorkers.isPodKnownTerminated(uid)) return true;
-  return isAdmittedPodTerminal(pod, podStatusProvider) && !podWorkers.isPodTerminationRequested(uid);
+  if (statuses.isPodKnownTerminated(uid)) return true;
+  return isAdmittedPodTerminal(pod, podStatusProvider) && !statuses.isPodTerminationRequested(uid);
 }
 
 /** Source: kubelet `isAdmittedPodTerminal`. */

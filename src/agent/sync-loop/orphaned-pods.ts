@@ -2,7 +2,7 @@ import type { ValidPod } from '../../kube/types.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
-import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 
 /** The pods that are left, by UID. */
 export interface RemainingPods {
@@ -28,7 +28,7 @@ export interface OrphanedPodsParticipants {
   readonly mirrorPods?:
     | { deleteOrphans(orphans: readonly ValidPod[], isTerminating: (fullName: string) => boolean): void }
     | undefined;
-  readonly podWorkers: Pick<PodWorkers, 'isPodForMirrorPodTerminatingByFullName' | 'shouldPodContentBeRemoved'>;
+  readonly statuses: Pick<PodSyncStatuses, 'isPodForMirrorPodTerminatingByFullName' | 'shouldPodContentBeRemoved'>;
   readonly logger: Logger;
 }
 
@@ -38,7 +38,7 @@ export function removeOrphanedPods(
   participants: OrphanedPodsParticipants,
 ): void {
   const { probeManager, statusManager, allocationManager, podSyncer } = participants;
-  const { orphanedPodDirs, mirrorPods, podWorkers, logger } = participants;
+  const { orphanedPodDirs, mirrorPods, statuses, logger } = participants;
   const removals: readonly (() => void)[] = [
     () => probeManager?.cleanupPods(possiblyRunning),
     // Divergence: the kubelet also drops the statuses of removed pods that are still being ended.
@@ -48,10 +48,10 @@ export function removeOrphanedPods(
     () =>
       orphanedPodDirs?.cleanUp({
         // Pods are added while folders are being removed.
-        has: (podUID) => existing.has(podUID) || !podWorkers.shouldPodContentBeRemoved(podUID),
+        has: (podUID) => existing.has(podUID) || !statuses.shouldPodContentBeRemoved(podUID),
       }),
     () =>
-      mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => podWorkers.isPodForMirrorPodTerminatingByFullName(name)),
+      mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => statuses.isPodForMirrorPodTerminatingByFullName(name)),
   ];
   for (const remove of removals) {
     try {

@@ -6,7 +6,8 @@ import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { podFieldsOf } from '../../kube/log-fields.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
-import type { PodWorkerSync } from '../pod-workers/pod-workers-options.ts';
+import type { PodWorkerSync } from '../pod-workers/pod-worker-inspection.ts';
+import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';
 import { filterOutInactivePods } from './active-pods.ts';
@@ -16,6 +17,7 @@ import { recordPodCounts } from './pod-counts.ts';
 export interface PodCleanupsOptions extends OrphanedPodsParticipants {
   readonly podManager: BasicPodManager;
   readonly podWorkers: PodWorkers;
+  readonly statuses: PodSyncStatuses;
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
   /** The pods of the runtime; rejects if it cannot list them. */
   readonly listPods: (signal: AbortSignal) => Promise<readonly RuntimePod[]>;
@@ -40,7 +42,7 @@ const orphanGracePeriodSeconds = 1;
  * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
-  const { podManager, podWorkers, statusManager, listPods, recordMetric, logger } = options;
+  const { podManager, podWorkers, statuses, statusManager, listPods, recordMetric, logger } = options;
   const workersBefore = podWorkers.syncKnownPods(podManager.getPods());
   // Listed after the workers, so that a pod that has just ended does not look like an orphan.
   const runningPods = (await listPods(signal)).filter(isRunning);
@@ -49,13 +51,13 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   // No await from here on. Pods may have been added since, and may have ended.
   const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
   const desired = new Set(pods.map(uidOf));
-  const workers = podWorkers.knownPods(desired);
+  const workers = statuses.knownPods(desired);
   const possiblyRunning = new Set([...workers].flatMap(([uid, { state }]) => (state === 'terminated' ? [] : [uid])));
   const existing = [...[...pods, ...mirrorPods].map(uidOf), ...workers.keys(), ...runningPods.map(({ uid }) => uid)];
   const remaining = { desired, possiblyRunning, existing: new Set(existing) };
   removeOrphanedPods({ ...remaining, orphanedMirrorPods }, options);
 
-  const active = filterOutInactivePods(pods, { podWorkers, podStatusProvider: statusManager });
+  const active = filterOutInactivePods(pods, { statuses, podStatusProvider: statusManager });
   const restarted = active.filter((pod) => !workers.has(uidOf(pod)));
   for (const pod of restarted) {
     logger.info(

@@ -2,7 +2,7 @@ import { isStaticPod } from '../../kube/static-pods.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { PodWorkerState } from '../pod-workers/pod-sync-status.ts';
-import type { PodWorkerSync } from '../pod-workers/pod-workers-options.ts';
+import type { PodWorkerSync } from '../pod-workers/pod-worker-inspection.ts';
 
 /** What one housekeeping found and did. */
 export interface PodCounts {

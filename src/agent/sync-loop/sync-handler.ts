@@ -12,6 +12,7 @@ import { podFieldsOf } from '../../kube/log-fields.ts';
 import type { PodLifecycleEvent } from '../pleg/pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { SyncPodType } from '../pod-workers/pod-update.ts';
+import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProbeType, ProbeUpdate } from '../prober/probe-results.ts';
 import { probeTypes } from '../prober/probe-types.ts';
@@ -20,7 +21,8 @@ import type { PodDispatcher } from './pod-dispatcher.ts';
 
 export interface SyncHandlerOptions {
   readonly podManager: BasicPodManager;
-  readonly podWorkers: PodWorkers;
+  readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
+  readonly statuses: Pick<PodSyncStatuses, 'getWork' | 'isPodTerminationRequested'>;
   readonly statusManager: Pick<
     StatusManagerLike,
     | 'backfillPodResizeConditions'
@@ -67,7 +69,7 @@ export class SyncHandler {
 
   /** Source: kubelet `HandlePodAdditions`. */
   handlePodAdditions(pods: readonly ValidPod[]): void {
-    const { podManager, podWorkers, statusManager, allocationManager, getActivePods } = this.#options;
+    const { podManager, statuses, statusManager, allocationManager, getActivePods } = this.#options;
     const added: ValidPod[] = [];
     const admitted: ValidPod[] = [];
     this.#forEach(pods.toSorted(byCreationTime), (addedPod) => {
@@ -77,8 +79,7 @@ export class SyncHandler {
       if (pod === undefined) return;
       if (wasMirror) return this.#dispatch('update', pod, mirrorPod);
       const known = this.#withKnownPhase(pod, mirrorPod);
-      const isEnding =
-        podWorkers.isPodTerminationRequested(pod.metadata.uid) || isPodPhaseTerminal(known.status?.phase);
+      const isEnding = statuses.isPodTerminationRequested(pod.metadata.uid) || isPodPhaseTerminal(known.status?.phase);
       if (!isEnding) {
         const result = allocationManager.addPod(getActivePods(), pod);
         if (!result.admit) return this.#rejectPod(pod, result.reason, result.message);
@@ -148,8 +149,8 @@ export class SyncHandler {
 
   /** The pods whose next sync is due. Source: kubelet `getPodsToSync`. */
   getPodsToSync(): ValidPod[] {
-    const { podManager, podWorkers, shouldSync } = this.#options;
-    const due = new Set(podWorkers.getWork());
+    const { podManager, statuses, shouldSync } = this.#options;
+    const due = new Set(statuses.getWork());
     return podManager.getPods().filter((pod) => due.has(pod.metadata.uid) || shouldSync(pod));
   }
 

@@ -33,9 +33,8 @@ beforeEach(() => {
     runtime: asBounded({ listPodStats: async () => [] }),
     volumeManager: undefined,
     eviction: undefined,
+    statuses: { isPodKnownTerminated: () => true, shouldPodContentBeRemoved: () => false },
     podWorkers: {
-      isPodKnownTerminated: () => true,
-      shouldPodContentBeRemoved: () => false,
       updatePod: (update) => {
         const gracePeriodSeconds = update.killPodOptions?.podTerminationGracePeriodSecondsOverride;
         updates.push({ uid: update.pod?.metadata?.uid ?? '', gracePeriodSeconds });
@@ -247,7 +246,7 @@ describe.runIf(process.platform === 'linux')('the node', () => {
       sources = { ...sources, clock, podEvicted: resolve };
     });
     const states = { isPodKnownTerminated: () => isKnownTerminated, shouldPodContentBeRemoved: () => isRemovable };
-    sources = { ...sources, podWorkers: { ...sources.podWorkers, ...states } };
+    sources = { ...sources, statuses: states };
     const manager = managerWith({ hard: full });
     manager.start();
     clock.advance(10_000);

@@ -63,7 +63,7 @@ describe('a pod that was reported as Succeeded keeps its phase and the exit code
     const containerStatuses = [{ name: 'app', containerID: last.id, restartCount: 1, state }];
     await agent.create({ ...podOf(), status: { phase: 'Succeeded', containerStatuses } });
     await agent.advance(60_000);
-    expect(agent.workers.shouldPodBeFinished('uid-1')).toBe(true);
+    expect(agent.workers.statuses.shouldPodBeFinished('uid-1')).toBe(true);
     expect(agent.history('uid-1')).toEqual(['Succeeded: app exit 0']);
   });
 
@@ -72,7 +72,7 @@ describe('a pod that was reported as Succeeded keeps its phase and the exit code
     agent.runtime.script('app', { exitAfterMs: 50_000 });
     await agent.create(podOf({ restartPolicy: 'Never', activeDeadlineSeconds: 60 }));
     await agent.advance(120_000);
-    expect(agent.workers.shouldPodBeFinished('uid-1')).toBe(true);
+    expect(agent.workers.statuses.shouldPodBeFinished('uid-1')).toBe(true);
     expect(agent.history('uid-1').at(-1)).toBe('Succeeded: app exit 0');
     expect(agent.status('web')).not.toHaveProperty('reason');
     expect(agent.eventReasons()).not.toContain('DeadlineExceeded');

@@ -12,7 +12,7 @@ async function delayMsOf(error: Error | undefined, random: PodWorkersOptions['ra
   t.workers.updatePod({ updateType: 'create', pod: newNamedPod('1', 'ns', 'pod') });
   await drainAllWorkers(t);
   let delayMs = 0;
-  while (t.workers.getWork().length === 0) {
+  while (t.workers.statuses.getWork().length === 0) {
     t.clock.advance(250);
     delayMs += 250;
   }
@@ -49,9 +49,9 @@ describe('TestCompleteWork_Enqueue', () => {
     t.workers.updatePod({ updateType: 'create', pod: newNamedPod('1', 'ns', 'pod') });
     await drainAllWorkers(t);
     // No time has passed, and it is done.
-    expect(t.workers.shouldPodBeFinished('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodBeFinished('1')).toBe(true);
     t.clock.advance(3_600_000);
-    expect(t.workers.getWork()).toEqual([]);
+    expect(t.workers.statuses.getWork()).toEqual([]);
   });
 });
 
@@ -62,10 +62,10 @@ describe('TestCompleteWork_PendingUpdate', () => {
     t.workers.updatePod({ updateType: 'create', pod: newNamedPod('1', 'ns', 'pod') });
     await drainAllWorkers(t);
     t.workers.updatePod({ updateType: 'update', pod: newNamedPod('1', 'ns', 'pod') });
-    expect(t.workers.inspect()).toMatchObject([{ isWorking: true }]);
+    expect(t.workers.statuses.inspect()).toMatchObject([{ isWorking: true }]);
     release();
     await drainAllWorkers(t);
     expect(t.syncer.processed.get('1')?.map(({ call }) => call)).toEqual(['create', 'update']);
-    expect(t.workers.inspect()).toMatchObject([{ isWorking: false }]);
+    expect(t.workers.statuses.inspect()).toMatchObject([{ isWorking: false }]);
   });
 });

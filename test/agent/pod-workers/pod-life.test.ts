@@ -24,7 +24,7 @@ beforeEach(() => {
   agent = new TestAgent();
 });
 
-const isFinished = (uid = 'uid-1'): boolean => agent.workers.shouldPodBeFinished(uid);
+const isFinished = (uid = 'uid-1'): boolean => agent.workers.statuses.shouldPodBeFinished(uid);
 const waiting = (name = 'web') => agent.status(name)?.containerStatuses?.[0]?.state?.waiting;
 const stops = () =>
   agent.runtime.callsOf({ method: 'stopContainer' }).map((call) => [call.container, call.gracePeriodSeconds]);
@@ -55,7 +55,7 @@ describe('the life of a plain pod', () => {
       'stopPodSandbox',
     ]);
     expect(isFinished()).toBe(true);
-    expect(agent.workers.couldHaveRunningContainers('uid-1')).toBe(false);
+    expect(agent.workers.statuses.couldHaveRunningContainers('uid-1')).toBe(false);
     expect(agent.eventReasons('app')).toEqual(['Pulling', 'Pulled', 'Created', 'Started']);
   });
 
@@ -499,13 +499,13 @@ describe('deletion', () => {
     agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
     await agent.create(podOf());
     await agent.delete('web');
-    expect(agent.workers.isPodTerminationRequested('uid-1')).toBe(true);
+    expect(agent.workers.statuses.isPodTerminationRequested('uid-1')).toBe(true);
     expect(agent.client.pod('ns', 'web')).toBeDefined();
     await agent.advance(10_000);
     expect(agent.history('uid-1').slice(-1)).toEqual(['Succeeded (deleted): app exit 0']);
     expect(agent.client.pod('ns', 'web')).toBeUndefined();
     await agent.advance(5000);
-    expect(agent.workers.inspect()).toEqual([]);
+    expect(agent.workers.statuses.inspect()).toEqual([]);
     expect(agent.manager.getPodStatus('uid-1')).toBeUndefined();
   });
 
@@ -530,7 +530,7 @@ describe('deletion', () => {
     await agent.advance(10_000);
     expect(stops()).toEqual([['app', 30]]);
     expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'exited' });
-    expect(agent.workers.inspect()).toEqual([]);
+    expect(agent.workers.statuses.inspect()).toEqual([]);
   });
 
   it('a deletion aborts an image pull that hangs, and nothing is started', async () => {
@@ -561,7 +561,7 @@ describe('deletion', () => {
     await agent.advance(10_000);
     expect(agent.runtime.container('uid-1', 'app')).toMatchObject({ state: 'exited' });
     expect(agent.status('web')?.phase).toBe('Running');
-    expect(agent.workers.inspect().map(({ uid }) => uid)).toEqual(['uid-2']);
+    expect(agent.workers.statuses.inspect().map(({ uid }) => uid)).toEqual(['uid-2']);
   });
 });
 
@@ -583,7 +583,7 @@ describe('eviction', () => {
     await agent.advance(3000);
     await killed;
     expect(agent.status('web')).toMatchObject({ phase: 'Failed', reason: 'Evicted', message: 'low on memory' });
-    expect(agent.workers.shouldPodContentBeRemoved('uid-1')).toBe(true);
+    expect(agent.workers.statuses.shouldPodContentBeRemoved('uid-1')).toBe(true);
     // The pod was not deleted.
     expect(agent.client.pod('ns', 'web')).toBeDefined();
   });
@@ -747,7 +747,7 @@ it('inspect() of the workers shows the state of each pod, since when, and what i
   agent.runtime.script('app', { stopMs: 5000, stopExitCode: 0 });
   agent.runtime.delay({ method: 'pullImage' }, 3000);
   await agent.create(podOf());
-  const inspection = () => agent.workers.inspect()[0];
+  const inspection = () => agent.workers.statuses.inspect()[0];
   const syncing = { state: 'syncing', since: undefined, gracePeriodSeconds: undefined, isFinished: false };
   expect(inspection()).toMatchObject({ ...syncing, syncStartedAt: '2026-01-02T03:04:05Z' });
   await agent.advance(10_000);
@@ -790,15 +790,19 @@ describe('a network that is not ready', () => {
 
 describe('RestartAllContainers', () => {
   it('the containers start as soon as all are removed, without waiting for the next resync', async () => {
-    const asked: string[] = [];
-    const requestPodSync = (podUID: string) =>
-      void asked.push(`${podUID}: ${agent.runtime.pod(podUID)!.containers.length}`);
-    agent = new TestAgent({ requestPodSync });
+    const again: number[] = [];
+    const { syncer } = agent;
+    const syncPod = syncer.syncPod.bind(syncer);
+    syncer.syncPod = async (...call) => {
+      const result = await syncPod(...call);
+      if (result.mustSyncAgain === true) again.push(agent.runtime.pod(call[1].metadata.uid)!.containers.length);
+      return result;
+    };
     const rule = { action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [88] } };
     agent.runtime.script('app', { exitAfterMs: 1000, exitCode: 88 }, {});
     await agent.create(podOf({ containers: [{ ...app, restartPolicy: 'Never', restartPolicyRules: [rule] }] }));
     await agent.advance(1000);
-    expect(asked).toEqual(['uid-1: 0']);
+    expect(again).toEqual([0]);
   });
 
   it('all containers are removed, and the pod starts again with its init containers', async () => {
@@ -904,7 +908,7 @@ describe('a runtime that fails or hangs', () => {
     await agent.delete('web');
     await agent.advance(40_000);
     expect(agent.client.pod('ns', 'web')).toBeDefined();
-    expect(agent.workers.couldHaveRunningContainers('uid-1')).toBe(true);
+    expect(agent.workers.statuses.couldHaveRunningContainers('uid-1')).toBe(true);
     expect(agent.logger.lines.map(({ fields }) => fields['reason'])).toContain(
       `detected running containers after a successful KillPod, CRI violation: ${id}`,
     );
@@ -934,7 +938,7 @@ describe('after a restart of the agent', () => {
     agent.workers.updatePod({ updateType: 'kill', runningPod: agent.runtime.pod('uid-9')! });
     await agent.advance(5000);
     expect(agent.runtime.container('uid-9', 'app')).toMatchObject({ state: 'exited' });
-    expect(agent.workers.inspect()).toEqual([]);
+    expect(agent.workers.statuses.inspect()).toEqual([]);
   });
 
   it('a running pod is left running', async () => {

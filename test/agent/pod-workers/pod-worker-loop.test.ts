@@ -3,7 +3,7 @@ import type { ValidPod } from 'kubelet-status-manager';
 import type { PodEvent, RuntimePod } from 'kubelet-status-manager/agent';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import type { SyncPodType } from '../../../src/agent/pod-workers/pod-update.ts';
-import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
+import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-worker-inspection.ts';
 import { SyncActionError } from '../../../src/agent/pod-workers/sync-result.ts';
 import {
   createPodWorkers,
@@ -31,7 +31,7 @@ async function update(updateType: SyncPodType, pod: ValidPod): Promise<void> {
 const callsOf = (uid: string): string[] => (t.syncer.processed.get(uid) ?? []).map(({ call }) => call);
 
 function inspect(uid: string): PodWorkerInspection | undefined {
-  return t.workers.inspect().find((worker) => worker.uid === uid);
+  return t.workers.statuses.inspect().find((worker) => worker.uid === uid);
 }
 
 /** Statuses of the runtime that are read when the test says so. */
@@ -77,12 +77,18 @@ describe('stop', () => {
 });
 
 describe('a worker', () => {
+  it('syncs a pod again at once if its sync says so', async () => {
+    t.syncer.syncedAgain.add('1');
+    await update('create', podOf('1'));
+    expect(callsOf('1')).toEqual(['create', 'sync']);
+  });
+
   it('does not sync a pod that was orphaned before its first sync began', async () => {
     t.workers.updatePod({ updateType: 'create', pod: podOf('1') });
     t.workers.syncKnownPods([]);
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual([]);
-    expect(t.workers.inspect()).toEqual([]);
+    expect(t.workers.statuses.inspect()).toEqual([]);
   });
 
   it('asks for no further sync of a finished pod', async () => {
@@ -90,7 +96,7 @@ describe('a worker', () => {
     await update('kill', podOf('1'));
     expect(inspect('1')).toMatchObject({ isFinished: true, isWorking: false, hasPendingUpdate: false });
     t.clock.advance(day);
-    expect(t.workers.getWork()).toEqual([]);
+    expect(t.workers.statuses.getWork()).toEqual([]);
   });
 
   it('has been terminated since its containers stopped, not since its resources were cleaned up', async () => {
@@ -107,7 +113,7 @@ describe('a worker', () => {
     reads.shift()!.resolve();
     await drainAllWorkers(t);
     expect(inspect('1')).toMatchObject({ isFinished: true, since });
-    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
   });
 
   it('keeps the request of a kill that arrives while a sync finds the pod terminal', async () => {
@@ -133,7 +139,7 @@ describe('a worker', () => {
     reads.shift()!.resolve();
     await drainAllWorkers(t);
     expect(inspect('1')).toMatchObject({ state: 'terminating' });
-    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
   });
 
   it('passes a signal to each call, which a kill aborts', async () => {
@@ -155,10 +161,10 @@ describe('a worker', () => {
   it('a pod that only the runtime knows has never been started, and starts no container while it is killed', async () => {
     t.syncer.hold('1');
     t.workers.updatePod({ updateType: 'kill', runningPod: runtimePod });
-    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(false);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(false);
     await drainAllWorkers(t);
     expect(inspect('1')).toMatchObject({ hasStarted: false, fullName: 'orphan_ns' });
-    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
     expect(t.syncer.signals.get('1')?.aborted).toBe(false);
   });
 });
@@ -169,7 +175,7 @@ describe('a static pod that waits for another one of its name', () => {
     await update('update', staticPodOf('2'));
     expect(inspect('2')).toMatchObject({ isWorking: false, hasStarted: false, hasPendingUpdate: true });
     t.clock.advance(10_000);
-    expect(t.workers.getWork()).toEqual(['2']);
+    expect(t.workers.statuses.getWork()).toEqual(['2']);
   });
 
   it('is finished without a start when it is killed', async () => {
@@ -177,9 +183,9 @@ describe('a static pod that waits for another one of its name', () => {
     await update('update', staticPodOf('2'));
     await update('kill', staticPodOf('2'));
     expect(inspect('2')).toMatchObject({ isFinished: true, isWorking: false, hasPendingUpdate: false });
-    expect(t.workers.shouldPodContainersBeTerminating('2')).toBe(false);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('2')).toBe(false);
     t.clock.advance(day);
-    expect(t.workers.getWork()).toEqual(['1']);
+    expect(t.workers.statuses.getWork()).toEqual(['1']);
   });
 
   it('starts when those before it have been forgotten', async () => {
@@ -253,7 +259,7 @@ describe('a failed sync', () => {
     await update('kill', podOf('1'));
     expect(inspect('1')).toMatchObject({ state: 'terminating', failureReason: 'rejected without a reason' });
     t.clock.advance(10_000);
-    expect(t.workers.getWork()).toEqual(['1']);
+    expect(t.workers.statuses.getWork()).toEqual(['1']);
   });
 
   it('of a sync that a kill aborted is no failure, and records no Event', async () => {

@@ -3,7 +3,7 @@ import type { ValidPod } from 'kubelet-status-manager';
 import type { PodEvent, RuntimePod } from 'kubelet-status-manager/agent';
 import type { KillPodOptions, SyncPodType } from '../../../src/agent/pod-workers/pod-update.ts';
 import { killPodNow } from '../../../src/agent/pod-workers/kill-pod-now.ts';
-import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
+import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-worker-inspection.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import {
   createPodWorkers,
@@ -43,7 +43,7 @@ function processed(uid: string): SyncPodRecord[] {
 const callsOf = (uid: string): string[] => processed(uid).map(({ call }) => call);
 
 function inspect(uid: string): PodWorkerInspection | undefined {
-  return t.workers.inspect().find((worker) => worker.uid === uid);
+  return t.workers.statuses.inspect().find((worker) => worker.uid === uid);
 }
 
 describe('TestUpdatePodParallel', () => {
@@ -74,7 +74,7 @@ describe('TestUpdatePod', () => {
   it('a new pod is recorded and started', async () => {
     await update('create', podOf('1', 'running-pod'));
     expect(inspect('1')).toMatchObject({ fullName: 'running-pod_ns', state: 'syncing', hasStarted: true });
-    expect(t.workers.isPodKnownTerminated('1')).toBe(false);
+    expect(t.workers.statuses.isPodKnownTerminated('1')).toBe(false);
   });
 
   it('a new pod is recorded and started unless it is a duplicate of an existing terminating pod UID', async () => {
@@ -86,7 +86,7 @@ describe('TestUpdatePod', () => {
     await drainAllWorkers(t);
     expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: true, isRestartRequested: true });
     expect(callsOf('1')).toEqual(['create', 'terminating', 'terminated']);
-    expect(t.workers.isPodKnownTerminated('1')).toBe(true);
+    expect(t.workers.statuses.isPodKnownTerminated('1')).toBe(true);
   });
 
   it('a new pod is recorded and started and running pod is ignored', async () => {
@@ -100,7 +100,7 @@ describe('TestUpdatePod', () => {
     await update('update', withDeletion(podOf('1'), 15));
     expect(inspect('1')).toMatchObject({ isFinished: true, isDeleted: true, isEvicted: false });
     expect(processed('1')[1]).toEqual({ name: '1', call: 'terminating', gracePeriodSeconds: 15 });
-    expect(t.workers.isPodKnownTerminated('1')).toBe(true);
+    expect(t.workers.statuses.isPodKnownTerminated('1')).toBe(true);
   });
 
   it('a running pod is terminated when an eviction is requested', async () => {
@@ -108,7 +108,7 @@ describe('TestUpdatePod', () => {
     await update('kill', podOf('1'), { evict: true });
     expect(inspect('1')).toMatchObject({ isFinished: true, isDeleted: false, isEvicted: true });
     expect(processed('1')[1]).toEqual({ name: '1', call: 'terminating', gracePeriodSeconds: 30 });
-    expect(t.workers.shouldPodContentBeRemoved('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodContentBeRemoved('1')).toBe(true);
   });
 
   it('a pod that is terminal and has never started must be terminated if the runtime does not have a cached terminal state', async () => {
@@ -121,7 +121,7 @@ describe('TestUpdatePod', () => {
     t.cached.set('1', { sandboxes: [], containers: [{ id: 'c', name: 'c', state: 'exited', createdAtMs: 0 }] });
     t.workers.updatePod({ updateType: 'create', pod: withPhase(podOf('1'), 'Succeeded') });
     expect(inspect('1')).toMatchObject({ state: 'terminated', isFinished: false, hasPendingUpdate: true });
-    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual(['terminated']);
     expect(inspect('1')).toMatchObject({ isFinished: true, isRestartRequested: false });
@@ -142,7 +142,7 @@ describe('TestUpdatePod', () => {
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual(['terminating runtime pod']);
     expect(inspect('1')).toBeUndefined();
-    expect(t.workers.isPodKnownTerminated('1')).toBe(false);
+    expect(t.workers.statuses.isPodKnownTerminated('1')).toBe(false);
   });
 
   it('an orphaned running pod with a non-kill update type does nothing', async () => {
@@ -150,7 +150,7 @@ describe('TestUpdatePod', () => {
     t = createPodWorkers({ logger });
     t.workers.updatePod({ updateType: 'create', runningPod: runtimePodOf('1') });
     await drainAllWorkers(t);
-    expect([t.workers.inspect(), callsOf('1')]).toEqual([[], []]);
+    expect([t.workers.statuses.inspect(), callsOf('1')]).toEqual([[], []]);
     expect(logger.lines).toEqual([
       {
         level: 'info',
@@ -208,10 +208,10 @@ describe('TestTerminalPhaseTransition', () => {
   it('a pod whose sync says that it is terminal is terminated', async () => {
     await update('update', podOf('1'));
     await update('update', podOf('1'));
-    expect(t.workers.isPodTerminationRequested('1')).toBe(false);
+    expect(t.workers.statuses.isPodTerminationRequested('1')).toBe(false);
     t.syncer.terminal.add('1');
     await update('update', podOf('1'));
-    expect(t.workers.isPodKnownTerminated('1')).toBe(true);
+    expect(t.workers.statuses.isPodKnownTerminated('1')).toBe(true);
     // Nobody asked for another grace period than the pod's own.
     expect(processed('1').at(-2)).toEqual({ name: '1', call: 'terminating' });
   });
@@ -229,7 +229,7 @@ describe('TestStaticPodExclusion', () => {
     expectStaticPods(['2-static'], ['3-static', '4-static']);
     // Those that wait are tried again, as those that run are.
     t.clock.advance(60_000);
-    expect(t.workers.getWork().sort()).toEqual(['1-normal', '2-static', '3-static', '4-static']);
+    expect(t.workers.statuses.getWork().sort()).toEqual(['1-normal', '2-static', '3-static', '4-static']);
 
     await update('update', staticPodOf('3-static'));
     expectStaticPods(['2-static'], ['3-static', '4-static']);
@@ -290,19 +290,19 @@ describe('TestStaticPodExclusion', () => {
 
   it('isPodForMirrorPodTerminatingByFullName is true from the request to terminate until the pod is terminated', async () => {
     await update('update', staticPodOf('1'));
-    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
+    expect(t.workers.statuses.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
     // A pod that is not static has the name, too.
     await update('update', newNamedPod('2', 'test1', 'pod1'));
     t.syncer.hold('2');
     await update('kill', newNamedPod('2', 'test1', 'pod1'));
-    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
+    expect(t.workers.statuses.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
     const release = t.syncer.hold('1');
     await update('kill', staticPodOf('1'));
-    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(true);
-    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod2_test1')).toBe(false);
+    expect(t.workers.statuses.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(true);
+    expect(t.workers.statuses.isPodForMirrorPodTerminatingByFullName('pod2_test1')).toBe(false);
     release();
     await drainAllWorkers(t);
-    expect(t.workers.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
+    expect(t.workers.statuses.isPodForMirrorPodTerminatingByFullName('pod1_test1')).toBe(false);
   });
 });
 
@@ -310,40 +310,48 @@ describe('TestSyncKnownPods', () => {
   it('reports what may be done with a pod by the state of its worker, and with unknown pods once all sources are ready', async () => {
     const { workers } = t;
     for (let i = 0; i < 4; i++) await update('update', podOf(`${i}`));
-    expect(workers.shouldPodContainersBeTerminating('abc')).toBe(false);
-    expect(workers.couldHaveRunningContainers('abc')).toBe(true);
-    expect(workers.shouldPodContentBeRemoved('abc')).toBe(false);
-    expect(workers.shouldPodRuntimeBeRemoved('abc')).toBe(false);
-    expect(workers.shouldPodBeFinished('abc')).toBe(false);
+    expect(workers.statuses.shouldPodContainersBeTerminating('abc')).toBe(false);
+    expect(workers.statuses.couldHaveRunningContainers('abc')).toBe(true);
+    expect(workers.statuses.shouldPodContentBeRemoved('abc')).toBe(false);
+    expect(workers.statuses.shouldPodRuntimeBeRemoved('abc')).toBe(false);
+    expect(workers.statuses.shouldPodBeFinished('abc')).toBe(false);
 
     await update('kill', withDeletion(podOf('0'), 30));
     await update('kill', podOf('1'));
-    expect(['0', '1', '2'].map((uid) => workers.shouldPodContainersBeTerminating(uid))).toEqual([true, true, false]);
-    expect(['0', '1', '2'].map((uid) => workers.isPodTerminationRequested(uid))).toEqual([true, true, false]);
-    expect(['0', '1', '2'].map((uid) => workers.couldHaveRunningContainers(uid))).toEqual([false, false, true]);
-    expect(['0', '1', '2'].map((uid) => workers.shouldPodRuntimeBeRemoved(uid))).toEqual([true, true, false]);
-    expect(['0', '1', '2'].map((uid) => workers.shouldPodContentBeRemoved(uid))).toEqual([true, false, false]);
-    expect(['0', '2'].map((uid) => workers.shouldPodBeFinished(uid))).toEqual([true, false]);
+    expect(['0', '1', '2'].map((uid) => workers.statuses.shouldPodContainersBeTerminating(uid))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect(['0', '1', '2'].map((uid) => workers.statuses.isPodTerminationRequested(uid))).toEqual([true, true, false]);
+    expect(['0', '1', '2'].map((uid) => workers.statuses.couldHaveRunningContainers(uid))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(['0', '1', '2'].map((uid) => workers.statuses.shouldPodRuntimeBeRemoved(uid))).toEqual([true, true, false]);
+    expect(['0', '1', '2'].map((uid) => workers.statuses.shouldPodContentBeRemoved(uid))).toEqual([true, false, false]);
+    expect(['0', '2'].map((uid) => workers.statuses.shouldPodBeFinished(uid))).toEqual([true, false]);
 
     expect(Object.keys(syncKnown(['2', '3']))).toEqual(['2', '3']);
-    expect(workers.shouldPodBeFinished('2')).toBe(false);
-    expect([podOf('2'), podOf('abc'), {}].map((pod) => workers.podCouldHaveRunningContainers(pod))).toEqual([
+    expect(workers.statuses.shouldPodBeFinished('2')).toBe(false);
+    expect([podOf('2'), podOf('abc'), {}].map((pod) => workers.statuses.podCouldHaveRunningContainers(pod))).toEqual([
       true,
       false,
       false,
     ]);
-    expect(workers.isPodTerminationRequested('2')).toBe(false);
-    expect(workers.shouldPodContainersBeTerminating('abc')).toBe(true);
-    expect(workers.couldHaveRunningContainers('abc')).toBe(false);
-    expect(workers.shouldPodContentBeRemoved('abc')).toBe(true);
-    expect(workers.shouldPodBeFinished('abc')).toBe(true);
+    expect(workers.statuses.isPodTerminationRequested('2')).toBe(false);
+    expect(workers.statuses.shouldPodContainersBeTerminating('abc')).toBe(true);
+    expect(workers.statuses.couldHaveRunningContainers('abc')).toBe(false);
+    expect(workers.statuses.shouldPodContentBeRemoved('abc')).toBe(true);
+    expect(workers.statuses.shouldPodBeFinished('abc')).toBe(true);
 
     // Pods that nobody wants any more are terminated, and forgotten after that.
     expect(syncKnown([])).toEqual({ '2': 'terminating, orphan, config', '3': 'terminating, orphan, config' });
     await drainAllWorkers(t);
     expect(processed('2').at(-2)).toEqual({ name: '2', call: 'terminating', gracePeriodSeconds: 30 });
     expect(syncKnown([])).toEqual({});
-    expect(workers.inspect()).toEqual([]);
+    expect(workers.statuses.inspect()).toEqual([]);
   });
 
   it('a pod of the runtime alone stays known while it is being killed', async () => {
@@ -351,7 +359,7 @@ describe('TestSyncKnownPods', () => {
     t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
     expect(syncKnown([])).toEqual({ '1': 'terminating, orphan' });
     await drainAllWorkers(t);
-    expect(t.workers.couldHaveRunningContainers('1')).toBe(true);
+    expect(t.workers.statuses.couldHaveRunningContainers('1')).toBe(true);
   });
 
   it('the sync of an orphaned pod is aborted', async () => {
@@ -519,12 +527,12 @@ describe('the grace period', () => {
     await update('create', podOf('1'));
     await update('kill', podOf('1'));
     // Until then it may still start one.
-    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(false);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(false);
     release();
     t.syncer.hold('1');
     await drainAllWorkers(t);
     expect(callsOf('1')).toEqual(['create', 'terminating']);
-    expect(t.workers.shouldPodContainersBeTerminating('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodContainersBeTerminating('1')).toBe(true);
   });
 
   it('a sync in progress is aborted when the pod must be terminated', async () => {
@@ -591,7 +599,7 @@ describe('terminations', () => {
     await update('create', podOf('2'));
     await update('create', withPhase(podOf('4'), 'Succeeded'));
     t.clock.advance(1_000);
-    expect(t.workers.terminations()).toEqual([
+    expect(t.workers.statuses.terminations()).toEqual([
       {
         podUID: '1',
         since: '2000-01-01T00:00:00Z',
@@ -607,7 +615,7 @@ describe('terminations', () => {
     t.syncer.failures.set('1', [new Error('rpc error: failed to destroy network for sandbox')]);
     t.cached.set('1', emptyStatus);
     await update('kill', podOf('1'));
-    expect(t.workers.terminations()).toMatchObject([{ podUID: '1', hasRunningContainers: false }]);
+    expect(t.workers.statuses.terminations()).toMatchObject([{ podUID: '1', hasRunningContainers: false }]);
   });
 
   it('counts a grace period of which nothing is known yet as one second', async () => {
@@ -617,7 +625,7 @@ describe('terminations', () => {
     release();
     t.syncer.hold('1');
     await drainAllWorkers(t);
-    expect(t.workers.terminations()).toEqual([
+    expect(t.workers.statuses.terminations()).toEqual([
       {
         podUID: '1',
         since: '2000-01-01T00:00:00Z',
@@ -634,21 +642,14 @@ describe('terminations', () => {
 });
 
 describe('the state of a worker', () => {
-  it('a sync without a connection fails with the reason', async () => {
-    const { workers, clock } = createPodWorkers({}, { isConnected: false });
-    workers.updatePod({ updateType: 'create', pod: podOf('1') });
-    await drainAllWorkers({ clock });
-    expect(workers.inspect()).toMatchObject([{ failureReason: 'The pod workers are not connected' }]);
-  });
-
   it('the content of a deleted pod is removed only when it is terminated', async () => {
     await update('create', podOf('1'));
     const release = t.syncer.hold('1');
     await update('update', withDeletion(podOf('1'), 5));
-    expect(t.workers.shouldPodContentBeRemoved('1')).toBe(false);
+    expect(t.workers.statuses.shouldPodContentBeRemoved('1')).toBe(false);
     release();
     await drainAllWorkers(t);
-    expect(t.workers.shouldPodContentBeRemoved('1')).toBe(true);
+    expect(t.workers.statuses.shouldPodContentBeRemoved('1')).toBe(true);
   });
 });
 
@@ -757,9 +758,9 @@ describe('failures', () => {
     expect(callsOf('1')).toEqual([]);
     expect(events).toMatchObject([{ reason: 'FailedSync', message: 'error determining status: runtime is down' }]);
     t.clock.advance(9_999);
-    expect(t.workers.getWork()).toEqual([]);
+    expect(t.workers.statuses.getWork()).toEqual([]);
     t.clock.advance(1);
-    expect(t.workers.getWork()).toEqual(['1']);
+    expect(t.workers.statuses.getWork()).toEqual(['1']);
   });
 });
 
@@ -771,13 +772,13 @@ describe('getWork', () => {
     t.clock.advance(5000);
     await update('sync', podOf('a'));
     t.clock.advance(54_999);
-    expect(t.workers.getWork()).toEqual([]);
+    expect(t.workers.statuses.getWork()).toEqual([]);
     t.clock.advance(1);
-    expect(t.workers.getWork()).toEqual(['b']);
+    expect(t.workers.statuses.getWork()).toEqual(['b']);
     t.clock.advance(5000);
-    expect(t.workers.getWork()).toEqual(['a']);
+    expect(t.workers.statuses.getWork()).toEqual(['a']);
     t.clock.advance(3_600_000);
-    expect(t.workers.getWork()).toEqual([]);
+    expect(t.workers.statuses.getWork()).toEqual([]);
   });
 });
 
@@ -793,7 +794,7 @@ function syncKnown(uids: readonly string[]): Record<string, string> {
 
 /** The static pods that have started, and those that wait for their turn. */
 function expectStaticPods(started: readonly string[], waiting: readonly string[]): void {
-  const pods = t.workers.inspect().filter(({ uid, isFinished }) => uid.endsWith('-static') && !isFinished);
+  const pods = t.workers.statuses.inspect().filter(({ uid, isFinished }) => uid.endsWith('-static') && !isFinished);
   const uidsOf = (hasStarted: boolean): string[] =>
     pods.filter((pod) => pod.hasStarted === hasStarted).map(({ uid }) => uid);
   expect({ started: uidsOf(true), waiting: uidsOf(false) }).toEqual({ started, waiting });

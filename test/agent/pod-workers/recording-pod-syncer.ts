@@ -1,6 +1,7 @@
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { ValidPod } from 'kubelet-status-manager';
 import type { PodLifecycleSyncer, SyncPodResult } from '../../../src/agent/pod-workers/pod-syncer.ts';
+import { PodSyncStatuses } from '../../../src/agent/pod-workers/pod-sync-statuses.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import type { PodWorkersOptions } from '../../../src/agent/pod-workers/pod-workers-options.ts';
 import type { RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
@@ -22,6 +23,8 @@ export class RecordingPodSyncer implements PodLifecycleSyncer {
   readonly terminal = new Set<string>();
   /** Pods that a sync changes in the runtime. */
   readonly changing = new Set<string>();
+  /** Pods of which the next sync says that another one must follow. */
+  readonly syncedAgain = new Set<string>();
   /** What the next calls for a pod reject with. */
   readonly failures = new Map<string, Error[]>();
   readonly signals = new Map<string, AbortSignal>();
@@ -45,6 +48,7 @@ export class RecordingPodSyncer implements PodLifecycleSyncer {
     return {
       isTerminal: this.terminal.has(pod.metadata?.uid ?? ''),
       hasChanged: this.changing.has(pod.metadata?.uid ?? ''),
+      mustSyncAgain: this.syncedAgain.delete(pod.metadata?.uid ?? ''),
     };
   }
 
@@ -86,28 +90,28 @@ export interface TestWorkers {
   readonly cached: Map<string, RuntimePodStatus>;
 }
 
-export function createPodWorkers(
-  options: Partial<PodWorkersOptions> = {},
-  { isConnected = true }: { readonly isConnected?: boolean } = {},
-): TestWorkers {
+export function createPodWorkers(options: Partial<PodWorkersOptions> = {}): TestWorkers {
   const clock = new FakeClock();
   const syncer = new RecordingPodSyncer();
   const cached = new Map<string, RuntimePodStatus>();
+  const podCache = options.podCache ?? {
+    get: (uid) => cached.get(uid),
+    lastObservation: () => 0,
+    getNewerThan: () => Promise.resolve(emptyStatus),
+  };
+  const logger = options.logger ?? silentLogger;
   const workers = new PodWorkers({
-    podCache: {
-      get: (uid) => cached.get(uid),
-      lastObservation: () => 0,
-      getNewerThan: () => Promise.resolve(emptyStatus),
-    },
+    statuses: new PodSyncStatuses({ podCache, clock: options.clock ?? clock, logger }),
+    podSyncer: syncer,
+    podCache,
     allocationState: new MemoryState(),
     clock,
-    logger: silentLogger,
+    logger,
     eventRecorder: { event: () => {} },
     requestRelist: () => {},
     random: () => 0,
     ...options,
   });
-  if (isConnected) workers.connect(syncer);
   return { workers, syncer, clock, cached };
 }
 

@@ -14,6 +14,8 @@ import { boundedVolumeManager } from '../../../src/agent/volumes/bounded-volume-
 import type { VolumeManager } from '../../../src/agent/volumes/volume-manager.ts';
 import { asBounded } from '../../support/as-bounded.ts';
 import { newImageManager } from './new-image-manager.ts';
+import { PodSyncStatuses } from '../../../src/agent/pod-workers/pod-sync-statuses.ts';
+import type { PodCache } from '../../../src/agent/pod-workers/pod-syncer.ts';
 import { PodWorkers } from '../../../src/agent/pod-workers/pod-workers.ts';
 import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import type { ProbeResults } from '../../../src/agent/prober/probe-results.ts';
@@ -83,18 +85,26 @@ export class TestAgent {
     const { clock } = this;
     const eventRecorder = { event: (event: PodEvent | ObjectEvent) => void this.events.push(event as PodEvent) };
     this.runtime = Object.assign(new FakeContainerRuntime({ clock, ...runtimeOptions }), runtimeMethods);
-    this.manager = new StatusManager({
-      client: this.client,
-      podManager: this.podManager,
-      podDeletionSafety: { podCouldHaveRunningContainers: (pod) => this.workers.podCouldHaveRunningContainers(pod) },
-      clock,
-      logger: silentLogger,
-    });
     // As in the agent, no call of the runtime takes longer than two minutes.
     const allocationState = new MemoryState();
     const { signal } = new AbortController();
     setMaxListeners(0, signal);
     const runtime = boundedRuntime(this.runtime, { clock, requestTimeoutMs: 120_000, signal });
+    // Queries the runtime each time.
+    const podCache: PodCache = {
+      get: () => undefined,
+      lastObservation: () => 0,
+      getNewerThan: async (pod, _observation, callOptions) =>
+        podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, callOptions), runtime),
+    };
+    const statuses = new PodSyncStatuses({ podCache, clock, logger: this.logger });
+    this.manager = new StatusManager({
+      client: this.client,
+      podManager: this.podManager,
+      podDeletionSafety: statuses,
+      clock,
+      logger: silentLogger,
+    });
     this.syncer = new AgentPodSyncer({
       runtime,
       statusManager: this.manager,
@@ -114,7 +124,6 @@ export class TestAgent {
       volumeManager: volumeManager && boundedVolumeManager(volumeManager, { clock, signal }),
       reconcileMirrorPod: () => {},
       agentStartedMs: -Infinity,
-      requestPodSync: (podUID) => this.#update('sync', podUID),
       ...options,
     });
     this.allocationManager = new AllocationManager({
@@ -133,13 +142,7 @@ export class TestAgent {
       triggerPodSync: (pod) => this.workers.updatePod({ updateType: 'sync', pod }),
     });
     this.workers = new PodWorkers({
-      // Queries the runtime each time.
-      podCache: {
-        get: () => undefined,
-        lastObservation: () => 0,
-        getNewerThan: async (pod, _observation, callOptions) =>
-          podStatusFromRuntime(pod, await runtime.getPod(pod.metadata.uid, callOptions), runtime),
-      },
+      ...{ statuses, podSyncer: this.syncer, podCache },
       requestRelist: (podUID) => this.#update('sync', podUID),
       allocationState,
       clock,
@@ -147,7 +150,6 @@ export class TestAgent {
       eventRecorder,
       random: () => 0,
     });
-    this.workers.connect(this.syncer);
     this.runtime.subscribe?.(({ podUID }) => this.#update('sync', podUID));
     this.client.subscribe(({ type, pod }) => this.#onPodEvent(type, pod as ValidPod));
     this.manager.start();
@@ -279,7 +281,7 @@ export class TestAgent {
 
   #tick(): void {
     this.#ticks++;
-    const due = new Set(this.workers.getWork());
+    const due = new Set(this.workers.statuses.getWork());
     for (const pod of this.pods()) {
       if (this.syncer.activeDeadlineHandler.shouldSync(pod)) due.add(pod.metadata.uid);
     }

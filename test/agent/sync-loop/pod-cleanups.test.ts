@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BasicPodManager, type ValidPod, StatusManager } from 'kubelet-status-manager';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
-import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-workers-options.ts';
+import type { PodWorkerInspection } from '../../../src/agent/pod-workers/pod-worker-inspection.ts';
 import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { type OrphanedPodsParticipants, removeOrphanedPods } from '../../../src/agent/sync-loop/orphaned-pods.ts';
 import { handlePodCleanups } from '../../../src/agent/sync-loop/pod-cleanups.ts';
@@ -47,7 +47,12 @@ let measured: Map<string, number>;
 beforeEach(() => {
   t = createPodWorkers();
   podManager = new BasicPodManager();
-  statusManager = new StatusManager({ podManager, podDeletionSafety: t.workers, clock: t.clock, logger: silentLogger });
+  statusManager = new StatusManager({
+    podManager,
+    podDeletionSafety: t.workers.statuses,
+    clock: t.clock,
+    logger: silentLogger,
+  });
   runtime = new FakeContainerRuntime({ clock: t.clock });
   cleanedProbes = [];
   remaining = [];
@@ -57,7 +62,7 @@ beforeEach(() => {
 async function cleanUp(): Promise<void> {
   await handlePodCleanups(
     {
-      ...{ podManager, podWorkers: t.workers, statusManager, logger: silentLogger },
+      ...{ podManager, podWorkers: t.workers, statuses: t.workers.statuses, statusManager, logger: silentLogger },
       listPods: (signal) => runtime.listPods({ signal }),
       recordMetric: (name, value, ...labels) => void measured.set([name, ...labels].join(' '), value),
       probeManager: { cleanupPods: (uids) => void cleanedProbes.push([...uids]) },
@@ -76,7 +81,7 @@ const update = async (...[options]: Parameters<TestWorkers['workers']['updatePod
 };
 const records = (): SyncPodRecord[] => t.syncer.processed.get(uid) ?? [];
 const calls = (): string[] => records().map(({ call }) => call);
-const worker = (): PodWorkerInspection | undefined => t.workers.inspect().find((pod) => pod.uid === uid);
+const worker = (): PodWorkerInspection | undefined => t.workers.statuses.inspect().find((pod) => pod.uid === uid);
 const unableToTerminate = (times = 1): void =>
   void t.syncer.failures.set(
     uid,
@@ -379,7 +384,7 @@ describe('removeOrphanedPods', () => {
     removeOrphanedPods(
       { ...remaining, orphanedMirrorPods: [mirrorPod] },
       {
-        ...{ podWorkers: t.workers, statusManager, logger: silentLogger },
+        ...{ statuses: t.workers.statuses, statusManager, logger: silentLogger },
         probeManager: { cleanupPods: () => {} },
         allocationManager: { removeOrphanedPods: () => {} },
         podSyncer: { removeOrphanedPods: () => {} },

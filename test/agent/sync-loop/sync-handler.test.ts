@@ -35,7 +35,12 @@ let getActivePods: () => ValidPod[];
 beforeEach(() => {
   t = createPodWorkers();
   podManager = new BasicPodManager();
-  statusManager = new StatusManager({ podManager, podDeletionSafety: t.workers, clock: t.clock, logger: silentLogger });
+  statusManager = new StatusManager({
+    podManager,
+    podDeletionSafety: t.workers.statuses,
+    clock: t.clock,
+    logger: silentLogger,
+  });
   logger = recordingLogger();
   events = [];
   areSourcesReady = true;
@@ -45,7 +50,7 @@ beforeEach(() => {
   measured = [];
   const eventRecorder = { event: (event: PodEvent) => void events.push(event) };
   getActivePods = () =>
-    filterOutInactivePods(podManager.getPods(), { podWorkers: t.workers, podStatusProvider: statusManager });
+    filterOutInactivePods(podManager.getPods(), { statuses: t.workers.statuses, podStatusProvider: statusManager });
   const allocationManager = new AllocationManager({
     ...{ runtime: {}, statusManager, clock: t.clock, logger, eventRecorder },
     allocationState: new MemoryState(),
@@ -56,7 +61,7 @@ beforeEach(() => {
     triggerPodSync: (pod) => handler.handlePodSyncs([pod]),
   });
   handler = new SyncHandler({
-    ...{ podManager, podWorkers: t.workers, statusManager, allocationManager, logger },
+    ...{ podManager, podWorkers: t.workers, statuses: t.workers.statuses, statusManager, allocationManager, logger },
     dispatcher: new PodDispatcher({ podManager, podWorkers: t.workers }),
     getActivePods,
     shouldSync: ({ metadata }) => synced.has(metadata?.uid ?? ''),
@@ -132,7 +137,7 @@ it('TestFilterOutInactivePods', async () => {
   statusManager.setPodStatus(pods[5]!, { phase: 'Failed' });
   const active = filterOutInactivePods(pods, {
     podStatusProvider: statusManager,
-    podWorkers: {
+    statuses: {
       isPodKnownTerminated: (uid) => uid === '6',
       isPodTerminationRequested: (uid) => uid === '7',
     },
@@ -243,7 +248,7 @@ describe('mirror pods', () => {
   it('a change of a mirror pod updates its static pod, and is ignored without a static pod', async () => {
     handler.handlePodAdditions([mirrorOf('m', 'web')]);
     await drain();
-    expect(t.workers.inspect()).toEqual([]);
+    expect(t.workers.statuses.inspect()).toEqual([]);
     handler.handlePodAdditions([staticOf('s', 'web')]);
     await drain();
     handler.handlePodUpdates([mirrorOf('m', 'web')]);
