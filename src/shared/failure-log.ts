@@ -37,8 +37,7 @@ export interface Failure {
 
 /**
  * Logs an operation that keeps failing: when it has failed for `afterMs`, when the reason changes, and
- * every 10 minutes, with `failingSince` and `failures`. Its recovery is logged once, at the level of
- * the failures (`warn` for errors), so that both are visible at the same log level.
+ * every 10 minutes, with `failingSince` and `failures`. Its recovery is logged once, at info.
  */
 export class FailureLog {
   readonly #options: FailureLogOptions;
@@ -47,7 +46,6 @@ export class FailureLog {
   #reason: string | undefined;
   /** Key of a reason → when it was last logged. */
   readonly #loggedMs = new Map<string, number>();
-  #recoveryLevel: 'info' | 'warn' = 'info';
 
   constructor(options: FailureLogOptions) {
     this.#options = options;
@@ -77,7 +75,6 @@ export class FailureLog {
     this.#failures++;
     this.#reason = reasonOf(error);
     if (nowMs - this.#first.monotonicMs < afterMs || !this.#isDue(key ?? this.#reason, nowMs)) return;
-    if (level !== 'info') this.#recoveryLevel = 'warn';
     const { failingSince } = this;
     const described = { ...ownFields, ...fields, reason: this.#reason, failingSince, failures: this.#failures };
     logger[level](described, this.#message('failed'));
@@ -90,7 +87,7 @@ export class FailureLog {
       const { clock, logger, fields: ownFields } = this.#options;
       const { failingSince } = this;
       const outageMs = Math.round(clock.monotonicMs() - this.#first.monotonicMs);
-      logger[this.#recoveryLevel](
+      logger.info(
         { ...ownFields, ...fields, failingSince, outageMs, failures: this.#failures },
         this.#message('recovered'),
       );
@@ -104,7 +101,6 @@ export class FailureLog {
     this.#failures = 0;
     this.#reason = undefined;
     this.#loggedMs.clear();
-    this.#recoveryLevel = 'info';
   }
 
   #isDue(key: string, nowMs: number): boolean {

@@ -248,7 +248,7 @@ describe('TestWriteEventError', () => {
     expect(recorder.inspect()).toEqual({ queued: 19, dropped: 0, failingSince });
     isBroken = false;
     await clock.advanceAsync(10_000);
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'warn', message: 'Writing events succeeded again' });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message: 'Writing events succeeded again' });
     expect(recorder.inspect()).toEqual({ queued: 0, dropped: 0 });
   });
 

@@ -8,6 +8,7 @@ import { createKubeTransport } from '../../src/kube/http/transport.ts';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, FakeClock, settle } from 'kubelet-status-manager/testing';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
+import { linesAtInfo } from '../support/log-lines.ts';
 
 const start = '2026-01-02T03:04:05Z';
 const capacity = { cpu: '2', memory: '4Gi', pods: '110' };
@@ -356,7 +357,7 @@ describe('TestRegisterWithApiServer', () => {
     await clock.advanceAsync(1 + 200 + 400 + 800 + 1600 + 3200 + 6400 + 7000);
     expect(attempts).toBe(9);
     expect(reporter.inspect()).toMatchObject({ registered: false, statusFailingSince: start });
-    expect(logger.warnings).toEqual([
+    expect(linesAtInfo(logger)).toEqual([
       {
         level: 'warn',
         message: 'Registering the Node failed',
@@ -367,7 +368,7 @@ describe('TestRegisterWithApiServer', () => {
     await requestsDuring(7000);
     expect(reporter.inspect()).toMatchObject({ registered: true, statusFailingSince: undefined });
     const message = 'Registering the Node succeeded again';
-    expect(logger.lines.at(-1)).toMatchObject({ level: 'warn', message, fields: { node: 'node-a' } });
+    expect(logger.lines.at(-1)).toMatchObject({ level: 'info', message, fields: { node: 'node-a' } });
   });
 });
 

@@ -66,7 +66,7 @@ it('events that the runtime refuses are logged after 10 s with the reason, and w
       message: 'Watching events of the runtime failed',
       fields: { reason: 'invalid filter', failures: 11 },
     },
-    { level: 'warn', message: 'Watching events of the runtime succeeded again' },
+    { level: 'info', message: 'Watching events of the runtime succeeded again' },
   ]);
   events.stop();
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { certificateFile, otherCertificate, TestServer } from './test-server.ts';
+import { linesAtInfo } from '../support/log-lines.ts';
 
 describe('the kubelet API is closed by default', () => {
   it.each([
@@ -92,7 +93,9 @@ it('while the API server does not respond, requests are refused, and the log say
       status: 500,
       text: 'Authorization error (user=admin, verb=get, resource=nodes, subresource=pods)',
     });
-  const messages = server.logger.warnings.map(({ message }) => message);
+  const messages = linesAtInfo(server.logger)
+    .slice(1)
+    .map(({ message }) => message);
   expect(messages).toEqual([
     'Reviewing a token for the kubelet API failed',
     'Reviewing a token for the kubelet API succeeded again',

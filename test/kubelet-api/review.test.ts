@@ -3,6 +3,7 @@ import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { expect, it } from 'vitest';
 import type { APIRequests } from '../../src/kube/client/api-requests.ts';
 import { createReview, type ReviewOptions } from '../../src/kubelet-api/review.ts';
+import { linesAtInfo } from '../support/log-lines.ts';
 
 /** An API server whose responses the test gives. */
 class Requests implements APIRequests {
@@ -110,7 +111,7 @@ it('failures and their end are logged once', async () => {
     else requests.sent[i]!.respond(response);
     await reviewed;
   }
-  expect(logger.warnings).toMatchObject([
+  expect(linesAtInfo(logger)).toMatchObject([
     { message: 'Reviewing a token failed', fields: { reason: 'refused' } },
     { message: 'Reviewing a token succeeded again', fields: { failures: 2 } },
   ]);

@@ -50,20 +50,21 @@ describe('FailureLog', () => {
     expect(logger.lines).toHaveLength(9);
   });
 
-  it.each(['warn', 'info', 'error'] as const)('logs the recovery of what failed at %s, where it is seen', (level) => {
-    const log = logOf();
-    log.failed('no Error', {}, { level });
-    clock.advance(1_500);
-    log.succeeded({ node: 'a' });
-    log.succeeded();
-    const fields = { node: 'a', failingSince: since, outageMs: 1_500, failures: 1 };
-    expect(logger.lines.slice(1)).toEqual([
-      { level: level === 'info' ? 'info' : 'warn', message: 'Renewing the Lease succeeded again', fields },
-    ]);
-    expect([log.failingSince, log.reason]).toEqual([undefined, undefined]);
-    log.failed('no Error');
-    expect(logger.lines).toHaveLength(3);
-  });
+  it.each(['warn', 'info', 'error'] as const)(
+    'logs the recovery of what failed at %s at info, because it is good news',
+    (level) => {
+      const log = logOf();
+      log.failed('no Error', {}, { level });
+      clock.advance(1_500);
+      log.succeeded({ node: 'a' });
+      log.succeeded();
+      const fields = { node: 'a', failingSince: since, outageMs: 1_500, failures: 1 };
+      expect(logger.lines.slice(1)).toEqual([{ level: 'info', message: 'Renewing the Lease succeeded again', fields }]);
+      expect([log.failingSince, log.reason]).toEqual([undefined, undefined]);
+      log.failed('no Error');
+      expect(logger.lines).toHaveLength(3);
+    },
+  );
 
   it('logs neither failure nor recovery of what failed for less than afterMs', () => {
     const log = logOf();
@@ -77,7 +78,7 @@ describe('FailureLog', () => {
     clock.advance(20_000);
     log.failed(new Error('refused'), {}, { afterMs });
     log.succeeded();
-    expect(lines()).toEqual(['warn Renewing the Lease failed', 'warn Renewing the Lease succeeded again']);
+    expect(lines()).toEqual(['warn Renewing the Lease failed', 'info Renewing the Lease succeeded again']);
     expect(logger.lines[1]?.fields).toMatchObject({ failingSince: '2000-01-01T00:00:19Z', outageMs: 30_000 });
   });
 

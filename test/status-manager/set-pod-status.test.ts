@@ -3,6 +3,7 @@ import { timeFromEpochMs } from '../../src/shared/time.ts';
 import { describe, expect, it } from 'vitest';
 import type { PodInspection, PodStatusInput, UpdateResult } from '../../src/status-manager/index.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
+import { linesAtInfo } from '../support/log-lines.ts';
 
 function ready(status: string): { conditions: { type: string; status: string }[] } {
   return { conditions: [{ type: 'Ready', status }] };
@@ -178,7 +179,7 @@ describe('setPodStatus', () => {
       t.clock.advance(5_000);
     }
     const messages = () =>
-      t.logged.filter(({ level }) => level === 'error' || level === 'warn').map(({ message }) => message);
+      t.logged.filter(({ level }) => level === 'error' || level === 'info').map(({ message }) => message);
     expect(messages()).toEqual(['Status update on pod aborted']);
     expect(t.manager.inspect().pods[0]?.rejected).toEqual({ since, reason, container: 'app' });
     expect(t.manager.explain(testPodUID)).toMatchObject({
@@ -235,16 +236,16 @@ describe('setPodStatus', () => {
     const status = { phase: 'Running', containerStatuses: [{ name: 'app', lastState: two }] };
     const { changed, status: cached } = t.manager.setPodStatus(getTestPod(), status, { keepInvalid: true });
     expect([changed, cached.containerStatuses?.[0]?.lastState]).toMatchObject([true, two]);
-    expect(t.logger.warnings).toMatchObject([
+    expect(linesAtInfo(t.logger)).toMatchObject([
       {
         message: 'The status of the pod has an invalid value, which is kept',
         fields: { pod: 'new/foo', reason: expect.stringContaining('status.containerStatuses[0].lastState') as string },
       },
     ]);
     t.manager.setPodStatus(getTestPod(), { ...status, message: 'again' }, { keepInvalid: true });
-    expect(t.logger.warnings).toHaveLength(1);
+    expect(linesAtInfo(t.logger)).toHaveLength(1);
     t.manager.setPodStatus(getTestPod(), { phase: 'Running' }, { keepInvalid: true });
-    expect(t.logger.warnings[1]).toMatchObject({
+    expect(linesAtInfo(t.logger)[1]).toMatchObject({
       message: 'The status of the pod has no invalid value any more',
       fields: { pod: 'new/foo', failingSince: startTime },
     });

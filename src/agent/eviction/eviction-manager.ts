@@ -221,7 +221,7 @@ export class EvictionManager implements PodAdmitHandler {
     for (const met of begun)
       logger.warn({ ...fieldsOf(met), gracePeriodMs: met.threshold.gracePeriodMs }, 'An eviction threshold is met');
     for (const met of ended)
-      logger.warn(
+      logger.info(
         { ...fieldsOf(met), metMs: Math.round(clock.monotonicMs() - met.metSinceMs) },
         'An eviction threshold is no longer met',
       );

@@ -35,8 +35,7 @@ export interface APIOutageOptions extends Pick<SyncPorts, 'clock' | 'logger'> {
  * single pod whose PATCH fails after a successful GET is not an outage.
  *
  * A timer logs the beginning at warn after 30 s, because the next failure may come much later; if the
- * API server has never processed a request, the first failure is logged. The end is logged at warn too,
- * so that the default logger shows both.
+ * API server has never processed a request, the first failure is logged. The end is logged at info.
  */
 export class APIOutage {
   readonly #options: APIOutageOptions;
@@ -191,7 +190,7 @@ export class APIOutage {
   #logEnd(sinceMs: number, message: string): void {
     const { countUnsent, logger } = this.#options;
     this.#loggedSinceMs = undefined;
-    logger.warn(
+    logger.info(
       { since: this.#wallTime(sinceMs), outageMs: Math.round(this.#forMs(sinceMs)), unsent: countUnsent() },
       message,
     );

@@ -41,7 +41,7 @@ export interface BackOffEntry extends BackOffCause {
   readonly dueMs: number;
   /** Earliest try of a newer version. */
   readonly newVersionDueMs: number;
-  /** These failures have been logged at warn, so the recovery is logged at warn too. */
+  /** These failures have been logged at warn, so the recovery is logged, at info. */
   readonly isLoggedAtWarn: boolean;
 }
 

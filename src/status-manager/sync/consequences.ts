@@ -123,7 +123,7 @@ function recovery({ backOff: ended, uid }: Known, { nowMs, pod }: ResultFacts): 
   const { verb, reason: failure, sinceMs, tries: failures } = ended;
   const failedForMs = Math.round(nowMs - sinceMs);
   const fields = { ...podFieldsOf(pod ?? { metadata: { uid } }), verb, failure, failures, failedForMs };
-  return { backOff: undefined, log: { level: 'warn', fields, message: 'Requests for the pod succeed again' } };
+  return { backOff: undefined, log: { level: 'info', fields, message: 'Requests for the pod succeed again' } };
 }
 
 function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Known, facts: ResultFacts): Consequences {
@@ -143,7 +143,8 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
   const isOneOfMany = grouped !== undefined && facts.isOneOfMany(grouped);
   // No permission is missing if the next try succeeds.
   const firstLevel = grouped !== undefined && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
-  const laterLevel = isOneOfMany || known.backOff?.reason === failure ? line.repeatedLevel : firstLevel;
+  const ownLevel = known.backOff?.reason === failure ? line.repeatedLevel : firstLevel;
+  const laterLevel = isOneOfMany ? 'debug' : ownLevel;
   // The pod alone has failed for so long that it is logged at warn, once.
   const lasts =
     isUnknown || ((firstLevel === 'info' || (row.isOutage && line === row)) && failedForMs >= lastingAfterMs);

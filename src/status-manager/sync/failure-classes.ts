@@ -187,7 +187,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
 /** Log entry for an unexpected error of the client: probably a bug in the user's client or mock. */
 export const unknownError: FailureLogEntry = {
   level: 'warn',
-  repeatedLevel: 'info',
+  repeatedLevel: 'debug',
   message: 'The client failed with an unexpected non-HTTP error (bug in the client?)',
   deletionMessage: 'The client failed to delete a pod with an unexpected non-HTTP error (bug in the client?)',
 };

@@ -61,7 +61,7 @@ export class HotLoops {
     record.lastPatch = undefined;
     if (hotLoop === undefined) return;
     const { fields, managers } = hotLoop;
-    this.#logger.warn(
+    this.#logger.info(
       { ...statusFields(record.uid, versioned), fields, managers },
       'The API server preserves written pod statuses again',
     );

@@ -123,7 +123,7 @@ export class TerminatingPods {
       record.stuckTermination = undefined;
       records.release(record.uid);
       // The pod may be gone.
-      logger.warn(fields, 'The containers of the pod have stopped');
+      logger.info(fields, 'The containers of the pod have stopped');
     }
     for (const [uid, termination] of terminations) {
       const { since, gracePeriodSeconds, gracePeriodEndsAt, lastError: reason } = termination;

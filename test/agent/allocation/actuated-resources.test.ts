@@ -194,7 +194,7 @@ describe('what is recorded', () => {
     const failingSince = '2026-01-02T03:04:05Z';
     expect(logger.lines).toMatchObject([
       { level: 'error', message: `${what} failed`, fields: { podUID: 'a', reason: 'disk full', failingSince } },
-      { level: 'warn', message: `${what} succeeded again`, fields: { failingSince, outageMs: 5000, failures: 2 } },
+      { level: 'info', message: `${what} succeeded again`, fields: { failingSince, outageMs: 5000, failures: 2 } },
     ]);
   });
 

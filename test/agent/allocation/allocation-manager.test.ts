@@ -391,7 +391,7 @@ describe('TestRetryPendingResizes', () => {
     const failingSince = '2026-01-02T03:04:05Z';
     expect(logger.lines).toMatchObject([
       { level: 'error', message: `${what} failed`, fields: { podUID: 'a', reason: 'disk full', failingSince } },
-      { level: 'warn', message: `${what} succeeded again`, fields: { failingSince, failures: 2 } },
+      { level: 'info', message: `${what} succeeded again`, fields: { failingSince, failures: 2 } },
     ]);
     expect(conditions('a')).toMatchObject([{ type: 'PodResizeInProgress' }]);
     expect(events.map(({ reason }) => reason)).toEqual(['ResizeStarted']);

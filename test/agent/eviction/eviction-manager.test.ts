@@ -14,6 +14,7 @@ import {
   thresholdsMet,
 } from '../../../src/agent/eviction/thresholds.ts';
 import type { ObjectEvent, PodEvent } from '../../../src/agent/events/event-recorder.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 const mebi = 2 ** 20;
 
@@ -523,9 +524,11 @@ describe('EvictionManager', () => {
     observe('nodefs.available', 100);
     await manager.synchronize();
     expect(manager.inspect()).toMatchObject({ metThresholds: [], pressure: ['DiskPressure'] });
-    const { warnings } = options.logger as ReturnType<typeof recordingLogger>;
+    const lines = linesAtInfo(options.logger as ReturnType<typeof recordingLogger>).filter(({ message }) =>
+      message.includes('threshold'),
+    );
     const fields = { node: 'node-a', signal: 'nodefs.available', threshold: '100Mi' };
-    expect(warnings).toMatchObject([
+    expect(lines).toMatchObject([
       { message: 'An eviction threshold is met', fields: { ...fields, available: '90Mi', gracePeriodMs: 0 } },
       { message: 'An eviction threshold is no longer met', fields: { ...fields, available: '100Mi', metMs: 10_000 } },
     ]);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import { apiSource, type ContainerRuntime } from 'kubelet-status-manager/agent';
 import { TestCluster } from './test-cluster.ts';
+import { goodNews } from '../../support/log-lines.ts';
 
 let cluster: TestCluster;
 beforeEach(async () => {
@@ -124,7 +125,8 @@ describe('a user callback throws', () => {
     ]);
     isBroken = false;
     await cluster.advance(15_000);
-    expect(cluster.logger.warnings).toMatchObject([
+    expect(goodNews(cluster.logger)).toMatchObject([
+      { message: 'Starting node agent' },
       { message: 'The pod can be synced again', fields: { pod: 'default/web', failures: 3 } },
     ]);
     const [worker] = agent.inspect().podWorkers;

@@ -173,7 +173,7 @@ describe('TestRelistWithCache', () => {
     expect(lines.map(({ level, message, fields }) => [level, message, fields])).toEqual([
       ['error', 'GenericPLEG: unable to retrieve pods', expect.objectContaining({ reason: 'connection refused' })],
       [
-        'warn',
+        'info',
         'GenericPLEG: able to retrieve pods again',
         expect.objectContaining({ failingSince: expect.any(String) }),
       ],

@@ -9,6 +9,7 @@ import { MemoryState } from '../../../src/status-manager/allocation/memory-state
 import type { PodAdmitHandler } from '../../../src/agent/allocation/pod-admission.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './test-agent.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 const app: Container = { name: 'app', image: 'app:1' };
 const podOf = (spec: PodSpec = {}, uid = 'uid-1', name = 'web'): ValidPod => ({
@@ -390,7 +391,7 @@ describe('a pod whose sync fails', () => {
     await agent.advance(20_000);
     expect(lines()).toEqual([noSpace, noSpace]);
     await agent.advance(300_000);
-    expect(lines().slice(2)).toEqual([line('RunContainerError: "no memory"'), 'warn The pod can be synced again: ']);
+    expect(lines().slice(2)).toEqual([line('RunContainerError: "no memory"'), 'info The pod can be synced again: ']);
   });
 
   it('in a crash loop is logged at info, once per run of its container', async () => {
@@ -1230,7 +1231,7 @@ describe('resize', () => {
     agent = new TestAgent({ runtimeMethods: { podResources: () => podResources() }, logger });
     await agent.create(podOf());
     await agent.advance(300_000);
-    const logged = () => logger.warnings.filter(({ message }) => message.includes('resources of'));
+    const logged = () => linesAtInfo(logger).filter(({ message }) => message.includes('resources of'));
     expect(logged()).toMatchObject([{ fields: { reason: 'no cgroups', failingSince: expect.any(String) as string } }]);
     podResources = async () => ({});
     await agent.advance(120_000);
@@ -1253,7 +1254,7 @@ describe('resize', () => {
       await agent.create({ ...pod, metadata: { ...pod.metadata, uid, name: uid } });
     }
     const logged = () =>
-      logger.warnings
+      linesAtInfo(logger)
         .filter(({ message }) => message.includes('resources of'))
         .map(({ message, fields: { podUID, reason } }) => [podUID, message, reason]);
     await agent.advance(300_000);

@@ -220,7 +220,7 @@ describe('a failed sync', () => {
     await update('sync', podOf('1'));
     expect(inspect('1')).toMatchObject({ failureReason: undefined, failingSince: undefined });
     expect(logger.lines.at(-1)).toMatchObject({
-      level: 'warn',
+      level: 'info',
       message: 'The pod can be synced again',
       fields: { pod: 'ns/1', podUID: '1' },
     });

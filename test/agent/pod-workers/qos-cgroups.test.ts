@@ -38,7 +38,7 @@ it('updates one after the other, each with the pods that are active when it begi
 it('a failure is logged once, and so is the recovery', async () => {
   const logged: string[] = [];
   const log = ({ reason }: { readonly reason?: string }, message: string) => logged.push(`${message}: ${reason}`);
-  const logger = { ...silentLogger, warn: log };
+  const logger = { ...silentLogger, info: log, warn: log };
   let error: Error | undefined = new Error('SetUnitProperties of kubepods.slice: no bus');
   const runtime = Object.assign(new FakeContainerRuntime({ clock }), {
     updateQOSCgroups: () => (error === undefined ? Promise.resolve() : Promise.reject(error)),

@@ -8,6 +8,7 @@ import { VolumeStatCalculator } from '../../../src/agent/volumes/volume-stat-cal
 import { TestDirectories } from '../../support/directories.ts';
 import { podScope } from '../../support/pod-scope.ts';
 import type { PodScope } from '../../../src/agent/pod-scope.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 const directories = new TestDirectories();
 let rootDirectory: string;
@@ -138,7 +139,7 @@ describe('a measurement that fails', () => {
     clock.advance(1000);
     expect(await calculator.getLatest(podWith(data), scope)).toEqual(first);
     expect(await calculator.getLatest(podWith(data), scope)).toEqual(first);
-    expect(logger.warnings).toMatchObject([
+    expect(linesAtInfo(logger)).toMatchObject([
       {
         message: 'Measuring the volumes of pods failed',
         fields: { reason: 'EIO: i/o error', podUID: 'u1' },
@@ -146,7 +147,7 @@ describe('a measurement that fails', () => {
     ]);
     vi.restoreAllMocks();
     expect((await calculator.getLatest(podWith(data), scope))?.time).toBe('2026-01-02T03:04:06Z');
-    expect(logger.warnings.map(({ message }) => message)).toEqual([
+    expect(linesAtInfo(logger).map(({ message }) => message)).toEqual([
       'Measuring the volumes of pods failed',
       'Measuring the volumes of pods succeeded again',
     ]);

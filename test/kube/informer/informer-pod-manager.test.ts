@@ -568,7 +568,7 @@ describe('static pods and their mirrors', () => {
   it('a pod that only claims to be a mirror pod is not run, and the log says so', async () => {
     await sync(pod('claims', '11', 'uid-claims', mirror));
     expect(listener.heard).toEqual([]);
-    expect(logger.infos).toContainEqual(expect.objectContaining({ podUID: 'uid-claims' }));
+    expect(logger.fields).toContainEqual(expect.objectContaining({ podUID: 'uid-claims' }));
   });
 
   it('listeners are called for mirror pods only with includeMirrorPods, so a static pod is not run twice', async () => {

@@ -6,6 +6,7 @@ import { StatusManager } from '../../../src/status-manager/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
 import { podOf, SyncHarness } from '../../status-manager/sync/sync-harness.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 const down = 'Pod statuses cannot be written: requests to the API server fail';
 const recovered = 'Pod statuses can be written again: the API server has recovered';
@@ -23,7 +24,7 @@ async function startWithSuccess(h: SyncHarness): Promise<void> {
 }
 
 function messages(h: SyncHarness): string[] {
-  return h.logger.warnings.map(({ message }) => message);
+  return linesAtInfo(h.logger).map(({ message }) => message);
 }
 
 describe('an outage of the API server', () => {
@@ -38,9 +39,9 @@ describe('an outage of the API server', () => {
     h.client.react({}, failWhileDown, always);
     for (const name of ['a', 'b', 'c']) h.set(name, 'during the outage');
     await h.clock.advanceAsync(29_000);
-    expect(h.logger.warnings).toEqual([]);
+    expect(linesAtInfo(h.logger)).toEqual([]);
     await h.clock.advanceAsync(1_800_000);
-    expect(h.logger.warnings).toEqual([
+    expect(linesAtInfo(h.logger)).toEqual([
       {
         level: 'warn',
         message: down,
@@ -57,7 +58,7 @@ describe('an outage of the API server', () => {
     isDown = false;
     await h.clock.advanceAsync(60_000);
     expect(messages(h)).toEqual([down, recovered]);
-    expect(h.logger.warnings[1]!.fields).toMatchObject({ since: '2026-01-02T03:04:05Z', unsent: 2 });
+    expect(linesAtInfo(h.logger)[1]!.fields).toMatchObject({ since: '2026-01-02T03:04:05Z', unsent: 2 });
     await h.manager.stop();
   });
 
@@ -68,7 +69,7 @@ describe('an outage of the API server', () => {
     h.client.fail({}, refused, 2);
     h.set('a', 'unseen');
     await h.settle();
-    expect(h.logger.warnings).toMatchObject([{ message: down, fields: { reason: refused.message, unsent: 1 } }]);
+    expect(linesAtInfo(h.logger)).toMatchObject([{ message: down, fields: { reason: refused.message, unsent: 1 } }]);
     expect(h.manager.inspect().outage).toBeUndefined();
     await h.clock.advanceAsync(10_000);
     expect(messages(h)).toEqual([down, recovered]);
@@ -456,7 +457,7 @@ describe('a node without its role', () => {
     for (const name of names) h.set(name, 'unseen');
     await h.clock.advanceAsync(600_000);
     const ofOnePod = 'The API server forbids reading or updating the status of a pod';
-    expect(h.logger.warnings).toMatchObject([
+    expect(linesAtInfo(h.logger)).toMatchObject([
       { message: ofOnePod, fields: { pod: 'default/p0', reason: words } },
       { message: ofOnePod, fields: { pod: 'default/p1' } },
       { message: ofOnePod, fields: { pod: 'default/p2' } },
@@ -468,12 +469,12 @@ describe('a node without its role', () => {
     isForbidden = false;
     await h.clock.advanceAsync(60_000);
     const again = 'Requests for the pod succeed again';
-    expect(h.logger.warnings.slice(4)).toMatchObject([
+    expect(linesAtInfo(h.logger).slice(4)).toMatchObject([
       { message: again, fields: { pod: 'default/p0', verb: 'get', failure: 'Forbidden', failedForMs: 601_000 } },
       { message: again, fields: { pod: 'default/p1' } },
       { message: again, fields: { pod: 'default/p2' } },
       {
-        level: 'warn',
+        level: 'info',
         message: 'The API server permits reading and updating pod statuses again',
         fields: { failingSince: '2026-01-02T03:04:06Z', outageMs: 601_000, failures: expect.any(Number) },
       },

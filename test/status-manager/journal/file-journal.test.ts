@@ -19,6 +19,7 @@ import { systemDisk } from '../../../src/shared/disk.ts';
 import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
+import { goodNews } from '../../support/log-lines.ts';
 
 let dir: string;
 const file = (): string => journalFile(dir);
@@ -133,7 +134,7 @@ describe('fileJournal', () => {
     journal.settled('a');
     clock.advance(1_000);
     expect(manager.inspect().journalFailure).toBeUndefined();
-    expect(logger.warnings).toMatchObject([
+    expect(goodNews(logger)).toMatchObject([
       { message: 'The journal can be written again; all unsent statuses are recorded', fields: { file: file() } },
     ]);
     const { journal: next } = await afterCrash(dir);
@@ -240,7 +241,7 @@ describe('fileJournal', () => {
     clock.advance(61_000);
     expect(journal.failure?.()).toBeUndefined();
     expect(recovered(await afterCrash(dir))).toEqual(['a']);
-    expect(logger.warnings.map(({ message }) => message)).toContain(
+    expect(goodNews(logger).map(({ message }) => message)).toContain(
       'The journal can be written again; all unsent statuses are recorded',
     );
   });

@@ -5,6 +5,7 @@ import uniqBy from 'lodash/uniqBy.js';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { fileJournal } from '../../../src/status-manager/journal/file-journal.ts';
 import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
+import { goodNews } from '../../support/log-lines.ts';
 
 /** A disk on which all files of a directory together have `capacity` bytes, and which can be read-only. */
 const disk = vi.hoisted(() => ({
@@ -131,10 +132,10 @@ describe('a journal on a full disk', () => {
     journal.accepted(entry('a', 'a2 is longer'));
     journal.accepted(entry('b', 'b1'));
     clock.advance(1_000);
-    expect(logger.warnings).toEqual([]);
+    expect(goodNews(logger)).toEqual([]);
     disk.capacity = Number.POSITIVE_INFINITY;
     clock.advance(1_000);
-    expect(logger.warnings).toMatchObject([
+    expect(goodNews(logger)).toMatchObject([
       { message: 'A journal file operation succeeded again', fields: { action: 'mark' } },
       { message: 'The journal can be written again; all unsent statuses are recorded', fields: { outageMs: 2_000 } },
     ]);
@@ -152,11 +153,11 @@ describe('a journal on a full disk', () => {
       clock.advance(2_000);
     }
     expect(journal.failure?.()).toMatchObject({ reason: 'no space left on device' });
-    expect([logger.errors.length, logger.warnings]).toEqual([1, []]);
+    expect([logger.errors.length, goodNews(logger)]).toEqual([1, []]);
     disk.capacity = Number.POSITIVE_INFINITY;
     journal.accepted(entry('c'));
     expect(journal.failure?.()).toBeUndefined();
-    expect(logger.warnings).toMatchObject([
+    expect(goodNews(logger)).toMatchObject([
       { message: 'The journal can be written again; all unsent statuses are recorded', fields: { outageMs: 4_000 } },
     ]);
   });

@@ -4,6 +4,7 @@ import { sleep } from '../../../src/shared/clock.ts';
 import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import type { FakeVerb } from '../../../src/testing/fake-pod-client.ts';
 import { conditions, podOf, SyncHarness, uidOf } from './sync-harness.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -549,7 +550,7 @@ describe('an unexpected non-HTTP error of the client', () => {
     h.manager.start();
     h.set('a', '1');
     await h.clock.advanceAsync(10_000);
-    expect(h.logger.warnings).toMatchObject([
+    expect(linesAtInfo(h.logger)).toMatchObject([
       {
         message: 'The client failed with an unexpected non-HTTP error (bug in the client?)',
         fields: {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Pod } from '../../../src/kube/types.ts';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { conditions, SyncHarness } from './sync-harness.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 const warning = 'The API server does not keep what is written into the pod status; backing off';
 
@@ -127,7 +128,7 @@ describe('the same body three times for the same version', () => {
     expect(h.written('a')).toBe('kept in the end');
     expect(h.inspect('a')).toMatchObject({ nextTryAt: undefined, lastError: undefined, hotLoop: undefined });
     expect(h.metrics.statusGauges()).toMatchObject({ hotLoopPods: 0 });
-    expect(h.logger.warnings.at(-1)).toMatchObject({
+    expect(linesAtInfo(h.logger).at(-1)).toMatchObject({
       message: 'The API server preserves written pod statuses again',
       fields: { pod: 'default/a', fields: ['message'] },
     });

@@ -5,6 +5,7 @@ import { type HotLoop, PodRecords } from '../../../src/status-manager/sync/pod-r
 import type { PodStatusChanges } from '../../../src/kube/client/pod-client.ts';
 import type { Pod } from '../../../src/kube/types.ts';
 import { type RecordingLogger, recordingLogger } from '../../../src/testing/recording-logger.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 function merge(status: PodStatusChanges): PodStatusPatch {
   return { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'a' }, status } };
@@ -202,9 +203,9 @@ describe('HotLoops', () => {
     detector.kept('unknown', version(1));
     // Only `c` has a record: nothing is known of its patch yet.
     expect(Array.from(detector.records.values(), ({ uid }) => uid)).toEqual(['c']);
-    expect(logger.warnings.slice(1)).toEqual([
+    expect(linesAtInfo(logger).slice(1)).toEqual([
       {
-        level: 'warn',
+        level: 'info',
         message: 'The API server preserves written pod statuses again',
         fields: { pod: 'default/web', podUID: 'a', statusVersion: 1, fields: ['message'], managers: [] },
       },

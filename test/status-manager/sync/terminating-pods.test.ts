@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PodTermination } from '../../../src/status-manager/pod-deletion-safety.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
+import { linesAtInfo } from '../../support/log-lines.ts';
 
 const stuck = 'Pod is stuck terminating: its containers still run after the grace period';
 
@@ -25,21 +26,21 @@ it('containers that run 30 s longer than their grace period are logged once, and
   const terminations = [termination];
   const h = harnessWith(terminations);
   await h.clock.advanceAsync(39_999);
-  expect(h.logger.warnings).toEqual([]);
+  expect(linesAtInfo(h.logger)).toEqual([]);
   await h.clock.advanceAsync(120_000);
   const pod = { pod: 'default/a', podUID: uidOf('a') };
   const { since, gracePeriodSeconds, lastError: reason } = termination;
-  expect(h.logger.warnings).toEqual([
+  expect(linesAtInfo(h.logger)).toEqual([
     { level: 'warn', message: stuck, fields: { ...pod, since, gracePeriodSeconds, reason } },
   ]);
   terminations.pop();
   await h.clock.advanceAsync(60_000);
-  expect(h.logger.warnings.slice(1)).toEqual([
-    { level: 'warn', message: 'The containers of the pod have stopped', fields: pod },
+  expect(linesAtInfo(h.logger).slice(1)).toEqual([
+    { level: 'info', message: 'The containers of the pod have stopped', fields: pod },
   ]);
   terminations.push(termination);
   await h.clock.advanceAsync(10_000);
-  expect(h.logger.warnings).toHaveLength(3);
+  expect(linesAtInfo(h.logger)).toHaveLength(3);
   await h.manager.stop();
 });
 
@@ -72,7 +73,7 @@ it('a pod whose containers have stopped is named although the pod manager no lon
   terminations.pop();
   h.podManager.removePod(h.podManager.getPodByUID(uidOf('a'))!);
   await h.clock.advanceAsync(60_000);
-  expect(h.logger.warnings[1]!.fields).toEqual({ pod: 'default/a', podUID: uidOf('a') });
+  expect(linesAtInfo(h.logger)[1]!.fields).toEqual({ pod: 'default/a', podUID: uidOf('a') });
   await h.manager.stop();
 });
 
