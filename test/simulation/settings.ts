@@ -1,8 +1,9 @@
 import { agentSetting } from './agent/agent-setting.ts';
+import { criSetting } from './cri/cri-setting.ts';
 import { managerSetting } from './manager/manager-setting.ts';
 import type { Setting } from './setting.ts';
 
 /** All settings, by name. */
 export const settings: ReadonlyMap<string, Setting> = new Map(
-  [managerSetting, agentSetting].map((setting) => [setting.name, setting]),
+  [managerSetting, agentSetting, criSetting].map((setting) => [setting.name, setting]),
 );

@@ -1,0 +1,243 @@
+import type { ContainerRuntime } from '../../../src/agent/index.ts';
+import type { RuntimeHelper } from '../../../src/agent/runtime-helper/runtime-helper.ts';
+import { createCRIRuntimeOn } from '../../../src/cri/create-cri-runtime.ts';
+import type { CRIHost } from '../../../src/cri/cri-host.ts';
+import type { MachineResources } from '../../../src/cri/linux-resources.ts';
+import type { Logger } from '../../../src/shared/logger.ts';
+import type { Random } from '../../chaos/random.ts';
+import type { Machine, NodeRuntime, RuntimeConnection } from '../agent/node-runtime.ts';
+import type { SimulatedProcess } from '../simulated-process.ts';
+import type { World } from '../world.ts';
+import { observedRuntime } from './observed-runtime.ts';
+import { type EventsKind, SimulatedCRIEndpoint } from './simulated-cri-connection.ts';
+import { SimulatedCRIService } from './simulated-cri-service.ts';
+import { linkOf, SimulatedLogs } from './simulated-logs.ts';
+
+const machineResources: MachineResources = {
+  ...{ memoryBytes: 2 ** 34, cpus: 4, hugePageSizes: [], thermalThrottlePaths: [] },
+  ...{ hasCgroup2: true, hasSwapController: false, hasSELinux: false },
+};
+/** A log is rotated after some 30 s. */
+const containerLogMaxSizeBytes = 30_000;
+/** Between two checks of what is so while all works. */
+const checkMs = 5_000;
+/** How long all works before links and logs must be right, and the garbage collected. */
+const recoveryMs = 150_000;
+
+/** A node whose runtime is `createCRIRuntime` on a simulated service of the CRI. */
+export class SimulatedCRINode implements NodeRuntime {
+  readonly #machine: Machine;
+  readonly #world: World;
+  readonly #logs: SimulatedLogs;
+  readonly #service: SimulatedCRIService;
+  readonly #endpoint: SimulatedCRIEndpoint;
+  /** Pods with IDs of their own. */
+  readonly #userNamespaces = new Set<string>();
+  #isDisturbed = false;
+  #runtime: ContainerRuntime | undefined;
+
+  /** @param kind default: as the seed says */
+  constructor(machine: Machine, kind?: EventsKind) {
+    this.#machine = machine;
+    const { world } = machine;
+    this.#world = world;
+    const random = world.random.fork('CRI node');
+    const events = kind ?? random.pick<EventsKind>(['cri', 'cri', 'containerd', 'none']);
+    this.#logs = new SimulatedLogs(world);
+    this.#service = new SimulatedCRIService({
+      ...{ machine, logs: this.#logs },
+      exitLagMs: events === 'containerd' ? 100 : 0,
+      refusesUnknown: random.chance(0.3),
+      onEvent: (event) => this.#endpoint.tell(event),
+    });
+    this.#endpoint = new SimulatedCRIEndpoint(world, events, () => this.#service);
+  }
+
+  async connect(process: SimulatedProcess, logger: Logger): Promise<RuntimeConnection> {
+    for (;;) {
+      try {
+        const runtime = await createCRIRuntimeOn(this.#hostOf(process), {
+          ...{ endpoint: 'unix:///run/containerd/containerd.sock', helper, containerLogMaxSizeBytes },
+          ...{ clock: process.clock, logger },
+        });
+        this.#runtime = observedRuntime(runtime, { service: this.#service, process });
+        return {
+          runtime: this.#runtime,
+          close: () => {
+            this.#runtime = undefined;
+            runtime.close();
+          },
+        };
+      } catch (error) {
+        this.#world.note(process.name, 'no runtime', String(error));
+        await new Promise<void>((resolve) => void process.clock.afterFunc(1_000, resolve));
+      }
+    }
+  }
+
+  get openConnections(): number {
+    return this.#endpoint.openConnections;
+  }
+
+  podsLeft(): ReadonlySet<string> {
+    const ofLogs = [...this.#logs.folders].map((folder) => folder.slice(folder.lastIndexOf('_') + 1));
+    return new Set([...this.#service.podUIDs(), ...ofLogs, ...this.#userNamespaces]);
+  }
+
+  loseSandbox(podUID: string): void {
+    this.#service.loseSandbox(podUID);
+  }
+
+  killed(process: SimulatedProcess): void {
+    this.#runtime = undefined;
+    this.#endpoint.killed(process);
+  }
+
+  disturb(random: Random): void {
+    this.#isDisturbed = true;
+    this.#endpoint.disturb(random.pick([0.3, 1, 1, 2]));
+    for (const disturb of [this.#restarts, this.#brokenStreams, this.#kills]) {
+      if (random.chance(0.8)) void disturb.call(this, random.fork(disturb.name));
+    }
+  }
+
+  heal(): void {
+    this.#isDisturbed = false;
+    this.#service.isNetworkReady = true;
+    this.#endpoint.heal();
+    void this.#checkHealthy();
+  }
+
+  async #restarts(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(10_000, 40_000));
+      const lastsMs = random.integer(100, random.chance(0.2) ? 30_000 : 3_000);
+      const unknownShare = random.pick([0, 0, 0.3]);
+      const withoutNetworkMs = random.pick([0, 0, 2_000]);
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('the CRI service restarts')) continue;
+      this.#world.count('restart of the CRI service');
+      this.#world.note('cri', 'stops', lastsMs);
+      this.#endpoint.stop();
+      await this.#world.sleep(lastsMs);
+      this.#service.forgetStates(unknownShare);
+      this.#service.isNetworkReady = withoutNetworkMs === 0 || !this.#isDisturbed;
+      this.#endpoint.start();
+      await this.#world.sleep(withoutNetworkMs);
+      this.#service.isNetworkReady = true;
+    }
+  }
+
+  async #brokenStreams(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(5_000, 20_000));
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('the stream of events breaks')) continue;
+      this.#world.count('stream of events broken');
+      this.#endpoint.breakStreams();
+    }
+  }
+
+  async #kills(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(5_000, 20_000));
+      const chosen = random.next();
+      if (!this.#isDisturbed) return;
+      const podUIDs = [...this.#service.podUIDs()];
+      const podUID = podUIDs[Math.floor(chosen * podUIDs.length)];
+      if (podUID === undefined || !this.#world.happens('a container is killed for its memory')) continue;
+      this.#world.count('OOM kill');
+      this.#service.killForMemory(podUID);
+    }
+  }
+
+  #hostOf(process: SimulatedProcess): CRIHost {
+    const act = <T>(run: () => T): Promise<T> =>
+      new Promise((resolve) => void process.receive(1, () => resolve(run())));
+    return {
+      connect: () => this.#endpoint.connect(process),
+      podFiles: () => this.#logs.for(process),
+      cgroupFiles: () => ({}) as never,
+      runCommand: async () => {},
+      readMachineResources: async () => machineResources,
+      loadUserNamespaces: async () => ({
+        get: async () => ({ mode: 'POD' }),
+        getOrCreate: (pod) =>
+          act(() => {
+            this.#userNamespaces.add(pod.metadata.uid);
+            return { mode: 'POD' as const };
+          }),
+        release: (podUID) => act(() => void this.#userNamespaces.delete(podUID)),
+        releaseOrphans: (shouldPodContentBeRemoved) =>
+          act(() => {
+            for (const podUID of this.#userNamespaces)
+              if (shouldPodContentBeRemoved(podUID)) this.#userNamespaces.delete(podUID);
+          }),
+      }),
+    };
+  }
+
+  /** Some time after all faults have ended, until the world ends. */
+  async #checkHealthy(): Promise<void> {
+    await this.#world.sleep(recoveryMs);
+    for (;;) {
+      await this.#world.sleep(checkMs);
+      if (this.#runtime === undefined) continue;
+      this.#checkLogs();
+      this.#checkGarbage();
+    }
+  }
+
+  /** A container that runs has a log at its path and a link to it. */
+  #checkLogs(): void {
+    for (const container of this.#service.containers.values()) {
+      const { id, process, logPath, log } = container;
+      if (!process.isRunning || this.#world.nowMs - process.run!.startedMs < recoveryMs / 2) continue;
+      const where = `${process.identity.podName} ${container.podUID} ${process.identity.container} ${id}`;
+      if (linkOf(this.#logs.links, id) === undefined)
+        this.#world.violate('the log of a container that runs has its link', where);
+      if (log === undefined || this.#logs.files.get(logPath) !== log)
+        this.#world.violate('a container that runs writes to its log', `${where}: ${logPath}`);
+    }
+  }
+
+  /** Of each container, one run that has ended is kept; of each pod, the newest sandbox and those with containers. */
+  #checkGarbage(): void {
+    const ended = new Map<string, number>();
+    const minuteNs = 90_000 * 1e6;
+    for (const { podUID, state, finishedAtNs, process } of this.#service.containers.values()) {
+      if (state !== 'CONTAINER_EXITED' || finishedAtNs > this.#machineNs() - minuteNs) continue;
+      const key = `${podUID} ${process.identity.container}`;
+      ended.set(key, (ended.get(key) ?? 0) + 1);
+    }
+    for (const [key, count] of ended)
+      if (count > 2) this.#world.violate('ended containers are removed', `${key}: ${count}`);
+  }
+
+  #machineNs(): number {
+    const { world, wallOffsetMs } = this.#machine;
+    return (world.startEpochMs + world.nowMs + wallOffsetMs) * 1e6;
+  }
+}
+
+/** Commands and credentials of pods, without volumes. */
+const helper: RuntimeHelper = {
+  generateRunContainerOptions: async (_, { command, args }) => ({
+    ...{ command: command ?? [], args: args ?? [], envs: [], mounts: [] },
+  }),
+  getPodDNS: async () => ({ servers: ['10.96.0.10'], searches: [], options: [] }),
+  generatePodHostName: ({ metadata }) => metadata.name,
+  lookupRuntimeHandler: async () => '',
+  pullCredentials: async ({ metadata, spec }, image) => {
+    const { imagePullSecrets = [] } = (spec ?? {}) as {
+      readonly imagePullSecrets?: readonly { readonly name: string }[];
+    };
+    const credentials = image.startsWith('private')
+      ? imagePullSecrets.map(({ name }) => ({
+          ...{ username: name, password: 'p' },
+          secret: { uid: `uid-of-${name}`, namespace: metadata.namespace, name, credentialHash: `hash-of-${name}` },
+        }))
+      : [];
+    return { credentials, missingSecrets: [] };
+  },
+};
