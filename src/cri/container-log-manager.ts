@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { boundedCall } from '../shared/deadline.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
@@ -64,6 +65,8 @@ export class ContainerLogManager {
   constructor(options: ContainerLogManagerOptions) {
     this.#options = options;
     const { clock, logger } = options;
+    // Any number of logs may wait for their rotation.
+    setMaxListeners(0, this.#stop.signal);
     // The rotations are not awaited: a slow one would end those of all other logs.
     this.#ticker = new Ticker(clock, periodMs, async () => void (await this.#beginRotations()));
     this.#listing = new FailureLog({ clock, logger, what: 'Listing the logs of containers' });

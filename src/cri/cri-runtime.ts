@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { join } from 'node:path';
 import maxBy from 'lodash/maxBy.js';
 import {
@@ -118,6 +119,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   constructor(settings: CRIRuntimeSettings) {
     this.#settings = settings;
+    setMaxListeners(0, this.#stop.signal);
     this.#client = boundedConnection(settings.client, settings.clock, this.#stop.signal);
     this.#images = new CRIImages({
       client: this.#client,
@@ -415,7 +417,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       logger: this.#settings.logger,
       ownerOf: (id) => this.#owners.get(id),
       isExpected: (id, type) => this.#expectedEvents.get(id) === type,
-      hasEnded: (id) => this.#hasEnded(id),
+      hasEnded: (id, signal) => this.#hasEnded(id, signal),
       onEvent: (id, { type, podUID, isSandbox }) => {
         if (!isSandbox) this.#containers.invalidate(id);
         if (type === 'deleted') this.#owners.invalidate(id);
@@ -588,12 +590,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     }
   }
 
-  async #hasEnded(id: string): Promise<boolean> {
+  async #hasEnded(id: string, signal: AbortSignal): Promise<boolean> {
     if (this.#owners.get(id)?.isSandbox === true) {
-      const { status } = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: id });
+      const { status } = await this.#client.call('PodSandboxStatus', { pod_sandbox_id: id }, { signal });
       return status?.state !== 'SANDBOX_READY';
     }
-    const { status } = await this.#client.call('ContainerStatus', { container_id: id });
+    const { status } = await this.#client.call('ContainerStatus', { container_id: id }, { signal });
     return status?.state !== 'CONTAINER_RUNNING';
   }
 

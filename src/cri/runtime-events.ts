@@ -1,5 +1,7 @@
+import { setMaxListeners } from 'node:events';
 import type { RuntimeEvent, RuntimeEventType } from '../agent/runtime/container-runtime.ts';
-import type { Clock, Timer } from '../shared/clock.ts';
+import { type Clock, sleep, type Timer } from '../shared/clock.ts';
+import { withDeadline } from '../shared/deadline.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import type { Logger } from '../shared/logger.ts';
 import { type ContainerdEvent, subscribeToContainerd } from './containerd-events.ts';
@@ -12,9 +14,9 @@ const reconnectMs = 1000;
 const reconnectWithoutEventsMs = 10_000;
 /** A restart of the runtime is over sooner. */
 const logAfterMs = 10_000;
-/** Interval and number of polls until the CRI shows an exit: until the agent's relist finds it. */
+/** Interval of the polls until the CRI shows an exit, and how long they go on: until the agent's relist finds it. */
 const exitPollMs = 25;
-const exitPolls = 400;
+const exitTimeoutMs = 10_000;
 
 const typeOfEvent: Readonly<Record<CRIMessage<'ContainerEventResponse'>['container_event_type'], RuntimeEventType>> = {
   CONTAINER_CREATED_EVENT: 'created',
@@ -38,7 +40,7 @@ export interface RuntimeEventsOptions {
   /** Whether the event is the result of a call in progress; it is dropped then. */
   readonly isExpected: (id: string, type: RuntimeEventType) => boolean;
   /** Whether the CRI shows the container or sandbox as ended. */
-  readonly hasEnded: (id: string) => Promise<boolean>;
+  readonly hasEnded: (id: string, signal: AbortSignal) => Promise<boolean>;
   readonly onEvent: (id: string, event: Omit<RuntimeEvent, 'containerID'> & EventOwner) => void;
   /** Called with true at each event of a stream, also at one that `onEvent` is not called for, and with false when the stream ends. */
   readonly onComplete: (areComplete: boolean) => void;
@@ -56,23 +58,25 @@ export class RuntimeEvents {
   #hasCRIEvents = true;
   #stream: CRIStream | undefined;
   #timer: Timer | undefined;
-  #isStopped = false;
+  readonly #stop = new AbortController();
 
   constructor(options: RuntimeEventsOptions) {
     this.#options = options;
     const { logger, clock } = options;
     this.#failures = new FailureLog({ logger, clock, what: 'Watching events of the runtime' });
+    // Any number of containers may end at the same time.
+    setMaxListeners(0, this.#stop.signal);
     this.#connect();
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#stop.abort();
     this.#timer?.stop();
     this.#stream?.cancel();
   }
 
   #connect(): void {
-    if (this.#isStopped) return;
+    if (this.#stop.signal.aborted) return;
     if (this.#hasCRIEvents) this.#connectToCRI();
     else this.#connectToContainerd();
   }
@@ -118,12 +122,12 @@ export class RuntimeEvents {
     this.#stream = open({
       onMessage: () => {
         this.#failures.succeeded();
-        if (this.#isStopped) return;
+        if (this.#stop.signal.aborted) return;
         isComplete = true;
         this.#options.onComplete(true);
       },
       onEnd: (error) => {
-        if (this.#isStopped) return;
+        if (this.#stop.signal.aborted) return;
         this.#timer?.stop();
         if (isComplete) this.#options.onComplete(false);
         const delayMs = this.#delayAfterEnd(error, isComplete);
@@ -149,19 +153,22 @@ export class RuntimeEvents {
 
   /** containerd sends its event before its CRI shows the exit. */
   async #emitWhenEnded({ id, type }: ContainerdEvent): Promise<void> {
-    for (let i = 0; i < exitPolls && !this.#isStopped; i++) {
-      try {
-        if (await this.#options.hasEnded(id)) break;
-      } catch (error) {
-        if (hasCode(error, 'NotFound')) break;
+    const { clock, hasEnded } = this.#options;
+    await withDeadline(clock, exitTimeoutMs, this.#stop.signal, async ({ signal }) => {
+      while (!signal.aborted) {
+        try {
+          if (await hasEnded(id, signal)) return;
+        } catch (error) {
+          if (hasCode(error, 'NotFound')) return;
+        }
+        await sleep(clock, exitPollMs, signal);
       }
-      await new Promise<void>((resolve) => void this.#options.clock.afterFunc(exitPollMs, resolve));
-    }
+    });
     this.#emit(id, type);
   }
 
   #emit(id: string, type: RuntimeEventType, owner = this.#options.ownerOf(id)): void {
-    if (owner === undefined || this.#isStopped) return;
+    if (owner === undefined || this.#stop.signal.aborted) return;
     this.#options.onEvent(id, { type, ...owner });
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ContainerLogManager } from '../../src/cri/container-log-manager.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
@@ -13,7 +13,7 @@ import { TestDirectories } from '../support/directories.ts';
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
 
-function setUp({ maxFiles = 3, reopen = async (): Promise<void> => {} } = {}) {
+function setUp({ maxFiles = 3, logs = 1, reopen = async (): Promise<void> => {} } = {}) {
   const folder = directories.create();
   const path = join(folder, '0.log');
   const clock = new FakeClock('2026-01-02T03:04:05Z');
@@ -21,7 +21,8 @@ function setUp({ maxFiles = 3, reopen = async (): Promise<void> => {} } = {}) {
   const reopened: string[] = [];
   const manager = new ContainerLogManager({
     files: hostPodFiles({ rootDirectory: folder, podLogsDirectory: folder, logger }),
-    listLogs: async () => [{ containerID: 'c1', path }],
+    listLogs: async () =>
+      Array.from({ length: logs }, (_, i) => ({ containerID: `c${i + 1}`, path: join(folder, `${i}.log`) })),
     reopenContainerLog: async (id) => {
       reopened.push(id);
       await reopen();
@@ -64,6 +65,17 @@ describe('ContainerLogManager', () => {
     writeFileSync(path, 'a large log');
     await manager.rotateLogs();
     expect(files()).toEqual(['0.log', '0.log.20260101-000000.gz', '0.log.20260102-030405']);
+  });
+
+  it('any number of logs are rotated at the same time without a warning of Node.js', async () => {
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    onTestFinished(() => void process.off('warning', onWarning));
+    const { folder, manager, reopened } = setUp({ logs: 20 });
+    for (let i = 0; i < 20; i++) writeFileSync(join(folder, `${i}.log`), 'a large log');
+    await manager.rotateLogs();
+    expect([warnings, reopened.length]).toEqual([[], 20]);
   });
 
   it('keeps the log in place while the runtime cannot reopen it', async () => {

@@ -225,7 +225,7 @@ it('events are complete from the first one of a stream to its end, and say so ea
 });
 
 /** Events of containerd, for a runtime without CRI events, of a container that has exited. */
-function watchExit(hasEnded: () => Promise<boolean>) {
+function watchExit(hasEnded: (id: string, signal: AbortSignal) => Promise<boolean>) {
   const seen: unknown[] = [];
   const watched = watchEvents({
     hasEnded,
@@ -265,13 +265,26 @@ it('an exit that the runtime does not show is an event after 10 s', async () => 
   events.stop();
 });
 
-it('after stop there are no events, and nothing is asked or opened', async () => {
+it('the exit of a container that the runtime does not answer for is an event after 10 s', async () => {
+  const { seen, clock, events } = watchExit(
+    (_, signal) => new Promise((__, reject) => signal.addEventListener('abort', () => reject(new Error('aborted')))),
+  );
+  await clock.advanceAsync(9_999);
+  expect(seen).toEqual([]);
+  await clock.advanceAsync(1);
+  expect(seen).toEqual([['c', 'stopped']]);
+  events.stop();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+it('after stop there are no events and no timers, and nothing is asked or opened', async () => {
   let asked = 0;
   const { seen, clock, events, streams, completeness } = watchExit(async () => (++asked, false));
   await settle();
   const before = [...completeness];
   events.stop();
-  await clock.advanceAsync(25);
+  await settle();
+  expect(clock.pendingTimers).toBe(0);
   streams[1]!.emit('data', { topic: '/tasks/start', event: null });
   streams[1]!.emit('end');
   await clock.advanceAsync(20_000);

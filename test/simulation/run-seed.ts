@@ -22,13 +22,17 @@ export async function runSeed(setting: Setting, seed: string, options: WorldOpti
       'every rejection is handled',
       error instanceof Error ? (error.stack ?? error.message) : String(error),
     );
+  // Of listeners that are not removed, for example.
+  const onWarning = (warning: Error): void => world.violate('Node.js warns of nothing', warning.message);
   process.on('unhandledRejection', onRejection);
+  process.on('warning', onWarning);
   try {
     const hash = await world.run(() => setting.run(world));
     const { violations, nowMs: simulatedMs, events, counts, happened, history } = world;
     return { seed, hash, violations, simulatedMs, events, counts, happened, history };
   } finally {
     process.off('unhandledRejection', onRejection);
+    process.off('warning', onWarning);
   }
 }
 

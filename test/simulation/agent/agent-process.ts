@@ -118,7 +118,8 @@ export class AgentProcess {
     await this.#transport.close();
     await this.process.clock.yieldToEventLoop();
     this.#checkOutcomes();
-    if (this.process.timers > 0)
+    // What is stopped while it starts has no runtime whose calls it could end.
+    if (this.#connection !== undefined && this.process.timers > 0)
       this.#world.violate('stop() leaves nothing', `${this.process.name}: ${this.process.timers} timers`);
     this.process.kill();
   }
