@@ -11,6 +11,7 @@ import { nodeStatusOf } from '../agent/node-agent/node-status-of.ts';
 import { createPodInputs, createPodLoop, createPodStatuses, createPodWorkers } from '../agent/pipeline/pod-pipeline.ts';
 import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
 import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
+import type { Entropy } from '../shared/entropy.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
 import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
@@ -56,6 +57,8 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly options: VirtualNodesOptions;
   readonly context: NodeContext;
   readonly api: APIConnection;
+  /** Of the identities of Nodes' reporters. */
+  readonly entropy: Entropy;
   /** The recorder of the options. Default: each node writes its own Events to the API server. */
   readonly eventRecorder: EventRecorder | undefined;
   readonly provider: ProviderMethods;
@@ -114,11 +117,14 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     // No hostname: kube-apiserver would connect to it by default, and no DNS server knows the name of a virtual node.
     return nodeStatusOf(node, { kubeletPort, features: declared });
   };
-  const nodeReporter = new NodeReporter({
-    ...node,
-    ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },
-    spreadHeartbeats: true,
-  });
+  const nodeReporter = new NodeReporter(
+    {
+      ...node,
+      ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },
+      spreadHeartbeats: true,
+    },
+    shared.entropy.uuid(),
+  );
   const ownNode = new OwnNode({ nodeName, node, nodeStatus, nodeReporter, clock, logger });
 
   // What runs the pods.

@@ -1,5 +1,6 @@
 import { guardedEventRecorder, guardedRecordMetric } from '../agent/node-agent/guarded-callbacks.ts';
 import { openAPIConnection } from '../agent/node-agent/api-connection.ts';
+import { type Entropy, systemEntropy } from '../shared/entropy.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
 import { resolveLimiter } from '../status-manager/options.ts';
 import { PodMaterialsReader } from './materials/pod-materials-reader.ts';
@@ -35,6 +36,11 @@ const connections = 16;
  * ```
  */
 export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
+  return createVirtualNodesOn(systemEntropy, options);
+}
+
+/** `createVirtualNodes` with any source of identities. */
+export function createVirtualNodesOn(entropy: Entropy, options: VirtualNodesOptions): VirtualNodes {
   const resolved = resolveProviderOptions(options);
   const { provider } = options;
   const logger = resolveLogger(options.logger);
@@ -44,7 +50,7 @@ export function createVirtualNodes(options: VirtualNodesOptions): VirtualNodes {
   const api = openAPIConnection(options.client, { clock, logger, connections, sharesSessions: true });
   const calls = new ProviderCalls({ ...resolved, provider, clock, recordMetric });
   return new VirtualNodes({
-    ...{ ...resolved, options, provider, api, calls },
+    ...{ ...resolved, options, provider, api, calls, entropy },
     context: { clock, logger, random, recordMetric },
     endpoints: { byNode: new Map() },
     limiter: resolveLimiter(options.statusManager ?? {}, clock),

@@ -44,10 +44,13 @@ export interface Call {
   readonly id: number;
   readonly method: string;
   readonly path: string;
+  readonly query: KubeRequestOptions['query'];
   readonly body: unknown;
   readonly sentMs: number;
   /** When it had its effect, if it had one. */
   processedMs?: number;
+  /** What the server responded, also if the response was lost. */
+  servedStatus?: number;
   endedMs?: number;
   endedBy?: 'response' | 'network' | 'abort';
   status?: number;
@@ -83,6 +86,7 @@ const tickMs = 1 / 1024;
 /** A watch that is open, for those who disturb it. */
 export interface OpenStream {
   readonly process: SimulatedProcess;
+  readonly isStalled: boolean;
   /** The connection breaks. */
   cut(): void;
   /** Nothing arrives any more, and nobody notices. */
@@ -117,6 +121,10 @@ export class Network {
   faults = noFaults;
   /** No packet arrives in either direction. */
   isDown = false;
+  /** Nor does one of these processes. */
+  readonly cutOff = new Set<SimulatedProcess>();
+  /** Requests that a server has handled, in this order. */
+  readonly served: Call[] = [];
   /** An API server runs. */
   isServerUp = true;
   readonly #world: World;
@@ -163,6 +171,10 @@ export class Network {
     for (const stream of this.streams) if (stream.process === process) stream.cut();
   }
 
+  #isDownFor(process: SimulatedProcess): boolean {
+    return this.isDown || this.cutOff.has(process);
+  }
+
   #latencyMs(isSlow: boolean): number {
     return isSlow ? 500 + this.#random.next() * 8_500 : 0.2 + this.#random.next() * 20;
   }
@@ -194,7 +206,8 @@ export class Network {
       ...(body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
       ...options.headers,
     });
-    const call: Call = { process, id: this.calls.length + 1, method, path, body: options.body, sentMs: world.nowMs };
+    const id = this.calls.length + 1;
+    const call: Call = { process, id, method, path, query: options.query, body: options.body, sentMs: world.nowMs };
     this.calls.push(call);
     world.note(process.name, `→ ${call.id}`, method, target, body ?? '');
     // All is drawn at once, so that a fault that is left out does not change those of other requests.
@@ -236,7 +249,7 @@ export class Network {
       };
       const respond = ({ status, headers, text }: Settled): void => {
         process.receive(backMs, () => {
-          if (this.isDown) {
+          if (this.#isDownFor(process)) {
             if (!isHanging) fail('ECONNRESET', backMs * 10);
             return;
           }
@@ -253,15 +266,15 @@ export class Network {
       if (signal?.aborted === true || requests.isClosed) return onAbort();
       signal?.addEventListener('abort', onAbort);
       requests.abort.add(onAbort);
-      if (this.isDown || !this.isServerUp) {
-        if (!this.isDown || !isHanging) fail('ECONNREFUSED', backMs);
+      if (this.#isDownFor(process) || !this.isServerUp) {
+        if (!this.#isDownFor(process) || !isHanging) fail('ECONNREFUSED', backMs);
         return;
       }
       if (is.lostBefore) {
         if (!isHanging) fail('ECONNRESET', latencyMs);
         return;
       }
-      world.at(latencyMs, () => {
+      const reach = (): void => {
         // Its connection was closed before it arrived.
         if (isOver || !process.isAlive) return;
         if (!this.isServerUp) return fail('ECONNRESET', 1);
@@ -276,11 +289,18 @@ export class Network {
           this.#serve(method, target, headers, body, onDone);
         };
         const answer = (settled: Settled): void => {
+          call.servedStatus = settled.status;
+          this.served.push(call);
           if (is.lostAfter) {
             if (!isHanging) fail('ECONNRESET', backMs);
           } else respond(is.failedAfter ? refusalOf({ code: 504, reason: 'Timeout' }, retryAfter) : settled);
         };
         arrive(is.duplicate ? () => world.at(tickMs, () => arrive(answer)) : answer);
+      };
+      world.at(latencyMs, () => {
+        // Stopped between its last check and the request: it sends it when it continues.
+        if (process.isPaused && isHanging) process.receive(0, reach);
+        else reach();
       });
     });
   }
@@ -355,6 +375,9 @@ export class Network {
       };
       const handle: OpenStream = {
         process,
+        get isStalled() {
+          return isStalled;
+        },
         cut: () => {
           if (process.isAlive) process.receive(0, cut);
           else close();
@@ -363,7 +386,7 @@ export class Network {
       };
       if (signal?.aborted === true) return onAbort();
       signal?.addEventListener('abort', onAbort);
-      if (this.isDown || !this.isServerUp) {
+      if (this.#isDownFor(process) || !this.isServerUp) {
         process.receive(this.#latencyMs(false), cut);
         return;
       }

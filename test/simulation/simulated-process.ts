@@ -8,19 +8,26 @@ export class SimulatedProcess {
   readonly world: World;
   /** What the wall clock of its machine is off. */
   wallOffsetMs = 0;
+  /** How fast its clocks run. */
+  readonly #rate: number;
+  readonly #startMs: number;
   readonly #timers = new Set<Timer>();
   #held: (() => void)[] | undefined;
   #isAlive = true;
   #isPaused = false;
 
-  constructor(world: World, name: string) {
+  /** @param rate of its clocks; default 1 */
+  constructor(world: World, name: string, rate = 1) {
     this.world = world;
     this.name = name;
+    this.#rate = rate;
+    this.#startMs = world.nowMs;
+    const sinceStartMs = (): number => (world.nowMs - this.#startMs) * this.#rate;
     this.clock = {
-      now: () => Math.floor(world.startEpochMs + world.nowMs + this.wallOffsetMs),
-      monotonicMs: () => world.nowMs,
+      now: () => Math.floor(world.startEpochMs + this.#startMs + sinceStartMs() + this.wallOffsetMs),
+      monotonicMs: () => this.#startMs + sinceStartMs(),
       afterFunc: (delayMs, callback) => {
-        const timer = this.receive(delayMs, () => {
+        const timer = this.receive(delayMs / this.#rate, () => {
           this.#timers.delete(stoppable);
           callback();
         });
@@ -39,6 +46,10 @@ export class SimulatedProcess {
 
   get isAlive(): boolean {
     return this.#isAlive;
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
   }
 
   /** Timers that have neither fired nor been stopped. */

@@ -1,5 +1,4 @@
 import isEqual from 'lodash/isEqual.js';
-import { expect } from 'vitest';
 import type { Pod, PodConditionInput, PodStatusInput } from 'kubelet-status-manager';
 import {
   generateContainersReadyCondition,
@@ -9,7 +8,7 @@ import {
 import { getPhase, isPodPhaseTerminal, type PodPhase } from '../../src/status-manager/status/phase.ts';
 
 /**
- * Fails unless the conditions and the phase of `status` follow from the containers that it lists itself.
+ * Throws unless the conditions and the phase of `status` follow from the containers that it lists itself.
  * @param staysRunning true for a virtual node: what the cloud restarts has run, although its end may not be known
  */
 export function expectConsistent(
@@ -27,12 +26,17 @@ export function expectConsistent(
     generateContainersReadyCondition(pod, before, statuses, phase),
   ];
   const shown = (status.conditions ?? []).filter(({ type }) => generated.some((condition) => condition.type === type));
-  const inputs = { spec: pod.spec, before, status };
-  expect({ ...inputs, conditions: shown.map(outcome) }).toEqual({ ...inputs, conditions: generated.map(outcome) });
+  const fail = (what: string, shown: unknown, derived: unknown): never => {
+    const inputs = { spec: pod.spec, before, status };
+    throw new Error(
+      `${what}: ${JSON.stringify(shown)} is shown, ${JSON.stringify(derived)} follows; ${JSON.stringify(inputs)}`,
+    );
+  };
+  if (!isEqual(shown.map(outcome), generated.map(outcome)))
+    fail('conditions', shown.map(outcome), generated.map(outcome));
   const phases = phasesOf(pod, status, before);
   if (staysRunning && before?.phase === 'Running' && phases.includes('Pending')) phases.push('Running');
-  const derived = phases.some((derivedPhase) => derivedPhase === status.phase) ? status.phase : phases;
-  expect({ ...inputs, derived }).toEqual({ ...inputs, derived: status.phase });
+  if (!phases.some((derivedPhase) => derivedPhase === status.phase)) fail('phase', status.phase, phases);
 }
 
 /** A phase also says whether the pod will run again, and whether a sidecar had started before; its containers do not. */

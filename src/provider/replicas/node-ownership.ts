@@ -531,6 +531,8 @@ export class NodeOwnership {
     this.#state = 'left';
     this.#closing.abort();
     await Promise.all([this.#renewals.stop(), this.#lists.stop()]);
+    // A write of a Lease that was aborted ends later, and arms the alarm again for a member.
+    this.#memberSinceMs = undefined;
     this.#deadline.stop();
   }
 

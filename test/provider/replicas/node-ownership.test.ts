@@ -191,6 +191,17 @@ describe('handing over', () => {
     expect((await readLease(`member.${a.ownership.identity}`)).spec['holderIdentity']).toBe('');
   });
 
+  it('stop leaves no timer, also if the Lease of a node is being written', async () => {
+    const { ownership } = newReplica();
+    const writing = server.faults.next({ verb: 'create', resource: 'leases', count: 4 }, fault.delay(2500));
+    await pass(1000);
+    while (writing.remaining > 0) await pass(100);
+    await stopped(ownership);
+    await pass(0);
+    expect(clock.pendingTimers).toBe(0);
+    expect(ownership.inspect().memberSince).toBeUndefined();
+  });
+
   it('an onLost that does not end delays the release by the time-out and the margin, and is reported', async () => {
     const [a, b] = [newReplica({ drainTimeoutMs: 20_000 }), newReplica({ random: () => 0.6 })];
     await pass(20_000);

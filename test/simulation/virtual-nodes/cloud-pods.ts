@@ -1,0 +1,184 @@
+import type { ValidPod } from '../../../src/kube/types.ts';
+import type { ProviderContainer, ProviderPod } from '../../../src/provider/index.ts';
+import type { Random } from '../../chaos/random.ts';
+import type { World } from '../world.ts';
+
+/** How long the cloud remembers a pod that has ended. */
+const rememberedMs = 240_000;
+
+type Changeable<T> = { -readonly [Field in keyof T]: T[Field] };
+
+/** A pod of the cloud, and what happens to it there. */
+export class CloudPod {
+  readonly spec: ValidPod['spec'];
+  readonly reported: Changeable<ProviderPod>;
+  /** When the cloud accepted its deletion. */
+  deletedMs: number | undefined;
+  version = 0;
+
+  constructor({ metadata: { uid, namespace, name }, spec }: ValidPod, podHash: string | undefined) {
+    this.spec = spec;
+    const nodeName = spec?.nodeName ?? '';
+    this.reported = { uid, namespace, name, nodeName, state: 'creating', ...(podHash !== undefined && { podHash }) };
+  }
+}
+
+/** From when until when something of a pod ran in the cloud. */
+export interface Run {
+  readonly fromMs: number;
+  toMs: number;
+}
+
+/** The pods of the cloud: they start, their containers end and are restarted, and they end. */
+export class CloudPods {
+  /** Those that the cloud has, by UID. */
+  readonly pods = new Map<string, CloudPod>();
+  /** By UID, from when to when the cloud had a pod that had not ended. */
+  readonly runs = new Map<string, Run[]>();
+  /** By UID: those that the cloud has lost without a trace. */
+  readonly lost = new Set<string>();
+  /** Nothing happens to pods but what they are asked for. */
+  isQuiet = false;
+  onChange: (pod: CloudPod) => void = () => {};
+  readonly #world: World;
+  readonly #losesPods: boolean;
+  readonly #created = new Map<string, number>();
+
+  constructor(world: World, losesPods: boolean) {
+    this.#world = world;
+    this.#losesPods = losesPods;
+  }
+
+  create(pod: ValidPod, podHash: string | undefined): void {
+    const { uid, name } = pod.metadata;
+    const created = new CloudPod(pod, podHash);
+    this.pods.set(uid, created);
+    const number = (this.#created.get(name) ?? 0) + 1;
+    this.#created.set(name, number);
+    this.runs.set(uid, [...(this.runs.get(uid) ?? []), { fromMs: this.#world.nowMs, toMs: Number.POSITIVE_INFINITY }]);
+    this.#change(created, 'created', {});
+    void this.#live(created, this.#world.random.fork(`cloud pod ${name} ${number}`));
+  }
+
+  update(uid: string, podHash: string): void {
+    const pod = this.pods.get(uid);
+    if (pod !== undefined) this.#change(pod, 'updated', { podHash });
+  }
+
+  delete(uid: string, gracePeriodMs: number, stopMs: number): void {
+    const pod = this.pods.get(uid);
+    if (pod === undefined || pod.deletedMs !== undefined) return;
+    pod.deletedMs = this.#world.nowMs;
+    const stops = (): void => {
+      if (pod.reported.state !== 'stopped') this.#end(pod, 'stopped', 137);
+      // Some clouds forget it at once, some keep it for a while.
+      this.#world.at(stopMs % 2 === 0 ? 0 : stopMs * 5, () => this.#remove(pod, 'removed'));
+    };
+    this.#world.at(pod.reported.state === 'stopped' ? 0 : Math.min(stopMs, gracePeriodMs), stops);
+  }
+
+  async #live(pod: CloudPod, random: Random): Promise<void> {
+    const world = this.#world;
+    const { name, uid } = pod.reported;
+    const hasIPsEarly = random.chance(0.5);
+    await world.sleep(random.integer(50, 3_000));
+    if (hasIPsEarly && this.#isLive(pod)) this.#change(pod, 'has its addresses', { ips: ['10.0.0.1'] });
+    await world.sleep(random.integer(50, 3_000));
+    if (!this.#isLive(pod)) return;
+    const startedAt = new Date(this.#nowMs());
+    this.#change(pod, 'runs', { state: 'running', ips: ['10.0.0.1', 'fd00::1'], startedAt });
+    const endsAfter = random.integer(2, 14);
+    for (let n = 1; ; n++) {
+      await world.sleep(random.integer(500, 6_000) * world.size.pace);
+      const what = random.weighted({ ready: 4, exit: 3, restart: 3, text: 2, lost: 0.4 });
+      const exitCode = random.pick([0, 1, 137]);
+      const index = random.integer(0, 3);
+      if (!this.#isLive(pod) || this.isQuiet) return;
+      if (!world.happens(`cloud: ${name} ${what}`)) continue;
+      world.count(`cloud: ${what}`);
+      if (n === endsAfter && pod.spec?.restartPolicy !== 'Always') return this.#end(pod, 'ended', exitCode);
+      if (what === 'lost') {
+        if (!this.#losesPods) continue;
+        this.lost.add(uid);
+        return this.#remove(pod, 'lost');
+      }
+      this.#change(pod, what, this.#happening(pod, what, { index, exitCode }));
+    }
+  }
+
+  #happening(
+    pod: CloudPod,
+    what: 'ready' | 'exit' | 'restart' | 'text',
+    { index, exitCode }: { readonly index: number; readonly exitCode: number },
+  ): Partial<ProviderPod> {
+    const names = (pod.spec?.containers ?? []).map(({ name }) => name);
+    const name = names[index % names.length]!;
+    const { containers = [] } = pod.reported;
+    const before = containers.find((container) => container.name === name) ?? { name };
+    const others = containers.filter((container) => container.name !== name);
+    const restartCount = before.restartCount ?? 0;
+    const exit = { exitCode, finishedAt: new Date(this.#nowMs()) };
+    const policy = pod.spec?.restartPolicy ?? 'Always';
+    // One that has ended for good stays so.
+    if (before.exit !== undefined && before.waiting === undefined) return {};
+    let now: ProviderContainer;
+    switch (what) {
+      case 'ready':
+        now = { name, restartCount, ready: before.ready === false };
+        break;
+      case 'exit':
+        if (policy === 'Never') now = { name, restartCount, exit };
+        else now = { name, restartCount, exit, waiting: { reason: 'CrashLoopBackOff' } };
+        break;
+      case 'restart':
+        if (policy === 'Never') return {};
+        now = { name, restartCount: restartCount + 1, startedAt: new Date(this.#nowMs()), imageID: 'sha256:1' };
+        break;
+      default:
+        return {};
+    }
+    return { containers: [...others, now] };
+  }
+
+  #end(pod: CloudPod, what: string, exitCode: number): void {
+    const { uid } = pod.reported;
+    const finishedAt = new Date(this.#nowMs());
+    const containers = (pod.spec?.containers ?? []).map(({ name }): ProviderContainer => {
+      const before = pod.reported.containers?.find((container) => container.name === name);
+      const restartCount = before?.restartCount ?? 0;
+      if (before?.exit !== undefined && before.waiting === undefined) return before;
+      return { name, restartCount, exit: { exitCode, finishedAt } };
+    });
+    this.#change(pod, what, { state: 'stopped', containers });
+    this.#ended(uid);
+    this.#world.at(rememberedMs, () => this.#remove(pod, 'forgotten'));
+  }
+
+  #remove(pod: CloudPod, what: string): void {
+    const { uid } = pod.reported;
+    if (this.pods.get(uid) !== pod) return;
+    this.pods.delete(uid);
+    this.#ended(uid);
+    this.#change(pod, what, {});
+  }
+
+  #ended(uid: string): void {
+    for (const run of this.runs.get(uid) ?? []) run.toMs = Math.min(run.toMs, this.#world.nowMs);
+  }
+
+  #change(pod: CloudPod, what: string, change: Partial<ProviderPod>): void {
+    pod.version++;
+    Object.assign(pod.reported, change, { message: `v${pod.version}` });
+    this.#world.note('cloud', what, pod.reported.name, pod.reported.uid, `v${pod.version}`);
+    this.onChange(pod);
+  }
+
+  #isLive(pod: CloudPod): boolean {
+    const { uid, state } = pod.reported;
+    return this.pods.get(uid) === pod && state !== 'stopped';
+  }
+
+  #nowMs(): number {
+    return Math.floor(this.#world.startEpochMs + this.#world.nowMs);
+  }
+}

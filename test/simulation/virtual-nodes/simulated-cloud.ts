@@ -1,0 +1,319 @@
+import type { ValidPod } from '../../../src/kube/types.ts';
+import {
+  type PodMaterials,
+  type PodProvider,
+  type PodReference,
+  ProviderError,
+  type ProviderPod,
+  type ProviderPodOptions,
+} from '../../../src/provider/index.ts';
+import type { Random } from '../../chaos/random.ts';
+import type { SimulatedProcess } from '../simulated-process.ts';
+import type { World } from '../world.ts';
+import { type CloudPod, CloudPods } from './cloud-pods.ts';
+import { failureOfCloud, wrongList, wrongPod } from './wrong-answers.ts';
+
+/** What the cloud and its provider can do. */
+export interface CloudKind {
+  readonly updates: boolean;
+  readonly gets: boolean;
+  readonly notifies: boolean;
+  readonly reportsHash: boolean;
+  readonly losesPods: boolean;
+  /** Lists show the pods as they were some time ago, at most so long. */
+  readonly lagMs: number;
+  readonly heedsSignals: boolean;
+  readonly needsMaterials: boolean;
+}
+
+/** Probabilities of what happens to a call. */
+export interface CloudFaults {
+  readonly slow: number;
+  /** It does not arrive. Half of those that are lost, before or after, never get an answer. */
+  readonly lostBefore: number;
+  readonly lostAfter: number;
+  readonly duplicate: number;
+  readonly refused: number;
+  readonly permanent: number;
+  readonly wrong: number;
+}
+
+export const noCloudFaults: CloudFaults = {
+  ...{ slow: 0, lostBefore: 0, lostAfter: 0, duplicate: 0, refused: 0, permanent: 0, wrong: 0 },
+};
+
+export type CloudMethod = 'createPod' | 'updatePod' | 'deletePod' | 'getPod' | 'listPods';
+
+/** One call of a provider. */
+export interface CloudCall {
+  readonly process: SimulatedProcess;
+  readonly method: CloudMethod;
+  readonly nodeName: string | undefined;
+  readonly uid: string | undefined;
+  readonly epoch: number;
+  readonly sentMs: number;
+  /** When it had its effect, if it had one. */
+  processedMs?: number;
+  /** The cloud has refused it, because it knew a higher epoch of the node. */
+  isRefused?: boolean;
+  settledMs?: number;
+  isSuccess?: boolean;
+}
+
+interface Effect<T> {
+  readonly method: CloudMethod;
+  readonly pod: PodReference | undefined;
+  readonly epoch: number;
+  readonly signal: AbortSignal;
+  readonly run: () => T;
+}
+
+/** Longer than the time-out of calls. */
+const slowMs = { min: 1_000, max: 70_000 };
+const tickMs = 1 / 1024;
+
+/** The cloud that runs the pods of all replicas. It refuses calls with an epoch that is lower than one it has seen. */
+export class SimulatedCloud {
+  readonly kind: CloudKind;
+  readonly cloudPods: CloudPods;
+  readonly calls: CloudCall[] = [];
+  faults = noCloudFaults;
+  /** No call of these arrives, nor does an answer. */
+  readonly cutOff = new Set<SimulatedProcess>();
+  /** By UID: pods that a call has refused permanently. */
+  readonly refusedForGood = new Set<string>();
+  readonly #world: World;
+  readonly #random: Random;
+  /** By node, the highest epoch. */
+  readonly #epochs = new Map<string, { readonly epoch: number; readonly process: SimulatedProcess }>();
+  readonly #listeners = new Map<SimulatedProcess, (pod: ProviderPod) => void>();
+  readonly #gaps = new Map<SimulatedProcess, () => void>();
+  /** What lists have shown, with times. */
+  readonly #history: { readonly atMs: number; readonly uid: string; readonly pod: ProviderPod | undefined }[] = [];
+  readonly #lagging = new Map<string, ProviderPod>();
+  #seen = 0;
+  #laggingUntilMs = 0;
+
+  constructor(world: World, kind: CloudKind) {
+    this.#world = world;
+    this.kind = kind;
+    this.#random = world.random.fork('cloud');
+    this.cloudPods = new CloudPods(world, kind.losesPods);
+    this.cloudPods.onChange = (pod) => this.#changed(pod);
+  }
+
+  /** The provider of one process. */
+  providerFor(process: SimulatedProcess): PodProvider {
+    const { kind, cloudPods } = this;
+    const random = this.#random.fork(process.name);
+    const reference = ({ metadata: { uid, namespace, name }, spec }: ValidPod): PodReference => {
+      return { uid, namespace, name, nodeName: spec?.nodeName ?? '' };
+    };
+    const hashOf = (podHash: string): string | undefined => (kind.reportsHash ? podHash : undefined);
+    return {
+      createPod: async (pod, options) => {
+        await this.#useMaterials(process, pod, options, random);
+        const { signal, epoch, podHash } = options;
+        const create = (): void => {
+          if (!cloudPods.pods.has(pod.metadata.uid)) cloudPods.create(structuredClone(pod), hashOf(podHash));
+        };
+        await this.#call(process, { method: 'createPod', pod: reference(pod), epoch, signal, run: create });
+        // What it does to the object that it was handed concerns nobody else.
+        (pod as { spec?: unknown }).spec = {};
+      },
+      ...(kind.updates && {
+        updatePod: async (pod, _previous, { signal, epoch, podHash }) => {
+          const run = (): void => cloudPods.update(pod.metadata.uid, podHash);
+          await this.#call(process, { method: 'updatePod', pod: reference(pod), epoch, signal, run });
+        },
+      }),
+      deletePod: async (pod, { signal, epoch, gracePeriodSeconds }) => {
+        const stopMs = random.integer(50, 8_000);
+        const run = (): void => cloudPods.delete(pod.uid, gracePeriodSeconds * 1000, stopMs);
+        await this.#call(process, { method: 'deletePod', pod, epoch, signal, run });
+      },
+      ...(kind.gets && {
+        getPod: async (pod, { signal, epoch }) => {
+          const run = (): ProviderPod | undefined => copyOf(cloudPods.pods.get(pod.uid));
+          const found = await this.#call(process, { method: 'getPod', pod, epoch, signal, run });
+          return this.#strikes('wrong') ? (wrongPod(found, random) as ProviderPod) : found;
+        },
+      }),
+      listPods: async ({ signal }) => {
+        const run = (): ProviderPod[] => this.#list();
+        const pods = await this.#call(process, { method: 'listPods', pod: undefined, epoch: 0, signal, run });
+        if (!this.#strikes('wrong')) return pods;
+        const { kind, list } = wrongList(pods, random);
+        this.#world.note(process.name, 'wrong list', kind);
+        return list as ProviderPod[];
+      },
+      ...(kind.notifies && {
+        notifyPods: (listener, onGap) => {
+          this.#listeners.set(process, listener);
+          this.#gaps.set(process, onGap);
+          return () => {
+            this.#listeners.delete(process);
+            this.#gaps.delete(process);
+          };
+        },
+      }),
+    };
+  }
+
+  /** Of those who have been told to end it. */
+  get listeners(): number {
+    return [...this.#listeners.keys()].filter(({ isAlive }) => isAlive).length;
+  }
+
+  async #useMaterials(
+    process: SimulatedProcess,
+    { metadata: { uid } }: ValidPod,
+    { materials }: ProviderPodOptions,
+    random: Random,
+  ): Promise<void> {
+    if (!this.kind.needsMaterials) return;
+    await materials();
+    const laterMs = random.integer(1_000, 60_000);
+    // As a cloud does that passes new tokens and changed objects to a running pod.
+    process.receive(laterMs, () => {
+      const calledMs = this.#world.nowMs;
+      materials().then(
+        (read) => this.onMaterials(process, uid, calledMs, read),
+        () => {},
+      );
+    });
+  }
+
+  /** The materials of a pod were read later. */
+  onMaterials: (process: SimulatedProcess, uid: string, calledMs: number, read: PodMaterials) => void = () => {};
+
+  #strikes(kind: keyof CloudFaults): boolean {
+    if (this.faults[kind] === 0 || !this.#random.chance(this.faults[kind])) return false;
+    if (!this.#world.happens(`cloud: ${kind}`)) return false;
+    this.#world.count(`cloud: ${kind}`);
+    return true;
+  }
+
+  #call<T>(process: SimulatedProcess, { method, pod, epoch, signal, run }: Effect<T>): Promise<T> {
+    if (!process.isAlive) return new Promise(() => {});
+    const world = this.#world;
+    const random = this.#random;
+    const { uid, nodeName } = pod ?? {};
+    const call: CloudCall = { process, method, nodeName, uid, epoch, sentMs: world.nowMs };
+    this.calls.push(call);
+    const number = this.calls.length;
+    world.note(process.name, `⇒ ${number}`, method, pod?.name ?? '', uid ?? '', nodeName ?? '', epoch);
+    const isSlow = this.#strikes('slow');
+    const latencyMs = isSlow ? random.integer(slowMs.min, slowMs.max) : 1 + random.next() * 200;
+    const backMs = 1 + random.next() * 50;
+    const isHanging = random.chance(0.5);
+    const thrown = failureOfCloud(random);
+    const is = {
+      lostBefore: this.#strikes('lostBefore'),
+      lostAfter: this.#strikes('lostAfter'),
+      duplicate: this.#strikes('duplicate'),
+      refused: this.#strikes('refused'),
+      permanent: (method === 'createPod' || method === 'updatePod') && this.#strikes('permanent'),
+    };
+    return new Promise<T>((resolve, reject) => {
+      const settle = (what: string, isSuccess: boolean, end: () => void): void => {
+        if (call.settledMs !== undefined) return;
+        signal.removeEventListener('abort', onAbort);
+        call.settledMs = world.nowMs;
+        call.isSuccess = isSuccess;
+        world.note(process.name, `⇐ ${number}`, what);
+        end();
+      };
+      const answer = (what: string, isSuccess: boolean, end: () => void): void =>
+        void process.receive(backMs, () => {
+          if (!this.cutOff.has(process)) settle(what, isSuccess, end);
+        });
+      const fail = (error: unknown): void => answer('error', false, () => reject(error));
+      // The call is on its way: it may have its effect nevertheless.
+      const onAbort = (): void => settle('aborted', false, () => reject(signal.reason as Error));
+      if (this.kind.heedsSignals) {
+        if (signal.aborted) return onAbort();
+        signal.addEventListener('abort', onAbort);
+      }
+      if (this.cutOff.has(process) || is.lostBefore) {
+        const refuse = (): void =>
+          settle('refused', false, () => reject(new Error('simulated: the connection was refused')));
+        if (!isHanging) process.receive(backMs, refuse);
+        return;
+      }
+      const reach = (): void => {
+        if (!process.isAlive) return;
+        if (is.refused) return fail(thrown);
+        if (!this.#accepts(call)) return fail(new ProviderError('simulated: another process owns the node'));
+        if (is.permanent) {
+          this.refusedForGood.add(uid!);
+          return fail(new ProviderError('simulated: no such size', { permanent: true, reason: 'NoSuchSize' }));
+        }
+        call.processedMs = world.nowMs;
+        const result = run();
+        if (is.duplicate) world.at(tickMs, run);
+        if (!is.lostAfter) answer('ok', true, () => resolve(result));
+        else if (!isHanging) fail(new Error('simulated: the connection was lost'));
+      };
+      world.at(latencyMs, () => {
+        // Stopped between its last check and the call: it makes it when it continues.
+        if (process.isPaused && isHanging) process.receive(0, reach);
+        else reach();
+      });
+    });
+  }
+
+  #accepts(call: CloudCall): boolean {
+    const { nodeName, epoch, process, method } = call;
+    if (nodeName === undefined || method === 'getPod') return true;
+    const last = this.#epochs.get(nodeName);
+    if (last !== undefined && epoch < last.epoch) {
+      call.isRefused = true;
+      this.#world.count('cloud: old epoch refused');
+      this.#world.note(process.name, 'old epoch', nodeName, epoch, last.epoch);
+      return false;
+    }
+    if (last?.epoch === epoch && last.process !== process && epoch > 0)
+      this.#world.violate('one owner for each epoch', `${nodeName} ${epoch}: ${last.process.name} and ${process.name}`);
+    this.#epochs.set(nodeName, { epoch, process });
+    return true;
+  }
+
+  #changed(pod: CloudPod): void {
+    const { uid } = pod.reported;
+    const exists = this.cloudPods.pods.get(uid) === pod;
+    this.#history.push({ atMs: this.#world.nowMs, uid, pod: exists ? copyOf(pod) : undefined });
+    for (const [process, listener] of this.#listeners) {
+      const delayMs = 1 + this.#random.next() * 100;
+      const isLost = this.faults.lostBefore > 0 && this.#random.chance(0.1);
+      if (this.cutOff.has(process)) continue;
+      if (isLost) {
+        process.receive(delayMs, () => this.#gaps.get(process)?.());
+        continue;
+      }
+      // In order: what it delivers is what it has by then.
+      process.receive(delayMs, () => {
+        const now = this.cloudPods.pods.get(uid);
+        if (now !== undefined && this.#listeners.get(process) === listener) listener(now.reported);
+      });
+    }
+  }
+
+  #list(): ProviderPod[] {
+    if (this.kind.lagMs === 0) return [...this.cloudPods.pods.values()].map((pod) => copyOf(pod));
+    const untilMs = this.#world.nowMs - this.#random.next() * this.kind.lagMs;
+    this.#laggingUntilMs = Math.max(this.#laggingUntilMs, untilMs);
+    for (; this.#seen < this.#history.length && this.#history[this.#seen]!.atMs <= this.#laggingUntilMs; this.#seen++) {
+      const { uid, pod } = this.#history[this.#seen]!;
+      if (pod === undefined) this.#lagging.delete(uid);
+      else this.#lagging.set(uid, pod);
+    }
+    return [...this.#lagging.values()];
+  }
+}
+
+function copyOf(pod: CloudPod): ProviderPod;
+function copyOf(pod: CloudPod | undefined): ProviderPod | undefined;
+function copyOf(pod: CloudPod | undefined): ProviderPod | undefined {
+  return pod && { ...pod.reported, ...(pod.reported.containers && { containers: [...pod.reported.containers] }) };
+}

@@ -1,0 +1,578 @@
+import { podHash } from '../../../src/provider/pod-hash.ts';
+import { checkTerminalIsFinal, differenceTo } from '../../chaos/invariants.ts';
+import type { Random } from '../../chaos/random.ts';
+import { finalizer, podNames } from '../../chaos/users.ts';
+import type { Json } from '../../support/kube-http.ts';
+import type { Call } from '../network.ts';
+import { PodUsers } from '../pod-users.ts';
+import type { Setting } from '../setting.ts';
+import { SimulatedCluster } from '../simulated-cluster.ts';
+import type { World } from '../world.ts';
+import {
+  checkCreations,
+  checkDeletes,
+  checkEpochs,
+  checkTurns,
+  checkVersions,
+  checkWriters,
+  isTerminal,
+  uidOf,
+  versionOf,
+} from './check-replicas.ts';
+import { ReplicaProcess, type ReplicaOptions } from './replica-process.ts';
+import { type CloudFaults, noCloudFaults, SimulatedCloud } from './simulated-cloud.ts';
+
+const namespace = 'default';
+/** Of a bad cloud. */
+const badCloud: CloudFaults = {
+  ...{ slow: 0.02, lostBefore: 0.02, lostAfter: 0.02, duplicate: 0.01 },
+  ...{ refused: 0.04, permanent: 0.01, wrong: 0.1 },
+};
+const maxWallOffsetMs = 4_000_000;
+/** The longest back-off of a call, with its jitter, and what it then takes until all is as it should be. */
+const settleMs = 600_000;
+/** How long nodes may have no owner, or two replicas may take to notice each other, beside the duration of a Lease. */
+const takeoverMs = 45_000;
+const stopMs = 60_000;
+/** How long a watch may be silent, and a list that follows. */
+const stalledMs = 220_000;
+
+/** `createVirtualNodes`, as one process or shared out between several, with a cloud. */
+export const virtualNodesSetting: Setting = {
+  name: 'virtual-nodes',
+  run: (world) => new VirtualNodesSimulation(world).run(),
+};
+
+class VirtualNodesSimulation {
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #cluster: SimulatedCluster;
+  readonly #cloud: SimulatedCloud;
+  readonly #users: PodUsers;
+  readonly #nodeNames: readonly string[];
+  readonly #options: ReplicaOptions;
+  /** How many replicas run at a time. */
+  readonly #count: number;
+  #replicas: ReplicaProcess[] = [];
+  #started = 0;
+  #isDisturbed = true;
+  readonly #stopping = new Set<Promise<void>>();
+  /** By UID, the node of each pod that there was. */
+  readonly #nodeOf = new Map<string, string>();
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#random = world.random.fork('virtual nodes setting');
+    const random = this.#random;
+    this.#nodeNames = Array.from({ length: random.pick([1, 2, 3, 5]) }, (_, i) => `vn-${i}`);
+    this.#cluster = new SimulatedCluster(world, []);
+    this.#cluster.server.pods.subscribe(({ pod: { metadata, spec } }) =>
+      this.#nodeOf.set(metadata!.uid!, spec?.nodeName ?? ''),
+    );
+    this.#cloud = new SimulatedCloud(world, {
+      updates: random.chance(0.8),
+      gets: random.chance(0.5),
+      notifies: random.chance(0.4),
+      reportsHash: random.chance(0.7),
+      losesPods: random.chance(0.3),
+      lagMs: random.chance(0.3) ? random.integer(100, 1_500) : 0,
+      heedsSignals: random.chance(0.7),
+      needsMaterials: random.chance(0.5),
+    });
+    const hasReplicas = random.chance(0.85);
+    this.#count = hasReplicas ? random.pick([1, 2, 3, 3]) : 1;
+    this.#options = {
+      leaseDurationSeconds: hasReplicas ? random.pick([5, 10, 15, 15]) : undefined,
+      drainTimeoutMs: random.pick([2_000, 10_000, 30_000]),
+      lost: random.pick(['fail', 'fail', 'recreate']),
+      listPeriodMs: random.pick([undefined, undefined, 1_000, 20_000]),
+      callTimeoutMs: random.pick([3_000, 10_000, 60_000]),
+      concurrency: random.pick([1, 2, 10]),
+    };
+    this.#users = new PodUsers(world, this.#cluster, {
+      names: podNames(world.size.pods),
+      makePod: (name, ofPod) => this.#makePod(name, ofPod),
+      change: (name, ofPod) => this.#changePod(name, ofPod),
+    });
+  }
+
+  async run(): Promise<void> {
+    const world = this.#world;
+    const random = this.#random;
+    world.note('world', 'options', { ...this.#options, ...this.#cloud.kind, nodes: this.#nodeNames.length });
+    const { configMaps, secrets } = this.#cluster.server;
+    configMaps.create({ metadata: { name: 'config' }, data: { key: 'a' } });
+    secrets.create({ metadata: { name: 'secret' }, data: { key: 'YQ==' } });
+    this.#cloud.onMaterials = (_process, uid, calledMs) => {
+      const removedMs = this.#cluster.removedMs.get(uid) ?? Number.POSITIVE_INFINITY;
+      if (calledMs > removedMs + noticedMs)
+        world.violate('no materials after the end of a pod', `${uid}: removed at ${removedMs}, read at ${calledMs}`);
+    };
+    for (let i = 0; i < this.#count; i++) this.#start();
+    this.#users.start();
+    if (random.chance(0.9)) {
+      const share = random.pick([0.5, 1, 1, 3]);
+      this.#cluster.disturb(random.fork('cluster'), share);
+      this.#cloud.faults = Object.fromEntries(
+        Object.entries(badCloud).map(([fault, probability]) => [fault, probability * share]),
+      ) as unknown as CloudFaults;
+    }
+    for (const disturb of [
+      this.#restarts,
+      this.#pauses,
+      this.#partitions,
+      this.#clockJumps,
+      this.#nodes,
+      this.#admin,
+      this.#clients,
+    ])
+      if (random.chance(0.8)) void disturb.call(this, random.fork(disturb.name));
+    await world.sleep(world.size.forMs);
+
+    await this.#heal();
+    await this.#checkOwners();
+    this.#users.stop();
+    this.#users.release(random.fork('release'));
+    this.#cloud.cloudPods.isQuiet = true;
+    await world.until('everything settles', settleMs, () => this.#difference(), 1_000);
+    await this.#checkQuiet();
+    await Promise.all(this.#replicas.map((replica) => this.#stop(replica, true)));
+    this.#checkHistory();
+  }
+
+  #start(): ReplicaProcess {
+    const number = ++this.#started;
+    const random = this.#random.fork(`replica ${number}`);
+    const started = new ReplicaProcess(this.#world, this.#cluster, this.#cloud, {
+      ...this.#options,
+      number,
+      // Clocks of machines differ by less.
+      rate: random.pick([1, 1, 1.002, 0.998]),
+      nodeNames: this.#nodeNames,
+      onLog: (level, message, fields) => this.#onLog(started, level, message, fields),
+    });
+    started.process.wallOffsetMs = random.chance(0.5) ? random.integer(-maxWallOffsetMs, maxWallOffsetMs) : 0;
+    this.#replicas.push(started);
+    this.#world.count('start');
+    this.#world.note(started.process.name, 'start');
+    started.start();
+    return started;
+  }
+
+  #kill(replica: ReplicaProcess): void {
+    const { process } = replica;
+    this.#replicas = this.#replicas.filter((other) => other !== replica);
+    if (!process.isAlive) return;
+    this.#world.note(process.name, 'killed');
+    process.kill();
+    this.#cluster.network.killed(process);
+  }
+
+  async #stop(replica: ReplicaProcess, drain: boolean): Promise<void> {
+    const { process } = replica;
+    this.#replicas = this.#replicas.filter((other) => other !== replica);
+    process.resume();
+    this.#world.note(process.name, 'stop', { drain });
+    let isStopped = false;
+    const stopped = replica.stop(drain).then(
+      () => void (isStopped = true),
+      (error: unknown) => this.#world.violate('replicas stop', (error as Error).stack ?? String(error)),
+    );
+    const { leaseDurationSeconds = 0, drainTimeoutMs } = this.#options;
+    await Promise.race([stopped, this.#world.sleep(stopMs + drainTimeoutMs + 2_000 * leaseDurationSeconds)]);
+    if (!isStopped && process.isAlive && !process.isPaused)
+      this.#world.violate('replicas stop', `${process.name} does not`);
+    this.#world.note(process.name, 'stopped');
+    process.kill();
+    this.#cluster.network.killed(process);
+  }
+
+  /** All faults end. */
+  async #heal(): Promise<void> {
+    this.#isDisturbed = false;
+    this.#world.note('world', 'all faults end');
+    this.#cluster.heal();
+    this.#cluster.network.cutOff.clear();
+    this.#cloud.cutOff.clear();
+    this.#cloud.faults = noCloudFaults;
+    // Those that stall are noticed after minutes.
+    if (this.#random.chance(0.8))
+      for (const stream of this.#cluster.network.streams) if (stream.isStalled) stream.cut();
+    for (const { process } of this.#replicas) process.resume();
+    await Promise.all(this.#stopping);
+    while (this.#replicas.length < this.#count) this.#start();
+    for (const replica of this.#replicas) for (const nodeName of this.#nodeNames) this.#addNode(replica, nodeName);
+  }
+
+  // What happens to replicas
+
+  async #restarts(random: Random): Promise<void> {
+    const world = this.#world;
+    for (;;) {
+      await world.sleep(random.integer(3_000, 25_000));
+      const how = random.weighted({ kill: 5, stop: 4 });
+      const drain = random.chance(0.6);
+      const index = random.integer(0, 10);
+      const downMs = random.integer(10, random.chance(0.3) ? 40_000 : 4_000);
+      if (!this.#isDisturbed) return;
+      const replica = this.#replicas[index % this.#replicas.length];
+      if (replica === undefined || !world.happens(how)) continue;
+      world.count(how);
+      if (how === 'kill') this.#kill(replica);
+      else {
+        const stopping = this.#stop(replica, drain);
+        this.#stopping.add(stopping);
+        const over = stopping.finally(() => this.#stopping.delete(stopping));
+        // Without Leases, one process at a time.
+        if (this.#options.leaseDurationSeconds === undefined || random.chance(0.5)) await over;
+      }
+      await world.sleep(downMs);
+      if (!this.#isDisturbed) return;
+      this.#start();
+    }
+  }
+
+  async #pauses(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(5_000, 25_000));
+      const lastsMs = random.integer(100, random.chance(0.6) ? 40_000 : 4_000);
+      const index = random.integer(0, 10);
+      if (!this.#isDisturbed) return;
+      const replica = this.#replicas[index % this.#replicas.length];
+      if (replica === undefined || !this.#world.happens('pause')) continue;
+      this.#world.count('pause');
+      this.#world.note(replica.process.name, 'paused');
+      replica.process.pause();
+      await this.#world.sleep(lastsMs);
+      this.#world.note(replica.process.name, 'continues');
+      replica.process.resume();
+    }
+  }
+
+  /** One replica does not reach the API server, or the cloud, or both. */
+  async #partitions(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(5_000, 25_000));
+      const lastsMs = random.integer(100, random.chance(0.5) ? 40_000 : 4_000);
+      const index = random.integer(0, 10);
+      const from = random.pick(['server', 'cloud', 'both']);
+      if (!this.#isDisturbed) return;
+      const replica = this.#replicas[index % this.#replicas.length];
+      if (replica === undefined || !this.#world.happens('partition of a replica')) continue;
+      this.#world.count(`partition from ${from}`);
+      const { process } = replica;
+      this.#world.note(process.name, 'cut off from', from);
+      if (from !== 'cloud') {
+        this.#cluster.network.cutOff.add(process);
+        for (const stream of this.#cluster.network.streams) if (stream.process === process) stream.stall();
+      }
+      if (from !== 'server') this.#cloud.cutOff.add(process);
+      await this.#world.sleep(lastsMs);
+      this.#cluster.network.cutOff.delete(process);
+      this.#cloud.cutOff.delete(process);
+      this.#world.note(process.name, 'connected');
+    }
+  }
+
+  async #clockJumps(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(4_000, 20_000));
+      const offsetMs = random.integer(-maxWallOffsetMs, maxWallOffsetMs);
+      const index = random.integer(0, 10);
+      if (!this.#isDisturbed) return;
+      const replica = this.#replicas[index % this.#replicas.length];
+      if (replica === undefined || !this.#world.happens('clock jump')) continue;
+      this.#world.count('clock jump');
+      replica.process.wallOffsetMs = offsetMs;
+    }
+  }
+
+  /** Nodes are removed and added, in each replica at another time. */
+  async #nodes(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(5_000, 30_000));
+      const nodeName = random.pick(this.#nodeNames);
+      const awayMs = random.integer(0, random.chance(0.5) ? 30_000 : 500);
+      const index = random.integer(0, 10);
+      const ofAll = random.chance(0.5);
+      if (!this.#isDisturbed) return;
+      if (this.#replicas.length === 0 || !this.#world.happens('a node is removed')) continue;
+      this.#world.count('node removed');
+      const chosen = ofAll ? [...this.#replicas] : [this.#replicas[index % this.#replicas.length]!];
+      const removed: Promise<void>[] = [];
+      for (const replica of chosen) {
+        if (replica.isStopped || !replica.process.isAlive) continue;
+        this.#world.note(replica.process.name, 'removes', nodeName);
+        removed.push(replica.nodes.remove(nodeName, { drain: random.chance(0.5), deadlineMs: 2_000 }));
+        await this.#world.sleep(random.integer(0, 1_000));
+      }
+      await Promise.race([Promise.all(removed), this.#world.sleep(60_000)]);
+      await this.#world.sleep(awayMs);
+      for (const replica of chosen) {
+        this.#addNode(replica, nodeName);
+        await this.#world.sleep(random.integer(0, 1_000));
+      }
+    }
+  }
+
+  #addNode(replica: ReplicaProcess, nodeName: string): void {
+    if (replica.isStopped || !replica.process.isAlive) return;
+    try {
+      replica.add(nodeName);
+      this.#world.note(replica.process.name, 'adds', nodeName);
+    } catch (error) {
+      if ((error as { readonly path?: string }).path !== 'nodeName') throw error;
+    }
+  }
+
+  /** Administrators and controllers change what nodes and pods need. */
+  async #admin(random: Random): Promise<void> {
+    const { configMaps, secrets, nodes } = this.#cluster.server;
+    for (let n = 1; ; n++) {
+      await this.#world.sleep(random.integer(1_000, 10_000));
+      const what = random.weighted({ config: 4, secret: 2, 'no secret': 2, node: 1, taint: 1 });
+      const nodeName = random.pick(this.#nodeNames);
+      if (!this.#isDisturbed) break;
+      if (!this.#world.happens(`admin: ${what}`)) continue;
+      const deeds: Readonly<Record<typeof what, () => unknown>> = {
+        config: () => configMaps.patch(namespace, 'config', { data: { key: `a${n}` } }),
+        secret: () => secrets.create({ metadata: { name: 'secret' }, data: { key: 'Yg==' } }),
+        'no secret': () => secrets.delete(namespace, 'secret'),
+        node: () => nodes.delete(nodeName),
+        taint: () => nodes.patch(nodeName, { spec: { unschedulable: n % 2 === 0 } }),
+      };
+      if (this.#cluster.attempt(() => void deeds[what]())) this.#world.count(`admin: ${what}`);
+    }
+    this.#cluster.attempt(() => void secrets.create({ metadata: { name: 'secret' }, data: { key: 'YQ==' } }));
+  }
+
+  /** Clients of the kubelet's API, and those who read the inspection. */
+  async #clients(random: Random): Promise<void> {
+    while (this.#isDisturbed) {
+      await this.#world.sleep(random.integer(2_000, 10_000));
+      const index = random.integer(0, 10);
+      const replica = this.#replicas[index % this.#replicas.length];
+      if (replica === undefined || replica.isStopped || replica.process.isPaused) continue;
+      const { kubelet } = replica.nodes;
+      kubelet.inspect();
+      kubelet.getNode();
+      const pods = await kubelet.listPods();
+      for (const { uid } of pods) {
+        await kubelet.getPod(uid);
+        kubelet.statusManager.getPodStatus(uid);
+      }
+      for (const { nodeName } of replica.nodes.inspect().nodes)
+        for (const { podUID } of replica.nodes.node(nodeName)!.statusManager.inspect().pods)
+          replica.nodes.node(nodeName)!.statusManager.explain(podUID);
+    }
+  }
+
+  // Users
+
+  #makePod(name: string, random: Random): Json {
+    const containers = Array.from({ length: random.integer(1, 3) }, (_, i) => ({
+      name: `c${i}`,
+      image: 'i:1',
+      ...(i === 0 &&
+        random.chance(0.3) && { env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'secret', key: 'key' } } }] }),
+    }));
+    const volumes = random.weighted({ none: 5, config: 2, token: 2 });
+    const sources = {
+      none: undefined,
+      config: [{ name: 'v', configMap: { name: 'config' } }],
+      token: [
+        {
+          name: 'v',
+          projected: {
+            sources: [
+              { serviceAccountToken: { path: 'token', expirationSeconds: 600 } },
+              { downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] } },
+            ],
+          },
+        },
+      ],
+    };
+    return {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace, ...(random.chance(0.2) && { finalizers: [finalizer] }) },
+      spec: {
+        nodeName: random.pick(this.#nodeNames),
+        automountServiceAccountToken: false,
+        containers,
+        ...(random.chance(0.2) && { initContainers: [{ name: 'init', image: 'i:1' }] }),
+        ...(sources[volumes] !== undefined && { volumes: sources[volumes] }),
+        restartPolicy: random.pick(['Always', 'Always', 'OnFailure', 'Never']),
+        terminationGracePeriodSeconds: random.pick([1, 5, 30]),
+        ...(random.chance(0.1) && { activeDeadlineSeconds: random.integer(5, 40) }),
+        tolerations: [{ operator: 'Exists' }],
+      },
+    };
+  }
+
+  #changePod(name: string, random: Random): void {
+    const image = `i:${random.integer(1, 5)}`;
+    const { pods } = this.#cluster.server;
+    if (!this.#world.happens(`${name}: image`)) return;
+    const change = { spec: { containers: [{ name: 'c0', image }] } };
+    if (this.#cluster.attempt(() => void pods.patch(namespace, name, change))) this.#world.count('image');
+  }
+
+  // Invariants
+
+  #onLog({ process }: ReplicaProcess, level: 'warn' | 'error', message: string, fields: object): void {
+    if (level !== 'error' || !process.isAlive) return;
+    const { err, reason } = fields as { readonly err?: unknown; readonly reason?: unknown };
+    const why = err instanceof Error ? err.stack : JSON.stringify(reason ?? fields);
+    // As the kubelet, which tries again.
+    if (message === 'Failed to sync pod; it will be retried' || /simulated/.test(String(why))) return;
+    this.#world.violate('no error is logged', `${process.name}: ${message} ${why ?? ''}`);
+  }
+
+  /** When all works, each node gets one owner. */
+  async #checkOwners(): Promise<void> {
+    const { leaseDurationSeconds = 0, drainTimeoutMs } = this.#options;
+    const withinMs = takeoverMs + drainTimeoutMs + 3_000 * leaseDurationSeconds;
+    await this.#world.until('each node is owned soon after all works', withinMs, () => {
+      for (const nodeName of this.#nodeNames) {
+        const owners = this.#ownersOf(nodeName);
+        if (owners.length !== 1) return `${nodeName} is owned by ${owners.length} replicas`;
+      }
+      return undefined;
+    });
+  }
+
+  #ownersOf(nodeName: string): ReplicaProcess[] {
+    return this.#replicas.filter(({ owned }) => owned.includes(nodeName));
+  }
+
+  /** How the API server and the cloud differ from each other, and from what they should be. */
+  #difference(): string | undefined {
+    const { pods: inCloud } = this.#cloud.cloudPods;
+    for (const { metadata, spec, status = {} } of this.#cluster.pods.values()) {
+      const { uid, name, deletionTimestamp, finalizers = [] } = metadata;
+      const [owner] = this.#ownersOf(spec.nodeName);
+      const node = owner?.nodes.node(spec.nodeName);
+      if (node === undefined) return `${spec.nodeName} of ${name} has no owner`;
+      if (deletionTimestamp != null && (finalizers?.length ?? 0) === 0) return `${name} ${uid} still exists`;
+      const cloudPod = inCloud.get(uid);
+      const reported = cloudPod?.reported;
+      const where = `${name} ${uid}: ${JSON.stringify({ status, reported })}`;
+      if (isTerminal(status.phase)) {
+        if (reported !== undefined && reported.state !== 'stopped') return `${where} has ended, and runs in the cloud`;
+        continue;
+      }
+      if (deletionTimestamp != null) return `${where} is deleted, and has not ended`;
+      if (reported === undefined) return `${where} is not in the cloud`;
+      if (reported.state !== 'running') return `${where} does not run`;
+      if (versionOf(status.message) !== cloudPod!.version) return `${where} is at v${cloudPod!.version}`;
+      const cached = node.statusManager.getPodStatus(uid);
+      const difference = cached === undefined ? 'nothing is cached' : differenceTo(cached, status);
+      if (difference !== undefined) return `${where}: ${difference}`;
+      const { updates, reportsHash } = this.#cloud.kind;
+      if (!updates || !reportsHash || this.#cloud.refusedForGood.has(uid)) continue;
+      const pod = this.#cluster.pods.get(name)!;
+      if (reported.podHash !== podHash(pod as never)) return `${where}: the cloud has another version of its spec`;
+    }
+    for (const { reported } of inCloud.values()) {
+      const exists = this.#cluster.pods.get(reported.name)?.metadata.uid === reported.uid;
+      if (!exists && reported.state !== 'stopped') return `${reported.name} ${reported.uid} is in the cloud only`;
+    }
+    return undefined;
+  }
+
+  async #checkQuiet(): Promise<void> {
+    const isAnyStalled = [...this.#cluster.network.streams].some(({ isStalled }) => isStalled);
+    await this.#world.sleep(isAnyStalled ? stalledMs : 60_000);
+    // A node that another replica did not take in time is offered to it again after ten times the duration of a Lease.
+    for (let tries = 0; tries < 6; tries++) {
+      const noise = await this.#noise();
+      if (noise === undefined) return this.#checkNothingLeft();
+      if (tries === 5) this.#world.violate('nothing is sent when all is quiet', noise);
+    }
+  }
+
+  /** What is sent in a minute, and should not be. */
+  async #noise(): Promise<string | undefined> {
+    const { calls } = this.#cluster.network;
+    const epochs = (): string =>
+      JSON.stringify(this.#replicas.map(({ nodes, owned }) => owned.map((name) => nodes.node(name)?.epoch)));
+    const before = { requests: calls.length, cloudCalls: this.#cloud.calls.length, epochs: epochs() };
+    await this.#world.sleep(60_000);
+    if (epochs() !== before.epochs) return 'nodes change their owners';
+    const isExpected = ({ path, method }: Call): boolean =>
+      path.includes('/leases') || /^\/api\/v1\/nodes\/[^/]+\/status$/.test(path) || method === 'GET';
+    const noise = [
+      ...calls
+        .slice(before.requests)
+        .filter((call) => !isExpected(call))
+        .map(({ process, method, path, body }) => `${process.name} ${method} ${path} ${JSON.stringify(body ?? '')}`),
+      ...this.#cloud.calls
+        .slice(before.cloudCalls)
+        .filter(({ method }) => method !== 'listPods')
+        .map(({ process, method, uid }) => `${process.name} ${method} ${uid}`),
+    ];
+    return noise.length === 0 ? undefined : noise.slice(0, 3).join('; ');
+  }
+
+  #checkNothingLeft(): void {
+    const { removedMs } = this.#cluster;
+    for (const { nodes, process } of this.#replicas) {
+      const left: string[] = [];
+      const isGone = (uid: string): boolean =>
+        (removedMs.get(uid) ?? Number.POSITIVE_INFINITY) < this.#world.nowMs - 60_000;
+      const { nodes: inspected, callsInProgress } = nodes.inspect();
+      for (const { podWorkers, statusManager } of inspected) {
+        left.push(...podWorkers.filter(({ uid }) => isGone(uid)).map(({ uid }) => `worker of ${uid}`));
+        left.push(
+          ...statusManager.pods.filter(({ podUID }) => isGone(podUID)).map(({ podUID }) => `status of ${podUID}`),
+        );
+        for (const { podUID, unsentSince, lastError } of statusManager.pods) {
+          if (unsentSince !== undefined) left.push(`unsent status of ${podUID}`);
+          if (lastError !== undefined) left.push(`back-off of ${podUID}: ${lastError}`);
+        }
+      }
+      if (callsInProgress > 0) left.push(`${callsInProgress} calls`);
+      if (left.length > 0)
+        this.#world.violate('nothing is left when all is quiet', `${process.name}: ${left.join('; ')}`);
+    }
+  }
+
+  #checkHistory(): void {
+    const { history, network, server } = this.#cluster;
+    const nodeOf = (_name: string, uid: string | undefined): string | undefined => this.#nodeOf.get(uid ?? '');
+    const { lagMs } = this.#cloud.kind;
+    const violations = [
+      ...checkTerminalIsFinal(history),
+      ...checkCreations(this.#cloud.calls),
+      ...checkEpochs(this.#cloud.calls),
+      ...checkTurns(this.#cloud.calls, this.#options.callTimeoutMs),
+      ...checkDeletes(network.calls, this.#cloud.calls, this.#cloud.cloudPods.runs),
+      ...checkWriters(network.served, nodeOf),
+      // What a list shows that is behind is older than what something else has shown.
+      ...(lagMs === 0 ? checkVersions(history) : []),
+      ...this.#checkTokens(),
+    ];
+    for (const { invariant, details } of violations) this.#world.violate(invariant, details);
+    const { requests, watches } = server.faults.inFlight.counts;
+    if (requests + watches + network.streams.size > 0)
+      this.#world.violate('stop() leaves nothing', `${requests} requests, ${watches} watches`);
+    if (this.#cloud.listeners > 0) this.#world.violate('stop() leaves nothing', `${this.#cloud.listeners} listeners`);
+  }
+
+  /** No token is asked for after the end of a pod. */
+  #checkTokens() {
+    return this.#cluster.network.calls
+      .filter(({ path }) => path.endsWith('/token'))
+      .flatMap(({ process, body, sentMs }) => {
+        const { boundObjectRef } = ((body ?? {}) as { spec?: { boundObjectRef?: { uid?: string } } }).spec ?? {};
+        const uid = boundObjectRef?.uid ?? uidOf(body) ?? '';
+        const removedMs = this.#cluster.removedMs.get(uid) ?? Number.POSITIVE_INFINITY;
+        if (sentMs <= removedMs + noticedMs) return [];
+        return [{ invariant: 'no token after the end of a pod', details: `${uid} by ${process.name} at ${sentMs}` }];
+      });
+  }
+}
+
+/** By then, a process has noticed that a pod is gone, unless its watch is stalled. */
+const noticedMs = 90_000;
