@@ -9,11 +9,12 @@ const areas = {
   'status-manager': ['kube', 'shared'],
   observe: ['status-manager', 'kube', 'shared'],
   'api-server': ['status-manager', 'kube', 'shared'],
-  agent: ['observe', 'status-manager', 'kube', 'shared'],
-  cri: ['agent', 'status-manager', 'kube', 'shared'],
-  'kubelet-api': ['agent', 'status-manager', 'kube', 'shared'],
-  provider: ['agent', 'observe', 'status-manager', 'kube', 'shared'],
-  testing: ['api-server', 'agent', 'status-manager', 'kube', 'shared'],
+  node: ['observe', 'status-manager', 'kube', 'shared'],
+  agent: ['node', 'observe', 'status-manager', 'kube', 'shared'],
+  cri: ['node', 'status-manager', 'kube', 'shared'],
+  'kubelet-api': ['node', 'status-manager', 'kube', 'shared'],
+  'virtual-nodes': ['node', 'observe', 'status-manager', 'kube', 'shared'],
+  testing: ['api-server', 'agent', 'node', 'status-manager', 'kube', 'shared'],
 };
 
 /** Inside the status manager: folder → the folders that it may import. `.` stands for the files beside them. */
@@ -26,23 +27,28 @@ const statusManager = {
   explain: ['status', 'cache', 'sync', '.'],
 };
 
-/** Inside the agent: folders from the agent down to the runtime. Each may import those below its own line. */
-const agent = [
-  ['http-server'],
-  ['node-agent'],
-  ['pipeline'],
-  ['admission'],
-  ['sync-loop', 'eviction'],
-  ['pleg', 'container-gc'],
-  ['pod-workers'],
-  ['status'],
-  ['actions', 'runtime-helper'],
-  ['prober', 'volumes', 'credential-providers'],
-  ['container-options'],
-  ['allocation', 'config', 'back-off', 'node', 'image-gc', 'image-pulls'],
-  ['mirror', 'runtime', 'events', 'certificate'],
-  ['host-paths', 'pod-spec'],
-];
+/** Folders of an area, from the top down. Each may import those below its own line. */
+const floors = {
+  node: [
+    ['pipeline', 'http-server'],
+    ['admission', 'sync-loop'],
+    ['pod-workers', 'volumes'],
+    ['status'],
+    ['container-options', 'allocation', 'config'],
+    ['registration'],
+    ['runtime', 'events', 'certificate', 'probes'],
+    ['host-paths', 'pod-spec'],
+  ],
+  agent: [
+    ['http-server'],
+    ['node-agent'],
+    ['eviction'],
+    ['container-gc', 'pod-syncer'],
+    ['pleg', 'actions', 'runtime-helper'],
+    ['prober', 'volumes', 'credential-providers'],
+    ['admission', 'allocation', 'back-off', 'container-options', 'image-gc', 'image-pulls', 'mirror'],
+  ],
+};
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 export default {
@@ -59,18 +65,27 @@ export default {
   ],
   forbidden: [
     { name: 'no-circle', severity: 'error', from: { path: '^src/' }, to: { circular: true } },
-    ...agent.map((folders, floor) => ({
-      name: `agent/${folders.join(', ')}`,
+    ...Object.entries(floors).flatMap(([area, folders]) =>
+      folders.map((names, floor) => ({
+        name: `${area}/${names.join(', ')}`,
+        severity: 'error',
+        from: { path: `^src/${area}/(${names.join('|')})/` },
+        to: {
+          path: `^src/${area}/(${folders
+            .slice(0, floor + 1)
+            .flat()
+            .join('|')})/`,
+          pathNot: `^src/${area}/$1/`,
+        },
+      })),
+    ),
+    {
+      name: 'door-of-node',
+      comment: 'What a node consists of is reached by its index only.',
       severity: 'error',
-      from: { path: `^src/agent/(${folders.join('|')})/` },
-      to: {
-        path: `^src/agent/(${agent
-          .slice(0, floor + 1)
-          .flat()
-          .join('|')})/`,
-        pathNot: '^src/agent/$1/',
-      },
-    })),
+      from: { path: '^src/', pathNot: '^src/node/' },
+      to: { path: '^src/node/', pathNot: '^src/node/index[.]ts$' },
+    },
     {
       name: 'owners-of-pod-scopes',
       comment: 'Only the owner of a pod creates and closes its scope; all others get a PodScope.',
@@ -78,9 +93,9 @@ export default {
       from: {
         path: '^src/',
         pathNot:
-          '^src/agent/(pod-workers/pod-sync-status(es)?|runtime-helper/create-runtime-helper|volumes/pod-volumes)[.]ts$',
+          '^src/(node/(index|pod-workers/pod-sync-status(es)?)|agent/(runtime-helper/create-runtime-helper|volumes/pod-volumes))[.]ts$',
       },
-      to: { path: '^src/agent/owned-pod-scope[.]ts$' },
+      to: { path: '^src/node/owned-pod-scope[.]ts$' },
     },
     {
       name: 'status-is-pure',
@@ -90,7 +105,7 @@ export default {
       to: {
         pathNot: [
           '^src/status-manager/status/',
-          '^src/kube/(types|static-pods|quantity|resizable-resources|ip-address|client/pod-client)\\.ts$',
+          '^src/kube/(objects/(types|quantity|ip-address)|pods/(static-pods|resizable-resources)|client/pod-client)\\.ts$',
           '^src/shared/(errors|json|time)\\.ts$',
           '^node_modules/(lodash|fast-json-patch)/',
         ],

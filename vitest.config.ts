@@ -34,7 +34,7 @@ export default defineConfig({
     alias: [
       { find: /^kubelet-status-manager$/, replacement: source('status-manager/index.ts') },
       {
-        find: /^kubelet-status-manager\/(agent|cri|kubelet-api|provider|testing)$/,
+        find: /^kubelet-status-manager\/(agent|cri|kubelet-api|testing|virtual-nodes)$/,
         replacement: source('$1/index.ts'),
       },
       { find: /^kubelet-status-manager\/(http|informer)$/, replacement: source('kube/$1/index.ts') },

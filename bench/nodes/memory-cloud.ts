@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ValidPod } from 'kubelet-status-manager';
-import type { PodProvider, PodReference, ProviderPod } from 'kubelet-status-manager/provider';
+import type { PodProvider, PodReference, ProviderPod } from 'kubelet-status-manager/virtual-nodes';
 import { changedSuffix } from './node-pods.ts';
 
 interface CloudPod extends PodReference {

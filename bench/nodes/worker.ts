@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
-import { createVirtualNodes } from 'kubelet-status-manager/provider';
+import { createVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { quietLogger } from '../quiet-logger.ts';
 import type { Command, Reply } from './contestant.ts';
 import { MemoryCloud } from './memory-cloud.ts';

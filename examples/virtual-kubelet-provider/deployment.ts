@@ -4,7 +4,7 @@
  */
 import { KubeConfig } from '@kubernetes/client-node';
 import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
-import { createVirtualNodes } from 'kubelet-status-manager/provider';
+import { createVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { cloudProvider } from './provider.ts';
 
 const env = (name: string): string => {

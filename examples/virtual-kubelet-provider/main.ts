@@ -12,7 +12,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { destination, pino } from 'pino';
 import { systemClock } from 'kubelet-status-manager';
 import { createPodClient } from 'kubelet-status-manager/http';
-import { createVirtualNodes } from 'kubelet-status-manager/provider';
+import { createVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { APIServer } from 'kubelet-status-manager/testing';
 import { parseDuration } from '../node-agent/duration.ts';
 import { readKeys } from '../node-agent/keys.ts';

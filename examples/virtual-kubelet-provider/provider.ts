@@ -1,5 +1,5 @@
-import type { PodProvider, ProviderPod } from 'kubelet-status-manager/provider';
-import { ProviderError } from 'kubelet-status-manager/provider';
+import type { PodProvider, ProviderPod } from 'kubelet-status-manager/virtual-nodes';
+import { ProviderError } from 'kubelet-status-manager/virtual-nodes';
 import type { Instance } from './cloud.ts';
 
 interface CloudRequest {

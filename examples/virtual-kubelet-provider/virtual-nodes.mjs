@@ -1,6 +1,6 @@
 // virtual-nodes.mjs
 import { KubeConfig } from '@kubernetes/client-node';
-import { createVirtualNodes } from 'kubelet-status-manager/provider';
+import { createVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 
 const kubeConfig = new KubeConfig();
 try {

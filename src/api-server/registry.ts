@@ -1,4 +1,4 @@
-import type { Target } from './target.ts';
+import type { Target } from './http/target.ts';
 import type { Clock } from '../shared/clock.ts';
 import { type Entropy, systemEntropy } from '../shared/entropy.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
@@ -22,21 +22,21 @@ import {
   refuseOtherName,
   type StrictDecoding,
   withServerMetadata,
-} from './decode-object.ts';
-import { hasFinalizers, markedForDeletion, refuseImmortal, refusePreconditions } from './deletion.ts';
-import { storedMetadata } from './metadata.ts';
-import { isSameObject, specOf, type StoredObject } from './objects.ts';
-import { type JSONObject, numberOf, objectOf, stringOf } from '../kube/json-object.ts';
-import { applyPatch, type PatchMediaType } from './patch.ts';
-import { preemptionPolicy, priorityOfClass } from './pod-admission.ts';
-import { refuseResize } from './pod-resize.ts';
-import { boundPod, evictedPod } from './pod-strategy.ts';
-import { deleteOptionsOf } from './request-options.ts';
-import type { ResourceDefinition } from './resources.ts';
-import type { Mutations } from './mutations.ts';
-import type { Verb } from './verbs.ts';
-import type { ObjectStore } from './store.ts';
-import type { DeleteOptions } from './strategy.ts';
+} from './storage/decode-object.ts';
+import { hasFinalizers, markedForDeletion, refuseImmortal, refusePreconditions } from './storage/deletion.ts';
+import { storedMetadata } from './storage/metadata.ts';
+import { isSameObject, specOf, type StoredObject } from './storage/objects.ts';
+import { type JSONObject, numberOf, objectOf, stringOf } from '../kube/objects/json-object.ts';
+import { applyPatch, type PatchMediaType } from './storage/patch.ts';
+import { preemptionPolicy, priorityOfClass } from './resources/pod-admission.ts';
+import { refuseResize } from './resources/pod-resize.ts';
+import { boundPod, evictedPod } from './resources/pod-strategy.ts';
+import { deleteOptionsOf } from './http/request-options.ts';
+import type { ResourceDefinition } from './resources/resources.ts';
+import type { Mutations } from './storage/mutations.ts';
+import type { Verb } from './http/verbs.ts';
+import type { ObjectStore } from './storage/store.ts';
+import type { DeleteOptions } from './resources/strategy.ts';
 
 /** A write before it is stored; a check throws to reject it. */
 export interface Admission {

@@ -1,15 +1,15 @@
 import type { Clock } from '../shared/clock.ts';
-import type { Pod } from '../kube/types.ts';
+import type { Pod } from '../kube/objects/types.ts';
 import { APIServerHandler, type HistoryEntry } from './api-server-handler.ts';
-import type { ClusterObjectAccess } from './cluster-object-access.ts';
+import type { ClusterObjectAccess } from './resources/cluster-object-access.ts';
 import type { Faults } from './faults/faults.ts';
 import type { RequestMatch } from './faults/fault-match.ts';
-import { loopback, LoopbackListener } from './loopback-listener.ts';
-import type { Mutation } from './mutations.ts';
-import type { NamespacedObjectAccess } from './namespaced-object-access.ts';
-import type { PodAccess } from './pod-access.ts';
-import type { RequestRecord } from './request-log.ts';
-import type { InFlight } from './requests-in-flight.ts';
+import { loopback, LoopbackListener } from './http/loopback-listener.ts';
+import type { Mutation } from './storage/mutations.ts';
+import type { NamespacedObjectAccess } from './resources/namespaced-object-access.ts';
+import type { PodAccess } from './resources/pod-access.ts';
+import type { RequestRecord } from './http/request-log.ts';
+import type { InFlight } from './http/requests-in-flight.ts';
 import { UnclosedWarning } from './unclosed-warning.ts';
 
 /** Options of `APIServer.start`. */

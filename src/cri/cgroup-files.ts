@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { isCgroup2UnifiedMode } from '../agent/node/cgroup-version.ts';
+import { isCgroup2UnifiedMode } from '../node/index.ts';
 import { makeDirectoriesSync } from '../shared/make-directories.ts';
 import { type CgroupLimit, type CgroupLimits, cgroupLimits, limitsIn } from './cgroup-limits.ts';
 import type { ResourceConfig } from './resource-config.ts';

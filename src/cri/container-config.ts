@@ -1,6 +1,5 @@
-import type { RunContainerOptions } from '../agent/container-options/run-container-options.ts';
-import type { ContainerConfig } from '../agent/runtime/container-runtime.ts';
-import type { Pod } from '../kube/types.ts';
+import type { ContainerConfig, RunContainerOptions } from '../node/index.ts';
+import type { Pod } from '../kube/objects/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newContainerAnnotations, newContainerLabels } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { HostDirectory } from '../agent/host-paths/host-directory.ts';
-import type { ValidPod } from '../kube/types.ts';
+import { HostDirectory } from '../node/index.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import { calcRestartCountByLogDir, logLinksDirectory } from './container-logs.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName } from './labels.ts';

@@ -1,10 +1,6 @@
 import { basename, dirname, join } from 'node:path';
-import { undefinedIfMissing } from '../agent/host-paths/error-code.ts';
-import { HostDirectory } from '../agent/host-paths/host-directory.ts';
-import { exists } from '../agent/host-paths/host-file.ts';
-import { useLogFolder } from '../agent/host-paths/log-folder.ts';
-import { removeAll } from '../agent/host-paths/remove-all.ts';
-import type { ValidPod } from '../kube/types.ts';
+import { exists, HostDirectory, removeAll, undefinedIfMissing, useLogFolder } from '../node/index.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 
 /**

@@ -1,8 +1,4 @@
-import type {
-  RuntimeContainerState,
-  RuntimeContainerStatus,
-  RuntimeSandboxStatus,
-} from '../agent/runtime/runtime-pod-status.ts';
+import type { RuntimeContainerState, RuntimeContainerStatus, RuntimeSandboxStatus } from '../node/index.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { containerNameLabel, hashAnnotation, restartCountAnnotation } from './labels.ts';
 import { resourcesFromStatus } from './linux-resources.ts';

@@ -1,4 +1,4 @@
-import type { RuntimeEventType } from '../agent/runtime/container-runtime.ts';
+import type { RuntimeEventType } from '../node/index.ts';
 import type { CRIConnection, CRIStream, StreamListener } from './cri-connection.ts';
 import { createCodecs } from './message-codec.ts';
 

@@ -9,7 +9,7 @@ import { parseCgroupName } from './cgroup-manager.ts';
 import { type CRIHost, thisHost } from './cri-host.ts';
 import { CRIRuntime } from './cri-runtime.ts';
 import { PodCgroups } from './pod-cgroups.ts';
-import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
+import type { RuntimeHelper } from '../node/index.ts';
 
 /** Options of `createCRIRuntime`. */
 export interface CRIRuntimeOptions {

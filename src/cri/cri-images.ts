@@ -1,13 +1,17 @@
-import type { CallOptions, ImagePullSecret, PulledImage } from '../agent/runtime/container-runtime.ts';
-import { parseImageName } from '../agent/runtime/image-name.ts';
-import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
-import type { ValidPod } from '../kube/types.ts';
+import {
+  type CallOptions,
+  type ImagePullSecret,
+  parseImageName,
+  type PulledImage,
+  type RuntimeHelper,
+  type RuntimeImage,
+} from '../node/index.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import { ReadCache } from '../shared/read-cache.ts';
 import { withGoMessage } from './cri-error.ts';
 import type { CRIConnection } from './cri-connection.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { pullError } from './image-errors.ts';
-import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ImageUser } from './security-context.ts';
 
 export interface CRIImagesOptions {

@@ -4,24 +4,29 @@ import maxBy from 'lodash/maxBy.js';
 import {
   type CallOptions,
   type ContainerConfig,
+  type ContainerLog,
   type ContainerRuntime,
   type ExecResult,
+  type ImageFsStats,
   type ImagePullSecret,
+  type NodeStatus,
   noTimeoutMs,
   type PodSandboxConfig,
+  type PodStats,
   type PulledImage,
+  type RunContainerOptions,
   type RuntimeCondition,
+  type RuntimeContainerStatus,
   type RuntimeEvent,
   type RuntimeEventType,
+  type RuntimeHelper,
+  type RuntimeImage,
   type RuntimePod,
-} from '../agent/runtime/container-runtime.ts';
-import type { NodeStatus } from '../agent/node/node-types.ts';
-import type { ImageFsStats, PodStats } from '../agent/runtime/pod-stats.ts';
-import type { RunContainerOptions } from '../agent/container-options/run-container-options.ts';
-import type { ContainerLog, StreamingRuntime, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
-import type { RuntimeImage } from '../agent/runtime/runtime-storage.ts';
-import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../agent/runtime/runtime-pod-status.ts';
-import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
+  type RuntimeSandboxStatus,
+  type StreamingRuntime,
+  type StreamOptions,
+} from '../node/index.ts';
+import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/objects/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
@@ -44,7 +49,6 @@ import { PodPreparation } from './pod-preparation.ts';
 import { imageFsStats, listPodStats } from './pod-stats.ts';
 import { type EventOwner, RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './node-status.ts';
-import type { RuntimeHelper } from '../agent/runtime-helper/runtime-helper.ts';
 import type { ResourceConfig } from './resource-config.ts';
 import { updatePodSandboxResources, updateSandboxResourcesRequest } from './sandbox-resources.ts';
 import { generatePodSandboxConfig } from './sandbox-config.ts';

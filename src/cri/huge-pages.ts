@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { quantityValue } from '../kube/quantity.ts';
-import type { Container, Pod } from '../kube/types.ts';
+import { quantityValue } from '../kube/objects/quantity.ts';
+import type { Container, Pod } from '../kube/objects/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
 
 type ResourceList = NonNullable<Container['resources']>['limits'];

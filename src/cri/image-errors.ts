@@ -1,4 +1,4 @@
-import { ImageError } from '../agent/runtime/container-runtime.ts';
+import { ImageError } from '../node/index.ts';
 import { CRIError } from './cri-error.ts';
 
 const prefixes: readonly ImageError['reason'][] = ['RegistryUnavailable', 'SignatureValidationFailed'];

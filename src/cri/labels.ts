@@ -1,4 +1,4 @@
-import type { Pod, ValidPod } from '../kube/types.ts';
+import type { Pod, ValidPod } from '../kube/objects/types.ts';
 import type { RunnableContainer } from './pod-spec.ts';
 
 /*

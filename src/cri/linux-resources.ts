@@ -1,5 +1,5 @@
-import { quantityValue } from '../kube/quantity.ts';
-import type { Pod, ResourceRequirementsInput } from '../kube/types.ts';
+import { quantityValue } from '../kube/objects/quantity.ts';
+import type { Pod, ResourceRequirementsInput } from '../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
 import { podRequests } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';

@@ -1,8 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { codeOf, undefinedIfMissing } from '../agent/host-paths/error-code.ts';
-import type { HostDirectory } from '../agent/host-paths/host-directory.ts';
-import { useLogFolder } from '../agent/host-paths/log-folder.ts';
+import { codeOf, type HostDirectory, undefinedIfMissing, useLogFolder } from '../node/index.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 
 export interface RotationOptions {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { isCgroup2UnifiedMode } from '../agent/node/cgroup-version.ts';
+import { isCgroup2UnifiedMode } from '../node/index.ts';
 import { readHugePageSizes } from './huge-pages.ts';
 import type { MachineResources } from './linux-resources.ts';
 

@@ -1,4 +1,4 @@
-import type { NodeStatus } from '../agent/node/node-types.ts';
+import type { NodeStatus } from '../node/index.ts';
 import type { CRIMessage } from './cri-messages.ts';
 
 /** Source: kubelet `nodeStatusMaxImages`, `MaxNamesPerImageInNodeStatus`. */

@@ -1,6 +1,6 @@
 import sumBy from 'lodash/sumBy.js';
-import { quantityValue } from '../kube/quantity.ts';
-import type { ResourceRequirementsInput, ValidPod } from '../kube/types.ts';
+import { quantityValue } from '../kube/objects/quantity.ts';
+import type { ResourceRequirementsInput, ValidPod } from '../kube/objects/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import { podRequests } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';

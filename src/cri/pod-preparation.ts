@@ -1,4 +1,4 @@
-import type { ValidPod } from '../kube/types.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import type { ContainerFiles } from './container-files.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 

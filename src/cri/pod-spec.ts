@@ -1,4 +1,4 @@
-import type { Container, LifecycleHandler, Pod, PodSpec } from '../kube/types.ts';
+import type { Container, LifecycleHandler, Pod, PodSpec } from '../kube/objects/types.ts';
 
 /*
  * The fields of a pod's spec that only a container runtime reads. The API server or the validation of static pods has

@@ -10,7 +10,7 @@ import type {
   NetworkStats,
   PodStats,
   PSIStats,
-} from '../agent/runtime/pod-stats.ts';
+} from '../node/index.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 import { CRIError, hasCode } from './cri-error.ts';
 import type { CRIConnection } from './cri-connection.ts';

@@ -1,5 +1,5 @@
-import { quantityValue } from '../kube/quantity.ts';
-import type { Pod } from '../kube/types.ts';
+import { quantityValue } from '../kube/objects/quantity.ts';
+import type { Pod } from '../kube/objects/types.ts';
 import { podStatusResources } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import { hugePageLimits } from './huge-pages.ts';

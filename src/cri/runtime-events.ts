@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { RuntimeEvent, RuntimeEventType } from '../agent/runtime/container-runtime.ts';
+import type { RuntimeEvent, RuntimeEventType } from '../node/index.ts';
 import { type Clock, sleep, type Timer } from '../shared/clock.ts';
 import { withDeadline } from '../shared/deadline.ts';
 import { FailureLog } from '../shared/failure-log.ts';

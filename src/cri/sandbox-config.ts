@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ValidPod } from '../kube/types.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newPodLabels, podLogsDirectoryName } from './labels.ts';
 import { overheadLinuxResources, sandboxLinuxResources } from './linux-resources.ts';

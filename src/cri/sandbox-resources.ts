@@ -1,5 +1,5 @@
-import { quantityValue } from '../kube/quantity.ts';
-import type { ValidPod } from '../kube/types.ts';
+import { quantityValue } from '../kube/objects/quantity.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import { CRIError } from './cri-error.ts';
 import type { CRICallOptions, CRIConnection } from './cri-connection.ts';
 import type { CRIRequest } from './cri-messages.ts';

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import type { Pod, ValidPod } from '../kube/types.ts';
-import { appArmorProfile, deprecatedAppArmorProfile } from '../agent/admission/app-armor.ts';
-import { ContainerConfigError } from '../agent/runtime/container-runtime.ts';
+import type { Pod, ValidPod } from '../kube/objects/types.ts';
+import { appArmorProfile, ContainerConfigError, deprecatedAppArmorProfile } from '../node/index.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import type { MachineResources } from './linux-resources.ts';
 import {

@@ -1,4 +1,4 @@
-import { readEnd } from '../agent/host-paths/host-file.ts';
+import { readEnd } from '../node/index.ts';
 import { decodeUTF8 } from '../shared/decode-utf8.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { terminationMessagePathAnnotation, terminationMessagePolicyAnnotation } from './labels.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { reasonOf } from '../shared/logger.ts';
-import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
-import type { ContainerStatusInput, PodStatusInput } from '../kube/types.ts';
+import type { ContainerLogOptions } from '../node/index.ts';
+import type { ContainerStatusInput, PodStatusInput } from '../kube/objects/types.ts';
 import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
 import { parseLogOptions } from './log-options.ts';

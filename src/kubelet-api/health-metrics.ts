@@ -1,4 +1,4 @@
-import type { HealthCheck } from '../agent/http-server/health-checks.ts';
+import type { HealthCheck } from '../node/index.ts';
 
 interface Results {
   isPassing: boolean;

@@ -4,10 +4,4 @@ export type { KubeletAPIOptions } from './kubelet-api-options.ts';
 export type { KubeletAuthentication } from './authenticator.ts';
 export type { KubeletAuthorization } from './authorizer.ts';
 export type { KubeletAPINode } from './kubelet-api-context.ts';
-export type {
-  ContainerIO,
-  ContainerLog,
-  ContainerLogOptions,
-  StreamingRuntime,
-  StreamOptions,
-} from '../agent/runtime/streaming-runtime.ts';
+export type { ContainerIO, ContainerLog, ContainerLogOptions, StreamingRuntime, StreamOptions } from '../node/index.ts';

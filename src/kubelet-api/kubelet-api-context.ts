@@ -1,11 +1,8 @@
 import maxBy from 'lodash/maxBy.js';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AgentStatusManager } from '../agent/node-agent/node-options.ts';
-import type { NodeStats } from '../agent/node/node-stats.ts';
-import type { Node } from '../agent/node/node-types.ts';
+import type { AgentStatusManager, CheckedInspection, Node, NodeStats } from '../node/index.ts';
 import type { APIRequests } from '../kube/client/api-requests.ts';
-import type { CheckedInspection } from '../agent/http-server/health-checks.ts';
-import type { ValidPod } from '../kube/types.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { HTTPError } from './http-error.ts';

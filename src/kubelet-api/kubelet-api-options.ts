@@ -1,8 +1,5 @@
 import isPlainObject from 'lodash/isPlainObject.js';
-import type { MetricsSource } from '../agent/http-server/health-checks.ts';
-import type { NodeMetrics } from '../agent/node-agent/node-options.ts';
-import type { ContainerRuntime } from '../agent/runtime/container-runtime.ts';
-import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
+import type { ContainerRuntime, MetricsSource, NodeMetrics, StreamingRuntime } from '../node/index.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import { requireListenAddress } from '../shared/listen.ts';

@@ -1,6 +1,5 @@
-import { formatChecks, healthChecks } from '../agent/http-server/health-checks.ts';
-import type { RuntimePod } from '../agent/runtime/container-runtime.ts';
-import { isStaticPod } from '../kube/static-pods.ts';
+import { formatChecks, healthChecks, type RuntimePod } from '../node/index.ts';
+import { isStaticPod } from '../kube/pods/static-pods.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { serveContainerLogs } from './container-logs.ts';

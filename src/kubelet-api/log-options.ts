@@ -1,6 +1,6 @@
 import { canonicalTime, epochMsOf } from '../shared/time.ts';
 import { HTTPError } from './http-error.ts';
-import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
+import type { ContainerLogOptions } from '../node/index.ts';
 
 /** @throws HTTPError 400 for a query that cannot be parsed, 422 for an invalid one. Source: `ValidatePodLogOptions` */
 export function parseLogOptions(

@@ -1,9 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { ContainerLogOptions } from '../agent/runtime/streaming-runtime.ts';
-import { codeOf } from '../agent/host-paths/error-code.ts';
-import type { HostDirectory } from '../agent/host-paths/host-directory.ts';
-import { watchFile } from '../agent/host-paths/watch-file.ts';
-import { useLogFolder } from '../agent/host-paths/log-folder.ts';
+import { codeOf, type ContainerLogOptions, type HostDirectory, useLogFolder, watchFile } from '../node/index.ts';
 import type { Clock } from '../shared/clock.ts';
 import { fixedWidthTime, parseLogLine } from './parse-log-line.ts';
 

@@ -1,4 +1,4 @@
-import type { CPUStats, MemoryStats, SwapStats } from '../agent/runtime/pod-stats.ts';
+import type { CPUStats, MemoryStats, SwapStats } from '../node/index.ts';
 import { epochMsOf } from '../shared/time.ts';
 import type { Summary } from './stats-summary.ts';
 

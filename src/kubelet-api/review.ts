@@ -1,5 +1,5 @@
 import { withDeadline } from '../shared/deadline.ts';
-import type { NodeMetrics } from '../agent/node-agent/node-options.ts';
+import type { NodeMetrics } from '../node/index.ts';
 import type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';

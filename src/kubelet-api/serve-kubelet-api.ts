@@ -1,9 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import { CertificateManager, servingKind } from '../agent/certificate/certificate-manager.ts';
-import type { KeyPair } from '../agent/certificate/certificate-store.ts';
-import type { StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
+import { CertificateManager, type KeyPair, servingKind, type StreamingRuntime } from '../node/index.ts';
 import { listen } from '../shared/listen.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { ConnectionLimit } from '../shared/connection-limit.ts';

@@ -1,5 +1,5 @@
 import { type Duplex, PassThrough } from 'node:stream';
-import type { ContainerIO, StreamOptions, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
+import type { ContainerIO, StreamOptions, TerminalSize } from '../node/index.ts';
 import type { Clock } from '../shared/clock.ts';
 import { acceptSPDY, serveSPDY, streamCreationTimeoutMs } from './spdy.ts';
 import { sizeOf, statusOfRun, type StreamedCommand } from './streamed-command.ts';

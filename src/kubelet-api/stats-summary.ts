@@ -1,8 +1,14 @@
-import type { ContainerStats, CPUStats, ImageFsStats, PodStats } from '../agent/runtime/pod-stats.ts';
-import type { CallOptions } from '../agent/runtime/container-runtime.ts';
+import {
+  type CallOptions,
+  type ContainerStats,
+  type CPUStats,
+  type ImageFsStats,
+  nodeStats,
+  type NodeStats,
+  type PodStats,
+} from '../node/index.ts';
 import { epochMsOf } from '../shared/time.ts';
 import type { KubeletAPIContext } from './kubelet-api-context.ts';
-import { type NodeStats, nodeStats } from '../agent/node/node-stats.ts';
 
 /** Source: `stats/v1alpha1.Summary`. */
 export interface Summary {

@@ -1,4 +1,4 @@
-import type { ContainerIO, StreamOptions, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
+import type { ContainerIO, StreamOptions, TerminalSize } from '../node/index.ts';
 import { reasonOf } from '../shared/logger.ts';
 
 /** A command whose streams are connected with a client, over SPDY or a WebSocket. */

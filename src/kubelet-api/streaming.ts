@@ -1,6 +1,6 @@
-import type { ContainerIO, StreamOptions } from '../agent/runtime/streaming-runtime.ts';
-import { isStaticPod } from '../kube/static-pods.ts';
-import type { ValidPod } from '../kube/types.ts';
+import type { ContainerIO, StreamOptions } from '../node/index.ts';
+import { isStaticPod } from '../kube/pods/static-pods.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import type { PortForward } from './forward-port.ts';
 import { HTTPError } from './http-error.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { ContainerLogOptions, StreamingRuntime } from '../agent/runtime/streaming-runtime.ts';
+import type { ContainerLogOptions, StreamingRuntime } from '../node/index.ts';
 import { untilAborted } from '../shared/abort.ts';
 import { fromRuntime } from './streaming.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Duplex, PassThrough, Writable } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
-import type { ContainerIO, StreamOptions, TerminalSize } from '../agent/runtime/streaming-runtime.ts';
+import type { ContainerIO, StreamOptions, TerminalSize } from '../node/index.ts';
 import { HTTPError } from './http-error.ts';
 import { sizeOf, statusOfRun, type StreamedCommand } from './streamed-command.ts';
 import type { UpgradeRequest } from './streaming-proxy.ts';

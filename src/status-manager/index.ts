@@ -17,16 +17,16 @@ export type { PodStartupLatency } from './sync/sync-ports.ts';
 export { RequestLimiter } from './sync/request-limiter.ts';
 
 // Pods
-export { BasicPodManager } from '../kube/basic-pod-manager.ts';
+export { BasicPodManager } from '../kube/pod-manager/basic-pod-manager.ts';
 export type { PodDeletionSafety } from './pod-deletion-safety.ts';
-export type { InformerState, PodManager } from '../kube/pod-manager.ts';
-export { isMirrorPod } from '../kube/static-pods.ts';
-export { toV1Pod } from '../kube/to-v1-pod.ts';
+export type { InformerState, PodManager } from '../kube/pod-manager/pod-manager.ts';
+export { isMirrorPod } from '../kube/pods/static-pods.ts';
+export { toV1Pod } from '../kube/pods/to-v1-pod.ts';
 export { podResourcesAreReclaimed } from './allocation/pod-resources-reclaimed.ts';
 
 // Computing a pod's status
 export { generateAPIPodStatus, type ObservedPod } from './status/generate.ts';
-export { quantityValue } from '../kube/quantity.ts';
+export { quantityValue } from '../kube/objects/quantity.ts';
 export { applyPodStatusPatch } from './status/strategic-merge-apply.ts';
 
 // The API server
@@ -77,4 +77,4 @@ export type {
   ResourceRequirements,
   ResourceRequirementsInput,
   Time,
-} from '../kube/types.ts';
+} from '../kube/objects/types.ts';

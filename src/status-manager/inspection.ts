@@ -4,7 +4,7 @@ import type { Clock } from '../shared/clock.ts';
 import { epochMsOf, MonotonicTimes, timeFromEpochMs } from '../shared/time.ts';
 import type { JournalFailure } from './journal/journal.ts';
 import type { StatusJournal } from './journal/status-journal.ts';
-import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager.ts';
+import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-manager/pod-manager.ts';
 import type { PodTermination } from './pod-deletion-safety.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
 import type { DroppedStatuses } from './explain/dropped-statuses.ts';

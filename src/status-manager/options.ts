@@ -9,7 +9,7 @@ import type { Journal } from './journal/journal.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Metrics } from './metrics.ts';
 import { guardedPodDeletionSafety, type PodDeletionSafety } from './pod-deletion-safety.ts';
-import type { PodManager } from '../kube/pod-manager.ts';
+import type { PodManager } from '../kube/pod-manager/pod-manager.ts';
 import {
   logThrown,
   requirePort,
@@ -23,7 +23,7 @@ import type { PatchStrategy } from './sync/decide.ts';
 import type { StatusEventRecorder } from './sync/status-events.ts';
 import type { PodStartupLatency, ReadBeforePatch } from './sync/sync-ports.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
-import type { Pod } from '../kube/types.ts';
+import type { Pod } from '../kube/objects/types.ts';
 import { guarded } from '../shared/guarded.ts';
 import { integerOption } from '../shared/validate.ts';
 

@@ -1,6 +1,6 @@
 import { isThenable } from '../shared/guarded.ts';
 import { type Logger, thrownFields } from '../shared/logger.ts';
-import type { Pod } from '../kube/types.ts';
+import type { Pod } from '../kube/objects/types.ts';
 
 /**
  * Says whether a pod may still have containers running.

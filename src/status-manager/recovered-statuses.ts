@@ -1,5 +1,5 @@
-import type { PodManager } from '../kube/pod-manager.ts';
-import type { ValidPod } from '../kube/types.ts';
+import type { PodManager } from '../kube/pod-manager/pod-manager.ts';
+import type { ValidPod } from '../kube/objects/types.ts';
 import { adoptedFrom } from './cache/adopted-status.ts';
 import type { PodStatusCache } from './cache/pod-status-cache.ts';
 import type { Clock } from '../shared/clock.ts';

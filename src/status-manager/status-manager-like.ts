@@ -1,4 +1,4 @@
-import type { PodStatus } from '../kube/types.ts';
+import type { PodStatus } from '../kube/objects/types.ts';
 import type { StatusManager } from './status-manager.ts';
 
 /** Read-only view of the statuses. Source: kubelet `PodStatusProvider`. */

@@ -23,10 +23,10 @@ import { type Logger, thrownFields } from '../shared/logger.ts';
 import { type ResizeResolution, resizeResolutions } from './metrics.ts';
 import { resolveOptions, type StatusManagerOptions } from './options.ts';
 import { adoptServerStatuses, recoverStatuses, type RecoveredStatus } from './recovered-statuses.ts';
-import { BasicPodManager } from '../kube/basic-pod-manager.ts';
-import type { PodManager } from '../kube/pod-manager.ts';
+import { BasicPodManager } from '../kube/pod-manager/basic-pod-manager.ts';
+import type { PodManager } from '../kube/pod-manager/pod-manager.ts';
 import { isObject } from '../shared/json.ts';
-import { isMirrorPod, isStaticPod } from '../kube/static-pods.ts';
+import { isMirrorPod, isStaticPod } from '../kube/pods/static-pods.ts';
 import { createSyncLoop } from './sync/create-sync-loop.ts';
 import type { SyncBatchResult } from './sync/in-flight-syncs.ts';
 import { Outcomes } from './sync/outcomes.ts';
@@ -44,7 +44,7 @@ import type {
   PodStatusInput,
   ResourceRequirements,
   VolumeHealthConditionInput,
-} from '../kube/types.ts';
+} from '../kube/objects/types.ts';
 import { tryCall } from '../shared/guarded.ts';
 import { Tracing } from './tracing.ts';
 import { logThrown } from '../shared/ports.ts';
@@ -58,7 +58,7 @@ import {
   requireText,
   requireUIDs,
 } from '../shared/validate.ts';
-import { requirePod, requirePods } from '../kube/require-pod.ts';
+import { requirePod, requirePods } from '../kube/pods/require-pod.ts';
 
 /** Receives accepted changes and their outcomes on the API server. */
 export interface StatusListener extends PodStatusListener, OutcomeListener {}

@@ -14,14 +14,14 @@ import {
 import { untilAborted } from '../shared/abort.ts';
 import { type Clock, sleep, systemClock } from '../shared/clock.ts';
 import { applyPodStatusPatch } from '../status-manager/status/strategic-merge-apply.ts';
-import type { Pod } from '../kube/types.ts';
+import type { Pod } from '../kube/objects/types.ts';
 import type { Fault } from '../api-server/faults/fault.ts';
 import { errorOfFault } from '../api-server/faults/fault-error.ts';
 import type { FaultRequest, RunningRequest } from '../api-server/faults/fault-match.ts';
 import { FaultPlan, type Faults } from '../api-server/faults/faults.ts';
 import { frozenCopy } from './frozen-copy.ts';
-import type { PodEvent, PodEvents } from '../api-server/pod-events.ts';
-import { type InFlight, RequestsInFlight } from '../api-server/requests-in-flight.ts';
+import type { PodEvent, PodEvents } from '../api-server/resources/pod-events.ts';
+import { type InFlight, RequestsInFlight } from '../api-server/http/requests-in-flight.ts';
 
 /** One of the three requests of a `PodClient`. */
 export type FakeVerb = RequestVerb;

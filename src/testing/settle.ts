@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setImmediate as timersSetImmediate } from 'node:timers';
 import type { ManagerInspection } from '../status-manager/inspection.ts';
 import type { FakeClock } from './fake-clock.ts';
-import type { InFlight } from '../api-server/requests-in-flight.ts';
+import type { InFlight } from '../api-server/http/requests-in-flight.ts';
 
 // Saved when this module is loaded, because fake timers may replace both later.
 const realSetImmediate = timersSetImmediate;

@@ -1,6 +1,6 @@
-import { BasicPodManager } from '../kube/basic-pod-manager.ts';
-import type { Pod } from '../kube/types.ts';
-import type { PodEvents } from '../api-server/pod-events.ts';
+import { BasicPodManager } from '../kube/pod-manager/basic-pod-manager.ts';
+import type { Pod } from '../kube/objects/types.ts';
+import type { PodEvents } from '../api-server/resources/pod-events.ts';
 
 /** Options of a `SyncedPodManager`. */
 export interface SyncedPodManagerOptions {

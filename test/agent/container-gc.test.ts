@@ -5,7 +5,7 @@ import {
   type ContainerGCOptions,
   containersToDeleteInPod,
 } from '../../src/agent/container-gc/container-gc.ts';
-import type { RuntimeContainerState } from '../../src/agent/runtime/runtime-pod-status.ts';
+import type { RuntimeContainerState } from '../../src/node/runtime/runtime-pod-status.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import { asBounded } from '../support/as-bounded.ts';
 

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock, type RecordingLogger, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
-import type { ObjectEvent, PodEvent } from '../../src/agent/events/event-recorder.ts';
+import type { ObjectEvent, PodEvent } from '../../src/node/events/event-recorder.ts';
 import { ImageGCManager, type ImageGCPolicy } from '../../src/agent/image-gc/image-gc-manager.ts';
-import type { FsStats } from '../../src/agent/runtime/pod-stats.ts';
-import type { RuntimeImage } from '../../src/agent/runtime/runtime-storage.ts';
+import type { FsStats } from '../../src/node/runtime/pod-stats.ts';
+import type { RuntimeImage } from '../../src/node/runtime/runtime-storage.ts';
 import { asBounded } from '../support/as-bounded.ts';
 
 const minute = 60_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
-import { noProbeResults } from '../../src/agent/prober/probe-results.ts';
-import { podStatusFromRuntime } from '../../src/agent/runtime/pod-status-from-runtime.ts';
+import { noProbeResults } from '../../src/node/probes/probe-results.ts';
+import { podStatusFromRuntime } from '../../src/agent/pleg/pod-status-from-runtime.ts';
 
 const withSandboxes = { runPodSandbox: () => Promise.resolve('sandbox') };
 const withoutSandboxes = {};

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
-import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
-import { noProbeResults } from '../../src/agent/prober/probe-results.ts';
-import type { RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
+import { generatePodStatus } from '../../src/node/status/generate-pod-status.ts';
+import { noProbeResults } from '../../src/node/probes/probe-results.ts';
+import type { RuntimePodStatus } from '../../src/node/runtime/runtime-pod-status.ts';
 
 const pod: ValidPod = {
   metadata: { uid: 'uid', name: 'web', namespace: 'ns' },

@@ -5,10 +5,10 @@
 import type * as ClientNode2 from 'client-node-2';
 import type { CoreV1ApiLike } from '../../src/kube/client/core-v1-api-like.ts';
 import { toPodClient } from '../../src/kube/client/to-pod-client.ts';
-import { toV1Pod } from '../../src/kube/to-v1-pod.ts';
+import { toV1Pod } from '../../src/kube/pods/to-v1-pod.ts';
 import type { KubeConfigSource } from '../../src/kube/http/index.ts';
 import type { InformerLike } from '../../src/kube/informer/index.ts';
-import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../src/kube/types.ts';
+import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../src/kube/objects/types.ts';
 
 declare const kubeConfig: ClientNode2.KubeConfig;
 declare const api: ClientNode2.CoreV1Api;

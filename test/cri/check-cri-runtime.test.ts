@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { createCRIRuntime } from '../../src/cri/create-cri-runtime.ts';
 import { createRuntimeHelper } from '../../src/agent/runtime-helper/create-runtime-helper.ts';
-import type { Container, ValidPod } from '../../src/kube/types.ts';
+import type { Container, ValidPod } from '../../src/kube/objects/types.ts';
 import { checkContainerRuntime } from '../../src/testing/index.ts';
 import { startContainerd, whyNoContainerd } from './containerd.ts';
 

@@ -1,7 +1,7 @@
 import { type Dirent, mkdirSync, readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
-import { HostDirectory } from '../../src/agent/host-paths/host-directory.ts';
+import { HostDirectory } from '../../src/node/host-paths/host-directory.ts';
 import {
   calcRestartCountByLogDir,
   evictPodLogsDirectories,

@@ -6,7 +6,7 @@ import { criEnums, criMessages } from '../../src/cri/cri-api.ts';
 import { createCodecs } from '../../src/cri/message-codec.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-cri-runtime.ts';
-import type { RuntimeHelper } from '../../src/agent/runtime-helper/runtime-helper.ts';
+import type { RuntimeHelper } from '../../src/node/container-options/runtime-helper.ts';
 
 const helper: RuntimeHelper = {
   generateRunContainerOptions: async () => ({ command: [], args: [], envs: [], mounts: [] }),

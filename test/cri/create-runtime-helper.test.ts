@@ -6,7 +6,7 @@ import { APIServer } from '../../src/api-server/index.ts';
 import { createCRIRuntime } from '../../src/cri/create-cri-runtime.ts';
 import { createRuntimeHelper } from '../../src/agent/runtime-helper/create-runtime-helper.ts';
 import { createPodClient } from '../../src/kube/http/http-pod-client.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { startContainerd, whyNoContainerd } from './containerd.ts';
 import { objectTransport } from '../support/object-transport.ts';
 

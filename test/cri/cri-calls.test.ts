@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync, 
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock, type RecordingLogger, recordingLogger, settle } from 'kubelet-status-manager/testing';
-import { type ContainerConfig, noTimeoutMs } from '../../src/agent/runtime/container-runtime.ts';
+import { type ContainerConfig, noTimeoutMs } from '../../src/node/runtime/container-runtime.ts';
 import { CRIError } from '../../src/cri/cri-error.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';

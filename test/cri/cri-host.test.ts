@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
-import type { RuntimeHelper } from '../../src/agent/runtime-helper/runtime-helper.ts';
+import type { RuntimeHelper } from '../../src/node/container-options/runtime-helper.ts';
 import { createCRIRuntimeOn } from '../../src/cri/create-cri-runtime.ts';
 import type { CRIConnection } from '../../src/cri/cri-connection.ts';
 import type { CRIHost } from '../../src/cri/cri-host.ts';

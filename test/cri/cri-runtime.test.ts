@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createNodeAgent } from '../../src/agent/node-agent/create-node-agent.ts';
 import { APIServer } from '../../src/api-server/index.ts';
 import { createCRIRuntime, type CRIRuntimeOptions } from '../../src/cri/create-cri-runtime.ts';
-import type { RuntimeHelper } from '../../src/agent/runtime-helper/runtime-helper.ts';
+import type { RuntimeHelper } from '../../src/node/container-options/runtime-helper.ts';
 import { createPodClient } from '../../src/kube/http/http-pod-client.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { otherRuntime, startContainerd, whyNoContainerd } from './containerd.ts';
 
 const why = whyNoContainerd();

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { ImageError } from '../../src/agent/runtime/container-runtime.ts';
+import { ImageError } from '../../src/node/runtime/container-runtime.ts';
 import { CRIError } from '../../src/cri/cri-error.ts';
 import { pullError } from '../../src/cri/image-errors.ts';
 

@@ -1,6 +1,6 @@
 import type { MachineResources } from '../../src/cri/linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from '../../src/cri/pod-spec.ts';
-import type { Pod, ValidPod } from '../../src/kube/types.ts';
+import type { Pod, ValidPod } from '../../src/kube/objects/types.ts';
 
 /** A machine with cgroup v1 and nothing that depends on hardware. */
 export const machine: MachineResources = {

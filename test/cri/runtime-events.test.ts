@@ -5,7 +5,7 @@ import type { CRIConnection } from '../../src/cri/cri-connection.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
 import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { RuntimeEvents, type RuntimeEventsOptions } from '../../src/cri/runtime-events.ts';
-import type { RuntimeEvent } from '../../src/agent/runtime/container-runtime.ts';
+import type { RuntimeEvent } from '../../src/node/runtime/container-runtime.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
 import { TestStream } from './test-stream.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ContainerConfigError } from '../../src/agent/runtime/container-runtime.ts';
+import { ContainerConfigError } from '../../src/node/runtime/container-runtime.ts';
 import {
   containerSecurityContext,
   namespacesForPod,

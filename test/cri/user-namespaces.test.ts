@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ValidPod } from '../../src/kube/types.ts';
+import type { ValidPod } from '../../src/kube/objects/types.ts';
 import { parseSubordinateIDs, readIDRange, UserNamespaces } from '../../src/cri/user-namespaces.ts';
 import { TestDirectories } from '../support/directories.ts';
 

@@ -15,7 +15,7 @@ import { createPodClient } from 'kubelet-status-manager/http';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
 import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import type { KubeletAPIOptions } from 'kubelet-status-manager/kubelet-api';
-import type { VirtualNodes } from 'kubelet-status-manager/provider';
+import type { VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import type { Container } from 'kubelet-status-manager';

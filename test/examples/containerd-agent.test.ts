@@ -5,7 +5,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Pod, PodStatus } from '../../src/kube/types.ts';
+import type { Pod, PodStatus } from '../../src/kube/objects/types.ts';
 import { startContainerd, whyNoContainerd } from '../cri/containerd.ts';
 import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
 import { KubeHTTP } from '../support/kube-http.ts';

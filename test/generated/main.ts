@@ -54,7 +54,7 @@ const generators: Readonly<Record<string, () => string>> = {
   'docs/pod-spec.md': generatePodSpecDocument,
   'src/cri/cri-api.ts': readCRIAPI,
   'test/generated/feature-gates.json': readFeatureGates,
-  'src/kube/kube-types.ts': () => go('run', '.'),
+  'src/kube/objects/kube-types.ts': () => go('run', '.'),
 };
 
 for (const [path, generate] of Object.entries(generators)) {

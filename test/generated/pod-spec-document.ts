@@ -1,8 +1,8 @@
-import { type FieldRow, podSpecFields, type PodSpecStruct } from '../../src/agent/pod-spec/pod-spec-fields.ts';
+import { type FieldRow, podSpecFields, type PodSpecStruct } from '../../src/node/pod-spec/pod-spec-fields.ts';
 
 const header = `# What the agent does with each field of a pod
 
-Generated from the tables of \`src/agent/pod-spec/pod-spec-fields.ts\` by
+Generated from the tables of \`src/node/pod-spec/pod-spec-fields.ts\` by
 \`npm run generated -- --write\`, for Kubernetes v1.37. The compiler demands a row for each field.
 Files and folders are below \`src\`.
 
@@ -16,7 +16,7 @@ A pod gets what its spec says, or no container of it starts, and an Event on the
 
 The agent checks admission and resource claims for every runtime. With a volume manager of your own,
 volumes are its task; with a runtime of your own that does not use \`createRuntimeHelper\`, so is what
-\`agent/volumes\`, \`agent/container-options\` and \`cri\` do.
+\`agent/volumes\`, \`node/container-options\` and \`cri\` do.
 
 A field of a newer Kubernetes that is not in these tables is ignored, as in the kubelet, which drops
 what it does not know when it decodes a pod. A volume without a source of these tables is refused.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { BasicPodManager } from '../../src/kube/basic-pod-manager.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import { BasicPodManager } from '../../src/kube/pod-manager/basic-pod-manager.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
 
 function podOf(uid: string, annotations: Record<string, string> = {}, name = 'p'): Pod {

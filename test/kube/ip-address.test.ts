@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalIP } from '../../src/kube/ip-address.ts';
+import { canonicalIP } from '../../src/kube/objects/ip-address.ts';
 
 describe('canonicalIP reads and formats addresses as Go does', () => {
   it.each([

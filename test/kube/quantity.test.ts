@@ -7,7 +7,7 @@ import {
   quantitiesEqual,
   quantityNanos,
   quantityValue,
-} from '../../src/kube/quantity.ts';
+} from '../../src/kube/objects/quantity.ts';
 
 /** What `resource.Quantity` of k8s.io/apimachinery v0.37 makes of a JSON string, read and written back. */
 const formats: readonly (readonly [string, string])[] = [

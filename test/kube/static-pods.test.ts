@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { getPodFullName, isMirrorPod, isStaticPod } from '../../src/kube/static-pods.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import { getPodFullName, isMirrorPod, isStaticPod } from '../../src/kube/pods/static-pods.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 
 describe('isStaticPod and isMirrorPod', () => {
   it.each<[string, Record<string, string> | undefined, boolean, boolean]>([

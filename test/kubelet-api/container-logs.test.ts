@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { StreamingRuntime } from '../../src/agent/runtime/streaming-runtime.ts';
+import type { StreamingRuntime } from '../../src/node/runtime/streaming-runtime.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { containerIDForLogs, serveContainerLogs } from '../../src/kubelet-api/container-logs.ts';
 import { type KubeletAPIContext, type KubeletRequest, requirePod } from '../../src/kubelet-api/kubelet-api-context.ts';
-import type { ValidPod } from '../../src/kube/types.ts';
+import type { ValidPod } from '../../src/kube/objects/types.ts';
 import { testPod } from './test-server.ts';
 
 const ended = { terminated: { exitCode: 0, containerID: 'containerd://last' } };

@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { type DetailedPeerCertificate, connect as connectTLS } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RuntimePod } from '../../src/agent/runtime/container-runtime.ts';
+import type { RuntimePod } from '../../src/node/runtime/container-runtime.ts';
 import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-options.ts';
-import type { ValidPod } from '../../src/kube/types.ts';
+import type { ValidPod } from '../../src/kube/objects/types.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { certificateFile, testPod, TestServer } from './test-server.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fixedWidthTime, parseLogLine } from '../../src/kubelet-api/parse-log-line.ts';
 import { readLogs } from '../../src/kubelet-api/read-logs.ts';
-import type { ContainerLogOptions } from '../../src/agent/runtime/streaming-runtime.ts';
+import type { ContainerLogOptions } from '../../src/node/runtime/streaming-runtime.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { TestDirectories } from '../support/directories.ts';

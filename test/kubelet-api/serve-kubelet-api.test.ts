@@ -7,7 +7,7 @@ import type { Duplex } from 'node:stream';
 import { connect as connectTLS, type ConnectionOptions, getCiphers } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { NodeAgent } from '../../src/agent/node-agent/node-agent.ts';
-import type { RuntimePod } from '../../src/agent/runtime/container-runtime.ts';
+import type { RuntimePod } from '../../src/node/runtime/container-runtime.ts';
 import { HealthMetrics } from '../../src/kubelet-api/health-metrics.ts';
 import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-options.ts';
 import { cipherSuites } from '../../src/kubelet-api/tls-options.ts';

@@ -3,7 +3,7 @@ import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { KeyPair } from '../../src/agent/certificate/certificate-store.ts';
+import type { KeyPair } from '../../src/node/certificate/certificate-store.ts';
 import { CertificateFiles, selfSignedCertificate, servingHosts } from '../../src/kubelet-api/serving-certificate.ts';
 import { TestDirectories } from '../support/directories.ts';
 

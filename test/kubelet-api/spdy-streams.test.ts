@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { RuntimePod } from '../../src/agent/runtime/container-runtime.ts';
-import type { ContainerIO, StreamingRuntime, StreamOptions } from '../../src/agent/runtime/streaming-runtime.ts';
+import type { RuntimePod } from '../../src/node/runtime/container-runtime.ts';
+import type { ContainerIO, StreamingRuntime, StreamOptions } from '../../src/node/runtime/streaming-runtime.ts';
 import { SPDYClient } from './spdy-client.ts';
 import { testPod, TestServer } from './test-server.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { PodStats } from '../../src/agent/runtime/pod-stats.ts';
+import type { PodStats } from '../../src/node/runtime/pod-stats.ts';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
 import { TestServer } from './test-server.ts';
 

@@ -6,7 +6,7 @@ import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import type { NodeAgent } from '../../src/agent/node-agent/node-agent.ts';
 import type { NodeAgentInspection } from '../../src/agent/node-agent/node-agent-inspection.ts';
 import type { APIRequests } from '../../src/kube/client/api-requests.ts';
-import type { ValidPod } from '../../src/kube/types.ts';
+import type { ValidPod } from '../../src/kube/objects/types.ts';
 import type { KubeletAPIOptions } from '../../src/kubelet-api/kubelet-api-options.ts';
 import type { KubeletAPINode } from '../../src/kubelet-api/kubelet-api-context.ts';
 import { type KubeletAPIServer, serveKubeletAPI } from '../../src/kubelet-api/serve-kubelet-api.ts';

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import type { RuntimePod } from '../../src/agent/runtime/container-runtime.ts';
-import type { ContainerIO, StreamingRuntime } from '../../src/agent/runtime/streaming-runtime.ts';
+import type { RuntimePod } from '../../src/node/runtime/container-runtime.ts';
+import type { ContainerIO, StreamingRuntime } from '../../src/node/runtime/streaming-runtime.ts';
 import { testPod, TestServer } from './test-server.ts';
 import { WebSocketClient } from './web-socket-client.ts';
 

@@ -4,11 +4,11 @@ import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts
 import { shouldAllContainersRestart } from '../../src/status-manager/status/generate-runtime-conditions.ts';
 import type { ProbeResult, RuntimeContainerStatus } from 'kubelet-status-manager/agent';
 import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
-import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
-import { hashContainer } from '../../src/agent/runtime/hash-container.ts';
+import { generatePodStatus } from '../../src/node/status/generate-pod-status.ts';
+import { hashContainer } from '../../src/node/runtime/hash-container.ts';
 import type { PodActions } from '../../src/agent/actions/pod-actions.ts';
-import type { ProbeType } from '../../src/agent/prober/probe-results.ts';
-import type { RuntimePodStatus } from '../../src/agent/runtime/runtime-pod-status.ts';
+import type { ProbeType } from '../../src/node/probes/probe-results.ts';
+import type { RuntimePodStatus } from '../../src/node/runtime/runtime-pod-status.ts';
 import { type Divergence, differences } from './compare.ts';
 import type { PodStatusRow, RowActions, RowContainer, RowSandbox } from './pod-status-row.ts';
 

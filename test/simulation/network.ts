@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Timer } from '../../src/shared/clock.ts';
 import type { APIServerHandler } from '../../src/api-server/api-server-handler.ts';
-import type { ServerRequest, ServerResponse } from '../../src/api-server/exchange.ts';
+import type { ServerRequest, ServerResponse } from '../../src/api-server/http/exchange.ts';
 import { describeAbort } from '../../src/kube/client/api-error.ts';
 import { queryString } from '../../src/kube/http/api-path.ts';
 import type {

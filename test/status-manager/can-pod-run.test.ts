@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { getStaticPod, getTestPod, startTime, TestManager } from './fixture.ts';
 
 const spec = { restartPolicy: 'Never', containers: [{ name: 'app' }] };

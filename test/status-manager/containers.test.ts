@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PodStatusInput } from '../../src/kube/types.ts';
+import type { PodStatusInput } from '../../src/kube/objects/types.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 const pod = getTestPod({ spec: { containers: [{ name: 'c1' }, { name: 'c2' }] } });

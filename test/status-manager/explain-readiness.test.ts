@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UnreadyCause } from '../../src/status-manager/explain/unready-causes.ts';
 import { generateAPIPodStatus } from '../../src/status-manager/index.ts';
-import type { ContainerStatusInput, Pod, PodSpec, PodStatusInput } from '../../src/kube/types.ts';
+import type { ContainerStatusInput, Pod, PodSpec, PodStatusInput } from '../../src/kube/objects/types.ts';
 import { podOf, SyncHarness, uidOf } from './sync/sync-harness.ts';
 
 const probe = { httpGet: { port: 80 } };

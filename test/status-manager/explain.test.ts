@@ -4,7 +4,7 @@ import type { RequestOptions } from '../../src/kube/client/pod-client.ts';
 import type { Journal } from '../../src/status-manager/journal/journal.ts';
 import type { PodCause, PodExplanation } from '../../src/status-manager/explain/explanation.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { outages, Node } from '../observe/outages/outages.ts';
 import { podOf, SyncHarness, uidOf } from './sync/sync-harness.ts';
 

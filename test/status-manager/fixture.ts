@@ -1,9 +1,16 @@
 import type { StatusManagerOptions } from '../../src/status-manager/options.ts';
-import { BasicPodManager } from '../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../src/kube/pod-manager/basic-pod-manager.ts';
 import { StatusManager } from '../../src/status-manager/status-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
-import type { ObjectMeta, Pod, PodCondition, PodSpec, PodStatus, PodStatusInput } from '../../src/kube/types.ts';
+import type {
+  ObjectMeta,
+  Pod,
+  PodCondition,
+  PodSpec,
+  PodStatus,
+  PodStatusInput,
+} from '../../src/kube/objects/types.ts';
 import { type LoggedLine, recordingLogger } from '../../src/testing/recording-logger.ts';
 import { RecordingMetrics } from '../../src/testing/recording-metrics.ts';
 

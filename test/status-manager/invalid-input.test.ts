@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { StatusManagerError } from '../../src/shared/errors.ts';
 import type { StatusManager } from '../../src/status-manager/status-manager.ts';
-import type { Pod, PodStatusInput } from '../../src/kube/types.ts';
+import type { Pod, PodStatusInput } from '../../src/kube/objects/types.ts';
 import { getTestPod, TestManager, testPodUID } from './fixture.ts';
 
 /** A manager with one cached status, which has been sent. */

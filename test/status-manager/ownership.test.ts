@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod, PodStatus, PodStatusInput } from '../../src/kube/types.ts';
+import type { Pod, PodStatus, PodStatusInput } from '../../src/kube/objects/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 

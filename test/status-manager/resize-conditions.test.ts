@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PodCondition } from '../../src/kube/types.ts';
+import type { PodCondition } from '../../src/kube/objects/types.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 const pending = { type: 'PodResizePending', status: 'True' };

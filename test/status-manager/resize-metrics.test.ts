@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BasicPodManager } from '../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../src/kube/pod-manager/basic-pod-manager.ts';
 import type { PendingResizeCount } from '../../src/status-manager/metrics.ts';
-import type { Pod, PodConditionInput } from '../../src/kube/types.ts';
+import type { Pod, PodConditionInput } from '../../src/kube/objects/types.ts';
 import { getTestPod, TestManager, testPodUID } from './fixture.ts';
 
 interface Resize {

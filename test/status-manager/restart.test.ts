@@ -4,7 +4,7 @@ import { MemoryState } from '../../src/status-manager/allocation/memory-state.ts
 import type { Journal } from '../../src/status-manager/journal/journal.ts';
 import { BasicPodManager, StatusManager, type StatusManagerOptions } from '../../src/status-manager/index.ts';
 import { FakeClock, FakePodClient } from '../../src/testing/index.ts';
-import type { Pod, PodStatusInput, ValidPod } from '../../src/kube/types.ts';
+import type { Pod, PodStatusInput, ValidPod } from '../../src/kube/objects/types.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 

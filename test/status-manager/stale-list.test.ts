@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../src/kube/client/api-error.ts';
-import { BasicPodManager } from '../../src/kube/basic-pod-manager.ts';
-import type { Pod, PodStatusInput } from '../../src/kube/types.ts';
+import { BasicPodManager } from '../../src/kube/pod-manager/basic-pod-manager.ts';
+import type { Pod, PodStatusInput } from '../../src/kube/objects/types.ts';
 import type { Journal } from '../../src/status-manager/journal/journal.ts';
 import { StatusManager, type StatusManagerOptions } from '../../src/status-manager/index.ts';
 import { FakeClock, FakePodClient, recordingLogger, settle } from '../../src/testing/index.ts';

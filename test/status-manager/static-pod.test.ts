@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { StatusManager } from '../../src/status-manager/status-manager.ts';
-import { BasicPodManager } from '../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../src/kube/pod-manager/basic-pod-manager.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { isPodStatusByKubeletEqual } from '../../src/status-manager/status/equality.ts';
 import { getStaticPod, startTime, TestManager, testPodUID } from './fixture.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { getTestPod, startTime, TestManager } from './fixture.ts';
 
 function listening(name = '', heard: unknown[] = []): { t: TestManager; heard: unknown[]; unsubscribe: () => void } {

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { ContainerState, ContainerStatusInput, Pod, PodStatus, PodStatusInput } from '../../src/kube/types.ts';
+import type {
+  ContainerState,
+  ContainerStatusInput,
+  Pod,
+  PodStatus,
+  PodStatusInput,
+} from '../../src/kube/objects/types.ts';
 import { getStaticPod, getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 const unknownTermination: ContainerState = {

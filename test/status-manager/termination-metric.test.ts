@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ContainerStatusInput, PodStatusInput } from '../../src/kube/types.ts';
+import type { ContainerStatusInput, PodStatusInput } from '../../src/kube/objects/types.ts';
 import { getTestPod, TestManager } from './fixture.ts';
 
 const running: ContainerStatusInput = { name: 'c', state: { running: {} } };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PodStatus } from '../../src/kube/types.ts';
+import type { PodStatus } from '../../src/kube/objects/types.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from './fixture.ts';
 
 const degraded = { status: 'Degraded', reason: 'SlowDisk' };

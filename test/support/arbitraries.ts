@@ -11,7 +11,7 @@ import type {
   PodVolumeHealth,
   ResourceRequirements,
   VolumeMountStatus,
-} from '../../src/kube/types.ts';
+} from '../../src/kube/objects/types.ts';
 
 /** Names that are sorted differently in byte order, UTF-16 order and locale order. */
 const names = ['a', 'B', 'b', 'é', '\u{1d11e}', '\uffee', 'constructor'] as const;

@@ -1,4 +1,4 @@
-import type { ContainerStatusInput } from '../../src/kube/types.ts';
+import type { ContainerStatusInput } from '../../src/kube/objects/types.ts';
 
 type Fields = Partial<ContainerStatusInput>;
 

@@ -1,6 +1,6 @@
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import type { Pod } from 'kubelet-status-manager';
-import { OwnedPodScope, PodScopes } from '../../src/agent/owned-pod-scope.ts';
+import { OwnedPodScope, PodScopes } from '../../src/node/owned-pod-scope.ts';
 
 /** The scope of a pod that has begun, and that waits for nothing at its end. */
 export function podScope(pod: Pod = { metadata: { name: 'pod', namespace: 'ns', uid: '1' } }): OwnedPodScope {

@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import type { ContainerRuntime, RuntimeEvent } from 'kubelet-status-manager/agent';
 import { computePodActions } from '../../src/agent/actions/compute-pod-actions.ts';
-import { generatePodStatus } from '../../src/agent/status/generate-pod-status.ts';
-import { hashContainer } from '../../src/agent/runtime/hash-container.ts';
-import { noProbeResults } from '../../src/agent/prober/probe-results.ts';
-import { podStatusFromRuntime } from '../../src/agent/runtime/pod-status-from-runtime.ts';
+import { generatePodStatus } from '../../src/node/status/generate-pod-status.ts';
+import { hashContainer } from '../../src/node/runtime/hash-container.ts';
+import { noProbeResults } from '../../src/node/probes/probe-results.ts';
+import { podStatusFromRuntime } from '../../src/agent/pleg/pod-status-from-runtime.ts';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 
 const pod: ValidPod = {

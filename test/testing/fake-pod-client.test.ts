@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { PodStatusPatch } from '../../src/kube/client/pod-client.ts';
 import { FakePodClient } from '../../src/testing/fake-pod-client.ts';
-import type { Pod } from '../../src/kube/types.ts';
+import type { Pod } from '../../src/kube/objects/types.ts';
 import { deepFreeze } from '../support/arbitraries.ts';
 
 const reference = { namespace: 'ns', name: 'p' };

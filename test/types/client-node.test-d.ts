@@ -14,8 +14,14 @@ import { vi } from 'vitest';
 import type { CoreV1ApiLike } from '../../src/kube/client/core-v1-api-like.ts';
 import type { PodClient } from '../../src/kube/client/pod-client.ts';
 import { toPodClient } from '../../src/kube/client/to-pod-client.ts';
-import { toV1Pod } from '../../src/kube/to-v1-pod.ts';
-import type { ContainerStatusInput, Pod, PodConditionInput, PodStatus, PodStatusInput } from '../../src/kube/types.ts';
+import { toV1Pod } from '../../src/kube/pods/to-v1-pod.ts';
+import type {
+  ContainerStatusInput,
+  Pod,
+  PodConditionInput,
+  PodStatus,
+  PodStatusInput,
+} from '../../src/kube/objects/types.ts';
 
 declare const kubeConfig: KubeConfig;
 declare const api: CoreV1Api;

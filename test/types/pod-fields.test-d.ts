@@ -3,7 +3,7 @@
  * Go structs or by client-node's classes. Nothing here runs.
  */
 import type * as ClientNode from '@kubernetes/client-node';
-import type { kubeTypes } from '../../src/kube/kube-types.ts';
+import type { kubeTypes } from '../../src/kube/objects/kube-types.ts';
 import type {
   Pod,
   ObjectMeta,
@@ -25,7 +25,7 @@ import type {
   PodStatusInput,
   PodConditionInput,
   ContainerStatusInput,
-} from '../../src/kube/types.ts';
+} from '../../src/kube/objects/types.ts';
 
 interface Ours {
   readonly Pod: Pod;

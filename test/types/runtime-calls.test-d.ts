@@ -1,6 +1,6 @@
 /** Compiles, or the agent's wrapper of the runtime may forget a method. Nothing here runs. */
 import type { CallOptions, ContainerRuntime } from '../../src/agent/index.ts';
-import { type RuntimeCalls, runtimeCalls } from '../../src/agent/runtime/bounded-runtime.ts';
+import { type RuntimeCalls, runtimeCalls } from '../../src/node/runtime/bounded-runtime.ts';
 
 interface GrownRuntime extends ContainerRuntime {
   pausePod?(podUID: string, options?: CallOptions): Promise<void>;

@@ -5,7 +5,7 @@
 import { listOf, object, omitEmpty, optional, quantities, text } from '../../src/status-manager/status/status-field.ts';
 import { type FieldsOf } from '../../src/status-manager/status/object-reader.ts';
 import { podStatusFields } from '../../src/status-manager/status/status-fields.ts';
-import type { PodStatus, ResourceList } from '../../src/kube/types.ts';
+import type { PodStatus, ResourceList } from '../../src/kube/objects/types.ts';
 
 interface NewerPodStatus extends PodStatus {
   readonly newField?: string;

@@ -9,7 +9,12 @@ import { Readable } from 'node:stream';
 import { destination, pino } from 'pino';
 import { fileJournal } from 'kubelet-status-manager';
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
-import { createVirtualNodes, type PodProvider, ProviderError, type ProviderPod } from 'kubelet-status-manager/provider';
+import {
+  createVirtualNodes,
+  type PodProvider,
+  ProviderError,
+  type ProviderPod,
+} from 'kubelet-status-manager/virtual-nodes';
 import type { AskedPod, CloudPod } from './cloud.ts';
 
 process.stdin.resume().once('end', () => process.exit());

@@ -22,19 +22,19 @@ const mergePatch = 'application/strategic-merge-patch+json';
 type TestReference = Scenario['tests'][number];
 
 const sameName: TestReference = [
-  'provider/deletion.test.ts',
+  'virtual-nodes/deletion.test.ts',
   'and created again under its name is another pod (virtual-kubelet #867, #907, #1295)',
 ];
 const gracefulDeletion: TestReference = [
-  'provider/deletion.test.ts',
+  'virtual-nodes/deletion.test.ts',
   'is deleted in the cloud although it fails for a while, and stays Terminating only until then (virtual-kubelet #587, liqo #598)',
 ];
 const deletionWhileCreated: TestReference = [
-  'provider/deletion.test.ts',
+  'virtual-nodes/deletion.test.ts',
   'while it is created does not stay in the cloud (liqo #604)',
 ];
 const permanentError: TestReference = [
-  'provider/errors.test.ts',
+  'virtual-nodes/errors.test.ts',
   'for good fails the pod with its reason and message, and is not made again (virtual-kubelet #1310, interLink #427)',
 ];
 
@@ -43,7 +43,9 @@ export const scenarios: readonly Scenario[] = [
     name: 'crash',
     reports: ['virtual-kubelet #762'],
     text: 'While the API server is away, a pod ends with exit code 7; the process is killed, the cloud forgets the pod, and the process starts again. The pod fails, and is not created a second time.',
-    tests: [['provider/restart.test.ts', 'loses no status that was not sent before a crash (virtual-kubelet #762)']],
+    tests: [
+      ['virtual-nodes/restart.test.ts', 'loses no status that was not sent before a crash (virtual-kubelet #762)'],
+    ],
     async run(trial) {
       const { cloud, api, process } = trial;
       const uid = await trial.runPod('web', restartPolicyNever);
@@ -114,7 +116,10 @@ export const scenarios: readonly Scenario[] = [
     reports: ['virtual-kubelet #899'],
     text: 'Somebody writes Ready=False to the status of a running pod, as the node controller does. It is ready again within 60 s.',
     tests: [
-      ['provider/errors.test.ts', 'a status that another writer has changed is written again (virtual-kubelet #899)'],
+      [
+        'virtual-nodes/errors.test.ts',
+        'a status that another writer has changed is written again (virtual-kubelet #899)',
+      ],
     ],
     async run(trial) {
       await trial.runPod('web');
@@ -128,7 +133,7 @@ export const scenarios: readonly Scenario[] = [
     reports: ['virtual-kubelet #712'],
     text: 'A pod ends with exit code 3 while the API server is away for 20 s. Its end is shown within 60 s after that.',
     tests: [
-      ['provider/errors.test.ts', 'the end of a pod is kept, and written when it is back (virtual-kubelet #712)'],
+      ['virtual-nodes/errors.test.ts', 'the end of a pod is kept, and written when it is back (virtual-kubelet #712)'],
     ],
     async run(trial) {
       const uid = await trial.runPod('web', restartPolicyNever);
@@ -149,7 +154,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'A pod ends with exit code 9 inside deletePod. Its last status has the exit code.',
     tests: [
       [
-        'provider/deletion.test.ts',
+        'virtual-nodes/deletion.test.ts',
         'keeps the exit code that is reported inside deletePod (virtual-kubelet #684, #751)',
       ],
     ],
@@ -172,7 +177,10 @@ export const scenarios: readonly Scenario[] = [
     reports: ['virtual-kubelet #956'],
     text: 'Somebody writes Ready=False to the Node, between a read and a write of the process if it does both within 70 s. It is ready again within 90 s.',
     tests: [
-      ['provider/nodes.test.ts', 'that somebody marks as not ready are ready again after 10 s (virtual-kubelet #956)'],
+      [
+        'virtual-nodes/nodes.test.ts',
+        'that somebody marks as not ready are ready again after 10 s (virtual-kubelet #956)',
+      ],
     ],
     async run(trial) {
       const path = `/api/v1/nodes/${trial.nodeName}/status`;
@@ -196,7 +204,10 @@ export const scenarios: readonly Scenario[] = [
     reports: [],
     text: 'Somebody deletes the Node. It is registered again within 15 s.',
     tests: [
-      ['provider/nodes.test.ts', 'that somebody deletes are registered again within 15 s, and their pods keep running'],
+      [
+        'virtual-nodes/nodes.test.ts',
+        'that somebody deletes are registered again within 15 s, and their pods keep running',
+      ],
     ],
     async run(trial) {
       await delay(5000);
@@ -222,7 +233,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'The same, and the first read of the cloud after the deletion lacks the pod.',
     tests: [
       [
-        'provider/deletion.test.ts',
+        'virtual-nodes/deletion.test.ts',
         'keeps its object until three lists in a row have not had it, which take three seconds, not three periods',
       ],
     ],
@@ -270,7 +281,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'force-delete',
     reports: ['tensile-kube #48'],
     text: 'A running pod is deleted by force, and the cloud refuses the first deletePod. It is gone from the cloud within 60 s.',
-    tests: [['provider/deletion.test.ts', 'by force does not stay in the cloud (tensile-kube #48)']],
+    tests: [['virtual-nodes/deletion.test.ts', 'by force does not stay in the cloud (tensile-kube #48)']],
     async run(trial) {
       await trial.runPod('web');
       refuseOnce(trial, 'deletePod');
@@ -282,7 +293,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'force-delete-while-down',
     reports: ['tensile-kube #48'],
     text: 'The same while the process is down. It is gone from the cloud within 60 s after the start.',
-    tests: [['provider/restart.test.ts', 'frees a pod that was deleted by force meanwhile (tensile-kube #48)']],
+    tests: [['virtual-nodes/restart.test.ts', 'frees a pod that was deleted by force meanwhile (tensile-kube #48)']],
     async run(trial) {
       await trial.runPod('web');
       await trial.process.kill();
@@ -298,7 +309,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'The cloud answers createPod with 503 for 15 s. A pod with restartPolicy Never, and one with Always, run within 60 s after that.',
     tests: [
       [
-        'provider/errors.test.ts',
+        'virtual-nodes/errors.test.ts',
         'for a while is made again, and the status of the pod says why it waits (azure-aci #135)',
       ],
     ],
@@ -334,7 +345,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'unreliable-cloud',
     reports: [],
     text: 'Two of five calls of the cloud fail with 503, reads too. Ten pods run within 60 s; they are deleted, and are gone within 90 s, also from the cloud.',
-    tests: [['provider/errors.test.ts', 'pods are created once, run and go']],
+    tests: [['virtual-nodes/errors.test.ts', 'pods are created once, run and go']],
     async run(trial) {
       let calls = 0;
       trial.cloud.react = () => (++calls % 5 < 2 ? 503 : undefined);
@@ -362,7 +373,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'The process of a running pod is killed and started again. The pod keeps running, and the cloud is asked neither to create nor to delete it.',
     tests: [
       [
-        'provider/restart.test.ts',
+        'virtual-nodes/restart.test.ts',
         'creates, deletes and writes nothing for pods that have not changed (liqo #2748, interLink #200, #239)',
       ],
     ],
@@ -377,7 +388,9 @@ export const scenarios: readonly Scenario[] = [
     name: 'restart-failing-list',
     reports: ['liqo #2748'],
     text: 'The same, and the cloud answers reads with 503 for 10 s from the first one on.',
-    tests: [['provider/restart.test.ts', 'waits for the first list of the cloud before it creates a pod (liqo #2748)']],
+    tests: [
+      ['virtual-nodes/restart.test.ts', 'waits for the first list of the cloud before it creates a pod (liqo #2748)'],
+    ],
     async run(trial) {
       await trial.runPod('web');
       await trial.process.kill();
@@ -397,7 +410,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'The same, and reads of the cloud lack the pod for a second from the first one on.',
     tests: [
       [
-        'provider/restart.test.ts',
+        'virtual-nodes/restart.test.ts',
         'with a first list that is incomplete changes nothing of a pod that ran (liqo #2748)',
       ],
     ],
@@ -413,7 +426,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'incomplete-list',
     reports: [],
     text: 'One read of the cloud lacks a running pod. It keeps running.',
-    tests: [['provider/lost-pods.test.ts', 'once, or in two lists in a row, is not lost']],
+    tests: [['virtual-nodes/lost-pods.test.ts', 'once, or in two lists in a row, is not lost']],
     async run(trial) {
       await trial.runPod('web');
       await delay(6000);
@@ -427,7 +440,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'A pod runs. Neither all Secrets nor all ConfigMaps of the cluster are read.',
     tests: [
       [
-        'provider/nodes.test.ts',
+        'virtual-nodes/nodes.test.ts',
         'read Secrets and ConfigMaps one by one, never all of the cluster (virtual-kubelet #210)',
       ],
     ],
@@ -445,7 +458,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'The labels of a running pod change. The cloud has them within 20 s.',
     tests: [
       [
-        'provider/pod-life.test.ts',
+        'virtual-nodes/pod-life.test.ts',
         'changed labels, annotations and images are passed on once, with what the cloud was told before',
       ],
     ],
@@ -460,7 +473,10 @@ export const scenarios: readonly Scenario[] = [
     reports: [],
     text: 'The same while the process is down. The cloud has them within 20 s after the start.',
     tests: [
-      ['provider/restart.test.ts', 'passes on what was changed while no process ran, once; the cloud reports podHash'],
+      [
+        'virtual-nodes/restart.test.ts',
+        'passes on what was changed while no process ran, once; the cloud reports podHash',
+      ],
     ],
     async run(trial) {
       await trial.runPod('web');
@@ -489,7 +505,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'A pod has a projected volume with a token of its ServiceAccount. The provider gets a token that the API server accepts.',
     tests: [
       [
-        'provider/materials/pod-materials-reader.test.ts',
+        'virtual-nodes/materials/pod-materials-reader.test.ts',
         'has a token that the API server accepts as the ServiceAccount, bound to the pod (azure-aci #543, #91)',
       ],
     ],
@@ -517,10 +533,10 @@ export const scenarios: readonly Scenario[] = [
     text: '`kubectl logs` of the pods of several nodes in one process, on one port, with a certificate of the cluster.',
     tests: [
       [
-        'provider/on-servers.test.ts',
+        'virtual-nodes/on-servers.test.ts',
         'serve logs, exec, attach and port-forward of all nodes on one port, over its proxy to the Node (virtual-kubelet #1142)',
       ],
-      ['provider/virtual-kubelet.test.ts', 'virtual-kubelet #1142, interLink #447: one port for all nodes'],
+      ['virtual-nodes/virtual-kubelet.test.ts', 'virtual-kubelet #1142, interLink #447: one port for all nodes'],
     ],
     notAsked: 'its command has one node, and takes certificates from files',
   },
@@ -530,7 +546,7 @@ export const scenarios: readonly Scenario[] = [
     text: 'Several processes have the same nodes. Each node runs in one of them, and is taken over; see `npm run chaos -- replicas`.',
     tests: [
       [
-        'provider/replicas.test.ts',
+        'virtual-nodes/replicas.test.ts',
         'each run in one of them; those of one that ends are taken over, with a higher epoch, and no pod is created again (virtual-kubelet #875, #981, node-cli #32)',
       ],
     ],

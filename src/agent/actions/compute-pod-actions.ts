@@ -1,15 +1,16 @@
 import type { ActuatedPod } from '../allocation/actuated-resources.ts';
-import type { Container, Mutable, Pod } from '../../kube/types.ts';
+import type { Container, Mutable, Pod } from '../../kube/objects/types.ts';
 import { matchingRestartRule } from '../../status-manager/status/container-restart.ts';
-import type { ProbeResults } from '../prober/probe-results.ts';
-import { hashContainer } from '../runtime/hash-container.ts';
-import { requireRuntimeStatus } from '../runtime/require-runtime-status.ts';
 import {
   findContainerStatusByName,
+  hasAnyRegularContainerCreated,
+  hashContainer,
+  type ProbeResults,
+  requireRuntimeStatus,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
-} from '../runtime/runtime-pod-status.ts';
-import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './container-restart.ts';
+  shouldContainerBeRestarted,
+} from '../../node/index.ts';
 import { computeInitContainerActions } from './init-container-actions.ts';
 import type { ContainerToKill, ContainerToReset, PodActions } from './pod-actions.ts';
 import {

@@ -1,14 +1,15 @@
 import type { ActuatedPod } from '../allocation/actuated-resources.ts';
-import type { Container, Pod } from '../../kube/types.ts';
+import type { Container, Pod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import type { ProbeResults } from '../prober/probe-results.ts';
-import { hashContainer } from '../runtime/hash-container.ts';
 import {
   activeContainerStatuses,
+  hasAnyActiveRegularContainerStarted,
+  hashContainer,
+  type ProbeResults,
   type RuntimeContainerStatus,
   type RuntimePodStatus,
-} from '../runtime/runtime-pod-status.ts';
-import { hasAnyActiveRegularContainerStarted, shouldContainerBeRestarted } from './container-restart.ts';
+  shouldContainerBeRestarted,
+} from '../../node/index.ts';
 import type { ContainerKillReason, ContainerToKill } from './pod-actions.ts';
 import { computePodResizeAction, type ContainerResize, resizeRestartMessage } from './pod-resize-action.ts';
 

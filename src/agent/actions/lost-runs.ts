@@ -3,9 +3,15 @@ import {
   hasRestartAllContainersRule,
   isRestartableInitContainer,
 } from '../../status-manager/status/container-restart.ts';
-import type { Container, ContainerStatusInput, EphemeralContainer, Pod, PodStatusInput } from '../../kube/types.ts';
+import type {
+  Container,
+  ContainerStatusInput,
+  EphemeralContainer,
+  Pod,
+  PodStatusInput,
+} from '../../kube/objects/types.ts';
 import { canonicalTime, epochMsOf } from '../../shared/time.ts';
-import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import type { RuntimeContainerStatus, RuntimePodStatus } from '../../node/index.ts';
 
 /**
  * The runs of which the runtime knows nothing, although `reported`, the pod's last status, shows that they

@@ -1,5 +1,5 @@
-import type { Container, EphemeralContainer } from '../../kube/types.ts';
-import type { ResizableResource } from '../../kube/resizable-resources.ts';
+import type { Container, EphemeralContainer } from '../../kube/objects/types.ts';
+import type { ResizableResource } from '../../kube/pods/resizable-resources.ts';
 
 /** Why a container is killed; empty if its spec changed. Source: kubelet `containerKillReason`. */
 export type ContainerKillReason = '' | 'StartupProbe' | 'LivenessProbe' | 'Unknown';

@@ -1,8 +1,13 @@
-import { type ResizableResource, resizableResources } from '../../kube/resizable-resources.ts';
-import type { Container, Pod } from '../../kube/types.ts';
+import { type ResizableResource, resizableResources } from '../../kube/pods/resizable-resources.ts';
+import type { Container, Pod } from '../../kube/objects/types.ts';
 import type { ActuatedPod } from '../allocation/actuated-resources.ts';
-import { amountOf, areAmountsEqual, compareAmounts, containerResources } from '../allocation/container-resources.ts';
-import type { RuntimeContainerStatus } from '../runtime/runtime-pod-status.ts';
+import {
+  amountOf,
+  areAmountsEqual,
+  compareAmounts,
+  containerResources,
+  type RuntimeContainerStatus,
+} from '../../node/index.ts';
 import type { ContainerToUpdate } from './pod-actions.ts';
 
 /** The action that gives a running container its allocated resources. */

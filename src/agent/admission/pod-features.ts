@@ -1,6 +1,10 @@
-import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
-import { refusedFields } from '../pod-spec/refused-fields.ts';
-import { schedulingSpec } from './scheduling-spec.ts';
+import {
+  type PodAdmitAttributes,
+  type PodAdmitHandler,
+  type PodAdmitResult,
+  refusedFields,
+  schedulingSpec,
+} from '../../node/index.ts';
 
 /**
  * Refuses pods that need a feature which a Node must declare, and which the agent's Node never does. Source: kubelet

@@ -1,6 +1,5 @@
 import { refuseOption } from '../../shared/errors.ts';
-import type { PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
-import { schedulingSpec } from './scheduling-spec.ts';
+import { type PodAdmitHandler, type PodAdmitResult, schedulingSpec } from '../../node/index.ts';
 
 /** A kernel namespace that isolates sysctls. Source: component-helpers `sysctl.Namespace`. */
 type Namespace = 'IPC' | 'Net' | 'UTS' | 'User';

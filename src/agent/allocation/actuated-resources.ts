@@ -6,13 +6,18 @@ import type {
   ResourceRequirements,
   ResourceRequirementsInput,
   ValidPod,
-} from '../../kube/types.ts';
+} from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { FailureLog, type FailureLogOptions } from '../../shared/failure-log.ts';
-import { findContainerStatusByName, type RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { areAmountsEqual, containerResources } from './container-resources.ts';
-import { actuatedContainerFromStatus, actuatedPodFromStatus } from './reported-resources.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
+import {
+  actuatedContainerFromStatus,
+  actuatedPodFromStatus,
+  areAmountsEqual,
+  containerResources,
+  findContainerStatusByName,
+  type RuntimePodStatus,
+} from '../../node/index.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 
 /** The resources that a pod and its containers were last given; undefined where none are recorded. */
 export interface ActuatedPod {

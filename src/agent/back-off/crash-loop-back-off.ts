@@ -1,8 +1,8 @@
 import type { Clock } from '../../shared/clock.ts';
-import { canonicalQuantity } from '../../kube/quantity.ts';
-import type { Container, EphemeralContainer, ValidPod } from '../../kube/types.ts';
+import { canonicalQuantity } from '../../kube/objects/quantity.ts';
+import type { Container, EphemeralContainer, ValidPod } from '../../kube/objects/types.ts';
 import { ObservedTimes } from '../../shared/time.ts';
-import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import type { RuntimePodStatus } from '../../node/index.ts';
 import { BackOff } from './flowcontrol-back-off.ts';
 
 /** 10 seconds, doubled up to 5 minutes. Source: kubelet `imageBackOff`. */

@@ -3,13 +3,16 @@ import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
-import { eventReasons } from '../events/event-reasons.ts';
-import { nodeReference } from '../events/kube-event.ts';
-import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
-import type { RuntimePod } from '../runtime/container-runtime.ts';
-import { newestFirst, newestSandboxesFirst } from '../runtime/pod-status-from-runtime.ts';
-import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import {
+  type BoundedRuntime,
+  eventReasons,
+  type EventRecorder,
+  nodeReference,
+  type RuntimeContainerStatus,
+  type RuntimePod,
+  type RuntimePodStatus,
+} from '../../node/index.ts';
+import { newestFirst, newestSandboxesFirst } from '../pleg/pod-status-from-runtime.ts';
 
 /** Options of `ContainerGC`. */
 export interface ContainerGCOptions {

@@ -1,4 +1,4 @@
-import type { HostAlias } from './pod-fields.ts';
+import type { HostAlias } from '../../node/index.ts';
 
 /** `/etc/hosts` of a pod with a network of its own. Source: kubelet `managedHostsFileContent`. */
 export function managedHostsFileContent(

@@ -1,8 +1,7 @@
-import { isIPv6 } from '../../kube/ip-address.ts';
-import type { Pod } from '../../kube/types.ts';
-import { podSpecOf } from './pod-fields.ts';
+import { isIPv6 } from '../../kube/objects/ip-address.ts';
+import type { Pod } from '../../kube/objects/types.ts';
+import { type PodDNS, podSpecOf } from '../../node/index.ts';
 import { lastOfEachName } from './resolv-conf.ts';
-import type { PodDNS } from './run-container-options.ts';
 
 const maxNameservers = 3;
 const maxSearches = 32;

@@ -1,7 +1,7 @@
 import trimEnd from 'lodash/trimEnd.js';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import { validateDomainLabel, validateSubdomain } from '../../kube/validation/rules.ts';
-import { podSpecOf } from './pod-fields.ts';
+import { podSpecOf } from '../../node/index.ts';
 
 const maxHostNameLength = 63;
 const maxFQDNLength = 64;

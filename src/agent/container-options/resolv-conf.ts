@@ -1,4 +1,4 @@
-import type { PodDNS } from './run-container-options.ts';
+import type { PodDNS } from '../../node/index.ts';
 
 /** The node's DNS configuration. Source: kubelet `parseResolvConf`. Throws for a nameserver without an address. */
 export function parseResolvConf(text: string): PodDNS {

@@ -1,14 +1,14 @@
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { PullCredentials } from '../container-options/run-container-options.ts';
 import {
   lookupCredentials,
   matchesRegistry,
+  parseImageName,
+  type PullCredentials,
   type RegistryCredentials,
   registryOf,
   splitRepository,
-} from '../container-options/docker-keyring.ts';
-import { parseImageName } from '../runtime/image-name.ts';
+} from '../../node/index.ts';
 import type { CredentialProviderResponse } from './exec-plugin.ts';
 import type { CredentialProvider } from './provider-config.ts';
 

@@ -1,6 +1,6 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
-import { type Registry, splitRepository } from '../container-options/docker-keyring.ts';
+import { type Registry, splitRepository } from '../../node/index.ts';
 import { parseGoDuration } from './go-duration.ts';
 
 /** A plugin, from the configuration. Source: kubelet.config.k8s.io/v1 `CredentialProvider`. */

@@ -1,19 +1,21 @@
-import type { ValidPod } from '../../kube/types.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
+import {
+  type BoundedRuntime,
+  type EventRecorder,
+  evictPod,
+  fileSystemInfo,
+  type FsStats,
+  nodeStats,
+  type PodSyncStatuses,
+  type PodWorkers,
+} from '../../node/index.ts';
 import type { ImageGCManager } from '../image-gc/image-gc-manager.ts';
-import { nodeStats } from '../node/node-stats.ts';
 import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
-import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
-import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
-import type { FsStats } from '../runtime/pod-stats.ts';
-import { fileSystemInfo } from '../runtime/runtime-storage.ts';
-import { evictPod } from './evict-pod.ts';
 import { EvictionManager, type EvictionManagerOptions } from './eviction-manager.ts';
 import type { PodUsage } from './pod-usage.ts';
 import {

@@ -1,17 +1,22 @@
-import type { ValidPod } from '../../kube/types.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { toleratesTaints } from '../node/tolerates-taints.ts';
-import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
-import { nodeReference } from '../events/kube-event.ts';
-import type { NodeCondition } from '../node/node-types.ts';
-import { evictionGracePeriod, isCriticalPod } from './evict-pod.ts';
+import {
+  type EventRecorder,
+  evictionGracePeriod,
+  isCriticalPod,
+  type NodeCondition,
+  nodeReference,
+  type PodAdmitAttributes,
+  type PodAdmitHandler,
+  type PodAdmitResult,
+  toleratesTaints,
+} from '../../node/index.ts';
 import {
   evictionMessage,
   type EvictionReason,

@@ -1,5 +1,5 @@
-import { formatQuantity, quantityValue } from '../../kube/quantity.ts';
-import type { ValidPod } from '../../kube/types.ts';
+import { formatQuantity, quantityValue } from '../../kube/objects/quantity.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
 import type { PodUsage } from './pod-usage.ts';
 import { amountOf, type Observation, signals, type StarvedResource, type Threshold } from './thresholds.ts';
 

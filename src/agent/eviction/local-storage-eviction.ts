@@ -1,8 +1,8 @@
-import type { Container, Pod } from '../../kube/types.ts';
-import { compareQuantities, quantityValue } from '../../kube/quantity.ts';
+import type { Container, Pod } from '../../kube/objects/types.ts';
+import { compareQuantities, quantityValue } from '../../kube/objects/quantity.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
-import { volumesOf } from '../volumes/volume-sources.ts';
+import { volumesOf } from '../../node/index.ts';
 import { ephemeralStorageBytes, type PodUsage } from './pod-usage.ts';
 
 const resource = 'ephemeral-storage';

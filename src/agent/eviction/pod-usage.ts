@@ -1,5 +1,5 @@
 import sumBy from 'lodash/sumBy.js';
-import type { FsStats, PodStats } from '../runtime/pod-stats.ts';
+import type { FsStats, PodStats } from '../../node/index.ts';
 import type { PodVolumeStats } from '../volumes/volume-manager.ts';
 
 /** What a running pod uses. */

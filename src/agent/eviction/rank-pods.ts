@@ -1,5 +1,5 @@
-import { quantityValue } from '../../kube/quantity.ts';
-import type { ValidPod } from '../../kube/types.ts';
+import { quantityValue } from '../../kube/objects/quantity.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
 import { podRequests } from '../../status-manager/status/pod-resources.ts';
 import { podInodes, podStorageBytes, type PodUsage, type StoragePart } from './pod-usage.ts';
 import type { EvictionSignal, StarvedResource } from './thresholds.ts';

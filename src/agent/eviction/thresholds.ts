@@ -1,6 +1,6 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { quantityValue } from '../../kube/quantity.ts';
-import type { NodeCondition } from '../node/node-types.ts';
+import { quantityValue } from '../../kube/objects/quantity.ts';
+import type { NodeCondition } from '../../node/index.ts';
 
 /** What a threshold is about. Source: kubelet `evictionapi.Signal`. */
 export type EvictionSignal =

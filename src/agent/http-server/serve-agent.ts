@@ -9,7 +9,7 @@ import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
 import { agentProblems } from '../node-agent/agent-problems.ts';
-import { formatChecks, type HealthCheck, healthChecks, type MetricsSource } from './health-checks.ts';
+import { formatChecks, type HealthCheck, healthChecks, type MetricsSource } from '../../node/index.ts';
 import { readinessChecks } from './readiness-checks.ts';
 
 /** Options of `serveAgent`. */

@@ -3,12 +3,14 @@ import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
-import { eventReasons } from '../events/event-reasons.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
-import { nodeReference } from '../events/kube-event.ts';
-import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
-import type { RuntimePod } from '../runtime/container-runtime.ts';
-import type { RuntimeImage } from '../runtime/runtime-storage.ts';
+import {
+  type BoundedRuntime,
+  eventReasons,
+  type EventRecorder,
+  nodeReference,
+  type RuntimeImage,
+  type RuntimePod,
+} from '../../node/index.ts';
 
 /** When images are removed. Source: kubelet `ImageGCPolicy`. */
 export interface ImageGCPolicy {

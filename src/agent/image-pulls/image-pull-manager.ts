@@ -3,8 +3,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Disk } from '../../shared/disk.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { ReadCache } from '../../shared/read-cache.ts';
-import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
-import type { ImagePullSecret } from '../runtime/container-runtime.ts';
+import type { BoundedRuntime, ImagePullSecret } from '../../node/index.ts';
 import {
   type ImagePullCredentials,
   type ImagePulledRecord,

@@ -1,4 +1,4 @@
-import type { ImagePullSecret } from '../runtime/container-runtime.ts';
+import type { ImagePullSecret } from '../../node/index.ts';
 
 /** Source: kubelet.config.k8s.io/v1beta1 `ImagePullServiceAccount`. */
 interface ImagePullServiceAccount {

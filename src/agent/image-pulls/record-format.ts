@@ -1,6 +1,6 @@
 import { isObject, ownField, parseJSON, type Raw } from '../../shared/json.ts';
 import { canonicalTime, epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
-import { isImagePullSecret } from '../runtime/require-runtime-result.ts';
+import { isImagePullSecret } from '../../node/index.ts';
 import type { ImagePullCredentials, ImagePulledRecord } from './pulled-record.ts';
 
 /** The kubelet still reads the older version, too. */

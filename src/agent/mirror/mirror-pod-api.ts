@@ -1,4 +1,4 @@
-import type { Pod, ValidPod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 

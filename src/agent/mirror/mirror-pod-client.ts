@@ -1,10 +1,10 @@
 import { describeAPIError } from '../../kube/client/api-error.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { ValidPod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { MirrorPodAPI } from './mirror-pod-api.ts';
-import { configMirrorAnnotation, podHash } from '../../kube/static-pods.ts';
+import { configMirrorAnnotation, podHash } from '../../kube/pods/static-pods.ts';
 
 /** The fields of the Node that are read. */
 export interface MirrorNode {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
-import { getPodFullName } from '../../kube/static-pods.ts';
+import { getPodFullName } from '../../kube/pods/static-pods.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { ValidPod } from '../../kube/types.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import type { MirrorPodClient } from './mirror-pod-client.ts';
 import { deleteOrphanedMirrorPods, tryReconcileMirrorPod } from './reconcile-mirror-pods.ts';

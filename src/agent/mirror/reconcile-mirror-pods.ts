@@ -1,10 +1,10 @@
 import { describeAPIError } from '../../kube/client/api-error.ts';
-import { getPodFullName, isStaticPod } from '../../kube/static-pods.ts';
+import { getPodFullName, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { ValidPod } from '../../kube/types.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
-import { isMirrorPodOf } from '../../kube/static-pods.ts';
+import { isMirrorPodOf } from '../../kube/pods/static-pods.ts';
 
 /** Options of `tryReconcileMirrorPod`. */
 export interface ReconcileMirrorPodOptions {

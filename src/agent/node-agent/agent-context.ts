@@ -1,9 +1,8 @@
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { AgentMachine } from './agent-machine.ts';
-import { guardedRecordMetric } from './guarded-callbacks.ts';
+import { guardedRecordMetric, type NodeContext } from '../../node/index.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
-import type { NodeContext } from '../pipeline/node-context.ts';
 import { stateInMemory } from './require-node-agent-options.ts';
 
 /** What all parts of an agent share. */

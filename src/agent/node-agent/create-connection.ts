@@ -1,15 +1,18 @@
 import { createInformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../../shared/deadline.ts';
-import { APIEventRecorder } from '../events/api-event-recorder.ts';
-import { createEventClient } from '../events/event-client.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
+import {
+  type APIConnection,
+  APIEventRecorder,
+  createEventClient,
+  type EventRecorder,
+  guardedEventRecorder,
+  openAPIConnection,
+} from '../../node/index.ts';
 import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
 import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { AgentContext } from './agent-context.ts';
-import { type APIConnection, openAPIConnection } from './api-connection.ts';
-import { guardedEventRecorder } from './guarded-callbacks.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
 /** What reads from the API server and writes to it. */

@@ -1,9 +1,7 @@
-import { apiSource } from '../config/api-source.ts';
-import { apiSourceName } from '../config/pod-source.ts';
-import { createPodInputs } from '../pipeline/pod-pipeline.ts';
+import { apiSource, apiSourceName, createPodInputs } from '../../node/index.ts';
 import { GenericPLEG } from '../pleg/generic-pleg.ts';
 import { RuntimePodCache } from '../pleg/runtime-pod-cache.ts';
-import { RuntimeState } from '../runtime/runtime-state.ts';
+import { RuntimeState } from '../pleg/runtime-state.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
 import type { AgentPorts } from './create-ports.ts';

@@ -1,10 +1,8 @@
 import { platform, release } from 'node:os';
-import { AppArmorAdmitHandler } from '../admission/app-armor.ts';
+import { AppArmorAdmitHandler, createPodLoop, ShutdownAdmitHandler, userAdmitHandler } from '../../node/index.ts';
 import { PodFeaturesAdmitHandler } from '../admission/pod-features.ts';
 import { safeSysctlAllowlist, SysctlAllowlist } from '../admission/sysctl-allowlist.ts';
-import { createPodLoop } from '../pipeline/pod-pipeline.ts';
-import { OrphanedPodDirs } from '../sync-loop/orphaned-pod-dirs.ts';
-import { ShutdownAdmitHandler, userAdmitHandler } from './admit-handlers.ts';
+import { OrphanedPodDirs } from '../volumes/orphaned-pod-dirs.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
 import { StartUp } from './start-up.ts';

@@ -1,22 +1,24 @@
 import { tryCall } from '../../shared/guarded.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import { OwnNode } from '../admission/own-node.ts';
+import {
+  agentFeatures,
+  type BoundedRuntime,
+  NodeReporter,
+  type NodeStatus,
+  nodeStatusOf,
+  OwnNode,
+  type PodSyncStatuses,
+  readyErrorsOf,
+} from '../../node/index.ts';
 import { ContainerGC, type ContainerGCOptions } from '../container-gc/container-gc.ts';
 import { createEvictionManager } from '../eviction/create-eviction-manager.ts';
 import { ImageGCManager, type ImageGCManagerOptions } from '../image-gc/image-gc-manager.ts';
-import { readyErrorsOf } from '../node/node-conditions.ts';
-import { agentFeatures } from '../node/node-defaults.ts';
-import { NodeReporter } from '../node/node-reporter.ts';
-import type { NodeStatus } from '../node/node-types.ts';
-import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
-import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
 import type { AgentInputs } from './create-inputs.ts';
 import type { AgentPorts } from './create-ports.ts';
 import type { AgentWorkers } from './create-workers.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
-import { nodeStatusOf } from './node-status-of.ts';
 
 /** The machine: what takes space on it, and how the API server sees it. */
 export type AgentNode = ReturnType<typeof createNode>;

@@ -1,13 +1,15 @@
 import type { Failure } from '../../shared/failure-log.ts';
 import type { ManagerInspection } from '../../status-manager/inspection.ts';
-import type { RefusedManifest } from '../config/pod-source.ts';
-import type { EventRecorderInspection } from '../events/api-event-recorder.ts';
+import type {
+  EventRecorderInspection,
+  NodeAgentState,
+  NodeReporterInspection,
+  PodWorkerInspection,
+  RefusedManifest,
+  SyncLoopInspection,
+} from '../../node/index.ts';
 import type { EvictionInspection } from '../eviction/eviction-manager.ts';
-import type { NodeReporterInspection } from '../node/node-reporter-options.ts';
 import type { RuntimeInspection } from '../pleg/generic-pleg.ts';
-import type { PodWorkerInspection } from '../pod-workers/pod-worker-inspection.ts';
-import type { SyncLoopInspection } from '../sync-loop/sync-loop.ts';
-import type { NodeAgentState } from './node-options.ts';
 
 /** A snapshot of an agent; it does not change afterwards. */
 export interface NodeAgentInspection {

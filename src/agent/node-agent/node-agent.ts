@@ -2,19 +2,24 @@ import { platform } from 'node:os';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import { requireBooleanOption, requireFields, requireSignal } from '../../shared/validate.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
-import type { Pod, ValidPod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
-import { evictionGracePeriod, evictPod, type Eviction } from '../eviction/evict-pod.ts';
-import { isCgroup2UnifiedMode } from '../node/cgroup-version.ts';
-import type { Node } from '../node/node-types.ts';
+import {
+  agentGauges,
+  type AgentStatusManager,
+  type EventRecorder,
+  type Eviction,
+  evictionGracePeriod,
+  evictPod,
+  isCgroup2UnifiedMode,
+  type Node,
+  type NodeAgentState,
+  registerGauges,
+} from '../../node/index.ts';
 import { closeConnection } from './create-connection.ts';
 import type { AgentLoop } from './create-loop.ts';
-import { registerGauges } from './guarded-callbacks.ts';
-import { agentGauges } from './agent-gauges.ts';
 import type { NodeAgentInspection } from './node-agent-inspection.ts';
 import type { NodeAgentStopOptions } from './node-agent-options.ts';
-import type { AgentStatusManager, NodeAgentState } from './node-options.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
 import { terminateAllPods } from './terminate-all-pods.ts';
 

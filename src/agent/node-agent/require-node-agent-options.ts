@@ -5,11 +5,17 @@ import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import { parseThresholds } from '../eviction/thresholds.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import { requireImagePulls } from '../image-pulls/image-pull-options.ts';
-import { apiSourceName, type PodSource } from '../config/pod-source.ts';
-import { runtimeCalls } from '../runtime/bounded-runtime.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import {
+  apiSourceName,
+  type ContainerRuntime,
+  nodeFields,
+  type PodSource,
+  requireNode,
+  requireNodeName,
+  runtimeCalls,
+  statusManagerFields,
+} from '../../node/index.ts';
 import type { AgentState, NodeAgentOptions } from './node-agent-options.ts';
-import { nodeFields, requireNode, requireNodeName, statusManagerFields } from './node-options.ts';
 
 /** What is lost with the process unless it is given; a missing one is a compile error. */
 const stateNames: Readonly<Record<keyof AgentState, true>> = {

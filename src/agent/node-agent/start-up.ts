@@ -1,12 +1,11 @@
 import { logMissingAccess } from '../../kube/access/log-missing-access.ts';
 import { accessParts } from '../../kube/access/permissions.ts';
-import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
-import type { Pod } from '../../kube/types.ts';
+import { isMirrorPod, isStaticPod } from '../../kube/pods/static-pods.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import { apiSourceName, type PodSink, type PodSource } from '../config/pod-source.ts';
-import type { PodConfigUpdate } from '../config/pod-config.ts';
+import { apiSourceName, type PodConfigUpdate, type PodSink, type PodSource } from '../../node/index.ts';
 import { boundedCall, withDeadline } from '../../shared/deadline.ts';
 import type { NodeAgentParts } from './node-agent-parts.ts';
 

@@ -1,11 +1,8 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
-import { killPodNow } from '../pod-workers/kill-pod-now.ts';
-import type { PodWorkers } from '../pod-workers/pod-workers.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { type EventRecorder, killPodNow, type PodWorkers, withDisruptionTarget } from '../../node/index.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { Pod, PodStatusInput, ValidPod } from '../../kube/types.ts';
-import { withDisruptionTarget } from '../eviction/evict-pod.ts';
+import type { Pod, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 
 const reason = 'Terminated';
 const message = 'Pod was terminated in response to imminent node shutdown.';

@@ -4,14 +4,14 @@ import { type Failure, FailureLog } from '../../shared/failure-log.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
-import type { BoundedRuntime } from '../runtime/bounded-runtime.ts';
-import type { RuntimePod } from '../runtime/container-runtime.ts';
 import {
+  type BoundedRuntime,
   computeEvents,
-  type PlegContainerStates,
   plegContainerStates,
+  type PlegContainerStates,
   type PodLifecycleEvent,
-} from './pod-lifecycle-event.ts';
+  type RuntimePod,
+} from '../../node/index.ts';
 import { PodRelists } from './pod-relists.ts';
 import type { RuntimePodCache } from './runtime-pod-cache.ts';
 

@@ -1,11 +1,14 @@
 import countBy from 'lodash/countBy.js';
-import type { Pod, ValidPod } from '../../kube/types.ts';
-import type { PodCache, PodCacheOptions } from '../pod-workers/pod-syncer.ts';
-import { toAPIPod } from '../pod-workers/pod-update.ts';
-import type { RuntimePod } from '../runtime/container-runtime.ts';
+import type { Pod, ValidPod } from '../../kube/objects/types.ts';
+import {
+  type PodCache,
+  type PodCacheOptions,
+  type RuntimePod,
+  type RuntimePodStatus,
+  toAPIPod,
+} from '../../node/index.ts';
 import { ReadCache, Revisions } from '../../shared/read-cache.ts';
-import { podStatusFromRuntime } from '../runtime/pod-status-from-runtime.ts';
-import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+import { podStatusFromRuntime } from './pod-status-from-runtime.ts';
 
 interface Entry {
   readonly runtimePod: RuntimePod;

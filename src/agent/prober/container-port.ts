@@ -1,4 +1,4 @@
-import type { Container } from '../../kube/types.ts';
+import type { Container } from '../../kube/objects/types.ts';
 
 /**
  * Resolves the port of a probe or hook: a number, or the name of one of the container's ports.

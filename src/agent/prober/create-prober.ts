@@ -1,11 +1,9 @@
 import { type Clock, systemClock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { EventRecorder } from '../events/event-recorder.ts';
-import type { ContainerRuntime } from '../runtime/container-runtime.ts';
+import { type ContainerRuntime, type EventRecorder, probeTypes } from '../../node/index.ts';
 import { runProbe } from './probe-handlers.ts';
-import { probeTypes } from './probe-types.ts';
 import { type ProbeOutcome, type Prober, UnfinishedProbeError } from './prober.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 
 /** Options of `createProber`. */
 export interface ProberOptions {

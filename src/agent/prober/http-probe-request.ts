@@ -1,4 +1,4 @@
-import type { Container, HTTPGetAction, HTTPHeader } from '../../kube/types.ts';
+import type { Container, HTTPGetAction, HTTPHeader } from '../../kube/objects/types.ts';
 import { joinHostPort, resolveContainerPort } from './container-port.ts';
 
 /** The User-Agent header of probes. Source: kubelet `kube-probe/MAJOR.MINOR`. */

@@ -1,15 +1,20 @@
 import type { Clock, Timer } from '../../shared/clock.ts';
-import type { Container, ContainerStatus, PodStatus, Probe, ValidPod } from '../../kube/types.ts';
+import type { Container, ContainerStatus, PodStatus, Probe, ValidPod } from '../../kube/objects/types.ts';
 import { containerShouldRestart, isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import {
   type RuntimeContainer,
   shouldAllContainersRestart,
 } from '../../status-manager/status/generate-runtime-conditions.ts';
 import { epochMsOf, ObservedTimes } from '../../shared/time.ts';
-import type { PodScope } from '../pod-scope.ts';
-import { isOlderThanAgent } from './older-than-agent.ts';
-import type { ProbeResult, ProbeResultsManager, ProbeType } from './probe-results.ts';
-import { probeOf, probeTypes } from './probe-types.ts';
+import {
+  isOlderThanAgent,
+  type PodScope,
+  probeOf,
+  type ProbeResult,
+  type ProbeResultsManager,
+  type ProbeType,
+  probeTypes,
+} from '../../node/index.ts';
 import type { BoundedProber } from './prober.ts';
 
 export interface ProbeWorkerOptions {

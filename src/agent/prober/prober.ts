@@ -1,6 +1,6 @@
 import type { Bounded } from '../../shared/bounded-port.ts';
-import type { Container, PodStatus, Probe, ValidPod } from '../../kube/types.ts';
-import type { ProbeResult, ProbeType } from './probe-results.ts';
+import type { Container, PodStatus, Probe, ValidPod } from '../../kube/objects/types.ts';
+import type { ProbeResult, ProbeType } from '../../node/index.ts';
 
 /** One probe to run. */
 export interface ProbeRequest {

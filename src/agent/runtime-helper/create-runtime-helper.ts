@@ -1,34 +1,37 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { APIObjects } from '../container-options/api-objects.ts';
-import { makeEnvironmentVariables } from '../container-options/environment.ts';
-import { expandContainerCommandAndArgs } from '../container-options/expand-references.ts';
+import {
+  APIObjects,
+  ContainerConfigError,
+  expandContainerCommandAndArgs,
+  makeEnvironmentVariables,
+  type PodEventRecorder,
+  PodScopes,
+  pullCredentials,
+  refusedFields,
+  type RuntimeHelper,
+  ServiceLister,
+  volumePath,
+  volumesOf,
+  withoutLinks,
+} from '../../node/index.ts';
 import { getPodDNS } from '../container-options/pod-dns.ts';
 import { generatePodHostNameAndDomain, nodenameForKernel } from '../container-options/pod-host-name.ts';
 import {
   createCredentialProviders,
   type CredentialProviderOptions,
 } from '../credential-providers/create-credential-providers.ts';
-import { pullCredentials } from '../container-options/pull-credentials.ts';
 import { parseResolvConf } from '../container-options/resolv-conf.ts';
-import { ServiceLister } from '../container-options/service-lister.ts';
-import { refusedFields } from '../pod-spec/refused-fields.ts';
-import type { PodEventRecorder } from '../events/event-recorder.ts';
-import { PodScopes } from '../owned-pod-scope.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
-import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { makeMounts } from '../volumes/container-mounts.ts';
 import { PodVolumes } from '../volumes/pod-volumes.ts';
-import { volumePath, volumesOf } from '../volumes/volume-sources.ts';
 import { type APIClientSource, resolveTransport } from '../../kube/http/resolve-transport.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { requireBooleanOption } from '../../shared/validate.ts';
-import { withoutLinks } from '../host-paths/resolve.ts';
-import type { RuntimeHelper } from './runtime-helper.ts';
 
 /** A pod without volumes needs no volume manager, and one that has ended gets nothing any more. */
 const notMounted = { signal: AbortSignal.abort(new Error('the volumes of the pod are not mounted')) };

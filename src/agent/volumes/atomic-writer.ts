@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { undefinedIfMissing } from '../host-paths/error-code.ts';
-import type { HostDirectory } from '../host-paths/host-directory.ts';
-import { readAll } from '../host-paths/host-file.ts';
-import { removeAll } from '../host-paths/remove-all.ts';
-import { walk } from '../host-paths/walk.ts';
-import type { FileProjection, VolumePayload } from './volume-payload.ts';
+import {
+  type FileProjection,
+  type HostDirectory,
+  readAll,
+  removeAll,
+  undefinedIfMissing,
+  type VolumePayload,
+  walk,
+} from '../../node/index.ts';
 
 const dataName = '..data';
 const newDataName = '..data_tmp';

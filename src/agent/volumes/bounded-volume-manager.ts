@@ -1,8 +1,7 @@
 import { type Bounded, type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
-import type { ValidPod } from '../../kube/types.ts';
-import type { InPodScope } from '../pod-scope.ts';
-import type { CallOptions } from '../runtime/container-runtime.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import type { CallOptions, InPodScope } from '../../node/index.ts';
 import type { VolumeManager } from './volume-manager.ts';
 
 /** The volume manager as all parts of the agent have it. */

@@ -1,16 +1,23 @@
 import { join } from 'node:path';
-import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube/types.ts';
-import { expandReferences } from '../container-options/expand-references.ts';
-import { ExpansionLimit } from '../container-options/expansion-limit.ts';
+import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube/objects/types.ts';
+import {
+  ContainerConfigError,
+  type ContainerMount,
+  type EnvironmentVariable,
+  expandReferences,
+  ExpansionLimit,
+  HostDirectory,
+  isReadOnlySource,
+  podDirectoryNames,
+  podSpecOf,
+  type Volume,
+  volumePath,
+  volumesOf,
+} from '../../node/index.ts';
 import { managedHostsFileContent, nodeHostsFileContent } from '../container-options/hosts-file.ts';
 import type { PodHostName } from '../container-options/pod-host-name.ts';
-import { podSpecOf } from '../container-options/pod-fields.ts';
-import type { ContainerMount, EnvironmentVariable } from '../container-options/run-container-options.ts';
 import { readRegularFile } from '../../shared/regular-file.ts';
-import { HostDirectory } from '../host-paths/host-directory.ts';
-import { ContainerConfigError } from '../runtime/container-runtime.ts';
 import { bindSubPath, makeSubPath } from './sub-path.ts';
-import { isReadOnlySource, podDirectoryNames, type Volume, volumePath, volumesOf } from './volume-sources.ts';
 
 const etcHosts = '/etc/hosts';
 const maxHostsFileBytes = 1024 * 1024;

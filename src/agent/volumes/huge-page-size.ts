@@ -1,5 +1,5 @@
-import { quantityValue } from '../../kube/quantity.ts';
-import type { Pod } from '../../kube/types.ts';
+import { quantityValue } from '../../kube/objects/quantity.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 
 const resourcePrefix = 'hugepages-';
 const mediumPrefix = 'HugePages-';

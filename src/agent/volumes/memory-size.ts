@@ -1,5 +1,5 @@
-import { quantityNanos } from '../../kube/quantity.ts';
-import type { Container, Pod } from '../../kube/types.ts';
+import { quantityNanos } from '../../kube/objects/quantity.ts';
+import type { Container, Pod } from '../../kube/objects/types.ts';
 
 const nanosPerUnit = 10n ** 9n;
 

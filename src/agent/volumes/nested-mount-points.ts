@@ -1,6 +1,5 @@
-import type { Container, Pod } from '../../kube/types.ts';
-import type { HostDirectory } from '../host-paths/host-directory.ts';
-import { cleanPath, requirePathLength } from '../host-paths/names.ts';
+import type { Container, Pod } from '../../kube/objects/types.ts';
+import { cleanPath, type HostDirectory, requirePathLength } from '../../node/index.ts';
 
 /** The directories that a runtime needs in a volume. @throws Error for a mount path that leads out of the container's root */
 export type NestedMountPoints = (volumeName: string) => readonly string[];

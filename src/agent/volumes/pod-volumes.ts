@@ -1,34 +1,46 @@
 import type { BigIntStats } from 'node:fs';
 import { join } from 'node:path';
-import type { Pod, ValidPod } from '../../kube/types.ts';
+import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import { untilAborted } from '../../shared/abort.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
-import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { PodScopes } from '../owned-pod-scope.ts';
-import type { InPodScope, PodCallOptions, PodScope } from '../pod-scope.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import {
+  type CallOptions,
+  checkHostPathType,
+  collectPayload,
+  type EntryName,
+  fsGroupOf,
+  hasMounts,
+  HostDirectory,
+  type InPodScope,
+  isMountPoint,
+  mountHugePages,
+  mountTmpfs,
+  type PayloadSources,
+  type PodCallOptions,
+  podDirectory,
+  podDirectoryNames,
+  type PodEventRecorder,
+  type PodScope,
+  type PodScopes,
+  removeAll,
+  requireSupportedVolume,
+  setUpFailure,
+  undefinedIfMissing,
+  unmountAll,
+  type Volume,
+  volumeNames,
+  type VolumePayload,
+  volumesOf,
+  walk,
+} from '../../node/index.ts';
 import type { PodVolumeStats, VolumeManager } from './volume-manager.ts';
-import type { CallOptions } from '../runtime/container-runtime.ts';
-import { undefinedIfMissing } from '../host-paths/error-code.ts';
-import { type EntryName, HostDirectory } from '../host-paths/host-directory.ts';
-import { checkHostPathType } from '../host-paths/host-path-type.ts';
-import { hasMounts, isMountPoint, mountHugePages, mountTmpfs, unmountAll } from '../host-paths/mounts.ts';
-import { removeAll } from '../host-paths/remove-all.ts';
-import { walk } from '../host-paths/walk.ts';
 import { writeAtomically } from './atomic-writer.ts';
 import { hugePageSizeBytes, isHugePageMedium } from './huge-page-size.ts';
 import { memoryVolumeSize } from './memory-size.ts';
 import { makeNestedMountPoints, type NestedMountPoints, nestedMountPoints } from './nested-mount-points.ts';
-import {
-  collectPayload,
-  type PayloadSources,
-  requireSupportedVolume,
-  setUpFailure,
-  type VolumePayload,
-} from './volume-payload.ts';
-import { fsGroupOf, podDirectory, podDirectoryNames, type Volume, volumeNames, volumesOf } from './volume-sources.ts';
 import { VolumeStatCalculator } from './volume-stat-calculator.ts';
 
 /** Source: kubelet `exponentialbackoff`. */

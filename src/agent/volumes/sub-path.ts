@@ -1,9 +1,13 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { undefinedIfMissing } from '../host-paths/error-code.ts';
-import { HostDirectory } from '../host-paths/host-directory.ts';
-import { bindMountOpenFile, isMountPoint, unmountAll } from '../host-paths/mounts.ts';
-import { resolveInside } from '../host-paths/resolve.ts';
+import {
+  bindMountOpenFile,
+  HostDirectory,
+  isMountPoint,
+  resolveInside,
+  undefinedIfMissing,
+  unmountAll,
+} from '../../node/index.ts';
 
 /** Where a path is mounted: a name in a folder below the root directory of the agent. */
 export interface SubPathTarget {

@@ -1,6 +1,5 @@
-import type { ValidPod } from '../../kube/types.ts';
-import type { UsageInfo } from '../host-paths/disk-usage.ts';
-import type { CallOptions } from '../runtime/container-runtime.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import type { CallOptions, UsageInfo } from '../../node/index.ts';
 
 /**
  * Mounts a pod's volumes before its containers are started, and unmounts them after they have ended. A

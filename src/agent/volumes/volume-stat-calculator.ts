@@ -1,15 +1,21 @@
-import { podFieldsOf } from '../../kube/log-fields.ts';
-import type { ValidPod } from '../../kube/types.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { OneAtATime } from '../../shared/one-at-a-time.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { diskUsage, type UsageInfo } from '../host-paths/disk-usage.ts';
-import { HostDirectory } from '../host-paths/host-directory.ts';
-import type { PodScope } from '../pod-scope.ts';
+import {
+  diskUsage,
+  HostDirectory,
+  isLocalEphemeralVolume,
+  podDirectoryNames,
+  type PodScope,
+  type UsageInfo,
+  volumeNames,
+  volumesOf,
+} from '../../node/index.ts';
 import type { PodVolumeStats } from './volume-manager.ts';
-import { isLocalEphemeralVolume, podDirectoryNames, volumeNames, volumesOf } from './volume-sources.ts';
 
 /** Pods that are measured at the same time; the others wait. */
 const concurrency = 2;

@@ -1,4 +1,4 @@
-import type { ServerRequest, ServerResponse } from '../exchange.ts';
+import type { ServerRequest, ServerResponse } from '../http/exchange.ts';
 import { expired, type Fault, type FaultOf } from './fault.ts';
 import { type FaultRequest, requestOf, type RunningRequest } from './fault-match.ts';
 

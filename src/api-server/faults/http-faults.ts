@@ -1,8 +1,8 @@
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
-import type { ServerRequest, ServerResponse } from '../exchange.ts';
-import { RequestsInFlight } from '../requests-in-flight.ts';
-import { resources } from '../resources.ts';
-import { reviewResources } from '../review-resource.ts';
+import type { ServerRequest, ServerResponse } from '../http/exchange.ts';
+import { RequestsInFlight } from '../http/requests-in-flight.ts';
+import { resources } from '../resources/resources.ts';
+import { reviewResources } from '../access/review-resource.ts';
 import type { Fault } from './fault.ts';
 import { faultVerbs } from './fault-match.ts';
 import { FaultPlan } from './faults.ts';

@@ -4,7 +4,7 @@ import { isKubeConfig } from '../client/client-node-api.ts';
 import type { KubeConfigSource } from '../http/kube-config-types.ts';
 import { refuseArgument } from '../../shared/errors.ts';
 import { isObject } from '../../shared/json.ts';
-import type { Pod } from '../types.ts';
+import type { Pod } from '../objects/types.ts';
 import { requireText } from '../../shared/validate.ts';
 import { requireParts } from './access-options.ts';
 import { type AccessCheck, AccessReport } from './access-report.ts';

@@ -3,7 +3,7 @@ import type { Clock, ClockLike } from '../../shared/clock.ts';
 import { requireObject } from '../../shared/errors.ts';
 import { resolveClock } from '../../shared/ports.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
-import type { Pod } from '../types.ts';
+import type { Pod } from '../objects/types.ts';
 import { APIError, describeAbort, describeAPIError } from './api-error.ts';
 import { senderOf } from './client-node-api.ts';
 import type { CoreV1ApiLike, CoreV1ApiMethod } from './core-v1-api-like.ts';

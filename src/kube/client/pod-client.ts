@@ -1,4 +1,4 @@
-import type { Pod } from '../types.ts';
+import type { Pod } from '../objects/types.ts';
 
 /** Every `RequestVerb`. */
 export const requestVerbs = ['get', 'patch', 'delete'] as const;

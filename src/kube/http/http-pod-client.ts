@@ -1,5 +1,5 @@
 import { isObject } from '../../shared/json.ts';
-import type { Pod } from '../types.ts';
+import type { Pod } from '../objects/types.ts';
 import { APIError } from '../client/api-error.ts';
 import { signalOf } from '../client/lazy-signal-options.ts';
 import type { ClosablePodClient, RequestOptions } from '../client/pod-client.ts';

@@ -6,7 +6,7 @@ import { refuseOption, requireObject, StatusManagerError } from '../../shared/er
 import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
-import type { Pod } from '../types.ts';
+import type { Pod } from '../objects/types.ts';
 import { positiveIntegerOption, requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
 import type { InformerLike } from './informer-source.ts';
 import { InformerSource } from './informer-source.ts';
@@ -14,7 +14,7 @@ import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
 import { KnownPods } from './known-pods.ts';
 import type { InformerPodSource } from './pod-source.ts';
 import { defaultTimeouts, Reflector } from './reflector.ts';
-import type { InformerState, PodManager, UIDTranslations } from '../pod-manager.ts';
+import type { InformerState, PodManager, UIDTranslations } from '../pod-manager/pod-manager.ts';
 
 /** Options of `createInformerPodManager`. */
 export interface InformerPodManagerOptions {

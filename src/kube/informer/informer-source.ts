@@ -1,6 +1,6 @@
 import { describeAPIError } from '../client/api-error.ts';
-import type { InformerState } from '../pod-manager.ts';
-import type { Pod } from '../types.ts';
+import type { InformerState } from '../pod-manager/pod-manager.ts';
+import type { Pod } from '../objects/types.ts';
 import { Alarm } from '../../shared/alarm.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';

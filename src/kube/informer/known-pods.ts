@@ -1,11 +1,11 @@
 import { Subscribers } from '../../shared/subscribers.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { Pod, ValidPod } from '../types.ts';
-import { requirePod, requirePods } from '../require-pod.ts';
-import { BasicPodManager } from '../basic-pod-manager.ts';
-import { podFieldsOf } from '../log-fields.ts';
-import { getPodFullName, isMirrorPod, isStaticPod } from '../static-pods.ts';
+import type { Pod, ValidPod } from '../objects/types.ts';
+import { requirePod, requirePods } from '../pods/require-pod.ts';
+import { BasicPodManager } from '../pod-manager/basic-pod-manager.ts';
+import { podFieldsOf } from '../pods/log-fields.ts';
+import { getPodFullName, isMirrorPod, isStaticPod } from '../pods/static-pods.ts';
 
 /** Called for the pods of a node; by default only for those to run, so not for mirror pods. */
 export interface PodListener {

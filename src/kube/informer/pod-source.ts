@@ -1,5 +1,5 @@
-import type { InformerState } from '../pod-manager.ts';
-import type { Pod } from '../types.ts';
+import type { InformerState } from '../pod-manager/pod-manager.ts';
+import type { Pod } from '../objects/types.ts';
 import type { ReflectorSink } from './reflector.ts';
 
 /** Receives the API server's pods. */

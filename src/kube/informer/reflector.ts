@@ -5,7 +5,7 @@ import { ExponentialBackOff, jitter } from '../../shared/exponential-back-off.ts
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
-import type { InformerState } from '../pod-manager.ts';
+import type { InformerState } from '../pod-manager/pod-manager.ts';
 import { isResourceVersionExpired, listObjects, type ListQuery } from './object-list.ts';
 import { readWatchEvents } from './watch-events.ts';
 

@@ -1,5 +1,5 @@
-import type { BasicPodManager } from '../basic-pod-manager.ts';
-import type { PodManager } from '../pod-manager.ts';
+import type { BasicPodManager } from '../pod-manager/basic-pod-manager.ts';
+import type { PodManager } from '../pod-manager/pod-manager.ts';
 
 /** `podManager`, which somebody else fills, with what only the informer knows: its state, and which pods are gone. */
 export function withInformer(

@@ -8,7 +8,7 @@ import {
   tooMany,
   unsupportedValue,
 } from './field-error.ts';
-import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../objects/json-object.ts';
 import { validateVariable } from './environment.ts';
 import { probes, validateLifecycle } from './lifecycle.ts';
 import { validateResources } from './resources.ts';

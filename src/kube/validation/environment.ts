@@ -1,5 +1,5 @@
 import { type FieldError, invalidValue, requiredValue } from './field-error.ts';
-import { isJSONObject, type JSONObject, objectOf, stringOf } from '../json-object.ts';
+import { isJSONObject, type JSONObject, objectOf, stringOf } from '../objects/json-object.ts';
 import { unreachable } from '../../shared/unreachable.ts';
 import { validateRequired } from './rules.ts';
 

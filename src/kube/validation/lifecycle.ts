@@ -1,5 +1,5 @@
 import { type FieldError, forbiddenValue, invalidValue, requiredValue } from './field-error.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../objects/json-object.ts';
 import { unreachable } from '../../shared/unreachable.ts';
 import { validateEnum, validateNotNegative, validatePort } from './rules.ts';
 

@@ -1,7 +1,7 @@
-import { isIPAddress } from '../ip-address.ts';
+import { isIPAddress } from '../objects/ip-address.ts';
 import { type FieldError, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './field-error.ts';
 import { validateContainers } from './containers.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../objects/json-object.ts';
 import { validateResources } from './resources.ts';
 import {
   labelValueProblems,

@@ -1,6 +1,6 @@
-import { quantityNanos } from '../quantity.ts';
+import { quantityNanos } from '../objects/quantity.ts';
 import { type FieldError, forbiddenValue, invalidValue, notFoundValue, requiredValue } from './field-error.ts';
-import { type JSONObject, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { type JSONObject, objectOf, objectsOf, stringOf } from '../objects/json-object.ts';
 import { validateQualifiedName } from './rules.ts';
 
 const containerResources = ['cpu', 'memory', 'ephemeral-storage'];

@@ -1,5 +1,5 @@
 import { type FieldError, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './field-error.ts';
-import type { JSONObject } from '../json-object.ts';
+import type { JSONObject } from '../objects/json-object.ts';
 
 /*
  * Rules shared by several kinds, with the messages of kube-apiserver.

@@ -1,4 +1,4 @@
-import { quantityNanos } from '../quantity.ts';
+import { quantityNanos } from '../objects/quantity.ts';
 import {
   duplicateValue,
   type FieldError,
@@ -7,7 +7,7 @@ import {
   notFoundValue,
   requiredValue,
 } from './field-error.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../json-object.ts';
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../objects/json-object.ts';
 import {
   validateDescendingPath,
   validateDomainLabel,

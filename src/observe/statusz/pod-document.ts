@@ -1,4 +1,4 @@
-import type { PodCondition, PodStatus } from '../../kube/types.ts';
+import type { PodCondition, PodStatus } from '../../kube/objects/types.ts';
 import type { PodExplanation } from '../../status-manager/explain/explanation.ts';
 import type { PodSummary } from './status-document.ts';
 import type { TimelineEntry, Timelines } from './timeline.ts';

@@ -1,11 +1,11 @@
 import type { ManagerInspection, PodInspection } from '../../status-manager/inspection.ts';
 import type { OutageInspection } from '../../status-manager/sync/api-outage.ts';
-import { podSummary } from '../../kube/pod-summary.ts';
+import { podSummary } from '../../kube/pods/pod-summary.ts';
 import { type PodTermination, terminationWaitOf } from '../../status-manager/pod-deletion-safety.ts';
-import type { Pod, PodStatus } from '../../kube/types.ts';
+import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import type { RequestedDeletion } from '../../status-manager/sync/terminating-pods.ts';
 import type { ManagerState, WaitingFor } from '../../status-manager/sync/loop-inspection.ts';
-import type { InformerState } from '../../kube/pod-manager.ts';
+import type { InformerState } from '../../kube/pod-manager/pod-manager.ts';
 
 /** A time as in Kubernetes: RFC 3339, UTC, whole seconds. */
 export type Timestamp = string;

@@ -1,4 +1,4 @@
-import type { PodCondition, PodStatus } from '../../kube/types.ts';
+import type { PodCondition, PodStatus } from '../../kube/objects/types.ts';
 import type { StatusOutcome } from '../../status-manager/sync/status-outcome.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';

@@ -1,4 +1,4 @@
-import type { Pod, ResourceRequirements } from '../../kube/types.ts';
+import type { Pod, ResourceRequirements } from '../../kube/objects/types.ts';
 
 export const podResizeStatuses = ['', 'Proposed', 'InProgress', 'Deferred', 'Infeasible'] as const;
 

@@ -1,7 +1,7 @@
 import { compareUTF8 } from '../status/utf8.ts';
 import { objectAt, DecodeContext, quantityAt } from '../status/canonical-reader.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
-import type { ResourceClaim, ResourceList, ResourceRequirements } from '../../kube/types.ts';
+import type { ResourceClaim, ResourceList, ResourceRequirements } from '../../kube/objects/types.ts';
 import { frozenResourcesAt, type PodAllocation } from './pod-allocation.ts';
 import { isPodResizeStatus, type PodResizeStatus } from './allocation-state.ts';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import { type Disk, systemDisk } from '../../shared/disk.ts';
 import { requireText } from '../../shared/validate.ts';
 import type { AllocationState, PodResizeStatus } from './allocation-state.ts';

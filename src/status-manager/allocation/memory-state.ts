@@ -1,4 +1,4 @@
-import type { Pod, ResourceRequirements } from '../../kube/types.ts';
+import type { Pod, ResourceRequirements } from '../../kube/objects/types.ts';
 import { requireOneOf, requireText } from '../../shared/validate.ts';
 import { type AllocationState, type PodResizeStatus, podResizeStatuses } from './allocation-state.ts';
 import { allocationFromPod, type PodAllocation } from './pod-allocation.ts';

@@ -1,7 +1,7 @@
 import { listAt, objectAt, DecodeContext, requiredStringAt } from '../status/canonical-reader.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
 import { resourceRequirements } from '../status/status-fields.ts';
-import type { Pod, ResourceRequirements } from '../../kube/types.ts';
+import type { Pod, ResourceRequirements } from '../../kube/objects/types.ts';
 
 /** The allocation of one pod; null where nothing was specified. Frozen, with canonical quantities. */
 export interface PodAllocation {

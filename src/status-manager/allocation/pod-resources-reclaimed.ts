@@ -1,5 +1,5 @@
 import { requireObject } from '../../shared/errors.ts';
-import type { ContainerStatusInput, Pod, PodStatusInput } from '../../kube/types.ts';
+import type { ContainerStatusInput, Pod, PodStatusInput } from '../../kube/objects/types.ts';
 
 /** The node's remaining resources of a pod. Every method must be synchronous. */
 export interface NodeResources {

@@ -1,4 +1,4 @@
-import type { Pod, PodStatus } from '../../kube/types.ts';
+import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { normalizeStatus } from '../status/normalize.ts';
 

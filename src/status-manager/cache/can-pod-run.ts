@@ -1,7 +1,7 @@
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
-import { isMirrorPod, isMirrorPodOf, isStaticPod, podHash } from '../../kube/static-pods.ts';
-import type { Pod } from '../../kube/types.ts';
+import { isMirrorPod, isMirrorPodOf, isStaticPod, podHash } from '../../kube/pods/static-pods.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import type { VersionedPodStatus } from './pod-status-cache.ts';
 
 /**

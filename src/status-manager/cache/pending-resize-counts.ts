@@ -1,5 +1,5 @@
 import type { PendingResizeCount, PriorityBucket } from '../metrics.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 
 /** Maximum number of unknown pods that each `counts()` looks up again; bounds its cost. */
 const maxRechecks = 16;

@@ -1,7 +1,7 @@
 import type { StatusGauges } from '../metrics.ts';
-import type { PodManager, UIDTranslations } from '../../kube/pod-manager.ts';
-import type { PodStatus } from '../../kube/types.ts';
-import { isNewer } from '../../kube/is-newer.ts';
+import type { PodManager, UIDTranslations } from '../../kube/pod-manager/pod-manager.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
+import { isNewer } from '../../kube/objects/is-newer.ts';
 import { type Adopted, adoptedFrom, type AdoptedFromServer } from './adopted-status.ts';
 
 /** How a version was confirmed: by a PATCH, by a read, or because it came from the API server (`seed`). */

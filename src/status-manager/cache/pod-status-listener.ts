@@ -1,4 +1,4 @@
-import type { Pod, PodStatus } from '../../kube/types.ts';
+import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 
 /**
  * Called immediately after every accepted status change, in order of subscription. Arguments are

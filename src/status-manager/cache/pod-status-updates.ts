@@ -2,13 +2,13 @@ import cloneDeep from 'lodash/cloneDeep.js';
 import isMatch from 'lodash/isMatch.js';
 import xorWith from 'lodash/xorWith.js';
 import type { Clock } from '../../shared/clock.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
-import type { PodManager } from '../../kube/pod-manager.ts';
-import { requirePod } from '../../kube/require-pod.ts';
-import { isStaticPod } from '../../kube/static-pods.ts';
+import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
+import { requirePod } from '../../kube/pods/require-pod.ts';
+import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeFormatter } from '../../shared/time.ts';
 import { replaceOrAppendPodCondition } from '../status/conditions.ts';
@@ -34,7 +34,7 @@ import type {
   ValidPod,
   VolumeHealthCondition,
   VolumeHealthConditionInput,
-} from '../../kube/types.ts';
+} from '../../kube/objects/types.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
 import {
   acceptedResult,

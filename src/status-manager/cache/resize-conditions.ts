@@ -2,11 +2,11 @@ import type { Clock } from '../../shared/clock.ts';
 import { tryCall } from '../../shared/guarded.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Metrics, ResizeResolution } from '../metrics.ts';
-import type { PodManager } from '../../kube/pod-manager.ts';
+import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
 import { logThrown } from '../../shared/ports.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import type { Pod, PodCondition, ValidPod } from '../../kube/types.ts';
+import type { Pod, PodCondition, ValidPod } from '../../kube/objects/types.ts';
 import { PendingResizeCounts, priorityBucket } from './pending-resize-counts.ts';
 
 export interface ResizeConditionsOptions {

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import type { PodStatus } from '../../kube/types.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
 import { deepFreeze } from '../../shared/freeze.ts';
 
 /** Why an update was refused. */

@@ -6,7 +6,7 @@ import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { OutageInspection } from '../sync/api-outage.ts';
 import type { ManagerState } from '../sync/loop-inspection.ts';
 import type { RequestedDeletion } from '../sync/terminating-pods.ts';
-import type { Pod, PodStatus } from '../../kube/types.ts';
+import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import { inspectPod, type InspectionSources, type PodInspection } from '../inspection.ts';
 import type { DroppedStatus } from './dropped-statuses.ts';
 import { sentenceOf } from './sentence.ts';

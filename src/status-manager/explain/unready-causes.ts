@@ -1,7 +1,7 @@
 import { getPodCondition } from '../status/conditions.ts';
 import { isRestartableInitContainer } from '../status/container-restart.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
-import type { Container, ContainerStatus, Pod, PodStatus } from '../../kube/types.ts';
+import type { Container, ContainerStatus, Pod, PodStatus } from '../../kube/objects/types.ts';
 
 interface OfContainer {
   readonly containerName: string;

@@ -1,4 +1,4 @@
-import type { PodStatus } from '../../kube/types.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
 
 /** One accepted status that has not reached the API server. */
 export interface JournalEntry {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { latestOf, latestTime } from '../status/server-newer.ts';
-import type { PodStatus } from '../../kube/types.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
 import type { Journal, JournalEntry, JournalFailure } from './journal.ts';
 
 /**

@@ -1,6 +1,6 @@
-import { compareQuantities } from '../../kube/quantity.ts';
-import { resizableResources } from '../../kube/resizable-resources.ts';
-import type { ResourceRequirementsInput } from '../../kube/types.ts';
+import { compareQuantities } from '../../kube/objects/quantity.ts';
+import { resizableResources } from '../../kube/pods/resizable-resources.ts';
+import type { ResourceRequirementsInput } from '../../kube/objects/types.ts';
 
 type ResourceList = { readonly [resourceName: string]: string | null | undefined };
 

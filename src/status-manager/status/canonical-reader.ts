@@ -1,8 +1,8 @@
 import { refuseArgument } from '../../shared/errors.ts';
-import type { CanonicalTime, ResourceList } from '../../kube/types.ts';
+import type { CanonicalTime, ResourceList } from '../../kube/objects/types.ts';
 import { TimeFormatter } from '../../shared/time.ts';
 import { isObject, type Raw, setOwn } from '../../shared/json.ts';
-import { canonicalQuantity } from '../../kube/quantity.ts';
+import { canonicalQuantity } from '../../kube/objects/quantity.ts';
 
 /** Deeper than any status; a bound for hostile input. */
 const maxDepth = 64;

@@ -1,5 +1,5 @@
 import { requireObject } from '../../shared/errors.ts';
-import type { Mutable, PodStatus, VolumeHealthCondition } from '../../kube/types.ts';
+import type { Mutable, PodStatus, VolumeHealthCondition } from '../../kube/objects/types.ts';
 import { DecodeContext } from './canonical-reader.ts';
 import type { TimeFormatter } from '../../shared/time.ts';
 import { isObject } from '../../shared/json.ts';

@@ -1,4 +1,4 @@
-import type { Pod, PodStatusInput } from '../../kube/types.ts';
+import type { Pod, PodStatusInput } from '../../kube/objects/types.ts';
 
 /** The first condition of that type. Source: kubelet `GetPodConditionFromList`. */
 export function getPodCondition<Condition extends { readonly type?: string | null | undefined }>(

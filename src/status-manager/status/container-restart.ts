@@ -1,5 +1,5 @@
 import { requireObject } from '../../shared/errors.ts';
-import type { Container, ContainerRestartRule, PodSpec } from '../../kube/types.ts';
+import type { Container, ContainerRestartRule, PodSpec } from '../../kube/objects/types.ts';
 
 /**
  * True when a container that exited with `exitCode` must be restarted: by its own restart rules and

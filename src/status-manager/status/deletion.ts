@@ -1,6 +1,6 @@
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import { isPodPhaseTerminal } from './phase.ts';
-import { isMirrorPod } from '../../kube/static-pods.ts';
+import { isMirrorPod } from '../../kube/pods/static-pods.ts';
 
 /** The deletion of the pod's API object has been requested. */
 export function isBeingDeleted(pod: Pod): boolean {

@@ -1,6 +1,6 @@
-import type { PodCondition, PodStatus, ResourceList } from '../../kube/types.ts';
+import type { PodCondition, PodStatus, ResourceList } from '../../kube/objects/types.ts';
 import { foreignStatusFields, isWrittenByKubelet } from './ownership.ts';
-import { quantitiesEqual } from '../../kube/quantity.ts';
+import { quantitiesEqual } from '../../kube/objects/quantity.ts';
 import { isSame } from './strategic-merge.ts';
 import { podStatusFields } from './status-fields.ts';
 

@@ -5,7 +5,7 @@ import type {
   PodCondition,
   PodConditionInput,
   PodStatusInput,
-} from '../../kube/types.ts';
+} from '../../kube/objects/types.ts';
 import { getPodCondition, podConditionObservedGeneration } from './conditions.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
 

@@ -1,4 +1,4 @@
-import type { Container, ContainerStatusInput, Pod, PodCondition, PodStatusInput } from '../../kube/types.ts';
+import type { Container, ContainerStatusInput, Pod, PodCondition, PodStatusInput } from '../../kube/objects/types.ts';
 import { getPodCondition } from './conditions.ts';
 import { matchingRestartRule } from './container-restart.ts';
 import { newCondition } from './generate-conditions.ts';

@@ -5,7 +5,7 @@ import type {
   PodConditionInput,
   PodStatusInput,
   ResourceRequirementsInput,
-} from '../../kube/types.ts';
+} from '../../kube/objects/types.ts';
 import { getPodCondition, replaceOrAppendPodCondition } from './conditions.ts';
 import { hasRestartAllContainersRule } from './container-restart.ts';
 import {

@@ -1,7 +1,7 @@
 import type { JSONPatchOperation } from '../../kube/client/pod-client.ts';
 import { escapePathComponent } from 'fast-json-patch';
 
-import type { PodStatus } from '../../kube/types.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
 import { isObject, ownField, type Raw, setOwn } from '../../shared/json.ts';
 import { isKnownField, type PatchSchema, schemaOfField } from './patch-schema.ts';
 import { podStatusFields } from './status-fields.ts';

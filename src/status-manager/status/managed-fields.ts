@@ -1,4 +1,4 @@
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import { isObject } from '../../shared/json.ts';
 
 /**

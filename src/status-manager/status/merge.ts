@@ -1,4 +1,4 @@
-import type { Mutable, Pod, PodCondition, PodStatus } from '../../kube/types.ts';
+import type { Mutable, Pod, PodCondition, PodStatus } from '../../kube/objects/types.ts';
 import { replaceOrAppendPodCondition } from './conditions.ts';
 import { foreignStatusFields, podConditionByKubelet, podConditionSharedByKubelet } from './ownership.ts';
 import { isPodPhaseTerminal } from './phase.ts';

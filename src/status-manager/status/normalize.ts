@@ -1,4 +1,4 @@
-import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '../../kube/types.ts';
+import type { ContainerState, ContainerStatus, Mutable, Pod, PodStatus } from '../../kube/objects/types.ts';
 import { containerStatusesFields } from './container-statuses.ts';
 import { compareUTF8, cutTerminationMessage } from './utf8.ts';
 

@@ -1,4 +1,4 @@
-import type { PodStatus } from '../../kube/types.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
 
 /**
  * Ownership of the parts of a pod status. The single source for merge, equality, transition times,

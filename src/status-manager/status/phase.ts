@@ -6,9 +6,9 @@ import type {
   ContainerStateTerminated,
   Pod,
   PodSpec,
-} from '../../kube/types.ts';
+} from '../../kube/objects/types.ts';
 import { containerShouldRestart, isRestartableInitContainer } from './container-restart.ts';
-import { isStaticPod } from '../../kube/static-pods.ts';
+import { isStaticPod } from '../../kube/pods/static-pods.ts';
 
 /** The phases that an agent sets; the API also has `Unknown`. */
 export type PodPhase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';

@@ -1,5 +1,5 @@
-import type { Pod, PodStatusInput } from '../../kube/types.ts';
-import { canonicalIP, isIPv6 } from '../../kube/ip-address.ts';
+import type { Pod, PodStatusInput } from '../../kube/objects/types.ts';
+import { canonicalIP, isIPv6 } from '../../kube/objects/ip-address.ts';
 
 /** The known addresses of a pod and its node. */
 interface KnownIPs {

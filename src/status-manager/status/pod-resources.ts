@@ -7,11 +7,11 @@ import type {
   ResourceList,
   ResourceRequirements,
   ResourceRequirementsInput,
-} from '../../kube/types.ts';
+} from '../../kube/objects/types.ts';
 import { actualResources } from './actual-resources.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
 import { setOwn } from '../../shared/json.ts';
-import { addParsedQuantities, formatQuantity, parseQuantity, type Quantity } from '../../kube/quantity.ts';
+import { addParsedQuantities, formatQuantity, parseQuantity, type Quantity } from '../../kube/objects/quantity.ts';
 
 type Quantities = Map<string, Quantity>;
 type ResourceListInput = ResourceRequirementsInput['requests'] | null;

@@ -1,7 +1,7 @@
 import { requireObject } from '../../shared/errors.ts';
-import type { Pod, ResourceRequirementsInput } from '../../kube/types.ts';
+import type { Pod, ResourceRequirementsInput } from '../../kube/objects/types.ts';
 import { isSupportedPodLevelResource } from './pod-resources.ts';
-import { quantityNanos } from '../../kube/quantity.ts';
+import { quantityNanos } from '../../kube/objects/quantity.ts';
 
 /** The QoS class of a pod. Source: `v1.PodQOSClass`. */
 export type PodQOSClass = 'Guaranteed' | 'Burstable' | 'BestEffort';

@@ -1,4 +1,4 @@
-import type { ContainerStatus, PodStatus } from '../../kube/types.ts';
+import type { ContainerStatus, PodStatus } from '../../kube/objects/types.ts';
 import { podConditionByKubelet } from './ownership.ts';
 import { containerStatusesFields } from './container-statuses.ts';
 import { isPodPhaseTerminal } from './phase.ts';

@@ -1,4 +1,4 @@
-import type { CanonicalTime, ResourceList } from '../../kube/types.ts';
+import type { CanonicalTime, ResourceList } from '../../kube/objects/types.ts';
 import {
   booleanAt,
   int32At,

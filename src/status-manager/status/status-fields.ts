@@ -25,7 +25,7 @@ import type {
   VolumeHealthCondition,
   VolumeMountStatus,
   VolumeStatus,
-} from '../../kube/types.ts';
+} from '../../kube/objects/types.ts';
 import {
   anyInteger,
   anyTime,

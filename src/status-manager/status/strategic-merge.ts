@@ -1,5 +1,5 @@
 import type { PodStatusChanges, StrategicMergePatchBody } from '../../kube/client/pod-client.ts';
-import type { PodStatus } from '../../kube/types.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
 import { isObject, ownField, type Raw, setOwn } from '../../shared/json.ts';
 import { isKnownField, type PatchSchema, schemaOfField } from './patch-schema.ts';
 import { podStatusFields } from './status-fields.ts';

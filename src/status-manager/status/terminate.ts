@@ -1,4 +1,4 @@
-import type { ContainerStatus, Mutable, Pod, PodStatus } from '../../kube/types.ts';
+import type { ContainerStatus, Mutable, Pod, PodStatus } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from './container-restart.ts';
 import { isPodPhaseTerminal } from './phase.ts';
 

@@ -1,4 +1,4 @@
-import type { PodCondition, PodStatus } from '../../kube/types.ts';
+import type { PodCondition, PodStatus } from '../../kube/objects/types.ts';
 import { timedConditionTypes } from './ownership.ts';
 
 /**

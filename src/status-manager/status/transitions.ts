@@ -1,4 +1,4 @@
-import type { Container, ContainerStatus, Mutable, PodSpec, PodStatus } from '../../kube/types.ts';
+import type { Container, ContainerStatus, Mutable, PodSpec, PodStatus } from '../../kube/objects/types.ts';
 import {
   containerShouldRestart,
   hasRestartAllContainersRule,

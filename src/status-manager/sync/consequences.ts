@@ -1,8 +1,8 @@
 import { isUnrelatedToNode } from '../../kube/access/node-authorizer.ts';
 import type { APIError } from '../../kube/client/api-error.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
-import { podFieldsOf } from '../../kube/log-fields.ts';
-import type { Pod } from '../../kube/types.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';

@@ -4,10 +4,10 @@ import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { createStatusJSONPatch } from '../status/json-patch.ts';
 import { mergePodStatus } from '../status/merge.ts';
 import { isServerNewer } from '../status/server-newer.ts';
-import { isMirrorPod, isStaticPod } from '../../kube/static-pods.ts';
+import { isMirrorPod, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import { terminatedPodStatus } from '../status/terminate.ts';
-import type { Pod, PodCondition, PodStatus } from '../../kube/types.ts';
+import type { Pod, PodCondition, PodStatus } from '../../kube/objects/types.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 
 /** A pod as the API server shows it. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../../shared/logger.ts';
 import type { PodRecord } from './pod-records.ts';
-import type { Mutable, PodStatus } from '../../kube/types.ts';
+import type { Mutable, PodStatus } from '../../kube/objects/types.ts';
 
 /** Fields that `setPodStatus` and `generateAPIPodStatus` add and older API servers do not know. */
 const newerFields = ['observedGeneration', 'resources', 'allocatedResources'] as const;

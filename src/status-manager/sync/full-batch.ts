@@ -1,13 +1,13 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { thrownFields } from '../../shared/logger.ts';
-import type { UIDTranslations } from '../../kube/pod-manager.ts';
-import { isStaticPod } from '../../kube/static-pods.ts';
+import type { UIDTranslations } from '../../kube/pod-manager/pod-manager.ts';
+import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { canBeDeleted } from '../status/deletion.ts';
 import { reflectsStatus } from '../status/equality.ts';
 import { normalizeStatus } from '../status/normalize.ts';
-import type { Pod, PodStatus } from '../../kube/types.ts';
+import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import { withoutDroppedFields } from './dropped-fields.ts';
 import type { HotLoops } from './hot-loops.ts';
 import type { SyncPorts } from './sync-ports.ts';

@@ -5,7 +5,7 @@ import type { Logger } from '../../shared/logger.ts';
 import type { PodRecord } from './pod-records.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { managersOf } from '../status/managed-fields.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 
 /** The pod and the version that a patch is about. */
 export type SentVersion = Pick<VersionedPodStatus, 'podName' | 'podNamespace' | 'version'>;

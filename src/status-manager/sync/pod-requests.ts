@@ -20,7 +20,7 @@ import type { Timer } from '../../shared/clock.ts';
 import type { RequestOutcome } from '../metrics.ts';
 import type { SyncPorts } from './sync-ports.ts';
 import { isObject } from '../../shared/json.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 
 /** Upper bound of the wait for a connection; a client should give up earlier. */
 const maxQueuedMs = 600_000;

@@ -7,7 +7,7 @@ import { podFields, statusFields } from '../../shared/log-fields.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { canBeDeleted } from '../status/deletion.ts';
 import { equalJSON } from '../status/equality.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import { type APIPod, apiPodOf, decide, type Decision } from './decide.ts';
 import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
 import { type DroppedFields, withoutDroppedFields } from './dropped-fields.ts';

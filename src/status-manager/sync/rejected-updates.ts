@@ -1,5 +1,5 @@
-import { podFieldsOf } from '../../kube/log-fields.ts';
-import type { ValidPod } from '../../kube/types.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';

@@ -1,5 +1,5 @@
-import type { PodManager } from '../../kube/pod-manager.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import type { PodRecord } from './pod-records.ts';
 import type { OutcomeSubject } from './status-outcome.ts';
 

@@ -1,6 +1,6 @@
 import type { PodClient } from '../../kube/client/pod-client.ts';
-import type { PodManager } from '../../kube/pod-manager.ts';
-import type { Pod } from '../../kube/types.ts';
+import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
+import type { Pod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { CriticalSection } from '../../shared/critical-section.ts';
 import type { Logger } from '../../shared/logger.ts';

@@ -1,6 +1,6 @@
-import type { PodManager } from '../../kube/pod-manager.ts';
-import { isNewer } from '../../kube/is-newer.ts';
-import type { PodStatus } from '../../kube/types.ts';
+import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
+import { isNewer } from '../../kube/objects/is-newer.ts';
+import type { PodStatus } from '../../kube/objects/types.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { APIPod } from './decide.ts';
 import { failureClassTable } from './failure-classes.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import isEqual from 'lodash/isEqual.js';
-import type { ContainerRuntime, ExecResult } from '../../agent/runtime/container-runtime.ts';
-import type { Container, PodSpec, ValidPod } from '../../kube/types.ts';
+import type { ContainerRuntime, ExecResult } from '../../node/index.ts';
+import type { Container, PodSpec, ValidPod } from '../../kube/objects/types.ts';
 import { type Clock, type ClockLike, sleep } from '../../shared/clock.ts';
 import { resolveClock } from '../../shared/ports.ts';
 import {

@@ -1,8 +1,13 @@
 import { isIP } from 'node:net';
 import isEqual from 'lodash/isEqual.js';
-import type { ContainerConfig, PodSandboxConfig, RuntimePod } from '../../agent/runtime/container-runtime.ts';
-import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../agent/runtime/runtime-pod-status.ts';
-import type { ResourceRequirementsInput } from '../../kube/types.ts';
+import type {
+  ContainerConfig,
+  PodSandboxConfig,
+  RuntimeContainerStatus,
+  RuntimePod,
+  RuntimeSandboxStatus,
+} from '../../node/index.ts';
+import type { ResourceRequirementsInput } from '../../kube/objects/types.ts';
 import type { RuleResults } from './runtime-rules.ts';
 
 /** A time further away from now than this is not in milliseconds. */

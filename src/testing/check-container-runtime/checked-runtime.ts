@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { boundedRuntime } from '../../agent/runtime/bounded-runtime.ts';
-import type {
-  ContainerConfig,
-  ContainerRuntime,
-  RuntimeEvent,
-  RuntimePod,
-} from '../../agent/runtime/container-runtime.ts';
-import { hashContainer } from '../../agent/runtime/hash-container.ts';
-import type { RuntimeContainerStatus } from '../../agent/runtime/runtime-pod-status.ts';
-import type { Container, PodSpec, ValidPod } from '../../kube/types.ts';
-import type { JSONObject } from '../../kube/json-object.ts';
-import { withPodSpecDefaults } from '../../kube/pod-defaults.ts';
+import {
+  boundedRuntime,
+  type ContainerConfig,
+  type ContainerRuntime,
+  hashContainer,
+  type RuntimeContainerStatus,
+  type RuntimeEvent,
+  type RuntimePod,
+} from '../../node/index.ts';
+import type { Container, PodSpec, ValidPod } from '../../kube/objects/types.ts';
+import type { JSONObject } from '../../kube/objects/json-object.ts';
+import { withPodSpecDefaults } from '../../kube/pods/pod-defaults.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { checkCreated, checkListed, checkSandbox, show } from './check-statuses.ts';
 import type { RuleResults } from './runtime-rules.ts';

@@ -5,13 +5,14 @@ import type {
   ExecResult,
   PodSandboxConfig,
   RuntimeCondition,
+  RuntimeContainerStatus,
   RuntimeEvent,
   RuntimePod,
-} from '../../agent/runtime/container-runtime.ts';
-import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../agent/runtime/runtime-pod-status.ts';
+  RuntimeSandboxStatus,
+} from '../../node/index.ts';
 import { untilAborted } from '../../shared/abort.ts';
 import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
-import type { ResourceRequirementsInput, ValidPod } from '../../kube/types.ts';
+import type { ResourceRequirementsInput, ValidPod } from '../../kube/objects/types.ts';
 import { FakeContainer, type FakeExit, type FakeRun } from './fake-container.ts';
 import { matchesCall, type RuntimeCall, type RuntimeCallMatch } from './runtime-call.ts';
 

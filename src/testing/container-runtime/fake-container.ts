@@ -1,4 +1,4 @@
-import type { RuntimeContainerStatus } from '../../agent/runtime/runtime-pod-status.ts';
+import type { RuntimeContainerStatus } from '../../node/index.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 
 /** The script of one run of a container. */

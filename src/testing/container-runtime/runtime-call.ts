@@ -1,4 +1,4 @@
-import type { ResourceRequirementsInput } from '../../kube/types.ts';
+import type { ResourceRequirementsInput } from '../../kube/objects/types.ts';
 
 /** A method of a `ContainerRuntime` that is recorded and can be scripted. */
 export type RuntimeMethod =

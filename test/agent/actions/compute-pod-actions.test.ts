@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Container, EphemeralContainer, PodSpec, ResourceRequirementsInput } from 'kubelet-status-manager';
-import type { ContainerRestartRule } from '../../../src/kube/types.ts';
+import type { ContainerRestartRule } from '../../../src/kube/objects/types.ts';
 import type { ProbeResult, RuntimeContainerStatus, RuntimeSandboxStatus } from 'kubelet-status-manager/agent';
 import { computePodActions } from '../../../src/agent/actions/compute-pod-actions.ts';
-import { hashContainer } from '../../../src/agent/runtime/hash-container.ts';
-import { noProbeResults, type ProbeResults } from '../../../src/agent/prober/probe-results.ts';
-import type { RuntimeContainerState, RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import { hashContainer } from '../../../src/node/runtime/hash-container.ts';
+import { noProbeResults, type ProbeResults } from '../../../src/node/probes/probe-results.ts';
+import type { RuntimeContainerState, RuntimePodStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
 
 interface ExpectedActions {
   readonly killPod: boolean;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Container, ContainerStatusInput, Pod, PodSpec, PodStatusInput } from 'kubelet-status-manager';
 import { lostRuns } from '../../../src/agent/actions/lost-runs.ts';
-import type { RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import type { RuntimePodStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
 
 const job: Container = { name: 'job', image: 'job:1' };
 const other: Container = { name: 'other', image: 'other:1' };

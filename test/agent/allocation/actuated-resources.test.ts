@@ -1,7 +1,7 @@
 import { expect, describe, it } from 'vitest';
 import type { ValidPod, ResourceRequirementsInput } from 'kubelet-status-manager';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
-import type { RuntimeContainerState } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import type { RuntimeContainerState } from '../../../src/node/runtime/runtime-pod-status.ts';
 import { recordingLogger, settle, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, ValidPod } from 'kubelet-status-manager';
 import { BackOff } from '../../../src/agent/back-off/flowcontrol-back-off.ts';
 import { CrashLoopBackOff } from '../../../src/agent/back-off/crash-loop-back-off.ts';
-import type { RuntimeContainerState, RuntimePodStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import type { RuntimeContainerState, RuntimePodStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 
 let clock: FakeClock;

@@ -8,8 +8,8 @@ import {
   type EvictionSources,
 } from '../../../src/agent/eviction/create-eviction-manager.ts';
 import type { EvictionManager } from '../../../src/agent/eviction/eviction-manager.ts';
-import { fileSystemInfo } from '../../../src/agent/runtime/runtime-storage.ts';
-import { quantityValue } from '../../../src/kube/quantity.ts';
+import { fileSystemInfo } from '../../../src/node/runtime/runtime-storage.ts';
+import { quantityValue } from '../../../src/kube/objects/quantity.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { boundedVolumeManager } from '../../../src/agent/volumes/bounded-volume-manager.ts';
 import { asBounded } from '../../support/as-bounded.ts';

@@ -13,7 +13,7 @@ import {
   type ThresholdOptions,
   thresholdsMet,
 } from '../../../src/agent/eviction/thresholds.ts';
-import type { ObjectEvent, PodEvent } from '../../../src/agent/events/event-recorder.ts';
+import type { ObjectEvent, PodEvent } from '../../../src/node/events/event-recorder.ts';
 import { linesAtInfo } from '../../support/log-lines.ts';
 
 const mebi = 2 ** 20;

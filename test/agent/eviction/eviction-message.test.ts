@@ -3,7 +3,7 @@ import type { PodSpec } from 'kubelet-status-manager';
 import { evictionMessage, reclaimTarget, thresholdQuantity } from '../../../src/agent/eviction/eviction-message.ts';
 import type { PodUsage } from '../../../src/agent/eviction/pod-usage.ts';
 import type { EvictionSignal, Threshold } from '../../../src/agent/eviction/thresholds.ts';
-import type { ContainerStats } from '../../../src/agent/runtime/pod-stats.ts';
+import type { ContainerStats } from '../../../src/node/runtime/pod-stats.ts';
 
 const mebi = 2 ** 20;
 const observed = { available: 50 * mebi, capacity: 1000 * mebi };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { hasLocalStorageLimit, localStorageExcess } from '../../../src/agent/eviction/local-storage-eviction.ts';
-import type { PodStats } from '../../../src/agent/runtime/pod-stats.ts';
+import type { PodStats } from '../../../src/node/runtime/pod-stats.ts';
 import type { PodVolumeStats } from '../../../src/agent/volumes/volume-manager.ts';
-import type { Pod, ValidPod } from '../../../src/kube/types.ts';
+import type { Pod, ValidPod } from '../../../src/kube/objects/types.ts';
 
 const Mi = 1024 * 1024;
 const limited = (name: string, limit: string): object => ({

@@ -6,7 +6,7 @@ import { systemDisk } from '../../../src/shared/disk.ts';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import { ImagePullManager, type ImagePullManagerOptions } from '../../../src/agent/image-pulls/image-pull-manager.ts';
 import { imagePullCredentialsVerification } from '../../../src/agent/image-pulls/verification-policy.ts';
-import type { ImagePullSecret } from '../../../src/agent/runtime/container-runtime.ts';
+import type { ImagePullSecret } from '../../../src/node/runtime/container-runtime.ts';
 import { asBounded } from '../../support/as-bounded.ts';
 
 const image = 'registry.example/app:1';

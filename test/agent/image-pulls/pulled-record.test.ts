@@ -5,7 +5,7 @@ import {
   mergeImagePullCredentials,
   trimImageTagDigest,
 } from '../../../src/agent/image-pulls/pulled-record.ts';
-import type { ImagePullSecret } from '../../../src/agent/runtime/container-runtime.ts';
+import type { ImagePullSecret } from '../../../src/node/runtime/container-runtime.ts';
 
 const secretOf = (fields: Partial<ImagePullSecret> = {}): ImagePullSecret => ({
   ...{ uid: 'uid-a', namespace: 'team', name: 'pull', credentialHash: 'hash-a' },

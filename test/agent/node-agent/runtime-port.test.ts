@@ -3,7 +3,7 @@ import type { Pod, ValidPod } from 'kubelet-status-manager';
 import type { ContainerConfig, ContainerRuntime, Node } from 'kubelet-status-manager/agent';
 import { createPodClient } from 'kubelet-status-manager/http';
 import { agentProblems } from '../../../src/agent/node-agent/agent-problems.ts';
-import { updateContainers } from '../../../src/agent/pod-workers/update-containers.ts';
+import { updateContainers } from '../../../src/agent/pod-syncer/update-containers.ts';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
 import { FakeClock, FakeContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';

@@ -1,6 +1,6 @@
 import type { Pod, PodStatus } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
-import type { KubeEvent } from '../../../src/agent/events/kube-event.ts';
+import type { KubeEvent } from '../../../src/node/events/kube-event.ts';
 import {
   APIServer,
   FakeClock,

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ContainerRuntime, RuntimePod } from 'kubelet-status-manager/agent';
-import type { RuntimeEventType } from '../../../src/agent/runtime/container-runtime.ts';
+import type { RuntimeEventType } from '../../../src/node/runtime/container-runtime.ts';
 import { GenericPLEG, type GenericPLEGOptions } from '../../../src/agent/pleg/generic-pleg.ts';
-import { hashContainer } from '../../../src/agent/runtime/hash-container.ts';
-import type { PodLifecycleEvent } from '../../../src/agent/pleg/pod-lifecycle-event.ts';
-import type { RuntimeContainerState } from '../../../src/agent/runtime/runtime-pod-status.ts';
-import { boundedRuntime } from '../../../src/agent/runtime/bounded-runtime.ts';
+import { hashContainer } from '../../../src/node/runtime/hash-container.ts';
+import type { PodLifecycleEvent } from '../../../src/node/sync-loop/pod-lifecycle-event.ts';
+import type { RuntimeContainerState } from '../../../src/node/runtime/runtime-pod-status.ts';
+import { boundedRuntime } from '../../../src/node/runtime/bounded-runtime.ts';
 import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { asBounded } from '../../support/as-bounded.ts';

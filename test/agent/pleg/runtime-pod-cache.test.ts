@@ -2,7 +2,7 @@ import { setImmediate as settled } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import type { RuntimePod } from 'kubelet-status-manager/agent';
-import type { RuntimeContainerState, RuntimeSandboxStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
+import type { RuntimeContainerState, RuntimeSandboxStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
 import { RuntimePodCache } from '../../../src/agent/pleg/runtime-pod-cache.ts';
 
 const pod: ValidPod = { metadata: { uid: '1234', name: 'p', namespace: 'n' } };

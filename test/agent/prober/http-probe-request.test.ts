@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from 'kubelet-status-manager';
-import type { HTTPGetAction } from '../../../src/kube/types.ts';
+import type { HTTPGetAction } from '../../../src/kube/objects/types.ts';
 import { joinHostPort, resolveContainerPort } from '../../../src/agent/prober/container-port.ts';
 import { expandCommand } from '../../../src/agent/prober/exec-probe.ts';
 import { httpProbeRequest, lifecycleUserAgent } from '../../../src/agent/prober/http-probe-request.ts';

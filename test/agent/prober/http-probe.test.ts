@@ -8,7 +8,7 @@ import { type AddressInfo, createServer as createTCPServer, type Server as TCPSe
 import { networkInterfaces } from 'node:os';
 import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { HTTPGetAction } from '../../../src/kube/types.ts';
+import type { HTTPGetAction } from '../../../src/kube/objects/types.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { probeHTTP } from '../../../src/agent/prober/http-probe.ts';
 import { httpProbeRequest } from '../../../src/agent/prober/http-probe-request.ts';

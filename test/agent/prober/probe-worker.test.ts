@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, ValidPod, PodStatus, Probe } from 'kubelet-status-manager';
-import type { ContainerState } from '../../../src/kube/types.ts';
+import type { ContainerState } from '../../../src/kube/objects/types.ts';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { ProbeResult } from 'kubelet-status-manager/agent';
-import type { ProbeType } from '../../../src/agent/prober/probe-results.ts';
+import type { ProbeType } from '../../../src/node/probes/probe-results.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
-import { ProbeResultsManager } from '../../../src/agent/prober/probe-results.ts';
+import { ProbeResultsManager } from '../../../src/node/probes/probe-results.ts';
 import { ProbeWorker, type ProbeWorkerOptions } from '../../../src/agent/prober/probe-worker.ts';
 import { asBounded } from '../../support/as-bounded.ts';
 import { podScope } from '../../support/pod-scope.ts';

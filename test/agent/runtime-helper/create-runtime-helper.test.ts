@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createRuntimeHelper } from '../../../src/agent/runtime-helper/create-runtime-helper.ts';
-import type { Container, ValidPod, VolumeMount } from '../../../src/kube/types.ts';
+import type { Container, ValidPod, VolumeMount } from '../../../src/kube/objects/types.ts';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { APIServer, FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { TestDirectories } from '../../support/directories.ts';

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createRuntimeHelper } from '../../../src/agent/runtime-helper/create-runtime-helper.ts';
-import { ContainerConfigError } from '../../../src/agent/runtime/container-runtime.ts';
+import { ContainerConfigError } from '../../../src/node/runtime/container-runtime.ts';
 import { APIError } from '../../../src/kube/client/api-error.ts';
-import type { ValidPod } from '../../../src/kube/types.ts';
+import type { ValidPod } from '../../../src/kube/objects/types.ts';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { type Call, FakeTransport } from '../../kube/informer/fake-transport.ts';
 import { TestDirectories } from '../../support/directories.ts';

@@ -3,9 +3,9 @@ import { mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
+import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { writeAtomically } from '../../../src/agent/volumes/atomic-writer.ts';
-import type { FileProjection } from '../../../src/agent/volumes/volume-payload.ts';
+import type { FileProjection } from '../../../src/node/volumes/volume-payload.ts';
 
 const file = (text: string, mode = 0o644) => ({ data: Buffer.from(text), mode });
 

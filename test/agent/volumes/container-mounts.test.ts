@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ContainerConfigError } from '../../../src/agent/runtime/container-runtime.ts';
+import { ContainerConfigError } from '../../../src/node/runtime/container-runtime.ts';
 import { makeMounts } from '../../../src/agent/volumes/container-mounts.ts';
 import { memoryVolumeSize } from '../../../src/agent/volumes/memory-size.ts';
 

@@ -2,8 +2,8 @@ import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { makeNestedMountPoints, nestedMountPoints } from '../../../src/agent/volumes/nested-mount-points.ts';
-import type { Pod } from '../../../src/kube/types.ts';
-import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
+import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { TestDirectories } from '../../support/directories.ts';
 
 const directories = new TestDirectories();

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { bindMountOpenFile, isMountPoint, mountTmpfs } from '../../../src/agent/host-paths/mounts.ts';
+import { bindMountOpenFile, isMountPoint, mountTmpfs } from '../../../src/node/host-paths/mounts.ts';
 import { PodVolumes } from '../../../src/agent/volumes/pod-volumes.ts';
 import { open } from 'node:fs/promises';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';

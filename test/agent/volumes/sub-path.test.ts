@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
-import { unmountAll } from '../../../src/agent/host-paths/mounts.ts';
+import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
+import { unmountAll } from '../../../src/node/host-paths/mounts.ts';
 import { bindSubPath, makeSubPath } from '../../../src/agent/volumes/sub-path.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { openBelow } from '../../support/open-descriptors.ts';

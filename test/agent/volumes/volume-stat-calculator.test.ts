@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
-import { HostDirectory } from '../../../src/agent/host-paths/host-directory.ts';
+import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { VolumeStatCalculator } from '../../../src/agent/volumes/volume-stat-calculator.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { podScope } from '../../support/pod-scope.ts';
-import type { PodScope } from '../../../src/agent/pod-scope.ts';
+import type { PodScope } from '../../../src/node/pod-scope.ts';
 import { linesAtInfo } from '../../support/log-lines.ts';
 
 const directories = new TestDirectories();

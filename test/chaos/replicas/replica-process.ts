@@ -1,4 +1,4 @@
-import { createVirtualNodes, type VirtualNodes } from 'kubelet-status-manager/provider';
+import { createVirtualNodes, type VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { cloudProvider } from '../../../examples/virtual-kubelet-provider/provider.ts';
 import { reportingLogger, writeReport } from '../agent-reports.ts';
 import { LeakCheck } from '../leak-check.ts';

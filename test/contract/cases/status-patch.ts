@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { diffPodStatus } from '../../../src/status-manager/status/strategic-merge.ts';
-import type { PodStatus } from '../../../src/kube/types.ts';
+import type { PodStatus } from '../../../src/kube/objects/types.ts';
 import type { Json, KubeResponse } from '../../support/kube-http.ts';
 import {
   expectFailure,

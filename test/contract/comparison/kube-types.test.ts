@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kubeTypes } from '../../../src/kube/kube-types.ts';
+import { kubeTypes } from '../../../src/kube/objects/kube-types.ts';
 import type { Json } from '../../support/kube-http.ts';
 import { comparedServer, type ContractServer, START_TIMEOUT_MS } from '../servers.ts';
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
-import { podSourceContext } from '../../../src/agent/config/decode-manifest.ts';
+import { podSourceContext } from '../../../src/node/config/decode-manifest.ts';
 import { storeSource } from '../../../examples/pod-source/store-source.ts';
 
 it('the source of the guide delivers static pods of the node, and logs a manifest that is invalid', async () => {

@@ -1,5 +1,5 @@
 import { it } from 'vitest';
-import { compareQuantities } from '../../../src/kube/quantity.ts';
+import { compareQuantities } from '../../../src/kube/objects/quantity.ts';
 import type { NodeAgentNode, NodeAgentOptions, PodAdmitAttributes } from 'kubelet-status-manager/agent';
 import { uniqueName } from '../../contract/pod-api.ts';
 import { expectLife } from './expect-life.ts';

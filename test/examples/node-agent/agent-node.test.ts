@@ -1,4 +1,4 @@
-import { NodeReporter } from '../../../src/agent/node/node-reporter.ts';
+import { NodeReporter } from '../../../src/node/registration/node-reporter.ts';
 import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import { APIServer, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
 import { expect, it } from 'vitest';

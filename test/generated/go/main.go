@@ -1,4 +1,4 @@
-// Prints src/kube/kube-types.ts: the Go structs of the kinds that APIServer serves and of static pods.
+// Prints src/kube/objects/kube-types.ts: the Go structs of the kinds that APIServer serves and of static pods.
 package main
 
 import (

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { APIEventRecorder, createEventClient } from 'kubelet-status-manager/agent';
-import { NodeReporter } from '../../../src/agent/node/node-reporter.ts';
+import { NodeReporter } from '../../../src/node/registration/node-reporter.ts';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
 import { createInformerPodManager } from 'kubelet-status-manager/informer';
 import {

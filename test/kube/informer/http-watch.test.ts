@@ -5,7 +5,7 @@ import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import type { InformerPodManager } from '../../../src/kube/informer/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { kubeConfig } from '../http/kube-configs.ts';
 import type { KubeServer } from '../http/kube-server.ts';
 import { json, startKubeServer } from '../http/kube-server.ts';

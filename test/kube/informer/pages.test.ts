@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createInformerPodManager, type InformerPodManager } from '../../../src/kube/informer/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { pod, recorder, recordingLogger } from './pods.ts';
 

@@ -1,6 +1,6 @@
 import type { PodListener } from '../../../src/kube/informer/index.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 
 export function pod(
   name: string,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { informerPodManagerFrom } from '../../../src/kube/informer/index.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { StatusManager } from '../../../src/status-manager/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';

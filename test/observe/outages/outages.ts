@@ -5,13 +5,13 @@ import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { RequestOptions } from '../../../src/kube/client/pod-client.ts';
 import { StatusManager, type StatusManagerOptions } from '../../../src/status-manager/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import { createPrometheusMetrics } from '../../../src/observe/prometheus.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
 import { fault } from '../../../src/testing/index.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { FakeTransport } from '../../kube/informer/fake-transport.ts';
 import { podOf, uidOf } from '../../status-manager/sync/sync-harness.ts';
 

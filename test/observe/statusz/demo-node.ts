@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Pod, type PodStatusInput, StatusManager, type StatusManagerOptions } from 'kubelet-status-manager';
 import { createStatusPage, type StatusPage, type StatusPageOptions } from 'kubelet-status-manager/statusz';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import { fault, FakeClock, FakePodClient, recordingLogger, settle } from '../../../src/testing/index.ts';
 
 const always = Number.POSITIVE_INFINITY;

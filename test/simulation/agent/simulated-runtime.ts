@@ -10,10 +10,10 @@ import {
   type PulledImage,
   type RuntimeEvent,
   type RuntimePod,
-} from '../../../src/agent/runtime/container-runtime.ts';
-import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../../src/agent/runtime/runtime-pod-status.ts';
-import type { RuntimeImage } from '../../../src/agent/runtime/runtime-storage.ts';
-import type { ValidPod } from '../../../src/kube/types.ts';
+} from '../../../src/node/runtime/container-runtime.ts';
+import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
+import type { RuntimeImage } from '../../../src/node/runtime/runtime-storage.ts';
+import type { ValidPod } from '../../../src/kube/objects/types.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';

@@ -1,4 +1,4 @@
-import type { ContainerRuntime, RuntimePod } from '../../../src/agent/runtime/container-runtime.ts';
+import type { ContainerRuntime, RuntimePod } from '../../../src/node/runtime/container-runtime.ts';
 import type { CRIRuntime } from '../../../src/cri/cri-runtime.ts';
 import { resourcesFromStatus } from '../../../src/cri/linux-resources.ts';
 import { podUIDLabel } from '../../../src/cri/labels.ts';

@@ -1,5 +1,5 @@
 import type { ContainerRuntime } from '../../../src/agent/index.ts';
-import type { RuntimeHelper } from '../../../src/agent/runtime-helper/runtime-helper.ts';
+import type { RuntimeHelper } from '../../../src/node/container-options/runtime-helper.ts';
 import { createCRIRuntimeOn } from '../../../src/cri/create-cri-runtime.ts';
 import type { CRIHost } from '../../../src/cri/cri-host.ts';
 import type { MachineResources } from '../../../src/cri/linux-resources.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { checkContainerRuntime, silentLogger } from 'kubelet-status-manager/testing';
-import type { Container } from '../../../src/kube/types.ts';
+import type { Container } from '../../../src/kube/objects/types.ts';
 import { SimulatedProcess } from '../simulated-process.ts';
 import { ContainerRuns } from '../agent/container-runs.ts';
 import { World } from '../world.ts';

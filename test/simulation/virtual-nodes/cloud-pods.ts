@@ -1,5 +1,5 @@
-import type { ValidPod } from '../../../src/kube/types.ts';
-import type { ProviderContainer, ProviderPod } from '../../../src/provider/index.ts';
+import type { ValidPod } from '../../../src/kube/objects/types.ts';
+import type { ProviderContainer, ProviderPod } from '../../../src/virtual-nodes/index.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { World } from '../world.ts';
 

@@ -1,6 +1,6 @@
 import { podClientOf } from '../../../src/kube/http/http-pod-client.ts';
-import { createVirtualNodesOn } from '../../../src/provider/create-virtual-nodes.ts';
-import type { VirtualNodes } from '../../../src/provider/index.ts';
+import { createVirtualNodesOn } from '../../../src/virtual-nodes/create-virtual-nodes.ts';
+import type { VirtualNodes } from '../../../src/virtual-nodes/index.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Pod, PodStatus, StatusOutcome } from '../../../src/status-manager/index.ts';
 import { finalOutcomes } from '../../chaos/outcome-ledger.ts';

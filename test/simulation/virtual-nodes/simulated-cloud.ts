@@ -1,4 +1,4 @@
-import type { ValidPod } from '../../../src/kube/types.ts';
+import type { ValidPod } from '../../../src/kube/objects/types.ts';
 import {
   type PodMaterials,
   type PodProvider,
@@ -6,7 +6,7 @@ import {
   ProviderError,
   type ProviderPod,
   type ProviderPodOptions,
-} from '../../../src/provider/index.ts';
+} from '../../../src/virtual-nodes/index.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';

@@ -1,4 +1,4 @@
-import { podHash } from '../../../src/provider/pod-hash.ts';
+import { podHash } from '../../../src/virtual-nodes/pods/pod-hash.ts';
 import { checkTerminalIsFinal, differenceTo } from '../../chaos/invariants.ts';
 import type { Random } from '../../chaos/random.ts';
 import { finalizer, podNames } from '../../chaos/users.ts';

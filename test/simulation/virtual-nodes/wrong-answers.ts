@@ -1,4 +1,4 @@
-import { ProviderError, type ProviderPod } from '../../../src/provider/index.ts';
+import { ProviderError, type ProviderPod } from '../../../src/virtual-nodes/index.ts';
 import type { Random } from '../../chaos/random.ts';
 
 /** What a provider should not list: each kind may have an effect on the pod that it names, and on no other. */

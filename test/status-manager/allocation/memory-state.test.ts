@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { noopState } from '../../../src/status-manager/allocation/allocation-state.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { cpu, podOf } from './pods.ts';
 
 describe('MemoryState', () => {

@@ -3,7 +3,7 @@ import {
   podResourcesAreReclaimed,
   type NodeResources,
 } from '../../../src/status-manager/allocation/pod-resources-reclaimed.ts';
-import type { ContainerStatusInput, Pod } from '../../../src/kube/types.ts';
+import type { ContainerStatusInput, Pod } from '../../../src/kube/objects/types.ts';
 import { running, terminated, waiting } from '../../support/container-statuses.ts';
 
 const pod: Pod = { metadata: { name: 'p', namespace: 'default', uid: 'u' } };

@@ -1,4 +1,4 @@
-import type { Pod, ResourceRequirementsInput } from '../../../src/kube/types.ts';
+import type { Pod, ResourceRequirementsInput } from '../../../src/kube/objects/types.ts';
 
 export function podOf(uid: string, containers: Record<string, ResourceRequirementsInput>): Pod {
   return {

@@ -4,8 +4,8 @@ import {
   type SentAs,
   type VersionedPodStatus,
 } from '../../../src/status-manager/cache/pod-status-cache.ts';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 
 function setup() {
   const podManager = new BasicPodManager();

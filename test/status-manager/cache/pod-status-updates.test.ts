@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { adoptServerStatuses } from '../../../src/status-manager/recovered-statuses.ts';
 import { PodStatusCache, type VersionedPodStatus } from '../../../src/status-manager/cache/pod-status-cache.ts';
 import { PodStatusUpdates } from '../../../src/status-manager/cache/pod-status-updates.ts';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import type { PodStatusListener } from '../../../src/status-manager/cache/pod-status-listener.ts';
 import { Subscribers } from '../../../src/shared/subscribers.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 import { RecordingMetrics } from '../../../src/testing/recording-metrics.ts';
-import type { ValidPod, PodStatusInput } from '../../../src/kube/types.ts';
+import type { ValidPod, PodStatusInput } from '../../../src/kube/objects/types.ts';
 
 const pod: ValidPod = {
   metadata: { uid: 'a', name: 'foo', namespace: 'new' },

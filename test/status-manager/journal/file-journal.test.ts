@@ -16,7 +16,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { fileJournal, type FileJournalOptions } from '../../../src/status-manager/journal/file-journal.ts';
 import { JournalFile } from '../../../src/status-manager/journal/journal-file.ts';
 import { systemDisk } from '../../../src/shared/disk.ts';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { afterCrash, entry, journalFile, newDirectory, openJournal, recovered } from './journals.ts';
 import { goodNews } from '../../support/log-lines.ts';

@@ -1,6 +1,6 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { PodClient, PodReference, RequestOptions } from '../../../src/kube/client/pod-client.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import type { PodExplanation } from '../../../src/status-manager/explain/explanation.ts';
 import { type StatusManager, tracingChannelNames } from '../../../src/status-manager/index.ts';
 import type { PodInspection } from '../../../src/status-manager/inspection.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { isPodStatusByKubeletEqual } from '../../../src/status-manager/status/equality.ts';
 import { normalizeStatus } from '../../../src/status-manager/status/normalize.ts';
-import type { Pod, PodStatus } from '../../../src/kube/types.ts';
+import type { Pod, PodStatus } from '../../../src/kube/objects/types.ts';
 import { deepFreeze, relatedPodStatusesArbitrary } from '../../support/arbitraries.ts';
 import { reformatted, statusArbitrary } from './reformatted.ts';
 

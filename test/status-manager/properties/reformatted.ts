@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { PodStatus } from '../../../src/kube/types.ts';
+import type { PodStatus } from '../../../src/kube/objects/types.ts';
 import { relatedPodStatusesArbitrary } from '../../support/arbitraries.ts';
 import { reformatStatus } from '../../support/reformat.ts';
 

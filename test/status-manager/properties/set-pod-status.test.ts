@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
-import type { Pod, PodStatusInput } from '../../../src/kube/types.ts';
+import type { Pod, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 import { silentLogger } from '../../../src/testing/silent-logger.ts';
 import { reformatted, statusArbitrary } from './reformatted.ts';

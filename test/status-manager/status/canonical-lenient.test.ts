@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { deepFreeze as freezeOurs } from '../../../src/shared/freeze.ts';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
-import type { PodStatus } from '../../../src/kube/types.ts';
+import type { PodStatus } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 function lenient(input: unknown): PodStatus {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
-import type { PodStatus } from '../../../src/kube/types.ts';
+import type { PodStatus } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 function strict(input: unknown): PodStatus {

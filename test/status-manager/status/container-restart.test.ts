@@ -5,7 +5,7 @@ import {
   isRestartableInitContainer,
   matchingRestartRule,
 } from '../../../src/status-manager/status/container-restart.ts';
-import type { Container, ContainerRestartRule } from '../../../src/kube/types.ts';
+import type { Container, ContainerRestartRule } from '../../../src/kube/objects/types.ts';
 
 const rule = (action: string, operator: string, ...values: number[]): ContainerRestartRule => ({
   action,

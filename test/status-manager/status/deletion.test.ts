@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { canBeDeleted, isBeingDeleted } from '../../../src/status-manager/status/deletion.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 
 const deletionTimestamp = '2026-01-02T03:04:05Z';
 const deleted: Pod = { metadata: { deletionTimestamp }, status: { phase: 'Failed' } };

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { isPodStatusByKubeletEqual, reflectsStatus } from '../../../src/status-manager/status/equality.ts';
 import { normalizeStatus } from '../../../src/status-manager/status/normalize.ts';
-import type { PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
+import type { PodStatus, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 function statusOf(input: PodStatusInput): PodStatus {

@@ -12,7 +12,7 @@ import type {
   PodCondition,
   PodConditionInput,
   PodStatusInput,
-} from '../../../src/kube/types.ts';
+} from '../../../src/kube/objects/types.ts';
 import { crashed, ready, running, terminated, waiting } from '../../support/container-statuses.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 

@@ -9,7 +9,7 @@ import type {
   PodConditionInput,
   PodStatus,
   PodStatusInput,
-} from '../../../src/kube/types.ts';
+} from '../../../src/kube/objects/types.ts';
 import { hasSharedTraces, readSharedTrace, whereSharedTraces } from '../../support/shared-traces.ts';
 
 /** What the kubelet makes of what its container runtime shows for one pod. */

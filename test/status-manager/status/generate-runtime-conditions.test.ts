@@ -6,7 +6,7 @@ import {
   type PodSandbox,
   type RuntimeContainer,
 } from '../../../src/status-manager/status/generate-runtime-conditions.ts';
-import type { Container, Pod, PodStatusInput } from '../../../src/kube/types.ts';
+import type { Container, Pod, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { running, terminated } from '../../support/container-statuses.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 

@@ -10,7 +10,7 @@ import {
   generatePodReadyToStartContainersCondition,
   type RuntimeContainer,
 } from '../../../src/status-manager/status/generate-runtime-conditions.ts';
-import type { Pod, PodStatus } from '../../../src/kube/types.ts';
+import type { Pod, PodStatus } from '../../../src/kube/objects/types.ts';
 import { hasSharedTraces, readSharedTrace, whereSharedTraces } from '../../support/shared-traces.ts';
 
 interface Step {

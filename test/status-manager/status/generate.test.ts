@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { isPodStatusByKubeletEqual } from '../../../src/status-manager/status/equality.ts';
 import { generateAPIPodStatus, type ObservedPod } from '../../../src/status-manager/status/generate.ts';
-import type { Container, Pod, PodConditionInput, PodSpec, PodStatusInput } from '../../../src/kube/types.ts';
+import type { Container, Pod, PodConditionInput, PodSpec, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 import { crashed, ready, running, terminated, waiting } from '../../support/container-statuses.ts';
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { JSONPatchOperation } from '../../../src/kube/client/pod-client.ts';
 import { createStatusJSONPatch } from '../../../src/status-manager/status/json-patch.ts';
 import { diffPodStatus } from '../../../src/status-manager/status/strategic-merge.ts';
-import type { PodCondition, PodStatus } from '../../../src/kube/types.ts';
+import type { PodCondition, PodStatus } from '../../../src/kube/objects/types.ts';
 import {
   brokenPodStatusArbitrary,
   deepFreeze,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { managersOf } from '../../../src/status-manager/status/managed-fields.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 
 const podOwnedBy = (owners: Readonly<Record<string, unknown>>): Pod => ({
   metadata: {

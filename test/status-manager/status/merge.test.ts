@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { mergePodStatus } from '../../../src/status-manager/status/merge.ts';
-import type { PodConditionInput, PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
+import type { PodConditionInput, PodStatus, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 const now = '2026-01-02T03:04:05Z';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { normalizeStatus } from '../../../src/status-manager/status/normalize.ts';
-import type { ContainerStatus, Pod, PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
+import type { ContainerStatus, Pod, PodStatus, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 function normalized(pod: Pod, input: PodStatusInput): PodStatus {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { getPhase, isPodPhaseTerminal } from '../../../src/status-manager/status/phase.ts';
-import type { ContainerStatusInput, Pod } from '../../../src/kube/types.ts';
+import type { ContainerStatusInput, Pod } from '../../../src/kube/objects/types.ts';
 import { crashed, ready, running, terminated, waiting } from '../../support/container-statuses.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 import { hasSharedTraces, parseJSONLines, readSharedTrace, whereSharedTraces } from '../../support/shared-traces.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { generateAPIPodStatus } from '../../../src/status-manager/status/generate.ts';
 import { podRequests, podStatusResources } from '../../../src/status-manager/status/pod-resources.ts';
-import type { PodSpec, PodStatusInput, ResourceRequirementsInput } from '../../../src/kube/types.ts';
+import type { PodSpec, PodStatusInput, ResourceRequirementsInput } from '../../../src/kube/objects/types.ts';
 
 const container = (name: string, resources: ResourceRequirementsInput, restartPolicy?: string) => ({
   name,

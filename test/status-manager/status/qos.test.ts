@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { computePodQOS } from '../../../src/status-manager/status/qos.ts';
-import type { PodSpec, ResourceRequirementsInput } from '../../../src/kube/types.ts';
+import type { PodSpec, ResourceRequirementsInput } from '../../../src/kube/objects/types.ts';
 
 const both = { cpu: '100m', memory: '64Mi' };
 const equal: ResourceRequirementsInput = { requests: both, limits: both };

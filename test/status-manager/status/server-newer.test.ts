@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { isServerNewer, latestTime } from '../../../src/status-manager/status/server-newer.ts';
-import type { ContainerStatusInput, PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
+import type { ContainerStatusInput, PodStatus, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 const [before, accepted, after] = ['2026-01-02T03:04:04Z', '2026-01-02T03:04:05Z', '2026-01-02T03:04:06Z'];

@@ -8,7 +8,7 @@ import { applyPodStatusPatch } from '../../../src/status-manager/status/strategi
 import type { PatchFields } from '../../../src/status-manager/status/patch-schema.ts';
 import { podStatusFields } from '../../../src/status-manager/status/status-fields.ts';
 import { createStatusPatch, diffPodStatus } from '../../../src/status-manager/status/strategic-merge.ts';
-import type { PodCondition, PodStatus } from '../../../src/kube/types.ts';
+import type { PodCondition, PodStatus } from '../../../src/kube/objects/types.ts';
 import {
   brokenPodStatusArbitrary,
   deepFreeze,

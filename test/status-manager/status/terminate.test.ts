@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { hasPodInitialized, terminatedPodStatus } from '../../../src/status-manager/status/terminate.ts';
-import type { ContainerStatusInput, Pod, PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
+import type { ContainerStatusInput, Pod, PodStatus, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 const waiting = { waiting: {} };

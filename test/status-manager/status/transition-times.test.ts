@@ -3,7 +3,7 @@ import {
   refreshLastTransitionTime,
   refreshLastTransitionTimes,
 } from '../../../src/status-manager/status/transition-times.ts';
-import type { PodCondition } from '../../../src/kube/types.ts';
+import type { PodCondition } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 const now = '2026-01-02T03:04:05Z';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canonicalPodStatus } from '../../../src/status-manager/status/canonical.ts';
 import { checkContainerStateTransition } from '../../../src/status-manager/status/transitions.ts';
-import type { Container, PodSpec, PodStatus } from '../../../src/kube/types.ts';
+import type { Container, PodSpec, PodStatus } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
 
 type State = 'waiting' | 'running' | '{}' | 'absent' | number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { apiPodOf, decide, type NodeFacts } from '../../../src/status-manager/sync/decide.ts';
-import type { Pod, PodStatus, PodStatusInput } from '../../../src/kube/types.ts';
+import type { Pod, PodStatus, PodStatusInput } from '../../../src/kube/objects/types.ts';
 
 const now = '2026-01-02T03:04:05Z';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import type { StatusOutcome } from '../../../src/status-manager/sync/status-outcome.ts';
 import type { WrittenResult } from '../../../src/status-manager/sync/status-outcome.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { CriticalSection } from '../../../src/shared/critical-section.ts';
 import { PodStatusCache } from '../../../src/status-manager/cache/pod-status-cache.ts';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import { FullBatch } from '../../../src/status-manager/sync/full-batch.ts';
 import { HotLoops } from '../../../src/status-manager/sync/hot-loops.ts';
 import { PodRecords } from '../../../src/status-manager/sync/pod-records.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
-import type { Pod, PodStatus } from '../../../src/kube/types.ts';
+import type { Pod, PodStatus } from '../../../src/kube/objects/types.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 import { podOf, uidOf } from './sync-harness.ts';
 

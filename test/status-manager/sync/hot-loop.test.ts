@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import { conditions, SyncHarness } from './sync-harness.ts';
 import { linesAtInfo } from '../../support/log-lines.ts';

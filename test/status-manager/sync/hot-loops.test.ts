@@ -3,7 +3,7 @@ import type { PodStatusPatch } from '../../../src/kube/client/pod-client.ts';
 import { HotLoops, hotLoopThreshold, type SentVersion } from '../../../src/status-manager/sync/hot-loops.ts';
 import { type HotLoop, PodRecords } from '../../../src/status-manager/sync/pod-records.ts';
 import type { PodStatusChanges } from '../../../src/kube/client/pod-client.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { type RecordingLogger, recordingLogger } from '../../../src/testing/recording-logger.ts';
 import { linesAtInfo } from '../../support/log-lines.ts';
 

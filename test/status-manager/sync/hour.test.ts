@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { StatusManagerOptions } from '../../../src/status-manager/options.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { conditions, podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 const halfTickMs = 5_000;

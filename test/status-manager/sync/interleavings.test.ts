@@ -7,7 +7,7 @@ import { canonicalPodStatus } from '../../../src/status-manager/status/canonical
 import { normalizeStatus } from '../../../src/status-manager/status/normalize.ts';
 import type { PodInspection } from '../../../src/status-manager/inspection.ts';
 import type { FakeAction, FakeReaction, FakeVerb } from '../../../src/testing/fake-pod-client.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { SyncHarness } from './sync-harness.ts';
 
 const names = ['a', 'b', 'c'] as const;

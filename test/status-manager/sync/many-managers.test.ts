@@ -3,11 +3,11 @@ import { ConnectionQueue } from '../../../src/kube/http/connection-queue.ts';
 import type { RequestOptions } from '../../../src/kube/client/pod-client.ts';
 import { sleep } from '../../../src/shared/clock.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
 const second = 1_000;

@@ -4,7 +4,7 @@ import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { PodClient, RequestOptions } from '../../../src/kube/client/pod-client.ts';
 import { PodRequests, RequestFailure } from '../../../src/status-manager/sync/pod-requests.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { Tracing } from '../../../src/status-manager/tracing.ts';
 import { RecordingMetrics } from '../../../src/testing/recording-metrics.ts';
 

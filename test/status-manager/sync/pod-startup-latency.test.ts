@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { podOf, SyncHarness, uidOf } from './sync-harness.ts';
 
 function harness(): { h: SyncHarness; recorded: Pod[]; deleted: string[] } {

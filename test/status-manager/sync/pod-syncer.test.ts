@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PodConditionInput } from '../../../src/kube/types.ts';
+import type { PodConditionInput } from '../../../src/kube/objects/types.ts';
 import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { SyncHarness, uidOf } from './sync-harness.ts';

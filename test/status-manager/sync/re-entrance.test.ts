@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { SyncHarness, uidOf } from './sync-harness.ts';
 
 describe('a safety provider that calls the manager', () => {

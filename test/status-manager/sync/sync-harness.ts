@@ -1,11 +1,11 @@
 import type { StatusManagerOptions } from '../../../src/status-manager/options.ts';
-import { BasicPodManager } from '../../../src/kube/basic-pod-manager.ts';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import type { PodInspection } from '../../../src/status-manager/inspection.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import type { StatusOutcome } from '../../../src/status-manager/sync/status-outcome.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient, type FakeAction, type FakeVerb } from '../../../src/testing/fake-pod-client.ts';
-import type { ObjectMeta, Pod, PodStatusInput } from '../../../src/kube/types.ts';
+import type { ObjectMeta, Pod, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { type RecordingLogger, recordingLogger } from '../../../src/testing/recording-logger.ts';
 import { RecordingMetrics } from '../../../src/testing/recording-metrics.ts';
 

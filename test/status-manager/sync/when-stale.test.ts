@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pod } from '../../../src/kube/types.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
 import { conditions, podOf, SyncHarness } from './sync-harness.ts';
 
 const deletionTimestamp = '2026-01-02T03:04:05Z';

@@ -1,0 +1,205 @@
+import type { Clock } from '../../shared/clock.ts';
+import type { Container, Pod, ValidPod } from '../../kube/objects/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { ContainerKillReason } from '../actions/pod-actions.ts';
+import {
+  type BoundedRuntime,
+  type PodCallOptions,
+  type PodEventRecorder,
+  type RuntimePodStatus,
+  SyncActionError,
+  type SyncActionResult,
+} from '../../node/index.ts';
+import type { BoundedHandlerRunner } from './handler-runner.ts';
+import { TerminationOrdering } from './termination-ordering.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+
+export interface ContainerKillerOptions {
+  readonly runtime: BoundedRuntime;
+  readonly handlerRunner: BoundedHandlerRunner;
+  readonly clock: Pick<Clock, 'afterFunc' | 'monotonicMs'>;
+  readonly eventRecorder: PodEventRecorder;
+  readonly logger: Logger;
+}
+
+/** One container to kill. */
+export interface KillRequest extends PodCallOptions {
+  readonly pod: ValidPod;
+  readonly containerID: string;
+  readonly containerName: string;
+  /** Message of the event. Default: `Stopping container …`. */
+  readonly message?: string | undefined;
+  readonly reason?: ContainerKillReason | undefined;
+  /** Default: the grace period of the deletion, of the failed probe, or of the pod. */
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly ordering?: TerminationOrdering | undefined;
+  readonly podIP?: string | undefined;
+}
+
+/** A container always gets some time to stop on its own. Source: kuberuntime `minimumGracePeriodInSeconds`. */
+const minimumGracePeriodSeconds = 2;
+
+/** Stops containers and pods, with preStop hooks, the order of sidecars, and grace periods. Source: kuberuntime `killContainer`. */
+export class ContainerKiller {
+  readonly #options: ContainerKillerOptions;
+
+  constructor(options: ContainerKillerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Kills the running containers of the pod and then its sandboxes; the results show what failed.
+   * Source: kuberuntime `killPodWithSyncResult`.
+   */
+  async killPod(
+    pod: ValidPod,
+    runtimeStatus: RuntimePodStatus,
+    gracePeriodSeconds: number | undefined,
+    options: PodCallOptions,
+  ): Promise<SyncActionResult[]> {
+    const { runtime } = this.#options;
+    // Divergence: the kubelet does not stop containers in an unknown state, because stopping their sandbox
+    // ends them. Without sandboxes they are stopped, too.
+    const running = runtimeStatus.containers.filter(
+      ({ state }) => state === 'running' || (state === 'unknown' && runtime.stopPodSandbox === undefined),
+    );
+    const names = running.map(({ name }) => name);
+    const hasSidecars = pod.spec?.initContainers?.some(isRestartableInitContainer) === true;
+    const ordering = hasSidecars ? new TerminationOrdering(pod, names) : undefined;
+    const [podIP] = runtimeStatus.ips ?? [];
+    const results = await Promise.all(
+      running.map(({ id, name }) =>
+        this.killContainer({
+          ...options,
+          pod,
+          containerID: id,
+          containerName: name,
+          gracePeriodSeconds,
+          ordering,
+          podIP,
+        }),
+      ),
+    );
+    options.signal.throwIfAborted();
+    return [...results, ...(await this.#stopSandboxes(runtimeStatus, options.signal))];
+  }
+
+  /** Resolves when the container has ended; the result has a failure if it may still be running. */
+  async killContainer(request: KillRequest): Promise<SyncActionResult> {
+    const { pod, containerName, ordering } = request;
+    const target = { action: 'KillContainer', target: containerName } as const;
+    try {
+      await this.#kill(request, containerOf(pod, containerName));
+      ordering?.containerTerminated(containerName);
+      return target;
+    } catch (thrown) {
+      return { ...target, failure: new SyncActionError('KillContainerError', reasonOf(thrown), { cause: thrown }) };
+    }
+  }
+
+  async #kill(request: KillRequest, container: Container): Promise<void> {
+    const { runtime, eventRecorder } = this.#options;
+    const { pod, containerID, message, ordering, signal } = request;
+    const { name } = container;
+    eventRecorder.event({
+      ...{ pod, container: name, type: 'Normal', reason: 'Killing' },
+      message: message || `Stopping container ${name}`,
+    });
+    let graceSeconds = request.gracePeriodSeconds ?? terminationGracePeriod(request, container);
+    if (container.lifecycle?.preStop != null && graceSeconds > 0) {
+      graceSeconds -= await this.#executePreStopHook(request, container, graceSeconds);
+    }
+    if (ordering !== undefined && graceSeconds > 0) {
+      graceSeconds -= await this.#within(graceSeconds, signal, () => ordering.turnOf(name));
+    }
+    signal.throwIfAborted();
+    await runtime.stopContainer(containerID, Math.max(graceSeconds, minimumGracePeriodSeconds), { signal });
+  }
+
+  /** Resolves with the seconds that it took; the container is stopped even if the hook fails or takes too long. */
+  #executePreStopHook(request: KillRequest, container: Container, graceSeconds: number): Promise<number> {
+    const { handlerRunner, eventRecorder, logger } = this.#options;
+    const { pod, containerID, podIP, signal, scope } = request;
+    const handler = container.lifecycle!.preStop!;
+    return this.#within(graceSeconds, signal, async (hookSignal) => {
+      try {
+        await scope.run('preStop hook', { signal: hookSignal }, (call) =>
+          handlerRunner.run({ pod, container, containerID, podIP, handler }, call.signal),
+        );
+      } catch (thrown) {
+        // After its time, the hook ends with the container, and counts as failed.
+        if (signal.aborted) return;
+        // In the kubelet, a sleep goes on unobserved, and succeeds.
+        if (hookSignal.aborted && handler.sleep != null) return;
+        const fields = { ...podFieldsOf(pod), container: container.name, reason: reasonOf(thrown) };
+        logger.warn(fields, 'preStop hook failed; stopping the container anyway');
+        const message = 'PreStopHook failed';
+        eventRecorder.event({ pod, container: container.name, type: 'Warning', reason: 'FailedPreStopHook', message });
+      }
+    });
+  }
+
+  /** Resolves with the full seconds until `work` was done, the time-out had passed, or `signal` was aborted. */
+  async #within(seconds: number, signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>): Promise<number> {
+    const { clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const ended = new AbortController();
+    await new Promise<void>((resolve) => {
+      const timer = clock.afterFunc(seconds * 1000, resolve);
+      const end = (): void => {
+        timer.stop();
+        resolve();
+      };
+      ended.signal.addEventListener('abort', end);
+      if (signal.aborted) return end();
+      signal.addEventListener('abort', end, { signal: ended.signal });
+      void work(ended.signal).finally(end);
+    });
+    ended.abort();
+    return Math.floor((clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  async #stopSandboxes({ sandboxes }: RuntimePodStatus, signal: AbortSignal): Promise<SyncActionResult[]> {
+    const { runtime } = this.#options;
+    if (runtime.stopPodSandbox === undefined) return [];
+    const results: SyncActionResult[] = [];
+    for (const { id } of sandboxes) {
+      const target = { action: 'KillPodSandbox', target: id } as const;
+      try {
+        await runtime.stopPodSandbox(id, { signal });
+        results.push(target);
+      } catch (thrown) {
+        results.push({
+          ...target,
+          failure: new SyncActionError('KillPodSandboxError', reasonOf(thrown), { cause: thrown }),
+        });
+      }
+    }
+    return results;
+  }
+}
+
+/** Source: kuberuntime `setTerminationGracePeriod`. */
+function terminationGracePeriod({ pod, reason }: KillRequest, container: Container): number {
+  const { metadata, spec } = pod;
+  if (metadata?.deletionGracePeriodSeconds != null) return metadata.deletionGracePeriodSeconds;
+  if (spec?.terminationGracePeriodSeconds == null) return minimumGracePeriodSeconds;
+  const probe =
+    reason === 'StartupProbe'
+      ? container.startupProbe
+      : reason === 'LivenessProbe'
+        ? container.livenessProbe
+        : undefined;
+  return probe?.terminationGracePeriodSeconds ?? spec.terminationGracePeriodSeconds;
+}
+
+/**
+ * A container that is no longer in the spec has no hooks.
+ *
+ * Divergence: the kubelet refuses to kill it, so its pod can never end.
+ */
+function containerOf({ spec }: Pod, name: string): Container {
+  const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
+  return all.find((container) => container.name === name) ?? { name };
+}

@@ -1,0 +1,54 @@
+import type { Pod } from '../objects/types.ts';
+
+const configSourceAnnotation = 'kubernetes.io/config.source';
+/** On a static pod: a hash that changes with its manifest. */
+export const configHashAnnotation = 'kubernetes.io/config.hash';
+/** On a mirror pod: the hash of the static pod that it was created for. */
+export const configMirrorAnnotation = 'kubernetes.io/config.mirror';
+
+function annotation(pod: Pod, name: string): string | undefined {
+  const annotations = pod.metadata?.annotations;
+  return annotations && Object.hasOwn(annotations, name) ? annotations[name] : undefined;
+}
+
+/**
+ * True for a pod that does not come from the API server. kubelet: `kubetypes.IsStaticPod`.
+ *
+ * Divergence: only without a resourceVersion, which the API server gives each of its pods. Whoever may create a pod may
+ * set the annotation, and the pod would never be run or reported if it were believed.
+ */
+export function isStaticPod(pod: Pod): boolean {
+  const source = annotation(pod, configSourceAnnotation);
+  return source !== undefined && source !== 'api' && !pod.metadata?.resourceVersion;
+}
+
+/**
+ * True for a mirror pod, the API server's object for a static pod. kubelet: `kubetypes.IsMirrorPod`.
+ *
+ * @example
+ * ```ts
+ * import { isMirrorPod } from 'kubelet-status-manager';
+ *
+ * const podsToRun = podManager.getPods().filter((pod) => !isMirrorPod(pod));
+ * ```
+ */
+export function isMirrorPod(pod: Pod): boolean {
+  return annotation(pod, configMirrorAnnotation) !== undefined;
+}
+
+/** On a static pod, a hash of its manifest; empty if it has none. kubelet: `getPodHash`. */
+export function podHash(pod: Pod): string {
+  return annotation(pod, configHashAnnotation) ?? '';
+}
+
+/** Whether the mirror pod was created for this version of the static pod. kubelet: `IsMirrorPodOf`. */
+export function isMirrorPodOf(mirrorPod: Pod, pod: Pod): boolean {
+  return (
+    getPodFullName(mirrorPod) === getPodFullName(pod) && annotation(mirrorPod, configMirrorAnnotation) === podHash(pod)
+  );
+}
+
+/** `name_namespace`, which a static pod shares with its mirror. kubelet: `GetPodFullName`. */
+export function getPodFullName(pod: Pod): string {
+  return `${pod.metadata?.name ?? ''}_${pod.metadata?.namespace ?? ''}`;
+}

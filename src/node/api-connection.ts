@@ -1,0 +1,79 @@
+import { setMaxListeners } from 'node:events';
+import { refuseOption } from '../shared/errors.ts';
+import { type HTTPPodClient, podClientOf } from '../kube/http/http-pod-client.ts';
+import { createKubeTransport, createSharingTransport } from '../kube/http/transport.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { APIRequests } from '../kube/client/api-requests.ts';
+import type { NodeClientSource } from './node-options.ts';
+
+/** The agent's connection to the API server. */
+export interface APIConnection {
+  readonly podClient: HTTPPodClient;
+  /** Requests, each with a time-out, which `abort` aborts. */
+  readonly requests: APIRequests;
+  /** Aborts the requests in flight, and rejects new ones. */
+  abort(): void;
+  /** Closes the connections if the agent created them. */
+  close(): Promise<void>;
+}
+
+/** Of a request whose sender sets no shorter one. */
+const requestTimeoutMs = 60_000;
+
+interface APIConnectionOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Maximum number of connections for requests. */
+  readonly connections?: number;
+  /** For many nodes in one process: their watches share connections, and so do their heartbeats. */
+  readonly sharesSessions?: boolean;
+}
+
+/**
+ * @param options of the client, if it is not one yet
+ * @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig
+ */
+export function openAPIConnection(client: NodeClientSource, options: APIConnectionOptions): APIConnection {
+  if (typeof client !== 'object' || client === null)
+    refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
+  const isOwn = !isHTTPPodClient(client);
+  const createTransport = options.sharesSessions === true ? createSharingTransport : createKubeTransport;
+  const podClient = isOwn ? podClientOf(createTransport(client, options)) : client;
+  const { transport } = podClient;
+  const { clock } = options;
+  const aborted = new AbortController();
+  setMaxListeners(0, aborted.signal);
+  return {
+    podClient,
+    requests: {
+      async request(method, path, { signal, ...options } = {}) {
+        const ended = new AbortController();
+        const abort = (): void => ended.abort();
+        if (signal?.aborted === true || aborted.signal.aborted) abort();
+        signal?.addEventListener('abort', abort);
+        aborted.signal.addEventListener('abort', abort);
+        const timer = clock.afterFunc(requestTimeoutMs, abort);
+        try {
+          return await transport.request(method, path, { ...options, signal: ended.signal });
+        } finally {
+          timer.stop();
+          signal?.removeEventListener('abort', abort);
+          aborted.signal.removeEventListener('abort', abort);
+        }
+      },
+      closeIdle: () => transport.closeIdle(),
+    },
+    abort: () => aborted.abort(),
+    close: async () => {
+      if (isOwn) await transport.close();
+    },
+  };
+}
+
+function isHTTPPodClient(client: object): client is HTTPPodClient {
+  const { transport, getPod } = client as Partial<HTTPPodClient>;
+  if (typeof getPod === 'function' && transport === undefined)
+    refuseOption('client', 'a client of createPodClient, which has the connections of a pod client as `transport`');
+  return typeof getPod === 'function' && typeof transport?.request === 'function';
+}

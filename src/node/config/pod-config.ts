@@ -1,0 +1,170 @@
+import omit from 'lodash/omit.js';
+import type { Clock } from '../../shared/clock.ts';
+import { requirePods } from '../../kube/pods/require-pod.ts';
+import { configMirrorAnnotation, getPodFullName } from '../../kube/pods/static-pods.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import { preciseTimeFromEpochMs } from '../../shared/time.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import {
+  checkAndUpdatePod,
+  configSeenAnnotation,
+  configSourceAnnotation,
+  withAnnotations,
+} from './check-and-update-pod.ts';
+import { apiSourceName, type PodSink } from './pod-source.ts';
+
+/**
+ * What happened to pods:
+ * - `ADD`: they are new.
+ * - `UPDATE`: spec, labels or annotations changed.
+ * - `DELETE`: their deletionTimestamp or grace period changed, so they must be terminated gracefully.
+ * - `REMOVE`: their source no longer has them.
+ * - `RECONCILE`: only their status changed.
+ *
+ * Source: kubelet `PodOperation`.
+ */
+export type PodOperation = 'ADD' | 'UPDATE' | 'DELETE' | 'REMOVE' | 'RECONCILE';
+
+/** Source: kubelet `kubetypes.PodUpdate`. */
+export interface PodConfigUpdate {
+  readonly op: PodOperation;
+  /** The name of the source. */
+  readonly source: string;
+  readonly pods: readonly ValidPod[];
+}
+
+/** Options of `PodConfig`. */
+export interface PodConfigOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly logger: Logger;
+  /** Called synchronously for each change, in order. Errors that it throws are logged. */
+  readonly onUpdate: (update: PodConfigUpdate) => void;
+  readonly eventRecorder: EventRecorder;
+}
+
+interface Source {
+  pods: ReadonlyMap<string, ValidPod>;
+  /** The objects that `pods` were made from: the same object again means no change. */
+  candidates: ReadonlySet<ValidPod>;
+  /** True once the first list of the source has been passed on. */
+  isReady: boolean;
+  /** Pods that were ignored and reported, because another one has their name or UID. */
+  ignored: ReadonlySet<string>;
+}
+
+/**
+ * Merges the pods of all sources and reports what changed. Pods of different sources are different pods,
+ * even if they have the same name. Pods are never mutated after they were passed on.
+ * Source: kubelet `PodConfig`, `podStorage`.
+ *
+ * Divergence: the annotation `kubernetes.io/config.seen` has milliseconds, not nanoseconds. If two pods have the same
+ * UID or name, the second is ignored; the kubelet merges pods with the same UID. An ignored pod is reported once, not
+ * at every update of the source.
+ */
+export class PodConfig {
+  readonly #options: PodConfigOptions;
+  readonly #sources = new Map<string, Source>();
+
+  constructor(options: PodConfigOptions) {
+    this.#options = options;
+  }
+
+  /** Registers a source; the sink throws StatusManagerError INVALID_ARGUMENT for an invalid list. */
+  channel(name: string): PodSink {
+    const source: Source = this.#sources.get(name) ?? {
+      pods: new Map(),
+      candidates: new Set(),
+      ignored: new Set(),
+      isReady: false,
+    };
+    this.#sources.set(name, source);
+    return (pods) => this.#merge(name, source, requirePods('pods', pods, source.candidates));
+  }
+
+  #merge(name: string, source: Source, candidates: readonly ValidPod[]): void {
+    const changed: Record<PodOperation, ValidPod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
+    const pods = new Map<string, ValidPod>();
+    const usedCandidates = this.#withoutDuplicates(candidates, name, source);
+    for (const candidate of usedCandidates) {
+      const uid = candidate.metadata.uid;
+      const existing = source.pods.get(uid);
+      if (existing !== undefined && source.candidates.has(candidate)) {
+        pods.set(uid, existing);
+        continue;
+      }
+      const annotated = withAnnotations(fromSource(candidate, name), { [configSourceAnnotation]: name });
+      if (existing === undefined) {
+        const seenAt = preciseTimeFromEpochMs(this.#options.clock.now());
+        const added = withAnnotations(annotated, { [configSeenAnnotation]: seenAt });
+        pods.set(uid, added);
+        changed.ADD.push(added);
+      } else {
+        const { pod, op } = checkAndUpdatePod(existing, annotated);
+        pods.set(uid, pod);
+        if (op !== undefined) changed[op].push(pod);
+      }
+    }
+    for (const [uid, pod] of source.pods) if (!pods.has(uid)) changed.REMOVE.push(pod);
+    source.pods = pods;
+    source.candidates = new Set(usedCandidates);
+
+    for (const op of ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'] as const) {
+      // The first list is passed on even if it is empty, because it marks the source as ready.
+      if (changed[op].length > 0 || (op === 'ADD' && !source.isReady))
+        this.#send({ op, source: name, pods: changed[op] });
+    }
+    source.isReady = true;
+  }
+
+  /** Source: kubelet `filterInvalidPods`. */
+  #withoutDuplicates(pods: readonly ValidPod[], sourceName: string, source: Source): ValidPod[] {
+    const { eventRecorder, logger } = this.#options;
+    const fullNames = new Set<string>();
+    const uids = new Set<string>();
+    const ignored = new Set<string>();
+    const distinct = pods.filter((pod) => {
+      const fullName = getPodFullName(pod);
+      const { namespace, name, uid } = pod.metadata;
+      const duplicate = fullNames.has(fullName) ? `name "${name}"` : uids.has(uid) ? `UID "${uid}"` : undefined;
+      if (duplicate === undefined) {
+        fullNames.add(fullName);
+        uids.add(uid);
+        return true;
+      }
+      const key = `${fullName} ${uid}`;
+      ignored.add(key);
+      if (source.ignored.has(key)) return false;
+      const shared = fullNames.has(fullName) ? 'name' : 'UID';
+      logger.warn(
+        { ...podFieldsOf(pod), source: sourceName },
+        `Ignoring pod: its source has another pod with the same ${shared}`,
+      );
+      const message = `Error validating pod ${name}_${namespace}(${uid}) from ${sourceName} due to duplicate pod ${duplicate}, ignoring`;
+      eventRecorder.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
+      return false;
+    });
+    source.ignored = ignored;
+    return distinct;
+  }
+
+  #send(update: PodConfigUpdate): void {
+    try {
+      this.#options.onUpdate(update);
+    } catch (thrown) {
+      const { op, source } = update;
+      this.#options.logger.error({ op, source, reason: reasonOf(thrown) }, 'onUpdate failed');
+    }
+  }
+}
+
+/**
+ * Without what a manifest has that was copied from an API server: the resourceVersion would make the pod one of its pods,
+ * and the annotation of a mirror pod one that never runs.
+ */
+function fromSource(pod: ValidPod, source: string): ValidPod {
+  if (source === apiSourceName) return pod;
+  const { resourceVersion: _, annotations, ...metadata } = pod.metadata;
+  return { ...pod, metadata: { ...metadata, annotations: omit(annotations, configMirrorAnnotation) } };
+}

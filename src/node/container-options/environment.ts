@@ -1,0 +1,143 @@
+import { join } from 'node:path';
+import { isStaticPod } from '../../kube/pods/static-pods.ts';
+import type { Container, EphemeralContainer, Pod } from '../../kube/objects/types.ts';
+import { ContainerConfigError } from '../runtime/container-runtime.ts';
+import { readEnvFile } from './env-file.ts';
+import { expandReferences } from './expand-references.ts';
+import { ExpansionLimit } from './expansion-limit.ts';
+import { type KnownAddresses, podFieldSelectorRuntimeValue } from './field-value.ts';
+import type { ObjectReader, ServiceReader } from './object-reader.ts';
+import { type ContainerWithEnvironment, type FileKeySelector, podSpecOf } from './pod-fields.ts';
+import { type Allocatable, resourceFieldValue } from './resource-field-value.ts';
+import type { EnvironmentVariable } from './run-container-options.ts';
+import { serviceEnvironment, servicesForPod } from './service-environment.ts';
+
+/** Inputs for the environment of a container, in addition to its pod. */
+export interface EnvironmentSources extends KnownAddresses {
+  /** Undefined without an API server, as are `services`. */
+  readonly objects: ObjectReader | undefined;
+  readonly services: ServiceReader | undefined;
+  /** Of the node. */
+  readonly allocatable: Allocatable;
+  /** The folder of one of the pod's volumes; undefined for another name. */
+  readonly volumePath: (name: string) => string | undefined;
+}
+
+/**
+ * The environment of a container: `envFrom`, then `env`, then the Service variables; each name once. Source: kubelet
+ * `makeEnvironmentVariables`. @throws ContainerConfigError
+ */
+export async function makeEnvironmentVariables(
+  pod: Pod,
+  container: Container | EphemeralContainer,
+  sources: EnvironmentSources,
+): Promise<EnvironmentVariable[]> {
+  const { env = [], envFrom = [] }: ContainerWithEnvironment = container;
+  const services = await serviceVariables(pod, sources.services);
+  const readObject = objectData(pod, sources.objects);
+  const values = new Map<string, string>();
+  const limit = new ExpansionLimit();
+  const set = (name: string, value: string): void => void values.set(limit.count(name), limit.count(value));
+  for (const { prefix = '', configMapRef, secretRef } of envFrom) {
+    const reference = configMapRef ?? secretRef;
+    if (reference === undefined) continue;
+    const data = await readObject(configMapRef ? 'configMap' : 'secret', reference.name, reference.optional);
+    for (const [key, value] of Object.entries(data ?? {})) set(prefix + key, value);
+  }
+  const valueOf = (name: string): string | undefined => values.get(name) ?? services.get(name);
+  for (const { name, value = '', valueFrom } of env) {
+    if (value !== '') values.set(name, expandReferences(value, valueOf, limit));
+    else if (valueFrom?.fieldRef) set(name, podFieldSelectorRuntimeValue(valueFrom.fieldRef, pod, sources));
+    else if (valueFrom?.resourceFieldRef) {
+      set(name, resourceFieldValue(valueFrom.resourceFieldRef, pod, container, sources.allocatable));
+    } else if (valueFrom?.configMapKeyRef ?? valueFrom?.secretKeyRef) {
+      const kind = valueFrom.configMapKeyRef ? 'configMap' : 'secret';
+      const reference = (valueFrom.configMapKeyRef ?? valueFrom.secretKeyRef)!;
+      const data = await readObject(kind, reference.name, reference.optional);
+      const found = data && Object.hasOwn(data, reference.key) ? data[reference.key] : undefined;
+      if (found !== undefined) set(name, found);
+      else if (reference.optional !== true)
+        throw new ContainerConfigError(
+          `couldn't find key ${reference.key} in ${kindNames[kind]} ${pod.metadata?.namespace}/${reference.name}`,
+        );
+    } else if (valueFrom?.fileKeyRef) {
+      const found = await fileValue(valueFrom.fileKeyRef, sources.volumePath);
+      if (found !== '') set(name, found);
+    } else if (valueFrom === undefined) set(name, '');
+    else throw new ContainerConfigError(`the source of the environment variable ${name} is not supported`);
+  }
+  for (const [name, value] of services) if (!values.has(name)) values.set(name, value);
+  return [...values].map(([name, value]) => ({ name, value }));
+}
+
+/** Empty if an optional key is missing. */
+async function fileValue(
+  { volumeName, path, key, optional }: FileKeySelector,
+  volumePath: EnvironmentSources['volumePath'],
+): Promise<string> {
+  const volume = volumePath(volumeName);
+  if (volume === undefined)
+    throw new ContainerConfigError(`cannot find the volume ${JSON.stringify(volumeName)} referenced by FileKeyRef`);
+  const value = await readEnvFile(volume, path, key).catch((cause: unknown) => {
+    // The error has no details, because they could show parts of files.
+    throw new ContainerConfigError("couldn't parse env file", { cause });
+  });
+  if (value === '' && optional !== true)
+    throw new ContainerConfigError(
+      `environment variable key ${JSON.stringify(key)} not found in file ${JSON.stringify(join(volume, path))}`,
+    );
+  return value;
+}
+
+type ObjectKind = 'configMap' | 'secret';
+const kindNames: Readonly<Record<ObjectKind, string>> = { configMap: 'ConfigMap', secret: 'Secret' };
+
+async function serviceVariables(pod: Pod, services: ServiceReader | undefined): Promise<ReadonlyMap<string, string>> {
+  const { enableServiceLinks } = podSpecOf(pod);
+  const { namespace = '' } = pod.metadata ?? {};
+  if (enableServiceLinks === undefined)
+    throw new ContainerConfigError('nil pod.spec.enableServiceLinks encountered, cannot construct envvars');
+  if (services === undefined) return new Map();
+  // Static pods must start without Services: one of them may be the API server.
+  if (!isStaticPod(pod)) {
+    await services.waitForSync().catch((cause: unknown) => {
+      const message = 'services have not yet been read at least once, cannot construct envvars';
+      throw new ContainerConfigError(message, { cause });
+    });
+  }
+  const namespaces = new Set(['default', ...(enableServiceLinks ? [namespace] : [])]);
+  const known = [...namespaces].flatMap((one) => services.listServices(one));
+  const variables = serviceEnvironment(servicesForPod(known, namespace, enableServiceLinks));
+  return new Map(variables.map(({ name, value }) => [name, value]));
+}
+
+/** Reads the data of ConfigMaps and Secrets, each at most once, so that a container gets one version of an object. */
+function objectData({ metadata: { namespace = '' } = {} }: Pod, objects: ObjectReader | undefined) {
+  const read = new Map<string, Promise<Readonly<Record<string, string>> | undefined>>();
+  return async (kind: ObjectKind, name = '', optional = false) => {
+    if (objects === undefined)
+      throw new ContainerConfigError(`couldn't get ${kind} ${namespace}/${name}, no kubeClient defined`);
+    const key = `${kind}/${name}`;
+    if (!read.has(key)) read.set(key, textsOf(objects, kind, namespace, name));
+    const data = await read.get(key);
+    if (data === undefined && !optional)
+      throw new ContainerConfigError(`${kind.toLowerCase()} ${JSON.stringify(name)} not found`);
+    return data;
+  };
+}
+
+async function textsOf(
+  objects: ObjectReader,
+  kind: ObjectKind,
+  namespace: string,
+  name: string,
+): Promise<Readonly<Record<string, string>> | undefined> {
+  if (kind === 'configMap') {
+    const configMap = await objects.getConfigMap(namespace, name);
+    return configMap && (configMap.data ?? {});
+  }
+  const secret = await objects.getSecret(namespace, name);
+  if (secret === undefined) return undefined;
+  const entries = Object.entries(secret.data ?? {});
+  return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+}

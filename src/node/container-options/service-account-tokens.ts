@@ -1,0 +1,101 @@
+import type { APIRequests } from '../../kube/client/api-requests.ts';
+import { pathSegment } from '../../kube/http/api-path.ts';
+import type { Pod } from '../../kube/objects/types.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { Expiry } from '../../shared/time.ts';
+import type { PodScope } from '../pod-scope.ts';
+import type { TokenRequest } from './object-reader.ts';
+import { podSpecOf } from './pod-fields.ts';
+import type { CallOptions } from '../runtime/container-runtime.ts';
+
+const defaultExpirationSeconds = 3600;
+/** A token is older than that only if the API server does not respond. Source: kubelet `token.maxTTL`. */
+const maxAgeMs = 24 * 3600 * 1000;
+/** Source: kubelet `token.Manager.requiresRefresh`. */
+const refreshFraction = 0.8;
+
+interface PodToken {
+  issued?: IssuedToken | undefined;
+  /** The request in progress, which all that need the token wait for. */
+  requested?: Promise<IssuedToken> | undefined;
+}
+
+interface IssuedToken {
+  readonly token: string;
+  /** When it is requested again. */
+  readonly refresh: Expiry;
+  readonly expiry: Expiry;
+}
+
+interface TokenResponse {
+  /** The API server may have shortened the time. */
+  readonly spec?: { readonly expirationSeconds?: number };
+  readonly status: { readonly token: string };
+}
+
+/**
+ * Tokens of pods, bound to the pod, requested again after 80 % of their time. Source: kubelet `token.Manager`.
+ *
+ * Divergence: their time is what the API server granted, on either clock; the kubelet compares `expirationTimestamp` with
+ * the wall clock.
+ */
+export class ServiceAccountTokens {
+  readonly #requests: APIRequests;
+  readonly #clock: Clock;
+  /** By audience and time. */
+  readonly #tokens = new WeakMap<PodScope, Map<string, PodToken>>();
+
+  constructor(requests: APIRequests, clock: Clock) {
+    this.#requests = requests;
+    this.#clock = clock;
+  }
+
+  async get(pod: Pod, request: TokenRequest, scope: PodScope): Promise<string> {
+    const token = this.#tokenOf(scope, request);
+    if (token.issued?.refresh.isOver === false) return token.issued.token;
+    try {
+      token.requested ??= scope.run('TokenRequest', {}, (options) => this.#request(pod, request, options));
+      const { requested } = token;
+      token.issued = await requested.finally(() => {
+        if (token.requested === requested) token.requested = undefined;
+      });
+      return token.issued.token;
+    } catch (cause) {
+      scope.signal.throwIfAborted();
+      if (token.issued?.expiry.isOver === false) return token.issued.token;
+      throw new Error(`failed to fetch token: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  #tokenOf(scope: PodScope, { audience, expirationSeconds }: TokenRequest): PodToken {
+    const tokens = this.#tokens.get(scope) ?? new Map<string, PodToken>();
+    this.#tokens.set(scope, tokens);
+    const key = JSON.stringify([audience, expirationSeconds]);
+    const token = tokens.get(key) ?? {};
+    tokens.set(key, token);
+    return token;
+  }
+
+  async #request(
+    pod: Pod,
+    { audience, expirationSeconds = defaultExpirationSeconds }: TokenRequest,
+    { signal }: CallOptions,
+  ): Promise<IssuedToken> {
+    const { namespace = '', name, uid } = pod.metadata ?? {};
+    const account = podSpecOf(pod).serviceAccountName || 'default';
+    const path = `/api/v1/namespaces/${pathSegment(namespace, 'namespace')}/serviceaccounts/${pathSegment(account, 'serviceAccountName')}/token`;
+    const body = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {
+        audiences: audience ? [audience] : [],
+        expirationSeconds,
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', name, uid },
+      },
+    };
+    const { spec, status } = (await this.#requests.request('POST', path, { body, signal })).json() as TokenResponse;
+    const lifeMs = (spec?.expirationSeconds ?? expirationSeconds) * 1000;
+    const refresh = new Expiry(this.#clock, Math.min(lifeMs * refreshFraction, maxAgeMs));
+    return { token: status.token, refresh, expiry: new Expiry(this.#clock, lifeMs) };
+  }
+}

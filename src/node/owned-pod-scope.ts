@@ -1,0 +1,164 @@
+import { setMaxListeners } from 'node:events';
+import { podFieldsOf } from '../kube/pods/log-fields.ts';
+import type { Pod } from '../kube/objects/types.ts';
+import type { Clock, Timer } from '../shared/clock.ts';
+import { boundedCall } from '../shared/deadline.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { PodScope, PodWork, PodWorkOptions } from './pod-scope.ts';
+import type { CallOptions } from './runtime/container-runtime.ts';
+
+/** Work that was told to end is waited for this long. After that, only its signal keeps it from having an effect. */
+const graceMs = 10_000;
+
+export interface PodScopeOptions {
+  readonly pod: Pod;
+  readonly clock: Pick<Clock, 'afterFunc'>;
+  readonly logger: Logger;
+  /** The scope begins then. Default: at once. */
+  readonly after?: Promise<void> | undefined;
+}
+
+interface RunningWork {
+  readonly ended: Promise<void>;
+  readonly giveUp: () => void;
+}
+
+/** The scope of a pod for its owner, which alone can close it. */
+export class OwnedPodScope implements PodScope {
+  readonly signal: AbortSignal;
+  readonly #options: PodScopeOptions;
+  readonly #closed = new AbortController();
+  /** Each ends when the work has settled, has not for `graceMs` after its signal was aborted, or is given up. */
+  readonly #running = new Set<RunningWork>();
+  /** By `inTurnOn`, the end of the last work that was requested. */
+  readonly #turns = new Map<string, Promise<void>>();
+
+  constructor(options: PodScopeOptions) {
+    this.#options = options;
+    this.signal = this.#closed.signal;
+    // No listener limit: a pod may have any number of containers and volumes.
+    setMaxListeners(0, this.signal);
+  }
+
+  run<T>(
+    what: string,
+    { signal, stopSignal, timeoutMs = Number.POSITIVE_INFINITY, inTurnOn }: PodWorkOptions,
+    work: PodWork<T>,
+  ): Promise<T> {
+    const { clock, after } = this.#options;
+    return boundedCall(what, { clock, timeoutMs, signals: [this.signal, signal, stopSignal] }, (options) => {
+      const previous = inTurnOn === undefined ? undefined : this.#turns.get(inTurnOn);
+      const result = this.#inTurn([after, previous], options.signal, () => work(options));
+      const ended = this.#track(what, result, options.signal);
+      if (inTurnOn !== undefined) this.#endTurn(inTurnOn, Promise.all([previous, ended]));
+      return result;
+    });
+  }
+
+  /** Ends the pod: aborts what runs, and lets nothing begin. Resolves when all has ended, after 10 seconds at most. Idempotent. */
+  async close(): Promise<void> {
+    this.#closed.abort(new Error('the pod has ended on this node'));
+    await Promise.all(Array.from(this.#running, ({ ended }) => ended));
+  }
+
+  /** For the end of the agent: as `close`, but does not wait. */
+  stop(): void {
+    void this.close();
+    for (const { giveUp } of this.#running) giveUp();
+  }
+
+  async #inTurn<T>(
+    previous: readonly (Promise<void> | undefined)[],
+    signal: AbortSignal,
+    work: () => T | Promise<T>,
+  ): Promise<T> {
+    for (const each of previous) if (each !== undefined) await each;
+    signal.throwIfAborted();
+    return work();
+  }
+
+  #endTurn(key: string, previous: Promise<unknown>): void {
+    const end = previous.then(() => {
+      if (this.#turns.get(key) === end) this.#turns.delete(key);
+    });
+    this.#turns.set(key, end);
+  }
+
+  #track(what: string, result: Promise<unknown>, signal: AbortSignal): Promise<void> {
+    const { pod, clock, logger } = this.#options;
+    let giveUp = (): void => {};
+    const ended = new Promise<void>((resolve) => {
+      let timer: Timer | undefined;
+      const onAbort = (): void => {
+        timer = clock.afterFunc(graceMs, () => {
+          logger.warn({ ...podFieldsOf(pod), work: what }, 'Work for a pod has not ended although its time is over');
+          resolve();
+        });
+      };
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort);
+      giveUp = () => {
+        signal.removeEventListener('abort', onAbort);
+        timer?.stop();
+        resolve();
+      };
+      result.then(giveUp, giveUp);
+    });
+    const running = { ended, giveUp };
+    this.#running.add(running);
+    void ended.then(() => this.#running.delete(running));
+    return ended;
+  }
+}
+
+/**
+ * The scopes of pods for an owner whose callers know pods only, such as the volumes of a runtime helper. Only the calls that
+ * begin and end the pod there `open` and `close` its scope; all others `get` it, so that none of them creates a pod again that
+ * has ended.
+ */
+export class PodScopes {
+  readonly #options: Omit<PodScopeOptions, 'pod' | 'after'>;
+  readonly #scopes = new Map<string, { readonly scope: OwnedPodScope; readonly isEnding: boolean }>();
+
+  constructor(options: Omit<PodScopeOptions, 'pod' | 'after'>) {
+    this.#options = options;
+  }
+
+  /** The scope of a pod that begins, or that has begun before. */
+  open(pod: Pod): PodScope {
+    return this.get(pod) ?? this.#begin(pod, false);
+  }
+
+  /** Undefined for a pod that has not begun, or that has ended. */
+  get(pod: Pod): PodScope | undefined {
+    const known = this.#scopes.get(uidOf(pod));
+    return known?.isEnding === false ? known.scope : undefined;
+  }
+
+  /** Closes the scope of a pod, if there is one, and calls `cleanUp` when all in it has ended. A later scope begins after that. */
+  async close(
+    pod: Pod,
+    options: CallOptions,
+    cleanUp: (options: { readonly signal: AbortSignal }) => Promise<void>,
+  ): Promise<void> {
+    const ending = this.#begin(pod, true);
+    try {
+      await ending.run('the clean-up of the pod', options, cleanUp);
+    } finally {
+      void ending.close().then(() => {
+        if (this.#scopes.get(uidOf(pod))?.scope === ending) this.#scopes.delete(uidOf(pod));
+      });
+    }
+  }
+
+  #begin(pod: Pod, isEnding: boolean): OwnedPodScope {
+    const after = this.#scopes.get(uidOf(pod))?.scope.close();
+    const scope = new OwnedPodScope({ ...this.#options, pod, after });
+    this.#scopes.set(uidOf(pod), { scope, isEnding });
+    return scope;
+  }
+}
+
+function uidOf({ metadata }: Pod): string {
+  return metadata?.uid ?? '';
+}

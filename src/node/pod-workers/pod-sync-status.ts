@@ -1,0 +1,152 @@
+import type { FailureLog } from '../../shared/failure-log.ts';
+import type { Pod } from '../../kube/objects/types.ts';
+import type { OwnedPodScope } from '../owned-pod-scope.ts';
+import type { StartFailure } from '../status/container-statuses.ts';
+import type { PodStatusFn, PodUpdate } from './pod-update.ts';
+
+/** Source: kubelet `PodWorkerState`. */
+export type PodWorkerState = PodLifecycle['state'];
+
+/**
+ * The state of a pod's lifecycle; it never returns to an earlier one.
+ *
+ * - `syncing`: its containers are started and restarted.
+ * - `terminating`: nothing is started any more, and running containers are stopped.
+ * - `terminated`: no container is running, or will ever run. If `isFinished`, the pod's resources have
+ *   been cleaned up, and its worker has ended.
+ */
+export type PodLifecycle =
+  | { readonly state: 'syncing' }
+  | {
+      readonly state: 'terminating';
+      readonly sinceMs: number;
+      /** Never extended. 0 if it has not been determined yet; then the pod's own period applies. */
+      gracePeriodSeconds: number;
+      /** True when the worker has seen the request, and starts no container any more. */
+      isStarted: boolean;
+      /** Called when the pod is terminated. */
+      readonly onCompleted: (() => void)[];
+      podStatusFn: PodStatusFn | undefined;
+    }
+  | {
+      readonly state: 'terminated';
+      readonly sinceMs: number;
+      /** False for a pod that was killed before its worker started it. */
+      readonly isStarted: boolean;
+      isFinished: boolean;
+    };
+
+/**
+ * Everything that the agent remembers of a pod as long as the pod has a worker. `PodSyncStatuses` holds it, and drops all
+ * of it at once. Source: kubelet `podSyncStatus`.
+ */
+export interface PodSyncStatus {
+  readonly uid: string;
+  readonly fullName: string;
+  /** Closed when the pod is terminated, and nothing may begin for it any more. */
+  readonly scope: OwnedPodScope;
+  lifecycle: PodLifecycle;
+  /** The newest update that the worker has not started. */
+  pendingUpdate: PodUpdate | undefined;
+  /** The updates that the worker has started, merged into one. */
+  activeUpdate: Omit<PodUpdate, 'updateType'> | undefined;
+  /** True once the pod has been synced: a static pod may have to wait before that. */
+  hasStarted: boolean;
+  /** True when the pod has a deletionTimestamp, or is no longer known to the agent. */
+  isDeleted: boolean;
+  isEvicted: boolean;
+  /** True when a pod with this UID was created again while the pod was being terminated. */
+  isRestartRequested: boolean;
+  /** True when the pod was only found in the runtime. */
+  isObservedRuntime: boolean;
+  /** True while an update is pending or in progress. */
+  isWorking: boolean;
+  /** True while the worker's loop is running. */
+  isLoopRunning: boolean;
+  /** The last observation of the runtime that had begun when the last sync ended: the next one needs a newer status. */
+  lastObservation: number;
+  /** Aborts the sync in progress. */
+  abortController: AbortController | undefined;
+  /** When the sync in progress began, on the monotonic clock. */
+  syncStartedMs: number | undefined;
+  /** Consecutive sync failures: the last error, and the time of the first; undefined if the last sync succeeded. */
+  failures: FailureLog | undefined;
+  /** When the pod must be synced again, on the monotonic clock; undefined if only an update syncs it. Source: kubelet `WorkQueue`. */
+  nextSyncMs: number | undefined;
+  /** Why containers could not be started, by name. Source: kubelet `ReasonCache`. */
+  readonly startFailures: Map<string, StartFailure>;
+  /** Consecutive failures to read the resources of the pod's cgroup; undefined if there was none. */
+  resourceFailures: FailureLog | undefined;
+}
+
+export function newPodSyncStatus(
+  identity: Pick<PodSyncStatus, 'uid' | 'fullName' | 'scope'>,
+  lifecycle: PodLifecycle,
+): PodSyncStatus {
+  return {
+    ...identity,
+    lifecycle,
+    pendingUpdate: undefined,
+    activeUpdate: undefined,
+    hasStarted: false,
+    isDeleted: false,
+    isEvicted: false,
+    isRestartRequested: false,
+    isObservedRuntime: false,
+    isWorking: false,
+    isLoopRunning: false,
+    lastObservation: 0,
+    abortController: undefined,
+    syncStartedMs: undefined,
+    failures: undefined,
+    nextSyncMs: undefined,
+    startFailures: new Map(),
+    resourceFailures: undefined,
+  };
+}
+
+export function terminatingSince(sinceMs: number): Extract<PodLifecycle, { state: 'terminating' }> {
+  return {
+    state: 'terminating',
+    sinceMs,
+    gracePeriodSeconds: 0,
+    isStarted: false,
+    onCompleted: [],
+    podStatusFn: undefined,
+  };
+}
+
+/** True when nothing is left to do for the pod. Source: kubelet `IsFinished`. */
+export function isFinished({ lifecycle }: PodSyncStatus): boolean {
+  return lifecycle.state === 'terminated' && lifecycle.isFinished;
+}
+
+/** Source: kubelet `mergeLastUpdate`. */
+export function mergeLastUpdate(status: PodSyncStatus, { pod, mirrorPod, runningPod }: PodUpdate): void {
+  const { activeUpdate } = status;
+  status.activeUpdate = {
+    pod: activeUpdate?.pod === undefined || runningPod === undefined ? pod : activeUpdate.pod,
+    mirrorPod: mirrorPod ?? activeUpdate?.mirrorPod,
+    runningPod,
+  };
+}
+
+/** The minimum grace period: a container is always asked to stop before it is killed. */
+const minimumGracePeriodSeconds = 1;
+
+/**
+ * The grace period of a pod in seconds, at least 1: the shortest of the one in effect (0: none), the
+ * one that the pod was deleted with and `override`; without any of them the one of its spec.
+ * Source: kubelet `calculateEffectiveGracePeriod`.
+ */
+export function calculateEffectiveGracePeriod(current: number, { metadata, spec }: Pod, override?: number): number {
+  let gracePeriodSeconds = current;
+  let isOverridden = false;
+  for (const candidate of [metadata?.deletionGracePeriodSeconds, override]) {
+    if (candidate == null || (gracePeriodSeconds !== 0 && candidate >= gracePeriodSeconds)) continue;
+    gracePeriodSeconds = candidate;
+    isOverridden = true;
+  }
+  if (!isOverridden && gracePeriodSeconds === 0) gracePeriodSeconds = spec?.terminationGracePeriodSeconds ?? 0;
+  return Math.max(gracePeriodSeconds, minimumGracePeriodSeconds);
+}

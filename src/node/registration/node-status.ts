@@ -1,0 +1,84 @@
+import isEqual from 'lodash/isEqual.js';
+import { quantitiesEqual } from '../../kube/objects/quantity.ts';
+import { mergeNodeConditions, noPressureConditions, readyCondition } from './node-conditions.ts';
+import type { NodeCondition, NodeStatus } from './node-types.ts';
+
+/** The Node status that the agent reports. */
+export interface ObservedNode {
+  /** Its fields replace the previous ones; its conditions replace those of the same type. */
+  readonly status: NodeStatus;
+  /** Why the node is not ready; empty if it is ready. */
+  readonly readyErrors: readonly string[];
+}
+
+/** Source: kubelet `setNodeStatus`. */
+export function updatedNodeStatus(before: NodeStatus, { status, readyErrors }: ObservedNode, now: string): NodeStatus {
+  const { conditions = [], ...fields } = status;
+  const next: NodeStatus = { ...before, ...fields };
+  const allocatable = status.allocatable ?? next.capacity;
+  const ours = new Map<string, NodeCondition>();
+  for (const condition of [...noPressureConditions, ...conditions]) ours.set(condition.type, condition);
+  // Ready is the last one.
+  const ready = ours.get('Ready') ?? readyCondition(next.capacity, readyErrors);
+  ours.delete('Ready');
+  const merged = mergeNodeConditions(before.conditions ?? [], [...ours.values(), ready], now);
+  return { ...next, allocatable, conditions: merged };
+}
+
+/** Ignores heartbeat times. Source: kubelet `nodeStatusHasChanged`. */
+export function nodeStatusHasChanged(before: NodeStatus, next: NodeStatus): boolean {
+  return changedFields(before, next).length > 0;
+}
+
+/**
+ * The strategic merge patch from one status to the next. It includes all of our conditions, so that their
+ * heartbeat times are written. Source: component-helpers `PatchNodeStatus`.
+ */
+export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<string, unknown> {
+  const patch: Record<string, unknown> = {};
+  for (const field of changedFields(before, next)) {
+    patch[field] = isPlainObject(next[field]) ? mergePatch(before[field], next[field]) : next[field];
+  }
+  // The merge key of addresses is `type`, so two addresses of one type would become one.
+  if (patch['addresses'] !== undefined) {
+    patch['addresses'] = [...(next.addresses ?? []), { $patch: 'replace' }];
+  }
+  patch['conditions'] = next.conditions?.filter((condition) => !before.conditions?.includes(condition));
+  return patch;
+}
+
+function changedFields(before: NodeStatus, next: NodeStatus): string[] {
+  return Object.keys(next).filter((field) => !fieldEqual(field, before[field], next[field]));
+}
+
+function fieldEqual(field: string, before: unknown, next: unknown): boolean {
+  if (field === 'conditions') return isEqual(withoutHeartbeat(before), withoutHeartbeat(next));
+  if (field === 'capacity' || field === 'allocatable') return resourcesEqual(before as Resources, next as Resources);
+  const isEmpty = (value: unknown): boolean => value == null || (Array.isArray(value) && value.length === 0);
+  return (isEmpty(before) && isEmpty(next)) || isEqual(before, next);
+}
+
+function withoutHeartbeat(conditions: unknown): NodeCondition[] {
+  return ((conditions ?? []) as NodeCondition[])
+    .map((condition) => ({ ...condition, lastHeartbeatTime: null }))
+    .toSorted((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+type Resources = Readonly<Record<string, string>> | undefined;
+
+function resourcesEqual(before: Resources = {}, next: Resources = {}): boolean {
+  const names = new Set([...Object.keys(before), ...Object.keys(next)]);
+  return [...names].every((name) => {
+    const [a, b] = [before[name], next[name]];
+    return a !== undefined && b !== undefined && quantitiesEqual(a, b);
+  });
+}
+
+function mergePatch(before: unknown, next: Record<string, unknown>): Record<string, unknown> {
+  const gone = isPlainObject(before) ? Object.keys(before).filter((name) => next[name] === undefined) : [];
+  return { ...next, ...Object.fromEntries(gone.map((name) => [name, null])) };
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

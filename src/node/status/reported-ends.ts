@@ -1,0 +1,29 @@
+import type { PodStatusInput } from '../../kube/objects/types.ts';
+import { containerStatusesFields } from '../../status-manager/status/container-statuses.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
+
+/**
+ * The runtime status of a pod that was last reported as `reported`, without the runs that must not replace how a container
+ * was reported to have ended: once the pod has a terminal phase, and the runtime no longer has the reported run as exited,
+ * no other run up to its restart count is shown. `generatePodStatus` then keeps the reported status of the container, as
+ * it does if the runtime has lost all runs.
+ *
+ * Divergence: the kubelet shows the newest run that is left, for example an earlier one or one that was created but never
+ * started, so that a pod that has Succeeded can become Failed.
+ */
+export function keepReportedEnds(
+  runtimeStatus: RuntimePodStatus,
+  reported: PodStatusInput | null | undefined,
+): RuntimePodStatus {
+  if (!isPodPhaseTerminal(reported?.phase)) return runtimeStatus;
+  const restartCounts = new Map<string | null | undefined, number>();
+  for (const { name, state, containerID, restartCount } of containerStatusesFields.flatMap((m) => reported[m] ?? [])) {
+    const isLost = !runtimeStatus.containers.some((run) => run.id === containerID && run.state === 'exited');
+    if (state?.terminated != null && isLost) restartCounts.set(name, restartCount ?? 0);
+  }
+  const containers = runtimeStatus.containers.filter(
+    ({ name, state, attempt = 0 }) => state === 'running' || attempt > (restartCounts.get(name) ?? -1),
+  );
+  return { ...runtimeStatus, containers };
+}

@@ -1,0 +1,106 @@
+import type { BasicPodManager } from '../../kube/pod-manager/basic-pod-manager.ts';
+import { isStaticPod } from '../../kube/pods/static-pods.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
+import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { toAPIPod } from '../pod-workers/pod-update.ts';
+import type { PodWorkerSync } from '../pod-workers/pod-worker-inspection.ts';
+import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
+import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import type { RuntimePod } from '../runtime/container-runtime.ts';
+import { filterOutInactivePods } from './active-pods.ts';
+import { type OrphanedPodsParticipants, removeOrphanedPods } from './orphaned-pods.ts';
+import { recordPodCounts } from './pod-counts.ts';
+
+export interface PodCleanupsOptions extends OrphanedPodsParticipants {
+  readonly podManager: BasicPodManager;
+  readonly podWorkers: PodWorkers;
+  readonly statuses: PodSyncStatuses;
+  readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
+  /** The pods of the runtime; rejects if it cannot list them. */
+  readonly listPods: (signal: AbortSignal) => Promise<readonly RuntimePod[]>;
+  /** Default: nothing is measured. */
+  readonly recordMetric?: RecordKubeletMetric | undefined;
+}
+
+/** An orphan has no spec, so its grace period is unknown. */
+const orphanGracePeriodSeconds = 1;
+
+/**
+ * Housekeeping: reconciles the pod workers and other data of the agent with the desired pods. Rejects if the
+ * runtime cannot list its pods; the next call tries again. Only the list is awaited. All else is done at one moment, after
+ * it, so the sync loop need not wait for the runtime. One call at a time.
+ *
+ * 1. Workers of pods that are gone are terminated, and removed when they have finished.
+ * 2. What else is left of pods that are gone is removed: see `OrphanedPodsParticipants`.
+ * 3. Pods that should run and have no worker get one: static pods that were added again with the same UID.
+ * 4. Pods that have ended, are deleted and were never started are finished.
+ * 5. Pods that only the runtime knows are killed.
+ *
+ * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. Source: kubelet `HandlePodCleanups`.
+ */
+export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
+  const { podManager, podWorkers, statuses, statusManager, listPods, recordMetric, logger } = options;
+  const workersBefore = podWorkers.syncKnownPods(podManager.getPods());
+  // Listed after the workers, so that a pod that has just ended does not look like an orphan.
+  const runningPods = (await listPods(signal)).filter(isRunning);
+  signal.throwIfAborted();
+
+  // No await from here on. Pods may have been added since, and may have ended.
+  const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
+  const desired = new Set(pods.map(uidOf));
+  const workers = statuses.knownPods(desired);
+  const possiblyRunning = new Set([...workers].flatMap(([uid, { state }]) => (state === 'terminated' ? [] : [uid])));
+  const existing = [...[...pods, ...mirrorPods].map(uidOf), ...workers.keys(), ...runningPods.map(({ uid }) => uid)];
+  const remaining = { desired, possiblyRunning, existing: new Set(existing) };
+  removeOrphanedPods({ ...remaining, orphanedMirrorPods }, options);
+
+  const active = filterOutInactivePods(pods, { statuses, podStatusProvider: statusManager });
+  const restarted = active.filter((pod) => !workers.has(uidOf(pod)));
+  for (const pod of restarted) {
+    logger.info(
+      podFieldsOf(pod),
+      'Pod will be restarted because it is in the desired set and not known to the pod workers',
+    );
+    podWorkers.updatePod({ updateType: 'create', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
+    workers.set(uidOf(pod), { state: 'syncing', isOrphan: false, hasConfig: true, isStatic: isStaticPod(pod) });
+  }
+  for (const pod of terminalPodsToDelete(pods, runningPods, workers))
+    podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
+  const orphaned = runningPods.filter(({ uid }) => !workersBefore.has(uid) && !workers.has(uid));
+  for (const runningPod of orphaned) {
+    logger.info(podFieldsOf(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
+    const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };
+    podWorkers.updatePod({ updateType: 'kill', runningPod, killPodOptions });
+    workers.set(runningPod.uid, { state: 'terminating', isOrphan: true, hasConfig: false, isStatic: false });
+  }
+  const counts = { desired: pods, active, mirrorPods, restarted, orphaned: orphaned.length, workers: workers.values() };
+  if (recordMetric !== undefined) recordPodCounts(recordMetric, counts);
+}
+
+/** Source: kubelet `filterTerminalPodsToDelete`. */
+function terminalPodsToDelete(
+  pods: readonly ValidPod[],
+  runningPods: readonly RuntimePod[],
+  workers: ReadonlyMap<string, PodWorkerSync>,
+): ValidPod[] {
+  const running = new Set(runningPods.map(({ uid }) => uid));
+  return pods.filter(
+    ({ metadata, status }) =>
+      metadata?.deletionTimestamp != null &&
+      isPodPhaseTerminal(status?.phase) &&
+      !workers.has(metadata.uid) &&
+      !running.has(metadata.uid),
+  );
+}
+
+/** Source: kubelet `GetPods(all: false)`. */
+function isRunning({ sandboxes = [], containers }: RuntimePod): boolean {
+  return sandboxes.some(({ ready }) => ready) || containers.some(({ state }) => state === 'running');
+}
+
+function uidOf({ metadata }: ValidPod): string {
+  return metadata.uid;
+}

@@ -1,0 +1,127 @@
+import { untilAborted } from '../../shared/abort.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { Semaphore } from '../../shared/semaphore.ts';
+import { boundedCall } from '../../shared/deadline.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
+import { type PodProvider, ProviderError } from '../pod-provider.ts';
+
+export interface ProviderCallsOptions {
+  readonly provider: PodProvider;
+  readonly clock: Clock;
+  /** Maximum duration of a call. */
+  readonly callTimeoutMs: number;
+  /** Maximum number of calls for pods at the same time. */
+  readonly concurrency: number;
+  readonly recordMetric: RecordKubeletMetric;
+}
+
+/** Calls of the provider, by the names that metrics have. */
+export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'get_pod' | 'list_pods' | 'stats';
+
+/** Makes the call: only here is the provider one whose methods can be called. */
+type Call<T> = (options: { readonly signal: AbortSignal }, provider: PodProvider) => Promise<T>;
+
+/** Which methods the provider has, for all who call them through `ProviderCalls`. */
+export type ProviderMethods = { readonly [Name in keyof PodProvider]?: unknown };
+
+/**
+ * Makes the calls of a provider: each with a time-out, those for one pod one after the other, and at most `concurrency`
+ * at the same time. A call that is aborted rejects immediately, but the next one for the pod waits until the provider has
+ * settled it, or its time-out has passed.
+ */
+export class ProviderCalls {
+  readonly #options: ProviderCallsOptions;
+  readonly #slots: Semaphore;
+  /** By pod UID, the end of the last call that was requested. */
+  readonly #lastCalls = new Map<string, Promise<void>>();
+  /** Those that the provider has not settled: each ends when it is called. */
+  readonly #inProgress = new Set<() => void>();
+
+  constructor(options: ProviderCallsOptions) {
+    this.#options = options;
+    this.#slots = new Semaphore({ size: options.concurrency, clock: options.clock });
+  }
+
+  /** The number of calls for pods that the provider has not settled yet. */
+  get inProgress(): number {
+    return this.#inProgress.size;
+  }
+
+  /** For the end of the process, after all calls were aborted: does not wait until the provider has settled them. */
+  stop(): void {
+    for (const end of this.#inProgress) end();
+  }
+
+  /** Makes a call for a pod when it is its turn. */
+  async forPod<T>(podUID: string, operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
+    const previous = this.#lastCalls.get(podUID) ?? Promise.resolve();
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const last = previous.then(() => ended);
+    this.#lastCalls.set(podUID, last);
+    void last.then(() => {
+      if (this.#lastCalls.get(podUID) === last) this.#lastCalls.delete(podUID);
+    });
+    try {
+      await untilAborted(previous, signal);
+      await this.#slots.acquire(signal);
+      // An abort right after that would keep the call from being made, and thus from ending.
+      if (signal.aborted) this.#slots.release();
+      signal.throwIfAborted();
+    } catch (thrown) {
+      end();
+      throw thrown;
+    }
+    const { clock, callTimeoutMs } = this.#options;
+    this.#inProgress.add(end);
+    const timer = clock.afterFunc(callTimeoutMs, end);
+    void ended.then(() => {
+      timer.stop();
+      this.#inProgress.delete(end);
+      this.#slots.release();
+    });
+    return this.bounded(operation, signal, async (options, provider) => {
+      try {
+        return await call(options, provider);
+      } finally {
+        end();
+      }
+    });
+  }
+
+  /** Makes a call that has a time-out only. */
+  async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
+    const { provider, clock, callTimeoutMs, recordMetric } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      return await boundedCall(
+        `${operation} of the provider`,
+        { clock, timeoutMs: callTimeoutMs, signals: [signal] },
+        async (options) => {
+          try {
+            return await call(options, provider);
+          } catch (thrown) {
+            throw errorOf(thrown);
+          }
+        },
+      );
+    } catch (error) {
+      recordMetric('runtime_operations_errors_total', 1, operation);
+      throw error;
+    } finally {
+      recordMetric('runtime_operations_total', 1, operation);
+      recordMetric('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operation);
+    }
+  }
+}
+
+/** What a provider threw, of which each field is read once, here. */
+function errorOf(thrown: unknown): unknown {
+  try {
+    if (!(thrown instanceof ProviderError)) return thrown;
+    const { message, permanent, retryAfterMs, reason } = thrown;
+    return new ProviderError(message, { permanent, retryAfterMs, reason, cause: thrown });
+  } catch {
+    return new Error('The provider threw an error that cannot be read');
+  }
+}

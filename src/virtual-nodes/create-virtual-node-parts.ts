@@ -1,0 +1,197 @@
+import {
+  type APIConnection,
+  APIEventRecorder,
+  apiSource,
+  createEventClient,
+  createPodInputs,
+  createPodLoop,
+  createPodStatuses,
+  createPodWorkers,
+  type EventRecorder,
+  type NodeContext,
+  NodeReporter,
+  nodeStatusOf,
+  OwnNode,
+  type RuntimePod,
+  userAdmitHandler,
+} from '../node/index.ts';
+import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
+import type { Entropy } from '../shared/entropy.ts';
+import { reasonOf } from '../shared/logger.ts';
+import { MemoryState } from '../status-manager/allocation/memory-state.ts';
+import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
+import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
+import type { OrphanedPods } from './pods/orphaned-pods.ts';
+import type { PodReference, ProviderPod } from './pod-provider.ts';
+import type { ProviderCalls, ProviderMethods } from './calls/provider-calls.ts';
+import { ProviderPodCache } from './pods/provider-pod-cache.ts';
+import type { ProviderPodLister } from './calls/provider-pod-lister.ts';
+import { ProviderPodSyncer } from './pods/provider-pod-syncer.ts';
+import type { OwnedNode } from './replicas/node-ownership-options.ts';
+import { callsWhileOwned, connectionWhileOwned } from './replicas/while-owned.ts';
+import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
+
+/** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
+const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
+
+/** Of hundreds of nodes in one process, most are quiet. Divergence: the kubelet cleans up every two seconds. */
+const quietHousekeepingPeriodMs = 10_000;
+
+/**
+ * The Events of nodes that start together do not delay what their pods wait for.
+ * Divergence: the kubelet writes them immediately.
+ */
+const eventDelayMs = 2000;
+
+/** A port of the kubelet's API, as Nodes show it. */
+export interface KubeletEndpoint {
+  readonly kubeletPort: number;
+  /** Declared by the Nodes because of what the port serves. */
+  readonly features: readonly string[];
+}
+
+/** The ports of the kubelet's API. */
+export interface KubeletEndpoints {
+  /** Of the nodes that have none of their own. */
+  shared?: KubeletEndpoint;
+  readonly byNode: Map<string, KubeletEndpoint>;
+}
+
+/** What the nodes of a process share. */
+export interface SharedParts extends ResolvedProviderOptions {
+  readonly options: VirtualNodesOptions;
+  readonly context: NodeContext;
+  readonly api: APIConnection;
+  /** Of the identities of Nodes' reporters. */
+  readonly entropy: Entropy;
+  /** The recorder of the options. Default: each node writes its own Events to the API server. */
+  readonly eventRecorder: EventRecorder | undefined;
+  readonly provider: ProviderMethods;
+  readonly calls: ProviderCalls;
+  readonly lister: ProviderPodLister;
+  readonly materials: PodMaterialsReader;
+  readonly orphanedPods: OrphanedPods;
+  readonly endpoints: KubeletEndpoints;
+  readonly limiter: RequestLimiter;
+}
+
+/** The parts of a virtual node. */
+export type VirtualNodeParts = ReturnType<typeof createVirtualNodeParts>;
+
+/**
+ * Sends nothing before it is started.
+ * @param owned with `replicas`, the ownership
+ * @throws StatusManagerError INVALID_OPTION; `path` names the option
+ */
+export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedParts, owned?: OwnedNode) {
+  const { nodeName, addresses: hostIPs, canAdmitPod } = node;
+  const { options, provider, lister, materials, orphanedPods, lostMisses, lostPods } = shared;
+  const epoch = owned?.epoch ?? node.epoch ?? 0;
+  const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
+  const calls = owned ? callsWhileOwned(shared.calls, owned) : shared.calls;
+  const { clock, logger, random } = shared.context;
+
+  const ownEventRecorder =
+    shared.eventRecorder === undefined
+      ? new APIEventRecorder({
+          ...{ client: createEventClient(api.requests), nodeName, logger, clock, random },
+          delayMs: eventDelayMs,
+        })
+      : undefined;
+  const eventRecorder: EventRecorder = ownEventRecorder ?? shared.eventRecorder!;
+  const context = { ...shared.context, nodeName, eventRecorder };
+
+  // What the node learns of the pods that it should run, and of those that run.
+  const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
+  const source = apiSource();
+  const inputs = createPodInputs(context, informer, [source]);
+  const { channels, sourcesReady, podManager } = inputs;
+  const podCache = new ProviderPodCache({
+    ...{ nodeName, lister, lostMisses, clock },
+    getPodByUID: (podUID) => podManager.getPodByUID(podUID),
+    arePodsKnown: () => sourcesReady.allReady(),
+    onEvent: (event) => channels.lifecycleEvent(event),
+  });
+
+  // The Node.
+  const canResizePods = provider.updatePod !== undefined;
+  const { endpoints } = shared;
+  const nodeStatus = () => {
+    const { kubeletPort, features = [] } = endpoints.byNode.get(nodeName) ?? endpoints.shared ?? {};
+    const declared = [...(canResizePods ? resizeFeatures : []), ...features];
+    // No hostname: kube-apiserver would connect to it by default, and no DNS server knows the name of a virtual node.
+    return nodeStatusOf(node, { kubeletPort, features: declared });
+  };
+  const nodeReporter = new NodeReporter(
+    {
+      ...node,
+      ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },
+      spreadHeartbeats: true,
+    },
+    shared.entropy.uuid(),
+  );
+  const ownNode = new OwnNode({ nodeName, node, nodeStatus, nodeReporter, clock, logger });
+
+  // What runs the pods.
+  const podStatuses = createPodStatuses(context, inputs, podCache, {
+    // Divergence: the kubelet reads each pod before a patch.
+    readBeforePatch: 'when-stale',
+    ...options.statusManager,
+    ...{ limiter: shared.limiter, qps: undefined, burst: undefined },
+    allocationState: new MemoryState(),
+    client: api.podClient,
+    metrics: options.metrics,
+    journal: node.journal,
+  });
+  const { statuses, statusManager } = podStatuses;
+  const podSyncer = new ProviderPodSyncer({
+    ...{ nodeName, provider, calls, podCache, orphanedPods, materials, epoch, lostPods },
+    ...{ statusManager, eventRecorder, hostIPs, clock },
+    nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
+  });
+  const workers = createPodWorkers(context, podStatuses, podCache, podSyncer, () => lister.listSoon());
+  const { podWorkers, dispatcher } = workers;
+
+  // What admits pods, and brings the inputs to the workers.
+  const stop = new AbortController();
+  let settleFirstUpdate = (): void => {};
+  const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
+  const { allocationManager, syncLoop } = createPodLoop(context, inputs, podStatuses, workers, {
+    ...{ ownNode, quietHousekeepingPeriodMs },
+    stopSignal: stop.signal,
+    admitHandlers: { after: canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)] },
+    runtime: canResizePods ? { updateContainerResources: true, updatePodResources: true } : {},
+    // A provider that fails does not keep the statuses of other pods from being reported.
+    runtimeErrors: () => [],
+    onFirstUpdate: ({ pods }) => {
+      settleFirstUpdate();
+      try {
+        for (const pod of pods) podManager.addPod(pod);
+        statusManager.resume({ pods });
+      } catch (thrown) {
+        logger.error({ reason: reasonOf(thrown) }, 'Failed to adopt the statuses of an earlier run');
+        statusManager.start();
+      }
+    },
+    canCleanUp: () => podCache.isListed,
+    // A rejected pod has no worker, and is no orphan: the API server has it.
+    listPods: async () =>
+      podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
+    afterCleanups: (signal) => {
+      const mustEnd = ({ uid, state }: ProviderPod): boolean =>
+        state !== 'stopped' && (statuses.isPodKnownTerminated(uid) || dispatcher.isRejected(uid));
+      podSyncer.endPods(podCache.listed().filter(mustEnd), signal);
+    },
+  });
+  return {
+    ...{ nodeName, epoch, clock, logger, metrics: options.metrics, lister, source, firstUpdate, informer },
+    isOwned: () => owned?.isOwned() ?? true,
+    ...{ inputs, podCache, podManager, podWorkers, statuses, stop },
+    ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },
+  };
+}
+
+/** A pod of the provider occupies resources as long as it is listed. */
+function toRuntimePod({ uid, namespace, name }: PodReference): RuntimePod {
+  return { uid, namespace, name, containers: [], sandboxes: [{ id: uid, ready: true }] };
+}

@@ -1,0 +1,215 @@
+import type { Duplex } from 'node:stream';
+import type { ValidPod } from '../kube/objects/types.ts';
+import type { ContainerIO, ContainerLogOptions, PodStats } from '../node/index.ts';
+import { maxDurationMs } from '../shared/validate.ts';
+import type { PodMaterials } from './materials/pod-materials.ts';
+
+/** What identifies a pod of a virtual node. */
+export interface PodReference {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** The node that the pod is bound to. */
+  readonly nodeName: string;
+}
+
+/** Given to each call of a provider. */
+export interface ProviderCallOptions {
+  /** Aborted when the caller no longer waits: the time-out of a call, a newer request for the pod, or the end of the process. */
+  readonly signal: AbortSignal;
+  /**
+   * Higher each time that a process takes the node, a safe integer of which only the order means something. A cloud may refuse
+   * a call whose epoch is lower than one that it has seen for the same node. 0 without `replicas`.
+   */
+  readonly epoch: number;
+}
+
+/** Given to each call of a provider for a pod that has an object on the API server. */
+export interface ProviderPodOptions extends ProviderCallOptions {
+  /**
+   * Resolves the environment, the files of volumes and the pull secrets of the pod: contents, not folders. Each call reads
+   * them again: objects are at most a second old, tokens at most 80 % of their time. Rejects with a ProviderError of the
+   * kubelet's reason and words while something that the pod requires does not exist; let the call reject with this error.
+   * May be called after the call, too, every minute for example, to pass new tokens and changed objects to a running pod.
+   */
+  readonly materials: () => Promise<PodMaterials>;
+  /**
+   * 32 hexadecimal digits that change with what `updatePod` is about. A cloud that keeps them with the pod, and reports them
+   * in `ProviderPod`, is not told again after a start what it has.
+   */
+  readonly podHash: string;
+}
+
+/**
+ * The end of a container.
+ */
+export interface ProviderContainerExit {
+  readonly exitCode: number;
+  /** Default: `Completed` with exit code 0, otherwise `Error`. */
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  /** Default: when it was first seen ended. */
+  readonly finishedAt?: Date | undefined;
+}
+
+/** What the cloud knows of a container of a pod. */
+export interface ProviderContainer {
+  /** The name in the pod's spec. */
+  readonly name: string;
+  /** Default: true if the container runs. */
+  readonly ready?: boolean | undefined;
+  /** Whether it has started; a start-up probe of the cloud may be pending. Default: true if the container runs. */
+  readonly started?: boolean | undefined;
+  /** Default: 0. */
+  readonly restartCount?: number | undefined;
+  /** Default: the start of the pod. */
+  readonly startedAt?: Date | undefined;
+  /**
+   * How the container has ended. Together with `waiting`: how its last run has ended; the container waits for the next one
+   * if its restart policy starts it again. Without `waiting`, it will not be restarted by the cloud.
+   */
+  readonly exit?: ProviderContainerExit | undefined;
+  /**
+   * Why the container waits, for example `ImagePullBackOff`; absent if it runs or has ended for good. With `exit`, as in
+   * `{ restartCount: 1, waiting: { reason: 'CrashLoopBackOff' }, exit: { exitCode: 1 } }`, the status shows how it ended.
+   */
+  readonly waiting?: { readonly reason: string; readonly message?: string | undefined } | undefined;
+  /** Default: empty. */
+  readonly imageID?: string | undefined;
+}
+
+/** What the cloud knows of a pod. The phase, the conditions and the container statuses are derived from it. */
+export interface ProviderPod extends PodReference {
+  /** `stopped`: nothing of it runs, and nothing will start again. */
+  readonly state: 'creating' | 'running' | 'stopped';
+  /** The primary address first. Default: those that were last reported. */
+  readonly ips?: readonly string[] | undefined;
+  /** Shown in the status of the pod, for example why it was stopped. Default: none. */
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+  /** That of the last `createPod` or `updatePod` that was carried out. Default: after a start, `updatePod` is called. */
+  readonly podHash?: string | undefined;
+  /** When the pod began to run. Default: when it was first seen running. */
+  readonly startedAt?: Date | undefined;
+  /**
+   * Default for containers that are not listed: they wait while the pod is created, run while it runs, and have ended with
+   * exit code 0 once it is stopped; with `reason` set, with 137. Init containers that are no sidecars have completed as soon
+   * as the pod runs, and ephemeral containers wait.
+   */
+  readonly containers?: readonly ProviderContainer[] | undefined;
+}
+
+/** Why a call of a provider has failed. Any other error counts as passing. */
+export interface ProviderErrorOptions extends ErrorOptions {
+  /** True if trying again is useless: the pod then fails with `reason` and the message. Default: false. */
+  readonly permanent?: boolean | undefined;
+  /**
+   * The next try is not earlier than after this many milliseconds, at most 24 days. Default, also for 0, negative numbers and
+   * NaN, as of a header that is no number: 1,000, then twice as long after each failure, at most 300,000, of deletePod 60,000;
+   * up to half as much is added at random.
+   */
+  readonly retryAfterMs?: number | undefined;
+  /** In CamelCase, for the status and the Events of the pod. Default: `ProviderFailed`. */
+  readonly reason?: string | undefined;
+}
+
+/**
+ * Thrown by a provider. The message is shown in the status of the pod, so it must not contain secrets.
+ *
+ * @example
+ * ```ts
+ * import { ProviderError } from 'kubelet-status-manager/virtual-nodes';
+ *
+ * async function createInCloud(response: Response): Promise<void> {
+ *   if (response.status === 400) throw new ProviderError('The cloud has no such size', { permanent: true, reason: 'NoSuchSize' });
+ *   if (response.status === 429) throw new ProviderError('The cloud has too many requests', { retryAfterMs: 30_000 });
+ * }
+ * ```
+ */
+export class ProviderError extends Error {
+  override readonly name = 'ProviderError';
+  readonly permanent: boolean;
+  readonly retryAfterMs: number | undefined;
+  readonly reason: string;
+
+  constructor(message: string, { permanent = false, retryAfterMs, reason, ...options }: ProviderErrorOptions = {}) {
+    super(message, options);
+    this.permanent = permanent;
+    this.retryAfterMs = retryAfterMs! > 0 ? Math.min(retryAfterMs!, maxDurationMs) : undefined;
+    // JavaScript may pass the code of an HTTP response.
+    this.reason = typeof reason === 'string' ? reason : 'ProviderFailed';
+  }
+}
+
+/**
+ * The port to the cloud, fleet or cluster that runs the pods of virtual nodes. `createPod`, `updatePod`, `deletePod` and
+ * `getPod` of one pod (by UID) are called one after the other, with a time-out; the first three are repeated with back-off when
+ * they reject. `createPod`, `deletePod` and `listPods` suffice. Source: virtual-kubelet `PodLifecycleHandler`, `PodNotifier`.
+ */
+export interface PodProvider {
+  /**
+   * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and if the pod is not listed, after a
+   * restart or in as many lists as `lost.misses`. Resolves when the cloud has accepted it; whether the pod runs is read from
+   * `listPods`. A cloud whose list lags behind must not decide by that list whether it has the pod.
+   */
+  createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
+  /**
+   * Labels, annotations, images or resources have changed. Must be idempotent. After a start of the process, or when it takes
+   * over the node, they may have changed before, or between two calls of `createPod`, of which the second one does nothing if
+   * the first one had an effect: it is then called once, with `previous` undefined, for each pod that is reported without the
+   * right `podHash`. Default: changes are not passed on.
+   */
+  updatePod?(pod: ValidPod, previous: ValidPod | undefined, options: ProviderPodOptions): Promise<void>;
+  /**
+   * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent; the cloud may not have the pod,
+   * because it was deleted before it was created, or while no process ran. The pod has ended when it is
+   * reported `stopped`, `getPod` does not find it, or as many lists as `lost.misses` do not have it, which are then made one
+   * a second. Also called for pods of the node that the API server does not have, which it is asked right before,
+   * and for running pods that the node rejects after a start, for example because its capacity is smaller: they fail.
+   */
+  deletePod(pod: PodReference, options: ProviderCallOptions & { readonly gracePeriodSeconds: number }): Promise<void>;
+  /** One pod; undefined if the cloud does not have it. Default: everything is listed. */
+  getPod?(pod: PodReference, options: ProviderCallOptions): Promise<ProviderPod | undefined>;
+  /**
+   * All pods of all nodes of the process, in one call. Pods of other nodes are ignored. Leave out what is no pod: as long as
+   * an entry has no `uid`, no pod counts as missing.
+   */
+  listPods(options: { readonly signal: AbortSignal }): Promise<readonly ProviderPod[]>;
+  /**
+   * Calls `listener` with each pod that has changed, and `onGap` when changes may have been missed: everything is then
+   * listed. Returns a function that ends it. Default: changes are found by `listPods`.
+   */
+  notifyPods?(listener: (pod: ProviderPod) => void, onGap: () => void): () => void;
+  /**
+   * The log of a container, for `kubectl logs`; see `VirtualNodes.kubelet`. `previous`: of the run before the last restart.
+   * What it yields is written as it is. It is ended when the client is gone; a generator that waits for something ends only
+   * after that, so let it heed `options.signal`. Default: the client is told that there are none.
+   */
+  logs?(
+    pod: PodReference,
+    containerName: string,
+    log: ContainerLogOptions & { readonly previous: boolean },
+    options: ProviderCallOptions,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  /** Runs a command in a container, for `kubectl exec`. Resolves with the exit code when all output is written. */
+  exec?(
+    pod: PodReference,
+    containerName: string,
+    command: readonly string[],
+    io: ContainerIO,
+    options: ProviderCallOptions,
+  ): Promise<number>;
+  /** Connects the client to the main process of a container, for `kubectl attach`. Resolves when the process has ended. */
+  attach?(pod: PodReference, containerName: string, io: ContainerIO, options: ProviderCallOptions): Promise<void>;
+  /**
+   * Connects `stream` with a port of a pod, for `kubectl port-forward`. Called for each connection of the client. Resolves
+   * when the connection has ended; if it rejects, the client shows why. `stream` is destroyed, and `options.signal` aborted,
+   * when the client has closed it.
+   */
+  portForward?(pod: PodReference, port: number, stream: Duplex, options: ProviderCallOptions): Promise<void>;
+  /**
+   * The statistics of the running pods of all nodes, for `kubectl top pod`; see `VirtualNodes.kubeletOf`. Called when somebody
+   * asks, at most once in 10 s. Pods of other nodes are ignored. Default: the client is told that there are none.
+   */
+  stats?(options: { readonly signal: AbortSignal }): Promise<readonly PodStats[]>;
+}

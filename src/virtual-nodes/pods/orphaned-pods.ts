@@ -1,0 +1,58 @@
+import { boundedCall } from '../../shared/deadline.ts';
+import { APIError } from '../../kube/client/api-error.ts';
+import type { PodClient } from '../../kube/client/pod-client.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { Semaphore } from '../../shared/semaphore.ts';
+import type { PodReference } from '../pod-provider.ts';
+
+const requestTimeoutMs = 10_000;
+/** A cloud may show thousands after an outage: what is sent for other pods does not wait behind all of these reads. */
+const maxReads = 4;
+
+/**
+ * Asks the API server for pods that only the cloud shows, before they are deleted there. One for all nodes of a process.
+ *
+ * Divergence: the kubelet does not ask, because a container runtime has only pods of its own node.
+ */
+export class OrphanedPods {
+  readonly #client: Pick<PodClient, 'getPod'>;
+  readonly #clock: Clock;
+  readonly #reads: Semaphore;
+
+  constructor(client: Pick<PodClient, 'getPod'>, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+    this.#reads = new Semaphore({ size: maxReads, clock });
+  }
+
+  /**
+   * Resolves with true if the API server does not have the pod, and with false if it has the pod on this node, which is then
+   * about to see it.
+   * @throws Error if the API server has it elsewhere, or cannot say
+   */
+  async isOrphaned(reference: PodReference, signal: AbortSignal): Promise<boolean> {
+    const { uid, namespace, name, nodeName } = reference;
+    const { metadata, spec } = (await this.#read(reference, signal)) ?? {};
+    if (metadata?.uid !== uid) return true;
+    if (spec?.nodeName === nodeName) return false;
+    const where = spec?.nodeName ? `node ${spec.nodeName}` : 'no node';
+    throw new Error(
+      `the provider reports pod ${namespace}/${name} (${uid}) on node ${nodeName}, the API server has it on ${where}`,
+    );
+  }
+
+  /** Undefined if it does not exist. */
+  async #read(reference: PodReference, signal: AbortSignal) {
+    await this.#reads.acquire(signal);
+    const bounds = { clock: this.#clock, timeoutMs: requestTimeoutMs, signals: [signal] };
+    try {
+      return await boundedCall('GET of the pod', bounds, (options) => this.#client.getPod(reference, options));
+    } catch (error) {
+      // Not the 404 of a proxy that has no API server.
+      if (error instanceof APIError && error.statusCode === 404 && error.reason === 'NotFound') return undefined;
+      throw error;
+    } finally {
+      this.#reads.release();
+    }
+  }
+}

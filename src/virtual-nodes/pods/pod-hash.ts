@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import isEqual from 'lodash/isEqual.js';
+import isPlainObject from 'lodash/isPlainObject.js';
+import { foreignAnnotations } from '../../node/index.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+
+/** Fits into the label of a cloud. */
+const hashLength = 32;
+
+/** True when nothing has changed that `updatePod` is about: labels, annotations, images and resources. */
+export function isSamePod(a: ValidPod, b: ValidPod): boolean {
+  return a === b || isEqual(passedOn(a), passedOn(b));
+}
+
+/** A hash of what `isSamePod` compares, whatever the order of keys is. */
+export function podHash(pod: ValidPod): string {
+  return createHash('sha256')
+    .update(JSON.stringify(passedOn(pod), sortKeys))
+    .digest('hex')
+    .slice(0, hashLength);
+}
+
+function passedOn(pod: ValidPod): unknown {
+  const { metadata, spec } = pod;
+  const { initContainers = [], containers = [], ephemeralContainers = [], resources } = spec ?? {};
+  const fields = [...initContainers, ...containers, ...ephemeralContainers].map(({ name, image, ...container }) => [
+    name,
+    image,
+    'resources' in container ? container.resources : undefined,
+  ]);
+  return { labels: metadata.labels ?? {}, annotations: foreignAnnotations(pod), resources, fields };
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(Object.entries(value as object).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,554 @@
+import { setMaxListeners } from 'node:events';
+import { isResponse, type Lease } from '../../node/index.ts';
+import { APIError } from '../../kube/client/api-error.ts';
+import { Alarm } from '../../shared/alarm.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
+import { jitter } from '../../shared/exponential-back-off.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
+import { tryCall } from '../../shared/guarded.ts';
+import { type Logger, thrownFields } from '../../shared/logger.ts';
+import { Semaphore } from '../../shared/semaphore.ts';
+import { microTime, MonotonicTimes } from '../../shared/time.ts';
+import { assignNodes } from './assign-nodes.ts';
+import type { NodeOwnershipInspection } from './node-ownership-inspection.ts';
+import {
+  leaseTiming,
+  type LeaseTiming,
+  type NodeOwnershipOptions,
+  type OwnershipEnd,
+  requireNodeOwnershipOptions,
+} from './node-ownership-options.ts';
+import { epochOf, ObservedLeases, type ObservedLease } from './observed-leases.ts';
+import { Ownership } from './ownership.ts';
+import { RepeatedTask } from './repeated-task.ts';
+import { ReplicaLeases } from './replica-leases.ts';
+
+const leavingAnnotation = 'kubelet-status-manager/leaving';
+const jitterFactor = 0.1;
+/** Writes of nodes' Leases at the same time; renewals do not wait for them. */
+const maxWrites = 16;
+/** After this many times the duration, the Lease of a process that has gone is deleted, and a hand-over is tried again. */
+const patienceDurations = 10;
+/** More are not real, and each costs a hash for each node. */
+const maxMembers = 64;
+
+/**
+ * Which of several processes owns which virtual node, decided by Leases in one namespace.
+ *
+ * - Each process has a member Lease, which it renews every 2 s. Each node has a Lease that names its owner and is written
+ *   only when the owner changes, so an idle process sends two requests in 2 s, whatever the number of nodes.
+ * - A process is a member while it has both renewed its Lease and listed all Leases within the last 10 s, counted from the
+ *   start of these requests on its monotonic clock. Otherwise all its ownerships end: their signals are aborted.
+ * - A member that has seen another's Lease unchanged for 15 s removes its holder. Every write has the resourceVersion that
+ *   was read, so this succeeds only if the other has not renewed it; the other's ownerships have then ended 5 s before. Its
+ *   nodes are free.
+ * - A node is free if its Lease has no holder, or one that is no longer a member. Members take the free nodes that belong to
+ *   them by `assignNodes`, and hand over those that belong to others. What the right one does not take within 10 s is taken
+ *   by the next, and offered to the right one again after 150 s.
+ * - A Lease that is missing counts as held for 15 s, because its holder may not have noticed yet. A new node with no Lease
+ *   has its first owner after that.
+ * - An epoch is made of the creation of the node's Lease and of its transitions, so it grows even if the Lease was deleted and
+ *   no process is left that has seen it.
+ *
+ * The times are for a duration of 15 s, and are proportional to it. Whoever may write the Leases can take nodes away.
+ * Source: client-go `leaderelection`.
+ */
+export class NodeOwnership {
+  /** Unique: the option `identity` and a random suffix. */
+  readonly identity: string;
+  readonly #options: NodeOwnershipOptions;
+  readonly #timing: LeaseTiming;
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #random: () => number;
+  readonly #leases: ReplicaLeases;
+  readonly #observed: ObservedLeases;
+  readonly #renewals: RepeatedTask;
+  readonly #lists: RepeatedTask;
+  readonly #deadline: Alarm;
+  readonly #writes: Semaphore;
+  readonly #renewalFailures: FailureLog;
+  readonly #listFailures: FailureLog;
+  readonly #writeFailures: FailureLog;
+  readonly #closing = new AbortController();
+  readonly #owned = new Map<string, Ownership>();
+  /** Leases that are being written, by name. */
+  readonly #writing = new Set<string>();
+  #nodeNames: ReadonlySet<string>;
+  #memberLease: Lease | undefined;
+  /** The last `spec.renewTime`. */
+  #renewTimeMs = 0;
+  /** The start of the last successful requests of this membership. */
+  #renewedMs = -Infinity;
+  #listedMs = -Infinity;
+  /** The start of the last successful requests, also of earlier memberships. */
+  readonly #lastMs: { renewal: number | undefined; list: number | undefined } = { renewal: undefined, list: undefined };
+  #takenNodes = 0;
+  /** Since when this process is a member; undefined if it is none. */
+  #memberSinceMs: number | undefined;
+  /** Changes with the end of each membership. Responses to requests that were sent before count for nothing. */
+  #membership = 0;
+  #assignment: { readonly key: string; readonly nodes: ReadonlyMap<string, readonly string[]> } | undefined;
+  #state: 'new' | 'running' | 'leaving' | 'left' = 'new';
+  #stopping: Promise<void> | undefined;
+
+  /** @throws StatusManagerError INVALID_OPTION */
+  constructor(options: NodeOwnershipOptions) {
+    requireNodeOwnershipOptions(options);
+    this.#options = options;
+    this.#logger = options.logger;
+    this.#clock = options.clock;
+    this.#random = options.random;
+    this.#timing = leaseTiming(options.leaseDurationSeconds ?? 15);
+    this.#nodeNames = new Set(options.nodeNames);
+    const suffix = Math.floor(this.#random() * 2 ** 32).toString(16);
+    this.identity = `${options.identity}-${suffix.padStart(8, '0')}`;
+    const { transport, namespace, name = 'virtual-nodes' } = options;
+    const { requestTimeoutMs } = this.#timing;
+    const { signal } = this.#closing;
+    setMaxListeners(0, signal);
+    const clock = this.#clock;
+    this.#leases = new ReplicaLeases({ transport, namespace, name, requestTimeoutMs, clock, signal });
+    this.#observed = new ObservedLeases(this.#leases, this.#timing);
+    this.#renewals = new RepeatedTask(clock, () => this.#renew());
+    this.#lists = new RepeatedTask(clock, () => this.#list());
+    this.#deadline = new Alarm(clock, () => this.#checkDeadline());
+    this.#writes = new Semaphore({ size: maxWrites, clock });
+    const logger = this.#logger;
+    this.#renewalFailures = new FailureLog({ logger, clock, what: 'Renewing the Lease of this replica' });
+    this.#listFailures = new FailureLog({ logger, clock, what: 'Listing the Leases of replicas' });
+    this.#writeFailures = new FailureLog({ logger, clock, what: 'Writing the Lease of a node or replica' });
+  }
+
+  /** Joins the replicas, and takes nodes. */
+  start(): void {
+    if (this.#state !== 'new') return;
+    this.#state = 'running';
+    void this.#renewals.run();
+    void this.#lists.run();
+  }
+
+  /** Replaces the list of nodes. Nodes that are not in it any more are released, also if they are added again at once. */
+  setNodes(nodeNames: readonly string[]): void {
+    this.#nodeNames = new Set(nodeNames);
+    this.#assignment = undefined;
+    if (this.#state !== 'running') return;
+    for (const owned of this.#owned.values())
+      if (!this.#nodeNames.has(owned.nodeName)) void this.#end(owned, 'removed');
+    void this.#lists.run();
+  }
+
+  /**
+   * Releases all nodes when their `onLost` has ended, and leaves. Takes at most `drainTimeoutMs` and twice the Lease's
+   * duration. Never rejects.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  /** A snapshot; makes no request. */
+  inspect(): NodeOwnershipInspection {
+    const nowMs = this.#clock.monotonicMs();
+    const times = new MonotonicTimes(this.#clock);
+    const { renewal, list } = this.#lastMs;
+    const renewedMs = renewal === undefined || list === undefined ? undefined : Math.min(renewal, list);
+    const failure = this.#renewalFailures.failure ?? this.#listFailures.failure ?? this.#writeFailures.failure;
+    return {
+      identity: this.identity,
+      memberSince: this.#isMember() ? times.format(this.#memberSinceMs!) : undefined,
+      renewedAt: renewedMs === undefined ? undefined : times.format(renewedMs),
+      takenNodes: this.#takenNodes,
+      failingSince: failure?.failingSince,
+      failureReason: failure?.reason,
+      members: [...this.#observed.members.keys()].filter((identity) => this.#observed.isLive(identity, nowMs)),
+      nodes: [...this.#nodeNames].map((nodeName) => {
+        const owned = this.#owned.get(nodeName);
+        const holder = this.#observed.nodes.get(nodeName)?.holder;
+        return {
+          nodeName,
+          state: owned === undefined ? 'notOwned' : owned.ending === undefined ? 'owned' : 'ending',
+          epoch: owned?.epoch,
+          ownedSince: owned && times.format(owned.acquiredMs),
+          holder: holder === '' ? undefined : holder,
+        };
+      }),
+    };
+  }
+
+  /** True as long as no other process may take the nodes of this one. */
+  #isMember(): boolean {
+    return this.#memberSinceMs !== undefined && this.#clock.monotonicMs() < this.#untilMs();
+  }
+
+  #untilMs(): number {
+    return Math.min(this.#renewedMs, this.#listedMs) + this.#timing.renewDeadlineMs;
+  }
+
+  /** Ends the membership if its time is over; timers may be late. Comes first in everything that a timer or a response starts. */
+  #checkDeadline(): void {
+    if (this.#memberSinceMs === undefined) return;
+    const nowMs = this.#clock.monotonicMs();
+    const untilMs = this.#untilMs();
+    if (nowMs >= untilMs) this.#endMembership('The Leases could not be renewed and listed in time');
+    else this.#deadline.arm(untilMs - nowMs);
+  }
+
+  /** After each success: becomes a member when both the renewal and the list are recent. */
+  #checkMembership(): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#memberSinceMs === undefined && nowMs < this.#untilMs()) {
+      this.#memberSinceMs = nowMs;
+      this.#logger.info({ replica: this.identity }, 'Joined the replicas');
+    }
+    this.#checkDeadline();
+  }
+
+  #endMembership(reason: string): void {
+    this.#membership++;
+    this.#renewedMs = -Infinity;
+    this.#listedMs = -Infinity;
+    if (this.#memberSinceMs === undefined) return;
+    this.#memberSinceMs = undefined;
+    const nodes = [...this.#owned.values()];
+    const { failingSince } = this.inspect();
+    const fields = { replica: this.identity, nodes: nodes.length, reason, failingSince };
+    this.#logger.warn(fields, 'The ownership of all nodes has ended');
+    for (const owned of nodes) void this.#end(owned, 'lost');
+  }
+
+  /** Renews the member Lease. Resolves with the time until the next renewal. */
+  async #renew(): Promise<number> {
+    this.#checkDeadline();
+    for (let tries = 0; tries < 2; tries++) {
+      const membership = this.#membership;
+      const startedMs = this.#clock.monotonicMs();
+      try {
+        this.#memberLease = await this.#writeMemberLease();
+        this.#renewalFailures.succeeded();
+        this.#lastMs.renewal = startedMs;
+        this.#checkDeadline();
+        if (membership === this.#membership) this.#renewedMs = startedMs;
+        this.#checkMembership();
+        break;
+      } catch (error) {
+        this.#checkDeadline();
+        if (isResponse(error, 404)) this.#memberLeaseDeleted();
+        else if (isResponse(error, 409) || isResponse(error, 500)) await this.#readMemberLease();
+        else return this.#failed(error, this.#renewalFailures, startedMs);
+      }
+    }
+    return this.#period();
+  }
+
+  #writeMemberLease(): Promise<Lease> {
+    const { identity } = this;
+    const { durationSeconds: leaseDurationSeconds } = this.#timing;
+    // A PUT that changes nothing is no renewal: others would see the old resourceVersion. Wall clocks may be set back.
+    this.#renewTimeMs = Math.max(this.#renewTimeMs + 1, this.#clock.now());
+    const renewTime = microTime(this.#renewTimeMs);
+    const lease =
+      this.#memberLease ?? this.#leases.newLease('member', identity, { acquireTime: renewTime, leaseTransitions: 0 });
+    const holderIdentity = this.#state === 'left' ? '' : identity;
+    const annotations = this.#state === 'running' ? {} : { [leavingAnnotation]: 'true' };
+    const renewed: Lease = {
+      ...lease,
+      metadata: { ...lease.metadata, annotations },
+      spec: { ...lease.spec, holderIdentity, leaseDurationSeconds, renewTime },
+    };
+    return this.#memberLease === undefined ? this.#leases.create(renewed) : this.#leases.update(renewed);
+  }
+
+  #memberLeaseDeleted(): void {
+    this.#memberLease = undefined;
+    this.#endMembership('The Lease of this replica was deleted');
+  }
+
+  /** After a conflict, or an error whose reason may be that the Lease is gone: an earlier write of this process, or somebody else's. */
+  async #readMemberLease(): Promise<void> {
+    try {
+      const lease = await this.#leases.get(this.#leases.newLease('member', this.identity, {}).metadata.name);
+      this.#memberLease = lease;
+      if (lease.spec.holderIdentity !== this.identity)
+        this.#endMembership('Another replica found that the Lease of this one had expired');
+    } catch (error) {
+      if (isResponse(error, 404)) this.#memberLeaseDeleted();
+      else this.#failed(error, this.#renewalFailures, this.#clock.monotonicMs());
+    }
+  }
+
+  /** Reads all Leases and acts on them. Resolves with the time until the next list. */
+  async #list(): Promise<number> {
+    this.#checkDeadline();
+    const membership = this.#membership;
+    const startedMs = this.#clock.monotonicMs();
+    try {
+      this.#observed.replace(await this.#leases.list(), this.#clock.monotonicMs());
+    } catch (error) {
+      this.#checkDeadline();
+      return this.#failed(error, this.#listFailures, startedMs);
+    }
+    this.#listFailures.succeeded();
+    this.#lastMs.list = startedMs;
+    this.#checkDeadline();
+    if (membership === this.#membership) this.#listedMs = startedMs;
+    this.#endTaken(startedMs);
+    this.#checkMembership();
+    return this.#reconcile();
+  }
+
+  /** Ends the ownerships that a list does not show, unless they are newer than the list. */
+  #endTaken(listStartedMs: number): void {
+    for (const owned of this.#owned.values()) {
+      const { nodeName, epoch, signal, acquiredMs } = owned;
+      if (signal.aborted || acquiredMs >= listStartedMs) continue;
+      const observed = this.#observed.nodes.get(nodeName);
+      if (observed?.holder === this.identity && epochOf(observed.lease) === epoch) continue;
+      const fields = { node: nodeName, epoch, holder: observed?.holder };
+      this.#logger.warn(fields, 'Somebody else has changed or deleted the Lease of an owned node');
+      void this.#end(owned, 'lost');
+    }
+  }
+
+  /** Takes, hands over and releases nodes. Resolves with the time until the Leases must be read again. */
+  #reconcile(): number {
+    const periodMs = this.#period();
+    if (!this.#isMember()) return periodMs;
+    const nowMs = this.#clock.monotonicMs();
+    const { members, nodes } = this.#observed;
+    const longMemberMs = this.#memberSinceMs! + this.#timing.marginMs;
+    const dueMs = [nowMs + periodMs, longMemberMs];
+    for (const [identity, member] of members) {
+      if (identity === this.identity) continue;
+      dueMs.push(this.#observed.expiryMs(identity));
+      this.#reconcileMember(identity, member, nowMs >= longMemberMs);
+    }
+    const live = [...members.keys()].filter((identity) => this.#isEligible(identity, nowMs)).sort();
+    // Without others: they may be starting, or about to renew their Leases after an outage.
+    const freeFromMs = live.length > 1 ? -Infinity : longMemberMs;
+    const preferences = this.#assign(live.slice(0, maxMembers));
+    const held = [...nodes].filter(([, { holder }]) => holder === this.identity).map(([nodeName]) => nodeName);
+    for (const nodeName of new Set([...this.#nodeNames, ...this.#owned.keys(), ...held])) {
+      if (this.#owned.has(nodeName)) this.#reconcileOwned(this.#owned.get(nodeName)!, preferences.get(nodeName) ?? []);
+      else dueMs.push(this.#reconcileOther(nodeName, preferences.get(nodeName) ?? [], freeFromMs));
+    }
+    return Math.min(...dueMs.filter((ms) => ms > nowMs)) - nowMs;
+  }
+
+  /** Others, too, must see that the member is not leaving. */
+  #isEligible(identity: string, nowMs: number): boolean {
+    const { annotations } = this.#observed.members.get(identity)!.lease.metadata;
+    if (identity === this.identity) return this.#state === 'running';
+    return annotations?.[leavingAnnotation] === undefined && this.#observed.isLive(identity, nowMs);
+  }
+
+  #assign(members: readonly string[]): ReadonlyMap<string, readonly string[]> {
+    const key = members.join();
+    if (this.#assignment?.key !== key) this.#assignment = { key, nodes: assignNodes(this.#nodeNames, members) };
+    return this.#assignment.nodes;
+  }
+
+  #reconcileMember(identity: string, { lease, sinceMs }: ObservedLease, isLongMember: boolean): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (!this.#observed.hasJoined(identity)) {
+      if (nowMs > sinceMs + patienceDurations * this.#timing.durationMs) void this.#collect(lease);
+    } else if (isLongMember && nowMs >= this.#observed.expiryMs(identity)) void this.#removeHolder(identity, lease);
+  }
+
+  #reconcileOwned(owned: Ownership, preference: readonly string[]): void {
+    const { nodeName, ending, isOver } = owned;
+    const observed = this.#observed.nodes.get(nodeName);
+    if (ending !== undefined) {
+      if (isOver && observed?.holder === this.identity) void this.#release(observed.lease);
+    } else if (preference.indexOf(this.identity) > 0 && this.#mayHandOver(owned, preference[0]!))
+      void this.#end(owned, 'handover');
+  }
+
+  /** @returns when the node may be taken, on the monotonic clock */
+  #reconcileOther(nodeName: string, preference: readonly string[], freeFromMs: number): number {
+    const observed = this.#observed.nodes.get(nodeName);
+    const rank = this.#nodeNames.has(nodeName) ? preference.indexOf(this.identity) : -1;
+    // It was lost, or taken by a request without a response. Its place may be elsewhere; that takes a hand-over.
+    if (observed?.holder === this.identity) {
+      void (rank >= 0 ? this.#take(nodeName, observed.lease, undefined) : this.#release(observed.lease));
+    } else if (rank >= 0) {
+      // A member that does not list Leases for so long is none any more.
+      const turnMs = rank * this.#timing.renewDeadlineMs;
+      const dueMs = Math.max(freeFromMs, this.#observed.freeMs(nodeName)) + turnMs;
+      if (this.#clock.monotonicMs() < dueMs) return dueMs;
+      void this.#take(nodeName, observed?.lease, rank > 0 ? preference[0] : undefined);
+    }
+    return Infinity;
+  }
+
+  /**
+   * Not as long as others may be about to renew their Leases after an outage, and not again and again to a process that does
+   * not take the node, for example because it does not have it.
+   */
+  #mayHandOver({ insteadOf, acquiredMs }: Ownership, member: string): boolean {
+    const { marginMs, durationMs } = this.#timing;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs < this.#memberSinceMs! + marginMs) return false;
+    return member !== insteadOf || nowMs > acquiredMs + patienceDurations * durationMs;
+  }
+
+  /** Writes this process into the node's Lease. */
+  #take(nodeName: string, base: Lease | undefined, insteadOf: string | undefined): Promise<void> {
+    const membership = this.#membership;
+    const lease = base ?? this.#leases.newLease('node', nodeName, {});
+    const send = async (): Promise<Lease> => {
+      const leaseTransitions = this.#observed.nextTransitions(nodeName);
+      const { durationSeconds: leaseDurationSeconds } = this.#timing;
+      const acquireTime = microTime(this.#clock.now());
+      const spec = { holderIdentity: this.identity, leaseDurationSeconds, acquireTime, leaseTransitions };
+      return base === undefined ? this.#leases.create({ ...lease, spec }) : this.#leases.update({ ...lease, spec });
+    };
+    return this.#write(lease, send, (taken) => {
+      const acquiredMs = this.#clock.monotonicMs();
+      this.#observed.update(taken, acquiredMs);
+      const isMember = (): boolean => membership === this.#membership && this.#isMember();
+      // Otherwise the next list shows a Lease of this process that it does not use.
+      if (isMember() && this.#state === 'running' && this.#nodeNames.has(nodeName))
+        this.#own(new Ownership({ nodeName, lease: taken, acquiredMs, insteadOf, isMember }));
+    });
+  }
+
+  #own(owned: Ownership): void {
+    const { nodeName, epoch, insteadOf } = owned;
+    this.#owned.set(nodeName, owned);
+    this.#takenNodes++;
+    this.#logger.info({ node: nodeName, epoch, insteadOf }, 'Took a node');
+    tryCall(
+      () => this.#options.onOwned(owned),
+      (thrown) => this.#logger.error({ ...thrownFields(thrown), node: nodeName }, 'onOwned threw'),
+    );
+  }
+
+  /** Removes the holder of the node's Lease. */
+  #release(base: Lease): Promise<void> {
+    return this.#write(
+      base,
+      () => this.#leases.update(withoutHolder(base)),
+      (released) => this.#observed.update(released, this.#clock.monotonicMs()),
+    );
+  }
+
+  /** Removes the holder of a member Lease that has expired, and takes what belongs to this process by now. */
+  #removeHolder(identity: string, base: Lease): Promise<void> {
+    return this.#write(
+      base,
+      () => this.#leases.update(withoutHolder(base)),
+      (written) => {
+        this.#logger.warn({ replica: identity }, 'A replica has not renewed its Lease: others take its nodes');
+        this.#observed.update(written, this.#clock.monotonicMs());
+        this.#reconcile();
+      },
+    );
+  }
+
+  /** Deletes the Lease of a process that has gone. */
+  #collect(lease: Lease): Promise<void> {
+    return this.#write(
+      lease,
+      () => this.#leases.delete(lease),
+      () => {},
+    );
+  }
+
+  /**
+   * Sends one write of a Lease at a time, and calls `onWritten` before the next one is possible. After a conflict, or when
+   * the Lease is gone, all are listed again.
+   */
+  async #write<T>(
+    { metadata: { name } }: Lease,
+    send: () => Promise<T>,
+    onWritten: (result: T) => void,
+  ): Promise<void> {
+    if (this.#writing.has(name)) return;
+    this.#writing.add(name);
+    try {
+      await this.#writes.acquire(this.#closing.signal);
+      const written = await send().finally(() => this.#writes.release());
+      this.#writeFailures.succeeded();
+      this.#checkDeadline();
+      onWritten(written);
+    } catch (error) {
+      this.#checkDeadline();
+      if (isResponse(error, 409) || isResponse(error, 404)) void this.#lists.run();
+      else this.#failed(error, this.#writeFailures, this.#clock.monotonicMs(), { lease: name });
+    } finally {
+      this.#writing.delete(name);
+    }
+  }
+
+  #end(owned: Ownership, reason: OwnershipEnd): Promise<void> {
+    if (reason === 'lost') owned.abort();
+    owned.ending ??= this.#endOwned(owned, reason);
+    return owned.ending;
+  }
+
+  /** Waits for `onLost`, but not forever, and releases the node. */
+  async #endOwned(owned: Ownership, reason: OwnershipEnd): Promise<void> {
+    const { nodeName, epoch, lease, signal } = owned;
+    const membership = this.#membership;
+    const fields = { node: nodeName, epoch, reason };
+    this.#logger.info(fields, 'The ownership of a node ends');
+    const onLost = this.#callOnLost(owned, reason);
+    const ended = new AbortController();
+    void onLost.then(() => ended.abort());
+    const { drainTimeoutMs = 30_000 } = this.#options;
+    await sleep(this.#clock, drainTimeoutMs, AbortSignal.any([ended.signal, signal]));
+    owned.abort();
+    await sleep(this.#clock, this.#timing.marginMs, ended.signal);
+    this.#checkDeadline();
+    owned.isOver = true;
+    if (!ended.signal.aborted) this.#logger.warn(fields, 'onLost has not ended in time: calls may still be in flight');
+    void onLost.then(() => {
+      this.#owned.delete(nodeName);
+      if (this.#state === 'running') void this.#lists.run();
+    });
+    if (reason !== 'lost' && membership === this.#membership) await this.#release(lease);
+  }
+
+  async #callOnLost(owned: Ownership, reason: OwnershipEnd): Promise<void> {
+    await tryCall(
+      () => this.#options.onLost(owned, reason),
+      (thrown) => this.#logger.error({ ...thrownFields(thrown), node: owned.nodeName }, 'onLost threw'),
+    );
+  }
+
+  async #stop(): Promise<void> {
+    const wasRunning = this.#state === 'running';
+    this.#state = 'leaving';
+    if (wasRunning) {
+      // Others must know before the first node is free.
+      if (this.#isMember()) await this.#renewals.run();
+      await Promise.all([...this.#owned.values()].map((owned) => this.#end(owned, 'stopping')));
+      this.#state = 'left';
+      if (this.#memberLease !== undefined) await this.#renewals.run();
+    }
+    this.#state = 'left';
+    this.#closing.abort();
+    await Promise.all([this.#renewals.stop(), this.#lists.stop()]);
+    // A write of a Lease that was aborted ends later, and arms the alarm again for a member.
+    this.#memberSinceMs = undefined;
+    this.#deadline.stop();
+  }
+
+  /** @returns the time until the next try, which comes soon if this one took long */
+  #failed(error: unknown, failures: FailureLog, startedMs: number, fields: object = {}): number {
+    if (!this.#closing.signal.aborted) failures.failed(error, { replica: this.identity, ...fields });
+    const retryAfterMs = error instanceof APIError ? (error.retryAfterMs ?? 0) : 0;
+    const periodMs = this.#period();
+    const passedMs = this.#clock.monotonicMs() - startedMs;
+    return Math.max(periodMs - passedMs, periodMs / 4, Math.min(retryAfterMs, this.#timing.marginMs));
+  }
+
+  #period(): number {
+    return jitter(this.#timing.retryPeriodMs, jitterFactor, this.#random);
+  }
+}
+
+function withoutHolder(lease: Lease): Lease {
+  return { ...lease, spec: { ...lease.spec, holderIdentity: '' } };
+}

@@ -1,0 +1,54 @@
+import { setMaxListeners } from 'node:events';
+import type { Lease } from '../../node/index.ts';
+import { epochOf } from './observed-leases.ts';
+import type { OwnedNode } from './node-ownership-options.ts';
+
+export interface OwnershipOptions {
+  readonly nodeName: string;
+  /** The node's Lease, as this process has written it. */
+  readonly lease: Lease;
+  /** Monotonic. */
+  readonly acquiredMs: number;
+  /** The process that should own the node and did not take it. */
+  readonly insteadOf: string | undefined;
+  /** False once other processes may take the nodes of this one. */
+  readonly isMember: () => boolean;
+}
+
+/** From taking a node until `onLost` has ended. */
+export class Ownership implements OwnedNode {
+  readonly nodeName: string;
+  readonly epoch: number;
+  readonly lease: Lease;
+  readonly acquiredMs: number;
+  readonly insteadOf: string | undefined;
+  /** Resolves when nothing may be in flight any more, and the node was released if it was possible; undefined before the end. */
+  ending: Promise<void> | undefined;
+  /** True when nothing may be in flight any more. */
+  isOver = false;
+  readonly #abort = new AbortController();
+  readonly #isMember: () => boolean;
+
+  constructor({ nodeName, lease, acquiredMs, insteadOf, isMember }: OwnershipOptions) {
+    this.nodeName = nodeName;
+    this.epoch = epochOf(lease);
+    this.lease = lease;
+    this.acquiredMs = acquiredMs;
+    this.insteadOf = insteadOf;
+    this.#isMember = isMember;
+    // Each call for the node may listen.
+    setMaxListeners(0, this.signal);
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  isOwned(): boolean {
+    return !this.signal.aborted && this.#isMember();
+  }
+
+  abort(): void {
+    this.#abort.abort(new Error(`The ownership of node ${this.nodeName} has ended`));
+  }
+}

@@ -1,0 +1,189 @@
+import type { ClockLike } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { refuseOption } from '../shared/errors.ts';
+import { requirePort } from '../shared/ports.ts';
+import { integerOption, positiveIntegerOption, requireFields, requireFunctionOption } from '../shared/validate.ts';
+import type { Journal } from '../status-manager/journal/journal.ts';
+import {
+  type CanAdmitPod,
+  type EventRecorder,
+  type NodeAgentNode,
+  type NodeClientSource,
+  nodeFields,
+  type NodeMetrics,
+  type NodeStatusManagerOptions,
+  requireNode,
+  requireNodeName,
+  requireNodeReporterOptions,
+  statusManagerFields,
+} from '../node/index.ts';
+import type { PodProvider } from './pod-provider.ts';
+import { type NodeOwnershipOptions, requireLeaseName } from './replicas/node-ownership-options.ts';
+
+/** What happens to a pod that the cloud had, and does not list any more. */
+export interface LostPods {
+  /** After so many lists in a row without the pod. Failed lists do not count. A deleted pod has then ended. Default: 3. */
+  readonly misses?: number | undefined;
+  /**
+   * `fail`: the pod fails with the reason `LostByProvider`, and a controller replaces it. `recreate`: `createPod` is called
+   * again for the same pod. Default: `fail`.
+   */
+  readonly action?: 'fail' | 'recreate' | undefined;
+}
+
+/**
+ * This process is one of several with the same nodes, each of which runs in one of them at a time. Leases in `namespace`
+ * decide in which: a node is taken over when its process ends, is cut off or stops responding. The calls of the provider
+ * have an epoch that grows with each new owner of a node.
+ */
+export type ReplicasOptions = Pick<
+  NodeOwnershipOptions,
+  'drainTimeoutMs' | 'identity' | 'leaseDurationSeconds' | 'name' | 'namespace'
+>;
+
+/** Options of `createVirtualNodes`. */
+export interface VirtualNodesOptions {
+  /** The API server, as for `createNodeAgent`. All nodes share its connections. */
+  readonly client: NodeClientSource;
+  /** Runs the pods of all nodes. */
+  readonly provider: PodProvider;
+  /**
+   * From the end of one `listPods` to the next, in milliseconds. After pods were created or deleted, the next list comes
+   * earlier, at most one a second, and while the end of a deleted pod is awaited, there is one every 5 s. Default: 5,000, as
+   * virtual-kubelet polls; with `notifyPods` 60,000, because it then only finds what a notification has missed.
+   */
+  readonly listPeriodMs?: number | undefined;
+  /** Time-out in milliseconds of each call but `logs`, `exec`, `attach` and `portForward`. Default: 60,000. */
+  readonly callTimeoutMs?: number | undefined;
+  /** Maximum number of calls for pods at the same time, of all nodes. Default: 10, as the workers of virtual-kubelet. */
+  readonly concurrency?: number | undefined;
+  /** Default: after 3 lists without it, a pod fails. */
+  readonly lost?: LostPods | undefined;
+  /** Shares the nodes out between processes. Default: this process runs all of them. */
+  readonly replicas?: ReplicasOptions | undefined;
+  /**
+   * Further options of the `StatusManager` of each node. `readBeforePatch` is `when-stale` by default. `qps`, `burst`, and
+   * the pause after 429 or 503, are those of all nodes together, which take turns.
+   */
+  readonly statusManager?: NodeStatusManagerOptions | undefined;
+  /** Receives the events about pods and Nodes. Default: they are written to the API server. */
+  readonly eventRecorder?: EventRecorder | undefined;
+  /** Default: pino at level `warn`. */
+  readonly logger?: Partial<Logger> | undefined;
+  /** For example `createPrometheusMetrics`: the values of all nodes are added up. Default: nothing is measured. */
+  readonly metrics?: NodeMetrics | undefined;
+  /** Default: the system clock. */
+  readonly clock?: ClockLike | undefined;
+  /** The source of jitter, a number in [0, 1). Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** A virtual node: the options of its Node, as of `createNodeAgent`, and of its pods. */
+export interface VirtualNodeOptions extends NodeAgentNode {
+  /** Name of the Node, in lower case. */
+  readonly nodeName: string;
+  /** As of `createNodeAgent`: called after the kubelet's own checks of resources, node affinity, ports and taints. */
+  readonly canAdmitPod?: CanAdmitPod | undefined;
+  /** Passed to each call of the provider for a pod of the node; with `replicas` it is theirs. Default: 0. */
+  readonly epoch?: number | undefined;
+  /** `await fileJournal(directory)`, with a directory of its own for each node. Default: none. */
+  readonly journal?: Journal | undefined;
+}
+
+/** Every option; a missing one is a compile error. */
+const optionNames: Readonly<Record<keyof VirtualNodesOptions, true>> = {
+  callTimeoutMs: true,
+  client: true,
+  clock: true,
+  concurrency: true,
+  eventRecorder: true,
+  listPeriodMs: true,
+  logger: true,
+  lost: true,
+  metrics: true,
+  provider: true,
+  random: true,
+  replicas: true,
+  statusManager: true,
+};
+const replicasOptionNames: Readonly<Record<keyof ReplicasOptions, true>> = {
+  drainTimeoutMs: true,
+  identity: true,
+  leaseDurationSeconds: true,
+  name: true,
+  namespace: true,
+};
+const nodeOptionNames: Readonly<Record<keyof VirtualNodeOptions, true>> = {
+  ...nodeFields,
+  canAdmitPod: true,
+  epoch: true,
+  journal: true,
+  nodeName: true,
+};
+
+/** Options with their defaults. */
+export interface ResolvedProviderOptions {
+  readonly listPeriodMs: number;
+  readonly callTimeoutMs: number;
+  readonly concurrency: number;
+  readonly lostMisses: number;
+  readonly lostPods: 'fail' | 'recreate';
+}
+
+const providerMethods: Readonly<Record<keyof PodProvider, 'optional' | 'required'>> = {
+  attach: 'optional',
+  createPod: 'required',
+  deletePod: 'required',
+  exec: 'optional',
+  getPod: 'optional',
+  listPods: 'required',
+  logs: 'optional',
+  notifyPods: 'optional',
+  portForward: 'optional',
+  stats: 'optional',
+  updatePod: 'optional',
+};
+
+/** @throws StatusManagerError INVALID_OPTION; `path` names the option */
+export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedProviderOptions {
+  requireFields('options', options, Object.keys(optionNames));
+  const { provider, lost = {}, statusManager, eventRecorder } = options;
+  const methodNames = Object.keys(providerMethods) as (keyof PodProvider)[];
+  const isRequired = (method: keyof PodProvider): boolean => providerMethods[method] === 'required';
+  requirePort(
+    'provider',
+    provider,
+    methodNames.filter(isRequired),
+    methodNames.filter((method) => !isRequired(method)),
+  );
+  requireFields('lost', lost, ['misses', 'action']);
+  const { misses = 3, action = 'fail' } = lost;
+  if (action !== 'fail' && action !== 'recreate') refuseOption('lost.action', "'fail' or 'recreate'", action);
+  if (options.replicas !== undefined) requireFields('replicas', options.replicas, Object.keys(replicasOptionNames));
+  if (statusManager !== undefined) requireFields('statusManager', statusManager, Object.keys(statusManagerFields));
+  if (eventRecorder !== undefined) requirePort('eventRecorder', eventRecorder, ['event']);
+  const { listPeriodMs = provider.notifyPods === undefined ? 5000 : 60_000 } = options;
+  return {
+    listPeriodMs: positiveIntegerOption('listPeriodMs', listPeriodMs),
+    callTimeoutMs: positiveIntegerOption('callTimeoutMs', options.callTimeoutMs ?? 60_000),
+    concurrency: positiveIntegerOption('concurrency', options.concurrency ?? 10),
+    lostMisses: positiveIntegerOption('lost.misses', misses),
+    lostPods: action,
+  };
+}
+
+/** Checks what no part of the node checks itself. @throws StatusManagerError INVALID_OPTION; `path` names the option */
+export function requireVirtualNodeOptions(options: VirtualNodeOptions, hasReplicas: boolean): void {
+  requireFields('node', options, Object.keys(nodeOptionNames));
+  requireNodeName(options.nodeName);
+  requireNode(options);
+  requireFunctionOption('canAdmitPod', options.canAdmitPod);
+  integerOption('epoch', options.epoch ?? 0, 0, Number.MAX_SAFE_INTEGER);
+  if (!hasReplicas) return;
+  requireLeaseName('nodeName', options.nodeName);
+  // Without, the node is created now, and checks them.
+  requireNodeReporterOptions(options);
+  if (options.epoch !== undefined) refuseOption('epoch', 'nothing with the option `replicas`', options.epoch);
+  // Another process may have been the last one that ran the node.
+  if (options.journal !== undefined) refuseOption('journal', 'nothing with the option `replicas`');
+}

@@ -1,0 +1,256 @@
+import { registerGauges } from '../node/index.ts';
+import { logMissingAccess } from '../kube/access/log-missing-access.ts';
+import type { AccessPart } from '../kube/access/permissions.ts';
+import { type AbortSignalLike, untilAborted } from '../shared/abort.ts';
+import { refuseOption, StatusManagerError } from '../shared/errors.ts';
+import { epochMsOf } from '../shared/time.ts';
+import {
+  integerOption,
+  maxDurationMs,
+  requireBooleanOption,
+  requireFields,
+  requireSignal,
+} from '../shared/validate.ts';
+import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
+import type { ProviderListInspection } from './calls/provider-pod-lister.ts';
+import { NodeOwnership } from './replicas/node-ownership.ts';
+import type { NodeOwnershipInspection } from './replicas/node-ownership-inspection.ts';
+import type { OwnedNode, OwnershipEnd } from './replicas/node-ownership-options.ts';
+import { ProviderStats } from './kubelet/provider-stats.ts';
+import { VirtualKubelet, type VirtualKubeletOptions } from './kubelet/virtual-kubelet.ts';
+import { VirtualNode, type VirtualNodeInspection, type VirtualNodeStopOptions } from './virtual-node.ts';
+import { requireVirtualNodeOptions, type VirtualNodeOptions } from './virtual-nodes-options.ts';
+
+/** A snapshot of the virtual nodes of a process; it does not change afterwards. */
+export interface VirtualNodesInspection {
+  readonly state: 'created' | 'running' | 'stopping' | 'stopped';
+  /** The list of the provider's pods, and why it fails. */
+  readonly list: ProviderListInspection;
+  /** Calls of the provider for pods that it has not settled yet. */
+  readonly callsInProgress: number;
+  /** Which nodes run in this process; absent without `replicas`. */
+  readonly replicas?: NodeOwnershipInspection | undefined;
+  /** Those that run in this process. */
+  readonly nodes: readonly VirtualNodeInspection[];
+}
+
+/**
+ * The virtual nodes of a process, whose pods run in one cloud; create them with `createVirtualNodes`. Nodes may be added
+ * and removed at any time.
+ */
+export class VirtualNodes implements AsyncDisposable {
+  /** All nodes as one kubelet on one port, for `kubectl logs`, `exec`, `attach` and `port-forward`: `serveKubeletAPI` takes it. */
+  readonly kubelet: VirtualKubelet;
+  readonly #parts: SharedParts;
+  readonly #stats: ProviderStats;
+  readonly #added = new Map<string, VirtualNodeOptions>();
+  /** Those that run in this process: all that were added, or with `replicas` those that it owns. */
+  readonly #nodes = new Map<string, VirtualNode>();
+  readonly #ownership: NodeOwnership | undefined;
+  #state: VirtualNodesInspection['state'] = 'created';
+  #stopOptions: VirtualNodeStopOptions = {};
+  readonly #stopSignal = new AbortController();
+  #unregisterGauges: (() => void) | undefined;
+  #accessLogged: Promise<void> | undefined;
+  #stopped: Promise<void> | undefined;
+
+  /** For `createVirtualNodes`. @throws StatusManagerError INVALID_OPTION */
+  constructor(parts: SharedParts) {
+    this.#parts = parts;
+    this.#ownership = this.#createOwnership();
+    this.#stats = new ProviderStats({ ...parts, ...parts.context, signal: this.#stopSignal.signal });
+    const { endpoints } = parts;
+    this.kubelet = this.#createKubelet({ setEndpoint: (endpoint) => (endpoints.shared = endpoint) });
+  }
+
+  /**
+   * One node as a kubelet, on a port of its own: like `kubelet`, and for statistics of its pods, of which a client asks the
+   * port of a node without saying of which node. With `replicas`, serve each node in each process.
+   */
+  kubeletOf(nodeName: string): VirtualKubelet {
+    const { byNode } = this.#parts.endpoints;
+    return this.#createKubelet({ nodeName, setEndpoint: (endpoint) => void byNode.set(nodeName, endpoint) });
+  }
+
+  /**
+   * Adds a node. It is started now, or by `start()`; with `replicas`, once this process owns it.
+   * @throws StatusManagerError INVALID_OPTION, INVALID_STATE after stop()
+   */
+  add(node: VirtualNodeOptions): void {
+    if (this.#stopped !== undefined) throw stoppedError();
+    requireVirtualNodeOptions(node, this.#ownership !== undefined);
+    const { nodeName } = node;
+    if (this.#added.has(nodeName))
+      throw new StatusManagerError('INVALID_OPTION', `There is a node with the name ${nodeName}`, { path: 'nodeName' });
+    if (this.#ownership === undefined) this.#run(node);
+    this.#added.set(nodeName, node);
+    this.#ownership?.setNodes([...this.#added.keys()]);
+  }
+
+  /**
+   * Stops a node and removes it; does nothing for an unknown one. Its pods keep running in the cloud, and its Node object
+   * stays. Resolves when nothing is asked of the provider for the node any more.
+   */
+  async remove(nodeName: string, options: VirtualNodeStopOptions = {}): Promise<void> {
+    requireStopOptions(options);
+    const node = this.#nodes.get(nodeName);
+    await node?.stop(options);
+    if (this.#nodes.get(nodeName) === node) this.#nodes.delete(nodeName);
+    this.#added.delete(nodeName);
+    this.#ownership?.setNodes([...this.#added.keys()]);
+  }
+
+  /** The node of this name, if it runs in this process. */
+  node(nodeName: string): VirtualNode | undefined {
+    return this.#nodes.get(nodeName);
+  }
+
+  /** Starts all nodes and returns immediately. Calling it again does nothing. @throws StatusManagerError INVALID_STATE after stop() */
+  start(): void {
+    if (this.#stopped !== undefined) throw stoppedError();
+    if (this.#state !== 'created') return;
+    this.#state = 'running';
+    for (const node of this.#nodes.values()) this.#startNode(node);
+    // After the nodes, each of which asks for a list when it starts: one is enough.
+    this.#parts.lister.start();
+    if (this.#ownership === undefined) return;
+    this.#registerGauges(this.#ownership);
+    this.#ownership.start();
+  }
+
+  /**
+   * Resolves when all nodes that run in this process now are ready: see `VirtualNode.whenReady`. With `replicas`, none runs
+   * until this process owns it. Rejects with the signal's reason when it is aborted first.
+   */
+  async whenReady(options: { readonly signal?: AbortSignalLike | undefined } = {}): Promise<void> {
+    const signal = requireSignal(options);
+    await untilAborted(Promise.all([...this.#nodes.values()].map((node) => node.whenReady())), signal);
+  }
+
+  /**
+   * Stops all nodes; resolves when no timer, request or promise is left. The pods keep running in the cloud, and the next
+   * process finds them there; with `replicas`, another one takes each node as soon as it has stopped here, and `drain` is true
+   * by default, because that one knows no unsent status. Never rejects. Later calls wait for the first one.
+   * @throws StatusManagerError INVALID_OPTION
+   */
+  stop(options: VirtualNodeStopOptions = {}): Promise<void> {
+    requireStopOptions(options);
+    this.#stopped ??= this.#stop(options);
+    return this.#stopped;
+  }
+
+  /** `stop()` with its defaults. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  /** A snapshot for tests, tables and status pages: a copy that does not change. */
+  inspect(): VirtualNodesInspection {
+    const { lister, calls } = this.#parts;
+    return {
+      state: this.#state,
+      list: lister.inspect(),
+      callsInProgress: calls.inProgress,
+      ...(this.#ownership && { replicas: this.#ownership.inspect() }),
+      nodes: Array.from(this.#nodes.values(), (node) => node.inspect()),
+    };
+  }
+
+  #run(node: VirtualNodeOptions, owned?: OwnedNode): void {
+    const added = new VirtualNode(createVirtualNodeParts(node, this.#parts, owned));
+    this.#nodes.set(node.nodeName, added);
+    if (this.#state !== 'created') this.#startNode(added);
+  }
+
+  #createKubelet({
+    nodeName,
+    setEndpoint,
+  }: Pick<VirtualKubeletOptions, 'setEndpoint'> & { readonly nodeName?: string }): VirtualKubelet {
+    const isServed = (name: string): boolean => nodeName === undefined || name === nodeName;
+    return new VirtualKubelet({
+      ...{ provider: this.#parts.options.provider, apiRequests: this.#parts.api.requests, stats: this.#stats },
+      setEndpoint,
+      isShared: nodeName === undefined,
+      state: () => this.#state,
+      nodeNames: () => [...this.#added.keys()].filter(isServed),
+      nodes: () => [...this.#nodes.values()].filter((node) => isServed(node.nodeName)),
+    });
+  }
+
+  #createOwnership(): NodeOwnership | undefined {
+    const { api, context, options } = this.#parts;
+    if (options.replicas === undefined) return undefined;
+    return new NodeOwnership({
+      ...options.replicas,
+      ...context,
+      transport: api.podClient.transport,
+      nodeNames: [],
+      // Only nodes of the last `setNodes` are owned.
+      onOwned: (owned) => this.#run(this.#added.get(owned.nodeName)!, owned),
+      onLost: (owned, reason) => this.#lost(owned, reason),
+    });
+  }
+
+  #registerGauges(ownership: NodeOwnership): void {
+    const { options, context } = this.#parts;
+    this.#unregisterGauges = registerGauges(options.metrics, context.logger, () => ({
+      replica: replicaGauges(ownership.inspect(), context.clock.now()),
+    }));
+  }
+
+  async #lost({ nodeName }: OwnedNode, reason: OwnershipEnd): Promise<void> {
+    const node = this.#nodes.get(nodeName);
+    // Without the ownership, nothing may be written.
+    await node?.stop(reason === 'lost' ? {} : { drain: true, ...this.#stopOptions });
+    this.#nodes.delete(nodeName);
+  }
+
+  #startNode(node: VirtualNode): void {
+    const { api, context, endpoints, eventRecorder } = this.#parts;
+    node.start();
+    // The permissions of the first node stand for those of all.
+    const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'pod-materials'];
+    if (eventRecorder === undefined) parts.push('events');
+    if (endpoints.shared !== undefined || endpoints.byNode.size > 0) parts.push('kubelet-api');
+    const options = { nodeName: node.nodeName, parts, logger: context.logger, signal: this.#stopSignal.signal };
+    this.#accessLogged ??= logMissingAccess(api.requests, options);
+  }
+
+  async #stop(options: VirtualNodeStopOptions): Promise<void> {
+    const { lister, materials, api, calls } = this.#parts;
+    this.#state = 'stopping';
+    this.#stopOptions = options;
+    await this.#ownership?.stop();
+    this.#stopSignal.abort();
+    await this.#accessLogged;
+    await Promise.all(Array.from(this.#nodes.values(), (node) => node.stop(options)));
+    await lister.stop();
+    calls.stop();
+    await materials.close();
+    api.abort();
+    await Promise.all(Array.from(this.#nodes.values(), (node) => node.whenEventsStopped()));
+    await api.close();
+    this.#unregisterGauges?.();
+    this.#state = 'stopped';
+  }
+}
+
+function replicaGauges({ memberSince, renewedAt, takenNodes, nodes }: NodeOwnershipInspection, nowMs: number) {
+  return {
+    isMember: memberSince !== undefined,
+    ownedNodes: nodes.filter(({ state }) => state === 'owned').length,
+    takenNodes,
+    renewalAgeSeconds: renewedAt === undefined ? undefined : (nowMs - epochMsOf(renewedAt)) / 1000,
+  };
+}
+
+function requireStopOptions(options: VirtualNodeStopOptions): void {
+  requireFields('options', options, ['drain', 'deadlineMs', 'signal']);
+  requireSignal(options, refuseOption);
+  requireBooleanOption('drain', options.drain);
+  integerOption('deadlineMs', options.deadlineMs ?? 0, 0, maxDurationMs);
+}
+
+function stoppedError(): StatusManagerError {
+  return new StatusManagerError('INVALID_STATE', 'The virtual nodes have been stopped');
+}

@@ -1,0 +1,82 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type FieldRow, podSpecFields, type PodSpecStruct } from '../../../src/node/pod-spec/pod-spec-fields.ts';
+import { fieldTypes, refusedFields } from '../../../src/node/pod-spec/refused-fields.ts';
+import { kubeTypes } from '../../../src/kube/objects/kube-types.ts';
+import { generatePodSpecDocument } from '../../generated/pod-spec-document.ts';
+import { repository } from '../../support/repository.ts';
+
+const rows = (Object.entries(podSpecFields) as [PodSpecStruct, Readonly<Record<string, FieldRow>>][]).flatMap(
+  ([struct, fields]) => fieldTypes(struct).map(([field, type]) => ({ struct, field, type, row: fields[field]! })),
+);
+
+function textOf(path: string): string {
+  if (statSync(path).isFile()) return readFileSync(path, 'utf8');
+  return readdirSync(path)
+    .map((name) => readFileSync(join(path, name), 'utf8'))
+    .join('\n');
+}
+
+describe('the fields of a pod', () => {
+  it('each struct of a field that the agent reads has rows of its own', () => {
+    const missing = rows.filter(
+      ({ type, row }) => 'honoured' in row && Object.hasOwn(kubeTypes, type) && !Object.hasOwn(podSpecFields, type),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('what is honoured is named in the file that does it', () => {
+    const wrong = rows.filter(({ field, row }) => {
+      if (!('honoured' in row)) return false;
+      const path = join(repository, 'src', row.honoured);
+      const file = existsSync(path) ? path : `${path}.ts`;
+      // The prober reads `${type}Probe`.
+      const name = field.replace(/Probe$/, '');
+      return !existsSync(file) || !new RegExp(`\\b${name}\\b`).test(textOf(file));
+    });
+    expect(wrong.map(({ struct, field }) => `${struct}.${field}`)).toEqual([]);
+  });
+
+  it('docs/pod-spec.md says what the tables say: npm run generated -- --write', () => {
+    expect(readFileSync(join(repository, 'docs/pod-spec.md'), 'utf8')).toBe(generatePodSpecDocument());
+  });
+});
+
+describe('refusedFields', () => {
+  it.each(rows.flatMap((row) => ('refused' in row.row ? [{ ...row, ...row.row }] : [])))(
+    'finds $struct.$field',
+    ({ struct, field, refused, because }) => {
+      const expected = [{ path: `x.${field}`, refused, because }];
+      expect(refusedFields(struct, { [field]: {} }, 'x')).toEqual(expected);
+      expect(refusedFields(struct, { [field]: null }, 'x')).toEqual([]);
+    },
+  );
+
+  it('names the path of each field, and takes an empty list for none', () => {
+    const spec = {
+      volumes: [
+        { name: 'a', emptyDir: {} },
+        { name: 'b', nfs: { server: 's', path: '/' } },
+      ],
+      containers: [{ name: 'app', volumeDevices: [], volumeMounts: [{ name: 'a', bindMountOptions: ['noexec'] }] }],
+      ephemeralContainers: [{ name: 'debug', volumeMounts: [{ name: 'a', bindMountOptions: ['noexec'] }] }],
+      unknown: { volumes: [{ nfs: {} }] },
+    };
+    expect(refusedFields('PodSpec', spec, 'spec').map(({ path }) => path)).toEqual([
+      'spec.volumes[1].nfs',
+      'spec.containers[0].volumeMounts[0].bindMountOptions',
+      'spec.ephemeralContainers[0].volumeMounts[0].bindMountOptions',
+    ]);
+  });
+
+  it('takes whatever an author wrote', () => {
+    for (const spec of [null, 1, 'x', [], { containers: 5 }, { containers: [null, 'x', [{}]], volumes: {} }])
+      expect(refusedFields('PodSpec', spec, 'spec')).toEqual([]);
+  });
+
+  it('a pod of a megabyte is looked at in linear time', () => {
+    const specOf = (count: number) => ({ containers: Array.from({ length: count }, () => ({ volumeDevices: [{}] })) });
+    expect(refusedFields('PodSpec', specOf(50_000), 'spec')).toHaveLength(50_000);
+  });
+});
