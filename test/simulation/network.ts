@@ -32,10 +32,24 @@ export interface NetworkFaults {
   readonly failedAfter: number;
   /** A list that may be stale comes from a server that lags. */
   readonly staleList: number;
+  /** A proxy has no way to the server, and says 404. */
+  readonly notFound: number;
+  /** The request arrives long after it was sent, also if its sender has given up or is dead. */
+  readonly late: number;
 }
 
 export const noFaults: NetworkFaults = {
-  ...{ slow: 0, lostBefore: 0, lostAfter: 0, duplicate: 0, refused: 0, failedAfter: 0, staleList: 0 },
+  ...{
+    slow: 0,
+    lostBefore: 0,
+    lostAfter: 0,
+    duplicate: 0,
+    refused: 0,
+    failedAfter: 0,
+    staleList: 0,
+    notFound: 0,
+    late: 0,
+  },
 };
 
 /** One request, for the invariants. */
@@ -82,6 +96,8 @@ const refusalsOfList: readonly Refusal[] = [...refusals, { code: 410, reason: 'E
 const host = '127.0.0.1';
 const noCredentials = { headers: {}, tls: {}, files: {} };
 const tickMs = 1 / 1024;
+const maxLateMs = 40_000;
+const notFoundByProxy: Settled = { status: 404, headers: {}, text: '404 page not found\n' };
 
 /** A watch that is open, for those who disturb it. */
 export interface OpenStream {
@@ -117,6 +133,10 @@ interface Settled {
  */
 export class Network {
   readonly calls: Call[] = [];
+  /** When which process has opened a watch. */
+  readonly watches: { readonly process: SimulatedProcess; readonly sentMs: number }[] = [];
+  /** The resource versions of what was written by requests whose senders had given up. */
+  readonly lateWrites = new Set<number>();
   readonly streams = new Set<OpenStream>();
   faults = noFaults;
   /** No packet arrives in either direction. */
@@ -217,7 +237,10 @@ export class Network {
     const refused = this.#strikes('refused') ? this.#refusal(method, path) : undefined;
     const retryAfter = this.#random.integer(1, 3);
     const isHanging = this.#random.chance(0.5);
+    const lateMs = this.faults.late === 0 ? 0 : this.#random.integer(1_000, maxLateMs);
     const is = {
+      notFound: this.#strikes('notFound'),
+      late: this.#strikes('late'),
       lostBefore: this.#strikes('lostBefore'),
       lostAfter: this.#strikes('lostAfter'),
       duplicate: this.#strikes('duplicate'),
@@ -275,9 +298,11 @@ export class Network {
         return;
       }
       const reach = (): void => {
+        const isGivenUp = isOver || !process.isAlive;
         // Its connection was closed before it arrived.
-        if (isOver || !process.isAlive) return;
+        if (isGivenUp && !is.late) return;
         if (!this.isServerUp) return fail('ECONNRESET', 1);
+        if (is.notFound) return respond(notFoundByProxy);
         if (refused !== undefined) return respond(refusalOf(refused, retryAfter));
         const isStale = method === 'GET' && options.query?.['resourceVersion'] === '0' && path === '/api/v1/pods';
         if (isStale && this.#strikes('staleList')) {
@@ -291,18 +316,26 @@ export class Network {
         const answer = (settled: Settled): void => {
           call.servedStatus = settled.status;
           this.served.push(call);
+          if (isGivenUp) return this.#noteLate(method, settled);
           if (is.lostAfter) {
             if (!isHanging) fail('ECONNRESET', backMs);
           } else respond(is.failedAfter ? refusalOf({ code: 504, reason: 'Timeout' }, retryAfter) : settled);
         };
         arrive(is.duplicate ? () => world.at(tickMs, () => arrive(answer)) : answer);
       };
-      world.at(latencyMs, () => {
+      world.at(is.late ? latencyMs + lateMs : latencyMs, () => {
         // Stopped between its last check and the request: it sends it when it continues.
         if (process.isPaused && isHanging) process.receive(0, reach);
         else reach();
       });
     });
+  }
+
+  #noteLate(method: string, { status, text }: Settled): void {
+    this.#world.note('network', 'late', method, status);
+    if (method !== 'PATCH' || status >= 300) return;
+    const { metadata } = JSON.parse(text) as { readonly metadata: { readonly resourceVersion: string } };
+    this.lateWrites.add(Number(metadata.resourceVersion));
   }
 
   #refusal(method: string, path: string): Refusal {
@@ -333,6 +366,7 @@ export class Network {
     const world = this.#world;
     const target = `${path}${queryString(options.query)}`;
     const { signal } = options;
+    this.watches.push({ process, sentMs: world.nowMs });
     world.note(process.name, '→ watch', target);
     const laggingMs = this.#random.chance(0.3) ? this.#random.integer(50, 3_000) : 0;
     const refused = this.#strikes('refused') ? this.#refusal('GET', path) : undefined;

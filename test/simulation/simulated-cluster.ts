@@ -9,8 +9,13 @@ import type { World } from './world.ts';
 /** Of a bad network. */
 const badNetwork: NetworkFaults = {
   ...{ slow: 0.02, lostBefore: 0.02, lostAfter: 0.02, duplicate: 0.01 },
-  ...{ refused: 0.04, failedAfter: 0.01, staleList: 0.5 },
+  ...{ refused: 0.04, failedAfter: 0.01, staleList: 0.5, notFound: 0, late: 0 },
 };
+
+interface UnusualFaults extends Partial<NetworkFaults> {
+  /** How far the clocks of the API servers may be off. */
+  readonly clockSkewMs?: number;
+}
 
 /** API servers with one store, and the network to them. */
 export class SimulatedCluster {
@@ -23,12 +28,17 @@ export class SimulatedCluster {
   /** When which pod was removed, by UID. */
   readonly removedMs = new Map<string, number>();
   readonly #world: World;
+  /** When the network was down. */
+  readonly partitions: { readonly fromMs: number; readonly toMs: number }[] = [];
+  readonly #process: SimulatedProcess;
   #isDisturbed = false;
+  #clockSkewMs = 0;
 
   /** @param nodeUsers the nodes that have a user of their own */
   constructor(world: World, nodeUsers: readonly string[]) {
     this.#world = world;
-    const { clock } = new SimulatedProcess(world, 'api-server');
+    this.#process = new SimulatedProcess(world, 'api-server');
+    const { clock } = this.#process;
     this.server = new APIServerHandler({ clock, entropy: world.entropy, nodeUsers });
     this.server.pods.subscribe(({ type, pod }) => {
       const { uid = '', name = '', resourceVersion } = pod.metadata ?? {};
@@ -42,11 +52,16 @@ export class SimulatedCluster {
     this.network = new Network(world, this.server, this.history);
   }
 
-  /** Requests, watches and servers fail from now on. `share` of the usual faults happen to requests. */
-  disturb(random: Random, share = 1): void {
+  /**
+   * Requests, watches and servers fail from now on.
+   * @param share of the usual faults that happen to requests
+   * @param others faults that are not usual
+   */
+  disturb(random: Random, share = 1, { clockSkewMs = 0, ...faults }: UnusualFaults = {}): void {
     this.#isDisturbed = true;
+    this.#clockSkewMs = clockSkewMs;
     this.network.faults = Object.fromEntries(
-      Object.entries(badNetwork).map(([fault, probability]) => [fault, probability * share]),
+      Object.entries({ ...badNetwork, ...faults }).map(([fault, probability]) => [fault, probability * share]),
     ) as unknown as NetworkFaults;
     for (const disturb of [this.#partitions, this.#cutWatches, this.#serverFailures]) {
       void disturb.call(this, random.fork(disturb.name));
@@ -81,8 +96,10 @@ export class SimulatedCluster {
       this.#world.count('partition');
       this.#world.note('network', 'down', lastsMs);
       this.network.isDown = true;
+      const fromMs = this.#world.nowMs;
       this.#breakStreams(random, 1, 0.5);
       await this.#world.sleep(lastsMs);
+      if (this.#isDisturbed) this.partitions.push({ fromMs, toMs: this.#world.nowMs });
       this.network.isDown = false;
     }
   }
@@ -111,7 +128,10 @@ export class SimulatedCluster {
       await this.#world.sleep(random.integer(8_000, 25_000));
       const isCompaction = random.chance(0.4);
       const lastsMs = random.integer(100, 4_000);
+      // From now on, another server with another clock answers.
+      const wallOffsetMs = random.integer(-this.#clockSkewMs, this.#clockSkewMs);
       if (!this.#isDisturbed) return;
+      this.#process.wallOffsetMs = wallOffsetMs;
       if (!this.#world.happens(isCompaction ? 'compaction' : 'the API server restarts')) continue;
       this.#world.count(isCompaction ? 'compaction' : 'restart of the API server');
       if (isCompaction) {

@@ -1,8 +1,14 @@
-import type { Violation } from '../../chaos/invariants.ts';
+import { checkTerminalIsFinal, checkVersions, type Violation } from '../../chaos/invariants.ts';
+import { type AgentOptions, readMessage } from '../../chaos/protocol.ts';
 import type { PodWrite } from '../lagging-pods.ts';
 import type { Call } from '../network.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
+import { isMirror, podUIDOf } from './static-pods.ts';
 
+/** Tokens are taken right before a request is sent. */
+const rateSlack = 0.01;
+/** With jitter. */
+const firstBackOffMs = 400;
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
 
 /** The UID that a write is for. */
@@ -64,8 +70,101 @@ export function checkWrites(calls: readonly Call[]): Violation[] {
   return violations;
 }
 
+/**
+ * The versions of each API object never decrease, and belong to its pod; a terminal phase stays. What a request wrote whose
+ * sender had given up may be older: the next full batch repairs it.
+ * @param late the resource versions of such writes
+ */
+export function checkVersionsOf(history: readonly PodWrite[], late: ReadonlySet<number>): Violation[] {
+  const parts = new Map<string, PodWrite[][]>();
+  for (const write of history) {
+    const { metadata } = write.pod;
+    const ofPod = parts.get(metadata.uid) ?? [[]];
+    parts.set(metadata.uid, ofPod);
+    if (late.has(write.resourceVersion)) ofPod.push([]);
+    ofPod.at(-1)!.push({ ...write, pod: { ...write.pod, metadata: { ...metadata, uid: podUIDOf(write.pod) } } });
+  }
+  return [...parts.values()].flat().flatMap((part) => {
+    // A static pod may run again.
+    const mayRunAgain = part.some(({ pod }) => isMirror(pod));
+    return [...checkVersions(part), ...(mayRunAgain ? [] : checkTerminalIsFinal(part))];
+  });
+}
+
+/** A version that a process has accepted. */
+export interface AcceptedVersion {
+  readonly process: SimulatedProcess;
+  readonly podUID: string;
+  readonly version: number;
+  readonly atMs: number;
+}
+
+/** A PATCH has the newest version that its process had accepted when it was sent. */
+export function checkNewest(calls: readonly Call[], accepted: readonly AcceptedVersion[]): Violation[] {
+  const violations: Violation[] = [];
+  const newest = new Map<string, number>();
+  let next = 0;
+  for (const call of calls) {
+    for (; next < accepted.length && accepted[next]!.atMs < call.sentMs; next++) {
+      const { process, podUID, version } = accepted[next]!;
+      newest.set(`${process.name} ${podUID}`, version);
+    }
+    const message = readMessage(fieldIn(call, 'message'));
+    if (message === undefined) continue;
+    const version = newest.get(`${call.process.name} ${message.uid}`) ?? 0;
+    if (message.version >= version) continue;
+    const details = `${call.path} by ${call.process.name} at ${call.sentMs}: ${message.version}, and ${version} was accepted`;
+    violations.push({ invariant: 'a PATCH has the newest status', details });
+  }
+  return violations;
+}
+
+/** The requests for pods of a process stay within its `qps` and `burst`, by the name of the process. */
+export function checkRates(calls: readonly Call[], limits: ReadonlyMap<string, AgentOptions>): Violation[] {
+  const violations: Violation[] = [];
+  const buckets = new Map<string, { tokens: number; atMs: number }>();
+  for (const { process, path, sentMs, method } of calls) {
+    const { qps, burst = 0 } = limits.get(process.name) ?? {};
+    if (qps === undefined || podOf({ path }) === undefined) continue;
+    const { tokens, atMs } = buckets.get(process.name) ?? { tokens: burst, atMs: sentMs };
+    const left = Math.min(burst, tokens + ((sentMs - atMs) * qps) / 1_000) - 1;
+    buckets.set(process.name, { tokens: left, atMs: sentMs });
+    if (left >= -rateSlack) continue;
+    const details = `${process.name} at ${sentMs}: ${method} ${path}, ${qps} a second, burst ${burst}`;
+    violations.push({ invariant: 'qps', details });
+  }
+  return violations;
+}
+
+/**
+ * While nothing gets through, a process sends few requests: each pod backs off, and so does the informer.
+ * @param pods how many there are at a time
+ */
+export function checkPartitions(
+  partitions: readonly { readonly fromMs: number; readonly toMs: number }[],
+  sent: readonly { readonly process: SimulatedProcess; readonly sentMs: number }[],
+  pods: number,
+): Violation[] {
+  const violations: Violation[] = [];
+  for (const { fromMs, toMs } of partitions) {
+    const counts = new Map<string, number>();
+    for (const { process, sentMs } of sent) {
+      if (sentMs > fromMs && sentMs < toMs) counts.set(process.name, (counts.get(process.name) ?? 0) + 1);
+    }
+    const lastsMs = toMs - fromMs;
+    const tries = 3 + Math.max(0, Math.log2(lastsMs / firstBackOffMs));
+    const most = (pods + 1) * tries + lastsMs / 1_000;
+    for (const [name, count] of counts) {
+      if (count <= most) continue;
+      const details = `${name}: ${count} requests from ${fromMs} to ${toMs}, for ${pods} pods`;
+      violations.push({ invariant: 'few requests while nothing gets through', details });
+    }
+  }
+  return violations;
+}
+
 /** A process never has more requests for pods at the same time than `concurrency`, by the name of the process. */
-export function checkConcurrency(calls: readonly Call[], limits: ReadonlyMap<string, number>): Violation[] {
+export function checkConcurrency(calls: readonly Call[], limits: ReadonlyMap<string, AgentOptions>): Violation[] {
   const violations: Violation[] = [];
   const open = new Map<string, Call[]>();
   for (const call of calls) {
@@ -74,7 +173,7 @@ export function checkConcurrency(calls: readonly Call[], limits: ReadonlyMap<str
     const together = (open.get(name) ?? []).filter(({ endedMs = Number.POSITIVE_INFINITY }) => endedMs > call.sentMs);
     together.push(call);
     open.set(name, together);
-    const limit = limits.get(name) ?? 0;
+    const limit = limits.get(name)?.concurrency ?? 0;
     if (together.length <= limit) continue;
     const details = `${name} at ${call.sentMs}: ${together.length} requests at the same time, of ${limit}`;
     violations.push({ invariant: 'concurrency', details });
@@ -82,13 +181,12 @@ export function checkConcurrency(calls: readonly Call[], limits: ReadonlyMap<str
   return violations;
 }
 
-/** While a `Retry-After` applies to a pod, the process that was told so sends nothing for it. */
+/** While a `Retry-After` applies to a pod or the list of pods, the process that was told so sends nothing for it. */
 export function checkPauses(calls: readonly Call[], history: readonly PodWrite[]): Violation[] {
   const violations: Violation[] = [];
   const pauses = new Map<string, Call>();
   for (const call of calls) {
-    const pod = podOf(call);
-    if (pod === undefined) continue;
+    const pod = podOf(call) ?? 'the list of pods';
     const key = `${call.process.name} ${pod}`;
     const last = pauses.get(key);
     if (call.retryAfterMs !== undefined) pauses.set(key, call);
@@ -115,7 +213,7 @@ export function checkTerminalPhases(
   const violations: Violation[] = [];
   for (const call of calls) {
     const uid = uidOf(call) ?? '';
-    if (call.method !== 'PATCH' || !terminalPhases.has(phaseOf(call))) continue;
+    if (!terminalPhases.has(fieldIn(call, 'phase'))) continue;
     if (couldRun(call.process, uid, call.sentMs) === false) continue;
     const details = `${call.path} ${uid} by ${call.process.name} at ${call.sentMs}`;
     violations.push({ invariant: 'no terminal phase while containers run', details });
@@ -123,13 +221,14 @@ export function checkTerminalPhases(
   return violations;
 }
 
-function podOf({ path }: Call): string | undefined {
+function podOf({ path }: Pick<Call, 'path'>): string | undefined {
   return /^\/api\/v1\/namespaces\/[^/]+\/pods\/([^/]+)/.exec(path)?.[1];
 }
 
-/** The phase that a PATCH writes; undefined if it does not change it. */
-function phaseOf({ body }: Call): unknown {
-  if (!Array.isArray(body)) return (body as { readonly status?: { readonly phase?: unknown } }).status?.phase;
+/** What a PATCH writes into a field of the status; undefined if it does not change it. */
+function fieldIn({ method, body }: Call, field: string): unknown {
+  if (method !== 'PATCH') return undefined;
+  if (!Array.isArray(body)) return (body as { readonly status?: Readonly<Record<string, unknown>> }).status?.[field];
   const operations = body as { readonly op: string; readonly path: string; readonly value?: unknown }[];
-  return operations.find(({ op, path }) => op !== 'test' && path === '/status/phase')?.value;
+  return operations.find(({ op, path }) => op !== 'test' && path === `/status/${field}`)?.value;
 }

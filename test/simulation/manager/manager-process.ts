@@ -16,7 +16,7 @@ import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import { BehindPods } from './behind-pods.ts';
 
-const versionsPerProcess = 1_000_000;
+export const versionsPerProcess = 1_000_000;
 const orphanPeriodMs = 1_000;
 const journalDir = '/var/lib/journal';
 
@@ -26,6 +26,9 @@ export interface ManagerProcessOptions {
   readonly token: string;
   /** The fsync policy of the journal; undefined without a journal. */
   readonly fsync: FsyncPolicy | undefined;
+  /** Of the journal. */
+  readonly maxBytes: number | undefined;
+  readonly staticPods: readonly Pod[];
   readonly manager: AgentOptions;
   /** Starts without reporting any status, so that only statuses from the journal are sent. */
   readonly isSilent: boolean;
@@ -120,6 +123,7 @@ export class ManagerProcess {
     });
     this.#ledger.recovered(manager);
     this.#observed = this.#ledger.observe(manager);
+    this.pods.setStaticPods(this.options.staticPods);
     this.pods.start();
     await this.pods.whenSynced().catch(() => {});
     if (this.isStopped) return;
@@ -162,12 +166,12 @@ export class ManagerProcess {
   }
 
   async #openJournal(): Promise<Journal | undefined> {
-    const { fsync } = this.options;
+    const { fsync, maxBytes } = this.options;
     if (fsync === undefined) return undefined;
     const ports = { disk: this.#disk.for(this.process), lockDirectory: this.#disk.lockDirectory(this.process) };
     for (;;) {
       try {
-        return await openFileJournal(journalDir, { fsync, ...this.#ports() }, ports);
+        return await openFileJournal(journalDir, { fsync, maxBytes, ...this.#ports() }, ports);
       } catch (error) {
         // The disk is full, and there is no journal yet.
         if (!(error instanceof StatusManagerError)) throw error;
@@ -223,7 +227,8 @@ export class ManagerProcess {
   /** A silent process has no running containers, so a terminal phase from the journal may be written. */
   #couldHaveRunningContainers(pod: Pod): boolean {
     const uid = pod.metadata?.uid ?? '';
-    const could = !this.#isSilent && (this.#lives.get(uid)?.couldHaveRunningContainers ?? false);
+    const life = this.#lives.get(this.pods.translatePodUID(uid));
+    const could = !this.#isSilent && (life?.couldHaveRunningContainers ?? false);
     this.options.onAsked(uid, could);
     return could;
   }

@@ -1,25 +1,48 @@
 import type { FsyncPolicy } from '../../../src/status-manager/journal/journal-recorder.ts';
 import type { StatusOutcome } from '../../../src/status-manager/index.ts';
-import { checkForeignConditions, checkTerminalIsFinal, checkVersions, differenceTo } from '../../chaos/invariants.ts';
+import { checkForeignConditions, differenceTo } from '../../chaos/invariants.ts';
 import { type AgentOptions, type AgentReport, type PodRuntime, readMessage } from '../../chaos/protocol.ts';
 import type { Random } from '../../chaos/random.ts';
 import { nodeName, podNames } from '../../chaos/users.ts';
+import type { PodWrite } from '../lagging-pods.ts';
 import type { Call } from '../network.ts';
+import { AbortListeners } from '../abort-listeners.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
 import { SimulatedCluster } from '../simulated-cluster.ts';
 import { SimulatedDisk } from '../simulated-disk.ts';
 import type { World } from '../world.ts';
-import { checkConcurrency, checkDeletes, checkPauses, checkTerminalPhases, checkWrites } from './check-calls.ts';
-import { ManagerProcess } from './manager-process.ts';
+import {
+  type AcceptedVersion,
+  checkConcurrency,
+  checkDeletes,
+  checkNewest,
+  checkPartitions,
+  checkPauses,
+  checkRates,
+  checkTerminalPhases,
+  checkVersionsOf,
+  checkWrites,
+} from './check-calls.ts';
+import { ManagerProcess, versionsPerProcess } from './manager-process.ts';
+import { isMirror, podUIDOf, StaticPods } from './static-pods.ts';
 
 /** How long everything works before a status must be prompt, and for how long then. */
 const recoveryMs = 45_000;
 const healthyMs = 30_000;
 /** For how long the API server may not have a pod's newest status while everything works. */
 const promptMs = 2_000;
+/** How soon a mirror pod gets its status; the watch may lag. */
+const mirrorMs = promptMs + 4_000;
+/** At rest: tick, watch, journal. */
+const maxTimers = 8;
+/** Processes that were killed leave those of their requests in flight. */
+const maxListeners = 64;
 const backOffCheckMs = 700;
 const hotLoopMessage = 'The API server does not keep what is written';
+/** With fsync `interval`: the interval, and the slowest fsync twice. */
+const intervalMs = 12_000;
+const minJournalBytes = 65_536;
 const maxJumpMs = 4_000_000;
 const maxWallOffsetMs = maxJumpMs;
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
@@ -41,13 +64,22 @@ class ManagerSimulation {
   readonly #answers = new Map<string, readonly { readonly atMs: number; readonly could: boolean }[]>();
   /** By pod UID: the newest version that was accepted and must survive. */
   readonly #accepted = new Map<string, number>();
+  /** Pods whose end was accepted. */
+  readonly #finished = new Set<string>();
   /**
-   * Pods whose newest version may be lost by a crash: the disk was full, or the wall clock was behind that of an earlier
-   * process, so that the recorded status may look older than one that the API server got before.
+   * Pods whose newest version may be lost by a crash: the disk was full; or the wall clock was behind that of an earlier
+   * process of whose last status this one did not know, so that the recorded one looks older.
    */
   readonly #mayBeLost = new Set<string>();
   /** By the name of the process. */
-  readonly #concurrency = new Map<string, number>();
+  readonly #limits = new Map<string, AgentOptions>();
+  readonly #versions: AcceptedVersion[] = [];
+  readonly #static: StaticPods;
+  /** The smallest permitted size of a journal, so that it is compacted often. */
+  readonly #maxBytes: number | undefined;
+  /** By pod UID: which process has reported that its object is to be deleted, and not yet that it is gone. */
+  readonly #requested = new Map<string, ManagerProcess>();
+  readonly #listeners = new AbortListeners();
   #current: ManagerProcess;
   #started = 0;
   #wallOffsetMs = 0;
@@ -56,6 +88,7 @@ class ManagerSimulation {
   #latestWallMs = 0;
   #hasBeenFull = false;
   #hasLostPower = false;
+  #hasPaused = false;
   #isOver = false;
   #isDisturbed = true;
   #isDown = false;
@@ -70,15 +103,28 @@ class ManagerSimulation {
     this.#disk = new SimulatedDisk(world, 'node');
     this.#users = new PodUsers(world, this.#cluster, { names: podNames(world.size.pods) });
     this.#fsync = this.#random.pick(['always', 'always', 'interval', undefined]);
+    this.#maxBytes = this.#random.pick([undefined, undefined, minJournalBytes]);
+    this.#static = new StaticPods(world, this.#cluster, this.#random.pick([0, 0, 0, 1, 2]));
     this.#current = this.#start(false);
   }
 
   async run(): Promise<void> {
+    try {
+      await this.#run();
+    } finally {
+      this.#listeners.end();
+    }
+  }
+
+  async #run(): Promise<void> {
     const world = this.#world;
     this.#users.start();
+    this.#static.start(this.#random.fork('mirrors'));
     void this.#watchBackOffs();
     if (this.#random.chance(0.9))
-      this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.5, 1, 1, 3]));
+      this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.5, 1, 1, 3]), {
+        ...{ notFound: 0.01, late: this.#random.pick([0, 0.02]), clockSkewMs: 300_000 },
+      });
     for (const disturb of [this.#restarts, this.#clockJumps, this.#fullDisks, this.#pauses]) {
       if (this.#random.chance(0.8)) void disturb.call(this, this.#random.fork(disturb.name));
     }
@@ -87,6 +133,7 @@ class ManagerSimulation {
     await this.#heal();
     if (this.#random.chance(0.5)) await this.#checkHealthy();
     this.#users.stop();
+    this.#static.stop();
 
     await this.#checkJournalAlone();
     this.#current.startReporting();
@@ -136,7 +183,8 @@ class ManagerSimulation {
     };
     const token = this.#cluster.server.nodeToken(nodeName);
     const started: ManagerProcess = new ManagerProcess(this.#world, this.#cluster.network, this.#disk, {
-      ...{ number, nodeName, token, fsync: this.#fsync, manager, isSilent, runtime: this.#runtime },
+      ...{ number, nodeName, token, fsync: this.#fsync, maxBytes: this.#maxBytes, manager, isSilent },
+      ...{ runtime: this.#runtime, staticPods: this.#static.pods },
       onReport: (report) => this.#onReport(started, report),
       onAsked: (podUID, could) => {
         const key = `${started.process.name} ${podUID}`;
@@ -147,7 +195,7 @@ class ManagerSimulation {
       onLog: (level, message, fields) => this.#onLog(level, message, fields),
     });
     started.process.wallOffsetMs = this.#wallOffsetMs;
-    this.#concurrency.set(started.process.name, manager.concurrency);
+    this.#limits.set(started.process.name, manager);
     this.#world.count('start');
     this.#world.note(started.process.name, 'start', { isSilent, fsync: this.#fsync ?? 'no journal', ...manager });
     started.start().then(
@@ -159,12 +207,16 @@ class ManagerSimulation {
 
   #restart(isSilent: boolean): void {
     this.#isDown = false;
-    if (this.#fsync === undefined) this.#accepted.clear();
+    if (this.#fsync === undefined) {
+      this.#accepted.clear();
+      this.#finished.clear();
+    }
     this.#current = this.#start(isSilent);
   }
 
   #kill(losesPower: boolean, { process } = this.#current): void {
     if (!process.isAlive) return;
+    const isRecent = (atMs: number): boolean => this.#fsync === 'interval' && atMs > this.#world.nowMs - intervalMs;
     this.#world.count(losesPower ? 'power loss' : 'kill');
     this.#world.note(process.name, losesPower ? 'killed by a power loss' : 'killed');
     process.kill();
@@ -173,6 +225,14 @@ class ManagerSimulation {
     if (!losesPower) return;
     this.#hasLostPower = true;
     this.#disk.losePower();
+    // Not synced yet.
+    for (const uid of [...this.#accepted.keys()]) {
+      const last = this.#versions.findLast(({ podUID, atMs }) => podUID === uid && !isRecent(atMs));
+      const hasChanged = this.#versions.some(({ podUID, atMs }) => podUID === uid && isRecent(atMs));
+      if (hasChanged) this.#finished.delete(uid);
+      if (last === undefined) this.#accepted.delete(uid);
+      else this.#accepted.set(uid, last.version);
+    }
   }
 
   async #stop(stopped: ManagerProcess, drain: boolean): Promise<void> {
@@ -207,7 +267,11 @@ class ManagerSimulation {
         this.#stopping = undefined;
       } else if (how === 'power loss at a write' && this.#fsync === 'always') {
         await this.#losePowerAtWrite(operations);
-      } else this.#kill(how !== 'kill' && this.#fsync === 'always');
+      } else {
+        // What a paused process has to sync waits.
+        const canLosePower = this.#fsync === 'always' || (this.#fsync === 'interval' && !this.#hasPaused);
+        this.#kill(how !== 'kill' && canLosePower);
+      }
       await world.sleep(downMs);
       if (!this.#isDown || !this.#isDisturbed) return;
       const isSilent = silentMs > 0 && this.#fsync !== undefined;
@@ -275,6 +339,7 @@ class ManagerSimulation {
       this.#world.count('pause');
       this.#world.note(process.name, 'paused');
       process.pause();
+      this.#hasPaused = true;
       await this.#world.sleep(lastsMs);
       process.resume();
     }
@@ -288,7 +353,10 @@ class ManagerSimulation {
       case 'accepted': {
         this.#world.count('accepted');
         this.#accepted.set(report.uid, report.version);
-        if (this.#disk.isFull || this.#wallMs < this.#earlierWallMs) this.#mayBeLost.add(report.uid);
+        const { nowMs: atMs } = this.#world;
+        this.#versions.push({ process: from.process, podUID: report.uid, version: report.version, atMs });
+        const looksOld = this.#wallMs < this.#earlierWallMs && this.#lacksEarlierStatus(from, report.uid);
+        if (this.#disk.isFull || looksOld) this.#mayBeLost.add(report.uid);
         else this.#mayBeLost.delete(report.uid);
         this.#world.note(from.process.name, 'accepted', report.uid, report.version);
         break;
@@ -301,18 +369,32 @@ class ManagerSimulation {
         break;
       case 'ended':
         if (!this.#endedMs.has(report.uid)) this.#endedMs.set(report.uid, report.atMs);
+        // `terminatePod` follows at once.
+        this.#world.at(0, () => void (from.process.isAlive && this.#finished.add(report.uid)));
         break;
       default:
     }
   }
 
+  /** Whether the API server has a status of an earlier process that the informer has not. */
+  #lacksEarlierStatus({ options, pods }: ManagerProcess, podUID: string): boolean {
+    const shown = [...this.#cluster.pods.values()].find((pod) => podUIDOf(pod) === podUID);
+    const version = versionOf(shown?.status?.message);
+    const known = versionOf(pods.getPodByUID(podUID)?.status?.message);
+    return version > known && processOf(version) < options.number;
+  }
+
   #onOutcome(from: ManagerProcess, { outcome, podUID }: StatusOutcome, behindSinceMs: number | undefined): void {
     this.#world.count(`outcome ${outcome}`);
+    if (outcome === 'deletion-requested') this.#requested.set(podUID, from);
+    else if (outcome === 'deleted') this.#requested.delete(podUID);
     if (outcome === 'written' && from === this.#current && behindSinceMs !== undefined)
       this.#checkPrompt(podUID, behindSinceMs);
   }
 
   #checkPrompt(podUID: string, behindSinceMs: number): void {
+    // Its mirror pod may not exist.
+    if (this.#static.pods.some(({ metadata }) => metadata?.uid === podUID)) return;
     if (this.#healthySinceMs === undefined || this.#current.options.manager.qps !== undefined) return;
     const tookMs = this.#world.nowMs - Math.max(behindSinceMs, this.#healthySinceMs);
     if (tookMs > promptMs)
@@ -335,16 +417,27 @@ class ManagerSimulation {
   #checkRecovered({ recovered, process }: ManagerProcess): void {
     if (!process.isAlive || this.#fsync === undefined) return;
     const inJournal = new Map(recovered.map(({ podUID, status }) => [podUID, versionOf(status.message)]));
-    for (const { metadata, status } of this.#cluster.pods.values()) {
+    for (const { metadata, status } of this.#recoverable()) {
       const { uid, name } = metadata;
       const accepted = this.#accepted.get(uid) ?? 0;
-      if (this.#mayBeLost.has(uid) || Math.floor(accepted / 1_000_000) >= this.#started) continue;
+      if (this.#mayBeLost.has(uid) || processOf(accepted) >= this.#started) continue;
       const kept = Math.max(inJournal.get(uid) ?? 0, versionOf(status?.message));
       if (kept < accepted) {
         const details = `${name} ${uid}: ${accepted} was accepted, ${kept} is in the journal or on the API server`;
         this.#world.violate('what was accepted survives a crash', details);
       }
     }
+  }
+
+  /**
+   * The pods whose accepted status is in the journal or on the API server. A new mirror pod has none, and what a late request
+   * wrote may be older than what was settled.
+   */
+  #recoverable(): PodWrite['pod'][] {
+    const { history, network } = this.#cluster;
+    const late = history.filter(({ resourceVersion }) => network.lateWrites.has(resourceVersion));
+    const uids = new Set(late.map(({ pod }) => pod.metadata.uid as string));
+    return [...this.#cluster.pods.values()].filter((pod) => !isMirror(pod) && !uids.has(pod.metadata.uid));
   }
 
   /** When all has worked for a while, statuses are prompt, and soon no pod is backing off. */
@@ -356,6 +449,21 @@ class ManagerSimulation {
     for (const [podUID, sinceMs] of this.#current.behind.entries) this.#checkPrompt(podUID, sinceMs);
     this.#healthySinceMs = undefined;
     this.#checkNoBackOff();
+    if (this.#random.chance(0.5)) await this.#checkDrain();
+  }
+
+  /** While everything works, a drain sends all that was accepted. */
+  async #checkDrain(): Promise<void> {
+    const { manager, options } = this.#current;
+    await this.#stop(this.#current, true);
+    for (const pod of this.#cluster.pods.values()) {
+      const cached = manager?.getPodStatus(podUIDOf(pod)) ?? {};
+      const isHeldBack = terminalPhases.has(cached.phase) && !terminalPhases.has(pod.status?.phase);
+      if (isHeldBack || isMirror(pod) || options.manager.qps !== undefined) continue;
+      if (versionOf(cached.message) > versionOf(pod.status?.message))
+        this.#world.violate('a drain sends everything', `${pod.metadata.name}: ${cached.message ?? ''}`);
+    }
+    this.#restart(false);
   }
 
   /** A manager that only has its journal writes what an earlier one has accepted. */
@@ -365,12 +473,16 @@ class ManagerSimulation {
     this.#restart(true);
     const expected = new Map(this.#accepted);
     for (const uid of this.#mayBeLost) expected.delete(uid);
+    const finished = [...this.#finished].filter((uid) => !this.#mayBeLost.has(uid));
     await this.#world.until('a status in the journal arrives', 120_000, () => {
-      for (const { metadata, status } of this.#cluster.pods.values()) {
+      for (const { metadata, status } of this.#recoverable()) {
         const accepted = expected.get(metadata.uid) ?? 0;
         const shown = versionOf(status?.message);
         if (shown < accepted)
           return `${metadata.name} ${metadata.uid}: ${accepted} was accepted, ${shown} is on the API server`;
+        const isKept = metadata.deletionTimestamp == null || (metadata.finalizers?.length ?? 0) > 0;
+        if (!isKept && finished.includes(metadata.uid))
+          return `${metadata.name} ${metadata.uid} has ended, and its object still exists`;
       }
       return undefined;
     });
@@ -401,11 +513,22 @@ class ManagerSimulation {
       return;
     }
     if (options.manager.qps !== undefined) return;
-    for (const pod of manager.inspect().pods) {
+    const { outage, requestFailure, informer, journalFailure, pods } = manager.inspect();
+    const failures = { outage, requestFailure, informer: informer?.failure, journalFailure };
+    for (const [what, failure] of Object.entries(failures)) {
+      if (failure !== undefined)
+        this.#world.violate('no failure is shown after a healthy time', `${what}: ${JSON.stringify(failure)}`);
+    }
+    for (const pod of pods) {
       const exists = this.#cluster.pods.get(pod.podName)?.metadata.uid === pod.podUID;
       if (pod.lastError !== undefined && exists) {
         this.#world.violate('no back-off is left after a healthy time', JSON.stringify(pod));
       }
+    }
+    for (const pod of this.#cluster.pods.values()) {
+      const isNew = this.#world.nowMs - this.#addedMs(pod) < mirrorMs;
+      if (isMirror(pod) && !isNew && this.#accepted.has(podUIDOf(pod)) && versionOf(pod.status?.message) === 0)
+        this.#world.violate('a new mirror pod gets the status', `${pod.metadata.name} ${pod.metadata.uid}`);
     }
     for (const { metadata } of this.#current.pods.getPods()) {
       const removedMs = this.#cluster.removedMs.get(metadata!.uid!) ?? Number.POSITIVE_INFINITY;
@@ -415,14 +538,21 @@ class ManagerSimulation {
     }
   }
 
+  #addedMs({ metadata: { uid } }: PodWrite['pod']): number {
+    const { history } = this.#cluster;
+    return history.findLast(({ type, pod }) => type === 'ADDED' && pod.metadata.uid === uid)?.atMs ?? 0;
+  }
+
   /** What the cache and the API server disagree on. */
   #difference(): string | undefined {
     const { manager, isRunning, pods } = this.#current;
     if (manager === undefined || !isRunning) return 'the manager does not run';
     const inspected = manager.inspect().pods;
     const known = new Set(pods.getPods().map(({ metadata }) => metadata!.uid));
-    for (const { metadata, status = {} } of this.#cluster.pods.values()) {
-      const { uid, name, deletionTimestamp, finalizers = [] } = metadata;
+    for (const pod of this.#cluster.pods.values()) {
+      const { metadata, status = {} } = pod;
+      const { name, deletionTimestamp, finalizers = [] } = metadata;
+      const uid = podUIDOf(pod);
       if (!known.has(uid)) return `${name} ${uid} is not known to the informer`;
       const cached = manager.getPodStatus(uid);
       if (cached === undefined) {
@@ -448,6 +578,11 @@ class ManagerSimulation {
     await this.#world.sleep(60_000);
     const before = calls.length;
     await this.#world.sleep(60_000);
+    this.#checkSizes();
+    for (const [podUID, by] of this.#requested) {
+      if (by === this.#current && this.#cluster.removedMs.has(podUID))
+        this.#world.violate('the end of a deletion is reported', podUID);
+    }
     const noise = calls.slice(before).filter(({ method, path }) => method !== 'GET' || path !== '/api/v1/pods');
     if (noise.length === 0) return;
     const details = noise
@@ -456,15 +591,39 @@ class ManagerSimulation {
     this.#world.violate('nothing is sent when all is quiet', details.join('; '));
   }
 
+  /** What is kept does not grow with what has happened. */
+  #checkSizes(): void {
+    const { manager, process, pods } = this.#current;
+    const { pods: cached, apiStatusVersions, requestedDeletions } = manager!.inspect();
+    const exist = this.#cluster.pods.size;
+    const sizes = {
+      'pods of the informer': [pods.getPods().length, exist],
+      'cached statuses': [cached.length, exist],
+      'versions that were sent': [apiStatusVersions.size, exist],
+      'requested deletions': [requestedDeletions.length, exist],
+      timers: [process.timers, maxTimers],
+      'listeners on a signal': [this.#listeners.most, maxListeners],
+    };
+    for (const [what, [size = 0, most = 0]] of Object.entries(sizes)) {
+      if (size > most) this.#world.violate('nothing is kept when all is quiet', `${size} ${what}, at most ${most}`);
+    }
+  }
+
   #checkHistory(): void {
     const { history, network, server } = this.#cluster;
     const violations = [
-      ...checkVersions(history),
-      ...checkTerminalIsFinal(history),
+      ...checkVersionsOf(history, network.lateWrites),
       ...checkForeignConditions(history),
       ...checkDeletes(network.calls, this.#endedMs),
       ...checkWrites(network.calls),
-      ...checkConcurrency(network.calls, this.#concurrency),
+      ...checkConcurrency(network.calls, this.#limits),
+      ...checkRates(network.calls, this.#limits),
+      ...checkNewest(network.calls, this.#versions),
+      ...checkPartitions(
+        this.#cluster.partitions,
+        [...network.calls, ...network.watches],
+        this.#world.size.pods + this.#static.pods.length,
+      ),
       ...checkPauses(network.calls, history),
       ...checkTerminalPhases(
         network.calls,
@@ -477,6 +636,11 @@ class ManagerSimulation {
       this.#world.violate('stop() leaves nothing', `${requests} requests, ${watches} watches`);
     }
   }
+}
+
+/** The number of the process that has accepted a version. */
+function processOf(version: number): number {
+  return Math.floor(version / versionsPerProcess);
 }
 
 function versionOf(message: unknown): number {
