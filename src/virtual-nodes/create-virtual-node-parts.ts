@@ -16,9 +16,11 @@ import {
   userAdmitHandler,
 } from '../node/index.ts';
 import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
+import { tellingInformer } from '../kube/informer/with-informer.ts';
 import type { Entropy } from '../shared/entropy.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
+import type { NodeLines } from './node-lines.ts';
 import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import type { OrphanedPods } from './pods/orphaned-pods.ts';
@@ -73,6 +75,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly orphanedPods: OrphanedPods;
   readonly endpoints: KubeletEndpoints;
   readonly limiter: RequestLimiter;
+  readonly nodeLines: NodeLines;
 }
 
 /** The parts of a virtual node. */
@@ -89,20 +92,22 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const epoch = owned?.epoch ?? node.epoch ?? 0;
   const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
   const calls = owned ? callsWhileOwned(shared.calls, owned) : shared.calls;
-  const { clock, logger, random } = shared.context;
+  const { clock, random } = shared.context;
+  const logger = shared.nodeLines.loggerOf(nodeName);
 
+  // What the node learns of the pods that it should run.
+  const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
+  const requests = tellingInformer(api.requests, informer);
   const ownEventRecorder =
     shared.eventRecorder === undefined
       ? new APIEventRecorder({
-          ...{ client: createEventClient(api.requests), nodeName, logger, clock, random },
+          ...{ client: createEventClient(requests), nodeName, logger, clock, random },
           delayMs: eventDelayMs,
         })
       : undefined;
   const eventRecorder: EventRecorder = ownEventRecorder ?? shared.eventRecorder!;
-  const context = { ...shared.context, nodeName, eventRecorder };
+  const context = { ...shared.context, nodeName, eventRecorder, logger };
 
-  // What the node learns of the pods that it should run, and of those that run.
-  const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
   const source = apiSource();
   const inputs = createPodInputs(context, informer, [source]);
   const { channels, sourcesReady, podManager } = inputs;
@@ -125,7 +130,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const nodeReporter = new NodeReporter(
     {
       ...node,
-      ...{ nodeName, nodeStatus, transport: api.requests, recorder: eventRecorder, logger, clock, random },
+      ...{ nodeName, nodeStatus, transport: requests, recorder: eventRecorder, logger, clock, random },
       spreadHeartbeats: true,
     },
     shared.entropy.uuid(),

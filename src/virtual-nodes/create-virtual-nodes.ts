@@ -3,6 +3,7 @@ import { type Entropy, systemEntropy } from '../shared/entropy.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
 import { resolveLimiter } from '../status-manager/options.ts';
 import { PodMaterialsReader } from './materials/pod-materials-reader.ts';
+import { NodeLines } from './node-lines.ts';
 import { OrphanedPods } from './pods/orphaned-pods.ts';
 import { ProviderCalls } from './calls/provider-calls.ts';
 import { ProviderPodLister } from './calls/provider-pod-lister.ts';
@@ -52,6 +53,7 @@ export function createVirtualNodesOn(entropy: Entropy, options: VirtualNodesOpti
     ...{ ...resolved, options, provider, api, calls, entropy },
     context: { clock, logger, random, recordMetric },
     endpoints: { byNode: new Map() },
+    nodeLines: new NodeLines({ clock, logger }),
     limiter: resolveLimiter(options.statusManager ?? {}, clock),
     eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
     lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),

@@ -217,7 +217,7 @@ export class VirtualNodes implements AsyncDisposable {
   }
 
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
-    const { lister, materials, api, calls } = this.#parts;
+    const { lister, materials, api, calls, nodeLines } = this.#parts;
     this.#state = 'stopping';
     this.#stopOptions = options;
     await this.#ownership?.stop();
@@ -230,6 +230,7 @@ export class VirtualNodes implements AsyncDisposable {
     api.abort();
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.whenEventsStopped()));
     await api.close();
+    nodeLines.stop();
     this.#unregisterGauges?.();
     this.#state = 'stopped';
   }

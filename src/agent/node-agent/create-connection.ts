@@ -1,4 +1,5 @@
 import { createInformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
+import { tellingInformer } from '../../kube/informer/with-informer.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import {
@@ -21,8 +22,9 @@ export type AgentConnection = ReturnType<typeof createConnection>;
 /** Without a client, `api`, `informer`, `mirrorPods` and `ownEventRecorder` are undefined. */
 export function createConnection(options: NodeAgentOptions, context: AgentContext) {
   const { nodeName, clock, random, logger } = context;
-  const api = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
-  const informer = api && createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
+  const opened = options.client === undefined ? undefined : openAPIConnection(options.client, { clock, logger });
+  const informer = opened && createInformerPodManager({ client: opened.podClient, nodeName, clock, random, logger });
+  const api = opened && { ...opened, requests: tellingInformer(opened.requests, informer!) };
   const mirrorPods = api && createMirrorPods(api, context);
   const ownEventRecorder =
     api !== undefined && options.eventRecorder === undefined

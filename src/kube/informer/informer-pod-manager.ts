@@ -127,6 +127,10 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     return hasCurrentList && !this.#pods.hasAPIPod(uid);
   }
 
+  requestSucceeded(): void {
+    this.#source.requestSucceeded?.();
+  }
+
   informerState(): InformerState {
     const lastEventAt =
       this.#lastEventMs === undefined ? undefined : new MonotonicTimes(this.#clock).format(this.#lastEventMs);

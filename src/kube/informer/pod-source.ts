@@ -14,6 +14,8 @@ export interface InformerPodSource {
   readonly hasCurrentList?: boolean;
   /** As `Reflector.listCurrent`. */
   listCurrent?(): void;
+  /** As `Reflector.requestSucceeded`; absent if the caller restarts the informer. */
+  requestSucceeded?(): void;
   /** Lists and watches, or the caller's informer, that failed and were started again. */
   readonly restarts: number;
   /** Absent when nothing fails. */

@@ -46,6 +46,8 @@ export interface ReflectorSink<T> {
 const BACK_OFF = { firstMs: 800, maxMs: 30_000 };
 /** A watch open for this long is healthy and resets the back-off. A relist is immediate if the last list is older than this. */
 export const HEALTHY_MS = 5_000;
+/** A wait is ended early at most this often: a proxy may refuse watches while other requests succeed. */
+const EARLY_TRY_MS = 5_000;
 /** After a watch has been healthy; a failure before that is logged immediately. */
 const LOGGED_AFTER_MS = 30_000;
 /** A server ends each watch after 5 to 10 minutes: reconnecting spreads over its replicas. */
@@ -75,6 +77,11 @@ export class Reflector<T> {
   /** Ends the watch in progress, so that the objects are listed again. */
   #watchAborter: AbortController | undefined;
   readonly #delays = new ExponentialBackOff(BACK_OFF);
+  /** Ends the wait after the last failure. */
+  #waitAborter = new AbortController();
+  /** The server could not be reached, or failed. */
+  #isUnreachable = false;
+  #earlyTryMs = -Infinity;
   #restarts = 0;
   #hasBeenHealthy = false;
   /** Recovers only when a watch is healthy. A successful list between failing watches does not reset it. */
@@ -113,6 +120,16 @@ export class Reflector<T> {
     this.#watchAborter?.abort();
   }
 
+  /** Another request has succeeded: a wait because the server could not be reached ends, and its back-off begins again. */
+  requestSucceeded(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    if (!this.#isUnreachable || nowMs - this.#earlyTryMs < EARLY_TRY_MS) return;
+    this.#earlyTryMs = nowMs;
+    this.#isUnreachable = false;
+    this.#delays.reset();
+    this.#waitAborter.abort();
+  }
+
   start(sink: ReflectorSink<T>): void {
     this.#running ??= this.#run(sink);
   }
@@ -127,7 +144,7 @@ export class Reflector<T> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const delayMs = await this.#listAndWatch(sink);
-      if (delayMs > 0) await sleep(this.#options.clock, delayMs, signal);
+      if (delayMs > 0) await sleep(this.#options.clock, delayMs, AbortSignal.any([signal, this.#waitAborter.signal]));
     }
   }
 
@@ -166,6 +183,9 @@ export class Reflector<T> {
   #afterFailure(error: APIError, isOpened: boolean, tookMs: number): number {
     const { clock } = this.#options;
     this.#restarts++;
+    this.#waitAborter = new AbortController();
+    this.#isUnreachable =
+      error.retryAfterMs === undefined && (isUnreachable(error, isOpened) || error.statusCode! >= 500);
     let delayMs: number;
     if (this.#resourceVersion !== undefined && (cannotWatchFromThere(error) || this.#isStuck(error, isOpened))) {
       this.#resourceVersion = undefined;
@@ -194,14 +214,11 @@ export class Reflector<T> {
   }
 
   /** Watches from this resource version keep failing, although the server can be reached. */
-  #isStuck({ kind, statusCode }: APIError, isOpened: boolean): boolean {
+  #isStuck(error: APIError, isOpened: boolean): boolean {
     if (this.#stuckAt.resourceVersion !== this.#resourceVersion) {
       this.#stuckAt = { resourceVersion: this.#resourceVersion, failures: 0 };
     }
-    // A watch that opens and then stalls may be buffered by a proxy.
-    const hasTimedOut = kind === 'timeout' && !isOpened;
-    const isUnreachable = kind === 'network' || hasTimedOut || statusCode === 429 || statusCode === 503;
-    if (!isUnreachable) this.#stuckAt.failures++;
+    if (!isUnreachable(error, isOpened)) this.#stuckAt.failures++;
     return this.#stuckAt.failures >= MAX_FAILURES_AT_ONE_VERSION;
   }
 
@@ -291,6 +308,11 @@ export class Reflector<T> {
       clear: () => timer?.stop(),
     };
   }
+}
+
+/** @param isOpened a watch that opens and then stalls may be buffered by a proxy */
+function isUnreachable({ kind, statusCode }: APIError, isOpened: boolean): boolean {
+  return kind === 'network' || (kind === 'timeout' && !isOpened) || statusCode === 429 || statusCode === 503;
 }
 
 /** The resource version has expired, is newer than the server's, or is rejected. */

@@ -46,6 +46,11 @@ export interface PodManager {
    * and one is requested.
    */
   isGone?(uid: string): boolean | undefined;
+  /**
+   * Another request to the API server has succeeded: an informer that waits because the server could not be reached tries
+   * again. Does not throw.
+   */
+  requestSucceeded?(): void;
   /** For metrics and `inspect()`. Absent: the pods do not come from an informer. */
   informerState?(): InformerState;
 }

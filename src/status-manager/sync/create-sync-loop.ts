@@ -19,9 +19,13 @@ export function createSyncLoop(ports: SyncPorts): SyncLoop {
   const failureGroups = new FailureGroups(ports);
   records.onDropped((record) => apiOutage.dropped(record));
   records.onDropped((record) => failureGroups.dropped(record));
+  const onSuccess = (): void => {
+    apiOutage.requestSucceeded();
+    ports.podManager.requestSucceeded?.();
+  };
   const parts = {
     ...ports,
-    requests: new PodRequests({ ...ports, onSuccess: () => apiOutage.requestSucceeded() }),
+    requests: new PodRequests({ ...ports, onSuccess }),
     hotLoops: new HotLoops(logger),
     droppedFields: new DroppedFields(logger),
     failureGroups,

@@ -3,7 +3,9 @@ import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { InformerPodManager } from '../../../src/kube/informer/index.ts';
 import { createInformerPodManager } from '../../../src/kube/informer/index.ts';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
+import { StatusManager } from '../../../src/status-manager/index.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { fromFile, mirror, pod, recorder, recordingLogger } from './pods.ts';
 
@@ -478,6 +480,97 @@ describe('failures', () => {
     clock.advance(1);
     expect(logger.messages).toEqual([failing, 'Watching the pods of the node again']);
     expect(logger.fields[1]).toEqual({ nodeName: 'node-a', failingSince: since, failures: 8, outageMs: 85_400 });
+  });
+
+  describe('a success of another request', () => {
+    const refusal = (): APIError => new APIError('connect ECONNREFUSED', { kind: 'network' });
+    /** The list fails until its next try is more than 20 s away. */
+    async function failUntilWaiting(fail: (call: ReturnType<FakeTransport['last']>) => void): Promise<number> {
+      pods.start();
+      let calls = 1;
+      for (const delayMs of [800, 1_600, 3_200, 6_400, 12_800]) {
+        fail(api.last(calls++));
+        await turn();
+        clock.advance(delayMs);
+        await turn();
+      }
+      fail(api.last(calls));
+      await turn();
+      return calls;
+    }
+
+    it('ends the wait for the next try of an informer that could not reach the server', async () => {
+      const calls = await failUntilWaiting((call) => call.fail(refusal()));
+      pods.requestSucceeded();
+      await turn();
+      expect(api.last(calls + 1).isWatch).toBe(false);
+    });
+
+    it('ends it at most once in 5 s, if the list still fails', async () => {
+      const calls = await failUntilWaiting((call) => call.refuse(502));
+      pods.requestSucceeded();
+      await turn();
+      api.last(calls + 1).refuse(502);
+      await turn();
+      for (let i = 0; i < 7; i++) {
+        pods.requestSucceeded();
+        await turn();
+        clock.advance(100);
+      }
+      expect(api.calls).toHaveLength(calls + 1);
+    });
+
+    it.each([
+      ['a refusal', 403, undefined],
+      ['an expired version', 410, undefined],
+      ['Retry-After', 503, 60_000],
+    ])('does not end the wait after %s', async (_, code, retryAfterMs) => {
+      pods.start();
+      api.last(1).refuse(code, retryAfterMs === undefined ? {} : { retryAfterMs });
+      await turn();
+      pods.requestSucceeded();
+      await turn();
+      expect(api.calls).toHaveLength(1);
+    });
+
+    it('is told by a status manager', async () => {
+      const client = new FakePodClient([pod('a', '1')], { clock });
+      const manager = new StatusManager({
+        client,
+        podManager: pods,
+        podCouldHaveRunningContainers: () => false,
+        clock,
+      });
+      const calls = await failUntilWaiting((call) => call.fail(refusal()));
+      manager.start();
+      manager.setPodStatus(pod('a', '1'), { phase: 'Running' });
+      await manager.whenWritten('uid-a');
+      await turn();
+      expect(api.last(calls + 1).isWatch).toBe(false);
+      await manager.stop();
+    });
+  });
+
+  it('a watch whose version has expired (410) is not said to be a failure of requests', async () => {
+    const manager = new StatusManager({
+      ...{ client: new FakePodClient([], { clock }), podManager: pods, clock, logger },
+      podCouldHaveRunningContainers: () => false,
+    });
+    manager.start();
+    await sync();
+    for (let call = 3; clock.now() < Date.parse('2000-01-01T00:10:00Z') && call < 40; call++) {
+      const last = api.last(call - 1);
+      if (last.isWatch) last.open().event('ERROR', { code: 410, reason: 'Expired', message: 'too old' });
+      else last.list('10', []);
+      await turn();
+      if (api.calls.length >= call) continue;
+      clock.advance(30_000);
+      await turn();
+    }
+    expect(logger.messages.filter((message) => /request/i.test(message))).toEqual([]);
+    expect(logger.messages).toContain('Failed to list and watch the pods of the node');
+    expect(manager.inspect()).toMatchObject({ requestFailure: undefined, outage: undefined });
+    await manager.stop();
   });
 
   it('of a long-lived watch count from the time it broke, and a successful list in between does not end them', async () => {

@@ -1,4 +1,4 @@
-import { busiestMinute } from './lines-a-minute.ts';
+import { subjects } from './lines-a-minute.ts';
 import { nightFaults, type Sign, watchNight } from './night.ts';
 
 /**
@@ -7,8 +7,10 @@ import { nightFaults, type Sign, watchNight } from './night.ts';
  */
 const words = process.argv.slice(2);
 if (words.includes('lines')) {
-  for (const pods of [5, 500])
-    console.log(`${pods} pods: ${await busiestMinute(pods)} lines at info and above in the busiest minute`);
+  const { manager, forbidden, agent, virtualNodes } = subjects;
+  for (const subject of [manager, forbidden, agent, virtualNodes])
+    for (const pods of [5, subject === manager || subject === forbidden ? 500 : 100])
+      console.log(`${subject.name}, ${pods} pods: lines a minute: ${(await subject.linesOf(pods, 5)).join(', ')}`);
   process.exit();
 }
 const cell = (sign: Sign | undefined): string => {
