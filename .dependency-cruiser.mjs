@@ -12,7 +12,7 @@ const areas = {
   node: ['observe', 'status-manager', 'kube', 'shared'],
   agent: ['node', 'observe', 'status-manager', 'kube', 'shared'],
   cri: ['node', 'status-manager', 'kube', 'shared'],
-  'kubelet-api': ['node', 'status-manager', 'kube', 'shared'],
+  'kubelet-api': ['node', 'observe', 'status-manager', 'kube', 'shared'],
   'virtual-nodes': ['node', 'observe', 'status-manager', 'kube', 'shared'],
   testing: ['api-server', 'agent', 'node', 'status-manager', 'kube', 'shared'],
 };

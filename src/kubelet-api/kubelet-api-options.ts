@@ -1,5 +1,7 @@
+import type { AgentMetrics } from '../observe/agent-metrics.ts';
+import type { Metrics } from '../status-manager/metrics.ts';
 import isPlainObject from 'lodash/isPlainObject.js';
-import type { ContainerRuntime, MetricsSource, NodeMetrics, StreamingRuntime } from '../node/index.ts';
+import type { ContainerRuntime, MetricsSource, StreamingRuntime } from '../node/index.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import { requireListenAddress } from '../shared/listen.ts';
@@ -41,7 +43,7 @@ export interface KubeletAPIOptions extends KubeletTLSOptions {
   /** Registry to serve at `/metrics`. Default: none, and `/metrics` does not exist. */
   readonly register?: MetricsSource | undefined;
   /** Receives measurements, as the option of `createNodeAgent`. Default: none. */
-  readonly metrics?: NodeMetrics | undefined;
+  readonly metrics?: Partial<Metrics & AgentMetrics> | undefined;
   /**
    * Fields of `/configz`, in the format of `KubeletConfiguration`, in addition to those that this library knows. They must
    * not contain secrets. Default: none.

@@ -1,5 +1,6 @@
+import type { AgentMetrics } from '../observe/agent-metrics.ts';
+import type { Metrics } from '../status-manager/metrics.ts';
 import { withDeadline } from '../shared/deadline.ts';
-import type { NodeMetrics } from '../node/index.ts';
 import type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
@@ -17,7 +18,7 @@ export interface ReviewOptions {
   readonly requests: APIRequests | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: NodeMetrics | undefined;
+  readonly metrics: Partial<Metrics & AgentMetrics> | undefined;
   /** Aborts reviews in progress. */
   readonly signal: AbortSignal;
 }

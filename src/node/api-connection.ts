@@ -1,11 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import { refuseOption } from '../shared/errors.ts';
 import { type HTTPPodClient, podClientOf } from '../kube/http/http-pod-client.ts';
+import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
 import { createKubeTransport, createSharingTransport } from '../kube/http/transport.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { APIRequests } from '../kube/client/api-requests.ts';
-import type { NodeClientSource } from './node-options.ts';
 
 /** The agent's connection to the API server. */
 export interface APIConnection {
@@ -34,7 +34,10 @@ interface APIConnectionOptions {
  * @param options of the client, if it is not one yet
  * @throws StatusManagerError INVALID_OPTION if `client` is not a client, INVALID_ARGUMENT for an invalid kubeconfig
  */
-export function openAPIConnection(client: NodeClientSource, options: APIConnectionOptions): APIConnection {
+export function openAPIConnection(
+  client: HTTPPodClient | KubeConfigSource,
+  options: APIConnectionOptions,
+): APIConnection {
   if (typeof client !== 'object' || client === null)
     refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
   const isOwn = !isHTTPPodClient(client);

@@ -7,12 +7,9 @@ export { guardedEventRecorder, guardedRecordMetric, registerGauges } from './gua
 export type { NodeContext } from './node-context.ts';
 export {
   type AgentStatusManager,
-  type CanAdmitPod,
   type NodeAgentNode,
   type NodeAgentState,
-  type NodeClientSource,
   nodeFields,
-  type NodeMetrics,
   type NodeStatusManagerOptions,
   type NodeStopOptions,
   requireNode,

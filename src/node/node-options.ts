@@ -1,24 +1,10 @@
 import { isIP } from 'node:net';
 import type { BasicPodManager } from '../kube/pod-manager/basic-pod-manager.ts';
-import type { HTTPPodClient } from '../kube/http/http-pod-client.ts';
-import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
-import type { AgentMetrics } from '../observe/agent-metrics.ts';
 import { refuseOption } from '../shared/errors.ts';
 import { requireFunctionOption } from '../shared/validate.ts';
-import type { Metrics } from '../status-manager/metrics.ts';
 import type { StatusManagerOptions } from '../status-manager/options.ts';
 import type { StatusManager } from '../status-manager/status-manager.ts';
-import type { PodAdmitAttributes, PodAdmitResult } from './allocation/pod-admission.ts';
 import type { NodeReporterOptions } from './registration/node-reporter-options.ts';
-
-/** The API server: a `KubeConfig` of client-node, a kubeconfig as a plain object, or a client of `createPodClient`. */
-export type NodeClientSource = HTTPPodClient | KubeConfigSource;
-
-/** Decides about a new or resized pod after the kubelet's own checks. */
-export type CanAdmitPod = (attributes: PodAdmitAttributes) => PodAdmitResult;
-
-/** The metrics of a node and of its status manager. */
-export type NodeMetrics = Partial<Metrics & AgentMetrics>;
 
 /** The options of the status manager that a node's user may set. */
 export type NodeStatusManagerOptions = Pick<

@@ -1,3 +1,7 @@
+import type { HTTPPodClient } from '../kube/http/http-pod-client.ts';
+import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
+import type { AgentMetrics } from '../observe/agent-metrics.ts';
+import type { Metrics } from '../status-manager/metrics.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { refuseOption } from '../shared/errors.ts';
@@ -5,12 +9,11 @@ import { requirePort } from '../shared/ports.ts';
 import { integerOption, positiveIntegerOption, requireFields, requireFunctionOption } from '../shared/validate.ts';
 import type { Journal } from '../status-manager/journal/journal.ts';
 import {
-  type CanAdmitPod,
+  type PodAdmitAttributes,
+  type PodAdmitResult,
   type EventRecorder,
   type NodeAgentNode,
-  type NodeClientSource,
   nodeFields,
-  type NodeMetrics,
   type NodeStatusManagerOptions,
   requireNode,
   requireNodeName,
@@ -44,7 +47,7 @@ export type ReplicasOptions = Pick<
 /** Options of `createVirtualNodes`. */
 export interface VirtualNodesOptions {
   /** The API server, as for `createNodeAgent`. All nodes share its connections. */
-  readonly client: NodeClientSource;
+  readonly client: HTTPPodClient | KubeConfigSource;
   /** Runs the pods of all nodes. */
   readonly provider: PodProvider;
   /**
@@ -71,7 +74,7 @@ export interface VirtualNodesOptions {
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
   /** For example `createPrometheusMetrics`: the values of all nodes are added up. Default: nothing is measured. */
-  readonly metrics?: NodeMetrics | undefined;
+  readonly metrics?: Partial<Metrics & AgentMetrics> | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */
@@ -83,7 +86,7 @@ export interface VirtualNodeOptions extends NodeAgentNode {
   /** Name of the Node, in lower case. */
   readonly nodeName: string;
   /** As of `createNodeAgent`: called after the kubelet's own checks of resources, node affinity, ports and taints. */
-  readonly canAdmitPod?: CanAdmitPod | undefined;
+  readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
   /** Passed to each call of the provider for a pod of the node; with `replicas` it is theirs. Default: 0. */
   readonly epoch?: number | undefined;
   /** `await fileJournal(directory)`, with a directory of its own for each node. Default: none. */

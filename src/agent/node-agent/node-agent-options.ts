@@ -1,15 +1,18 @@
+import type { HTTPPodClient } from '../../kube/http/http-pod-client.ts';
+import type { KubeConfigSource } from '../../kube/http/kube-config-types.ts';
+import type { AgentMetrics } from '../../observe/agent-metrics.ts';
+import type { Metrics } from '../../status-manager/metrics.ts';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Journal } from '../../status-manager/journal/journal.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { PodStartupLatency } from '../../status-manager/sync/sync-ports.ts';
 import type {
-  CanAdmitPod,
+  PodAdmitAttributes,
+  PodAdmitResult,
   ContainerRuntime,
   EventRecorder,
   NodeAgentNode,
-  NodeClientSource,
-  NodeMetrics,
   NodeStatusManagerOptions,
   NodeStopOptions,
   PodSource,
@@ -48,7 +51,7 @@ export interface NodeAgentOptions extends AgentState {
    * `createPodClient`, which the agent does not close. Without a client, the agent runs only static pods,
    * and has no Node, events or mirror pods.
    */
-  readonly client?: NodeClientSource | undefined;
+  readonly client?: HTTPPodClient | KubeConfigSource | undefined;
   /** Runs the containers. */
   readonly runtime: ContainerRuntime;
   /**
@@ -70,7 +73,7 @@ export interface NodeAgentOptions extends AgentState {
    * is called again for each running pod. If it throws, the pod is refused with the reason
    * `UnexpectedAdmissionError`. Source: kubelet `canAdmitPod`. Default: such pods are admitted.
    */
-  readonly canAdmitPod?: CanAdmitPod | undefined;
+  readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
   /** Default: pods need no volumes. */
   readonly volumeManager?: VolumeManager | undefined;
   /** How images are pulled, and which pods may use those that are present. Default: as the kubelet. */
@@ -99,7 +102,7 @@ export interface NodeAgentOptions extends AgentState {
   /** Default: pino at level `warn`. */
   readonly logger?: Partial<Logger> | undefined;
   /** Metrics of the agent and its status manager, for example `createPrometheusMetrics`. Default: nothing is measured. */
-  readonly metrics?: NodeMetrics | undefined;
+  readonly metrics?: Partial<Metrics & AgentMetrics> | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** The source of jitter, a number in [0, 1). Default `Math.random`. */

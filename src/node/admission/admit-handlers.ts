@@ -1,5 +1,4 @@
-import type { PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
-import type { CanAdmitPod } from '../node-options.ts';
+import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
 
 /** Refuses new pods while the node shuts down. Source: kubelet `nodeshutdown.Manager.Admit`. */
 export class ShutdownAdmitHandler implements PodAdmitHandler {
@@ -17,7 +16,7 @@ export class ShutdownAdmitHandler implements PodAdmitHandler {
 }
 
 /** Asks the option `canAdmitPod`. */
-export function userAdmitHandler(canAdmitPod: CanAdmitPod): PodAdmitHandler {
+export function userAdmitHandler(canAdmitPod: (attributes: PodAdmitAttributes) => PodAdmitResult): PodAdmitHandler {
   return {
     admit: (attributes) => {
       const result: unknown = canAdmitPod(attributes);
