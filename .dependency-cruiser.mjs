@@ -106,7 +106,7 @@ export default {
         pathNot: [
           '^src/status-manager/status/',
           '^src/kube/(objects/(types|quantity|ip-address)|pods/(static-pods|resizable-resources)|client/pod-client)\\.ts$',
-          '^src/shared/(errors|json|time)\\.ts$',
+          '^src/shared/(by-field|errors|json|time)\\.ts$',
           '^node_modules/(lodash|fast-json-patch)/',
         ],
       },

@@ -1,8 +1,8 @@
+import { allBy, firstBy } from '../../shared/by-field.ts';
 import type { ActuatedPod } from '../allocation/actuated-resources.ts';
 import type { Container, Mutable, Pod } from '../../kube/objects/types.ts';
 import { matchingRestartRule } from '../../status-manager/status/container-restart.ts';
 import {
-  findContainerStatusByName,
   hasAnyRegularContainerCreated,
   hashContainer,
   type ProbeResults,
@@ -57,9 +57,10 @@ export function computePodActions(
   if (restartAllContainers) return { ...actions, containersToReset: containersToReset(pod, runtimeStatus) };
   if (changed) return inNewSandbox(pod, runtimeStatus, actions, lost);
 
+  const newestByName = firstBy(runtimeStatus.containers, 'name');
   // Ephemeral containers are never restarted, and do not wait for the init containers.
   actions.ephemeralContainersToStart = (pod.spec?.ephemeralContainers ?? []).filter(
-    ({ name }) => findContainerStatusByName(runtimeStatus, name) === undefined,
+    ({ name }) => !newestByName.has(name),
   );
   const init = computeInitContainerActions(pod, runtimeStatus, probeResults, actuated);
   actions.initContainersToStart = init.initContainersToStart;
@@ -69,7 +70,7 @@ export function computePodActions(
   if (init.hasFailed) return { ...actions, killPod: true };
   if (!init.hasInitialized) return actions;
 
-  const regular = regularContainerActions(pod, runtimeStatus, probeResults, actuated);
+  const regular = regularContainerActions(pod, newestByName, probeResults, actuated);
   actions.containersToStart = regular.toStart;
   actions.containersToKill = [...init.containersToKill, ...regular.toKill];
   actions.containersToUpdate = containersToUpdate([...init.resizes, ...regular.resizes]);
@@ -91,11 +92,12 @@ function inNewSandbox(
   if (isOver) return { ...actions, createSandbox: false };
 
   const { initContainers = [], containers = [] } = pod.spec ?? {};
+  const newestByName = firstBy(runtimeStatus.containers, 'name');
+  const lostNames = new Set(lost.map(({ name }) => name));
   const containersToStart = containers.filter((container) => {
     const policy = container.restartPolicy ?? pod.spec?.restartPolicy;
     return (
-      (policy !== 'OnFailure' || !hasSucceeded(runtimeStatus, container)) &&
-      !lost.some(({ name }) => name === container.name)
+      (policy !== 'OnFailure' || !hasSucceeded(newestByName.get(container.name))) && !lostNames.has(container.name)
     );
   });
   if (containersToStart.length === 0 && hasAnyRegularContainerCreated(pod, runtimeStatus)) {
@@ -108,7 +110,7 @@ function inNewSandbox(
 
 function regularContainerActions(
   pod: Pod,
-  runtimeStatus: RuntimePodStatus,
+  newestByName: ReadonlyMap<string, RuntimeContainerStatus>,
   probeResults: ProbeResults,
   actuated: ActuatedPod | undefined,
 ): { toStart: Container[]; toKill: ContainerToKill[]; resizes: ContainerResize[]; keepsAny: boolean } {
@@ -117,9 +119,9 @@ function regularContainerActions(
   const toKill: ContainerToKill[] = [];
   let keepsAny = false;
   for (const container of pod.spec?.containers ?? []) {
-    const newest = findContainerStatusByName(runtimeStatus, container.name);
+    const newest = newestByName.get(container.name);
     if (newest?.state !== 'running') {
-      if (!shouldContainerBeRestarted(container, pod, runtimeStatus)) continue;
+      if (!shouldContainerBeRestarted(container, pod, newest)) continue;
       toStart.push(container);
       // It may be running, and two instances must never run at the same time.
       if (newest?.state === 'unknown') {
@@ -167,8 +169,7 @@ function faultOfRunning(
   return undefined;
 }
 
-function hasSucceeded(runtimeStatus: RuntimePodStatus, { name }: Container): boolean {
-  const newest = findContainerStatusByName(runtimeStatus, name);
+function hasSucceeded(newest: RuntimeContainerStatus | undefined): boolean {
   return newest?.state === 'exited' && (newest.exitCode ?? 0) === 0;
 }
 
@@ -180,9 +181,9 @@ function containersToReset(pod: Pod, { containers: runs }: RuntimePodStatus): Co
   const { initContainers = [], containers = [] } = pod.spec ?? {};
   const targets: ContainerToReset[] = [];
   const sources: ContainerToReset[] = [];
-  for (const container of [...containers, ...initContainers]) {
-    for (const { id, name, state, exitCode = 0 } of runs) {
-      if (name !== container.name) continue;
+  const runsByName = allBy(runs, 'name');
+  for (const container of firstBy([...containers, ...initContainers], 'name').values()) {
+    for (const { id, state, exitCode = 0 } of runsByName.get(container.name) ?? []) {
       const hasExited = state === 'exited';
       const isSource = hasExited && matchingRestartRule(container, exitCode)?.action === 'RestartAllContainers';
       (isSource ? sources : targets).push({ containerID: id, container, kill: !hasExited });

@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type { ActuatedPod } from '../allocation/actuated-resources.ts';
 import type { Container, Pod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
@@ -41,12 +42,14 @@ export function computeInitContainerActions(
   const containersToKill: ContainerToKill[] = [];
   const resizes: ContainerResize[] = [];
   const active = activeContainerStatuses(runtimeStatus);
+  const activeByName = firstBy(active, 'name');
+  const newestByName = firstBy(runtimeStatus.containers, 'name');
   let hasInitialized = initContainers.length === 0 || hasAnyActiveRegularContainerStarted(pod, active);
   /** True once this container or a later one was started. */
   let isPreviouslyInitialized = hasInitialized;
 
   for (const [index, container] of [...initContainers.entries()].toReversed()) {
-    const newest = active.find(({ name }) => name === container.name);
+    const newest = activeByName.get(container.name);
     const isSidecar = isRestartableInitContainer(container);
     if (newest === undefined) {
       if (isPreviouslyInitialized && isSidecar) toStart.add(container);
@@ -57,7 +60,7 @@ export function computeInitContainerActions(
     const resize = newest.state === 'running' ? computePodResizeAction(pod, container, newest, actuated) : undefined;
     const step = isSidecar
       ? sidecarStep(container, newest, probeResults, resize)
-      : initContainerStep(pod, container, newest, runtimeStatus, resize);
+      : initContainerStep(pod, container, newest, newestByName.get(container.name), resize);
     if (step.hasFailed) {
       return { hasInitialized: false, hasFailed: true, initContainersToStart: [], containersToKill, resizes };
     }
@@ -133,7 +136,7 @@ function initContainerStep(
   pod: Pod,
   container: Container,
   newest: RuntimeContainerStatus,
-  runtimeStatus: RuntimePodStatus,
+  newestOfAnySandbox: RuntimeContainerStatus | undefined,
   resize: ContainerResize | undefined,
 ): Step {
   switch (newest.state) {
@@ -145,7 +148,7 @@ function initContainerStep(
       return { resize };
     case 'exited':
       if (!isInitContainerFailed(newest)) return { isInitialized: true };
-      return shouldContainerBeRestarted(container, pod, runtimeStatus) ? { start: true } : { hasFailed: true };
+      return shouldContainerBeRestarted(container, pod, newestOfAnySandbox) ? { start: true } : { hasFailed: true };
     case 'unknown':
       break;
   }

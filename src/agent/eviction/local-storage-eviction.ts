@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type { Container, Pod } from '../../kube/objects/types.ts';
 import { compareQuantities, quantityValue } from '../../kube/objects/quantity.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
@@ -42,8 +43,9 @@ export function localStorageExcess(
       signal: 'ephemeralpodfs.limit',
     };
 
+  const statsByName = firstBy(usage.stats?.containers, 'name');
   for (const { name, limit } of limitedContainers(pod)) {
-    const { logs, rootfs } = usage.stats?.containers.find((container) => container.name === name) ?? {};
+    const { logs, rootfs } = statsByName.get(name) ?? {};
     const layerBytes = hasDedicatedImageFs ? 0 : (rootfs?.usedBytes ?? 0);
     if (exceeds((logs?.usedBytes ?? 0) + layerBytes, limit))
       return {

@@ -36,13 +36,14 @@ export function mergeImagePullCredentials(
 ): ImagePullCredentials {
   if (known?.nodePodsAccessible) return known;
   if (known === undefined || added.nodePodsAccessible) return added;
-  const secrets = known.kubernetesSecrets ?? [];
-  const isKnown = (secret: ImagePullSecret): boolean =>
-    secrets.some((each) => isSameSecret(each, secret) && each.credentialHash === secret.credentialHash);
-  const changed = (added.kubernetesSecrets ?? []).filter((secret) => !isKnown(secret));
+  const secrets = new Map(known.kubernetesSecrets?.map((secret) => [keyOf(secret), secret]));
+  const changed = (added.kubernetesSecrets ?? []).filter(
+    (secret) => secrets.get(keyOf(secret))?.credentialHash !== secret.credentialHash,
+  );
   if (changed.length === 0) return known;
-  const unchanged = secrets.filter((each) => !changed.some((secret) => isSameSecret(each, secret)));
-  return { ...known, kubernetesSecrets: [...unchanged, ...changed].toSorted(compareSecrets) };
+  for (const secret of changed) secrets.set(keyOf(secret), secret);
+  const sorted = [...secrets].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return { ...known, kubernetesSecrets: sorted.map(([, secret]) => secret) };
 }
 
 /** Whether both are one Secret, whatever its content. */
@@ -50,9 +51,8 @@ export function isSameSecret(a: ImagePullSecret, b: ImagePullSecret): boolean {
   return a.uid === b.uid && a.namespace === b.namespace && a.name === b.name;
 }
 
-function compareSecrets(a: ImagePullSecret, b: ImagePullSecret): number {
-  const key = ({ namespace, name, uid }: ImagePullSecret): string => [namespace, name, uid].join('\0');
-  return key(a) < key(b) ? -1 : 1;
+function keyOf({ namespace, name, uid }: ImagePullSecret): string {
+  return [namespace, name, uid].join('\0');
 }
 
 /** An image without tag and digest. Source: kubelet `trimImageTagDigest`. */

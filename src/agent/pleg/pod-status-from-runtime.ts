@@ -1,3 +1,4 @@
+import { allBy } from '../../shared/by-field.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { RuntimeContainerStatus, RuntimePod, RuntimePodStatus, RuntimeSandboxStatus } from '../../node/index.ts';
 
@@ -35,9 +36,8 @@ export function newestSandboxesFirst(sandboxes: readonly RuntimeSandboxStatus[])
 /** Newest first, and the runs of each container by their attempts. */
 export function newestFirst(containers: readonly RuntimeContainerStatus[]): RuntimeContainerStatus[] {
   const byCreation = containers.toSorted((a, b) => b.createdAtMs - a.createdAtMs);
-  const runs = new Map<string, RuntimeContainerStatus[]>();
-  for (const container of byCreation) runs.set(container.name, [...(runs.get(container.name) ?? []), container]);
-  const inOrder = new Map([...runs].map(([name, list]) => [name, list.toSorted(byAttempt).values()]));
+  const runs = [...allBy(byCreation, 'name')];
+  const inOrder = new Map(runs.map(([name, list]) => [name, list.sort(byAttempt).values()]));
   return byCreation.map(({ name }) => inOrder.get(name)!.next().value!);
 }
 

@@ -1,3 +1,4 @@
+import { allBy } from '../../shared/by-field.ts';
 import type { Container, HTTPGetAction, HTTPHeader } from '../../kube/objects/types.ts';
 import { joinHostPort, resolveContainerPort } from './container-port.ts';
 
@@ -58,11 +59,8 @@ function requestTarget(path: string): string {
 
 /** Source: kubelet `v1HeaderToHTTPHeader`, `newProbeRequest`. */
 function probeHeaders(list: readonly HTTPHeader[], userAgent: string): Map<string, string[]> {
-  const headers = new Map<string, string[]>();
-  for (const { name, value } of list) {
-    const canonical = canonicalHeaderName(name);
-    headers.set(canonical, [...(headers.get(canonical) ?? []), value]);
-  }
+  const canonical = list.map(({ name, value }) => ({ name: canonicalHeaderName(name), value }));
+  const headers = new Map([...allBy(canonical, 'name')].map(([name, same]) => [name, same.map(({ value }) => value)]));
   if (!headers.has('User-Agent')) headers.set('User-Agent', [userAgent]);
   if (!headers.has('Accept')) headers.set('Accept', ['*/*']);
   for (const name of ['User-Agent', 'Accept', 'Host']) if (headers.get(name)?.[0] === '') headers.delete(name);

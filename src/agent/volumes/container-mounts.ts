@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import { join } from 'node:path';
 import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube/objects/types.ts';
 import {
@@ -48,8 +49,9 @@ export async function makeMounts(
 ): Promise<ContainerMount[]> {
   const volumeMounts = (container.volumeMounts ?? []) as readonly SubPathMount[];
   const mounts: ContainerMount[] = [];
+  const volumeByName = firstBy(volumesOf(pod), 'name');
   for (const [index, mount] of volumeMounts.entries()) {
-    const volume = volumesOf(pod).find(({ name }) => name === mount.name);
+    const volume = volumeByName.get(mount.name);
     if (volume === undefined)
       throw new ContainerConfigError(
         `cannot find volume ${JSON.stringify(mount.name)} to mount into container ${JSON.stringify(container.name)}`,

@@ -1,5 +1,7 @@
 import { isIP } from 'node:net';
 
+/** More than an address has with all leading zeros that Go takes; the URL parser takes quadratic time for colons. */
+const maxLength = 256;
 const ipv4Mapped = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/;
 
 /** As Go parses it: without a zone. */
@@ -24,6 +26,7 @@ export function isIPv4Mapped(ip: string): boolean {
  * Source: `netutils.ParseIPSloppy`, `IP.String`.
  */
 export function canonicalIP(ip: string): string | undefined {
+  if (ip.length > maxLength) return undefined;
   if (!isIPv6(ip)) return canonicalIPv4(ip);
   const text = withIPv4AsGroups(ip).split(':').map(withoutLeadingZeros).join(':');
   if (!isIPAddress(text)) return undefined;

@@ -23,7 +23,8 @@ export function podSummary(pod: SummarizedPod): PodSummary {
   const status = statusOf(pod);
   const spec = objectOf(pod as JSONObject, 'spec');
   const initContainers = objectsOf(spec, 'initContainers');
-  const isOfSidecar = (one: JSONObject) => initContainers.some((spec) => spec.name === one.name && isSidecar(spec));
+  const sidecars = new Set(initContainers.filter(isSidecar).map(({ name }) => name));
+  const isOfSidecar = ({ name }: JSONObject) => sidecars.has(name);
   const initStatuses = objectsOf(status, 'initContainerStatuses');
   const blocking = initStatuses.findIndex((one) => !isDone(one) && !(isOfSidecar(one) && one.started === true));
   const seen = blocking < 0 ? initStatuses : initStatuses.slice(0, blocking + 1);

@@ -29,18 +29,19 @@ const forEphemeral = ['ports', 'lifecycle', ...probes, 'resizePolicy', 'restartP
 
 /** All containers of a pod. Source: `validateContainers`, `validateInitContainers`, `validateEphemeralContainers`. */
 export function validateContainers(spec: JSONObject): FieldError[] {
+  const defined = { claims: namesIn(spec, 'resourceClaims'), volumes: namesIn(spec, 'volumes') };
   const containers = objectsOf(spec, 'containers');
   const causes = containers.length === 0 ? [requiredValue('spec.containers')] : [];
   const names = new Set<string>();
   for (const [i, container] of containers.entries()) {
     const field = `spec.containers[${i}]`;
-    causes.push(...validateContainer(container, field, spec), ...validateName(container, field, names));
+    causes.push(...validateContainer(container, field, spec, defined), ...validateName(container, field, names));
     causes.push(...validateLifecycle(container, field), ...validateRestartPolicy(container, field));
   }
   causes.push(...validateHostPorts(containers, 'spec.containers'));
   for (const [i, container] of objectsOf(spec, 'initContainers').entries()) {
     const field = `spec.initContainers[${i}]`;
-    causes.push(...validateContainer(container, field, spec), ...validateName(container, field, names));
+    causes.push(...validateContainer(container, field, spec, defined), ...validateName(container, field, names));
     causes.push(...validateHostPorts([container], 'spec.initContainers'), ...validateRestartPolicy(container, field));
     if (container.restartPolicy === 'Always') causes.push(...validateLifecycle(container, field));
     else {
@@ -48,18 +49,28 @@ export function validateContainers(spec: JSONObject): FieldError[] {
       causes.push(...forbidFields(container, ['lifecycle', ...probes], field, because));
     }
   }
-  return [...causes, ...validateEphemeralContainers(spec, names)];
+  return [...causes, ...validateEphemeralContainers(spec, defined, names)];
 }
 
-function validateEphemeralContainers(spec: JSONObject, names: Set<string>): FieldError[] {
-  const others = [...names];
+/** What the containers of a pod may refer to, by name. */
+interface Defined {
+  readonly claims: ReadonlySet<unknown>;
+  readonly volumes: ReadonlySet<unknown>;
+}
+
+function namesIn(spec: JSONObject, field: string): ReadonlySet<unknown> {
+  return new Set(objectsOf(spec, field).map(({ name }) => name));
+}
+
+function validateEphemeralContainers(spec: JSONObject, defined: Defined, names: Set<string>): FieldError[] {
+  const others = new Set(names);
   return objectsOf(spec, 'ephemeralContainers').flatMap((container, i) => {
     const field = `spec.ephemeralContainers[${i}]`;
     const target = stringOf(container, 'targetContainerName');
     return [
-      ...validateContainer(container, field, spec),
+      ...validateContainer(container, field, spec, defined),
       ...validateName(container, field, names),
-      ...(target === '' || others.includes(target) ? [] : [notFoundValue(`${field}.targetContainerName`, target)]),
+      ...(target === '' || others.has(target) ? [] : [notFoundValue(`${field}.targetContainerName`, target)]),
       ...forbidFields(container, forEphemeral, field, 'cannot be set for an Ephemeral Container'),
       ...(Object.keys(objectOf(container, 'resources')).length === 0
         ? []
@@ -75,10 +86,9 @@ function validateName({ name }: JSONObject, field: string, names: Set<string>): 
 }
 
 /** Source: `validateContainerCommon`. */
-function validateContainer(container: JSONObject, field: string, spec: JSONObject): FieldError[] {
+function validateContainer(container: JSONObject, field: string, spec: JSONObject, defined: Defined): FieldError[] {
   const name = stringOf(container, 'name');
   const image = stringOf(container, 'image');
-  const claims = objectsOf(spec, 'resourceClaims').map((claim) => claim.name);
   const isTrimmed = image === image.trim();
   return [
     ...(name === '' ? [requiredValue(`${field}.name`)] : validateDomainLabel(name, `${field}.name`)),
@@ -92,8 +102,8 @@ function validateContainer(container: JSONObject, field: string, spec: JSONObjec
     ...validateEnum(container.imagePullPolicy, ['Always', 'IfNotPresent', 'Never'], `${field}.imagePullPolicy`),
     ...validatePorts(container, field, spec),
     ...objectsOf(container, 'env').flatMap((variable, i) => validateVariable(variable, `${field}.env[${i}]`)),
-    ...validateVolumeMounts(container, field, spec),
-    ...validateResources(objectOf(container, 'resources'), `${field}.resources`, 'container', claims),
+    ...validateVolumeMounts(container, field, defined.volumes),
+    ...validateResources(objectOf(container, 'resources'), `${field}.resources`, 'container', defined.claims),
     ...validateResizePolicies(container, `${field}.resizePolicy`),
     ...validateSecurityContext(objectOf(container, 'securityContext'), `${field}.securityContext`),
   ];

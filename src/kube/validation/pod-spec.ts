@@ -25,7 +25,7 @@ const sysctlName = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a
  * library neither schedules pods nor resolves names. Source: `ValidatePodSpec`.
  */
 export function validatePodSpec(spec: JSONObject): FieldError[] {
-  const claims = objectsOf(spec, 'resourceClaims').map(({ name }) => name);
+  const claims = new Set(objectsOf(spec, 'resourceClaims').map(({ name }) => name));
   return [
     ...validateVolumes(spec),
     ...validateContainers(spec),

@@ -13,7 +13,7 @@ export function validateResources(
   resources: JSONObject,
   field: string,
   of: 'container' | 'pod',
-  claimNames: readonly unknown[] = [],
+  claimNames: ReadonlySet<unknown> = new Set(),
 ): FieldError[] {
   const limits = objectOf(resources, 'limits');
   const requests = objectOf(resources, 'requests');
@@ -32,7 +32,7 @@ export function validateResources(
     causes.push(forbiddenValue(field, 'HugePages require cpu or memory'));
   }
   for (const [i, { name }] of objectsOf(resources, 'claims').entries()) {
-    if (claimNames.includes(name)) continue;
+    if (claimNames.has(name)) continue;
     causes.push(notFoundValue(`${field}.claims[${i}]`, name, 'must be one of the names in pod.spec.resourceClaims'));
   }
   return causes;

@@ -143,15 +143,18 @@ function validateProjections(value: JSONObject, field: string, spec: JSONObject)
 }
 
 /** Source: `ValidateVolumeMounts`. */
-export function validateVolumeMounts(container: JSONObject, field: string, spec: JSONObject): FieldError[] {
-  const volumes = objectsOf(spec, 'volumes').map(({ name }) => name);
+export function validateVolumeMounts(
+  container: JSONObject,
+  field: string,
+  volumes: ReadonlySet<unknown>,
+): FieldError[] {
   const paths = new Set<unknown>();
   return objectsOf(container, 'volumeMounts').flatMap((mount, i) => {
     const at = `${field}.volumeMounts[${i}]`;
     // kube-apiserver omits the index in some of these paths.
     const list = `${field}.volumeMounts`;
     const causes = validateRequired(mount, ['name', 'mountPath'], at);
-    if (!volumes.includes(mount.name)) causes.push(notFoundValue(`${at}.name`, mount.name));
+    if (!volumes.has(mount.name)) causes.push(notFoundValue(`${at}.name`, mount.name));
     if (paths.has(mount.mountPath)) causes.push(invalidValue(`${at}.mountPath`, mount.mountPath, 'must be unique'));
     paths.add(mount.mountPath);
     const [subPath, expression] = [stringOf(mount, 'subPath'), stringOf(mount, 'subPathExpr')];

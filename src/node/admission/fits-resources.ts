@@ -42,9 +42,9 @@ export function insufficientResources(pod: Pod, otherPods: readonly Pod[], node:
 const standardResources = ['cpu', 'memory', 'ephemeral-storage'];
 const alwaysListed: ReadonlySet<string> = new Set([...standardResources, 'pods']);
 
-/** The amount of one resource that a pod requests, in thousandths for cpu. Source: component-helpers `GetResourceRequest`. */
-export function requestedAmount(pod: Pod, resource: string): number {
-  return resource === 'pods' ? 1 : (amountsOf(podRequests(pod)).get(resource) ?? 0);
+/** What a pod requests of each resource, in thousandths for cpu. Source: component-helpers `GetResourceRequest`. */
+export function requestedAmounts(pod: Pod): Amounts {
+  return new Map([...amountsOf(podRequests(pod)), ['pods', 1]]);
 }
 
 /**
@@ -74,11 +74,10 @@ export function withoutMissingExtendedResources(pod: Pod, allocatable: { has(res
   const { extendedResourceClaimStatus } = pod.status ?? {};
   const { requestMappings } =
     canonicalPodStatus({ extendedResourceClaimStatus }, { strict: false }).extendedResourceClaimStatus ?? {};
+  const claimed = new Set(requestMappings?.map((mapping) => `${mapping.containerName}/${mapping.resourceName}`));
   const isRemoved = (container: string, resource: string): boolean => {
     const isExtended = isExtendedResource(resource);
-    const isClaimed = requestMappings?.some(
-      ({ containerName, resourceName }) => containerName === container && resourceName === resource,
-    );
+    const isClaimed = claimed.has(`${container}/${resource}`);
     if (isClaimed && (isExtended || resource.startsWith('deviceclass.resource.kubernetes.io/'))) return true;
     return isExtended && !allocatable.has(resource);
   };

@@ -1,7 +1,7 @@
 import type { Pod } from '../../kube/objects/types.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import { isCriticalPod } from '../pod-workers/evict-pod.ts';
-import { requestedAmount } from './fits-resources.ts';
+import { requestedAmounts } from './fits-resources.ts';
 
 /** The amount of a resource to free. Source: kubelet `admissionRequirement`. */
 export interface AdmissionRequirement {
@@ -20,15 +20,25 @@ export function podsToPreempt<P extends Pod>(
   pods: readonly P[],
   requirements: readonly AdmissionRequirement[],
 ): P[] {
-  const preemptable = pods.filter((pod) => isPreemptable(preemptor, pod));
-  const ofClass = (qosClass: string): P[] => preemptable.filter((pod) => computePodQOS(pod) === qosClass);
+  const preemptable = pods
+    .filter((pod) => isPreemptable(preemptor, pod))
+    .map((pod) => ({ pod, requested: requestedAmounts(pod) }));
+  const ofClass = (qosClass: string): Candidate<P>[] =>
+    preemptable.filter(({ pod }) => computePodQOS(pod) === qosClass);
   const [bestEffort, burstable, guaranteed] = [ofClass('BestEffort'), ofClass('Burstable'), ofClass('Guaranteed')];
   requireEmpty(subtract(requirements, preemptable));
   const guaranteedToEvict = closest(guaranteed, subtract(requirements, [...bestEffort, ...burstable]));
   const burstableToEvict = closest(burstable, subtract(requirements, [...bestEffort, ...guaranteedToEvict]));
   const others = [...burstableToEvict, ...guaranteedToEvict];
-  return [...closest(bestEffort, subtract(requirements, others)), ...others];
+  return [...closest(bestEffort, subtract(requirements, others)), ...others].map(({ pod }) => pod);
 }
+
+interface Candidate<P extends Pod> {
+  readonly pod: P;
+  readonly requested: ReadonlyMap<string, number>;
+}
+
+type Requested = Pick<Candidate<Pod>, 'requested'>;
 
 /** Source: kubelet `Preemptable`. */
 function isPreemptable(preemptor: Pod, pod: Pod): boolean {
@@ -38,9 +48,9 @@ function isPreemptable(preemptor: Pod, pod: Pod): boolean {
 }
 
 /** Source: kubelet `getPodsToPreemptByDistance`. */
-function closest<P extends Pod>(pods: readonly P[], requirements: readonly AdmissionRequirement[]): P[] {
-  const candidates = [...pods];
-  const chosen: P[] = [];
+function closest<C extends Requested>(list: readonly C[], requirements: readonly AdmissionRequirement[]): C[] {
+  const candidates = [...list];
+  const chosen: C[] = [];
   let missing = requirements;
   while (missing.length > 0) {
     if (candidates.length === 0) requireEmpty(missing);
@@ -59,27 +69,27 @@ function closest<P extends Pod>(pods: readonly P[], requirements: readonly Admis
  * 0 if preempting the pod alone suffices; each resource counts the same. Source: kubelet
  * `admissionRequirementList.distance`.
  */
-function distance(requirements: readonly AdmissionRequirement[], pod: Pod): number {
+function distance(requirements: readonly AdmissionRequirement[], { requested }: Requested): number {
   return requirements.reduce((sum, { resource, amount }) => {
-    const remaining = amount - requestedAmount(pod, resource);
+    const remaining = amount - (requested.get(resource) ?? 0);
     return remaining > 0 ? sum + (remaining / amount) ** 2 : sum;
   }, 0);
 }
 
 /** The requirements that remain after preempting the pods. Source: kubelet `admissionRequirementList.subtract`. */
-function subtract(requirements: readonly AdmissionRequirement[], pods: readonly Pod[]): AdmissionRequirement[] {
+function subtract(requirements: readonly AdmissionRequirement[], list: readonly Requested[]): AdmissionRequirement[] {
   return requirements
     .map(({ resource, amount }) => ({
       resource,
-      amount: pods.reduce((left, pod) => left - requestedAmount(pod, resource), amount),
+      amount: list.reduce((left, { requested }) => left - (requested.get(resource) ?? 0), amount),
     }))
     .filter(({ amount }) => amount > 0);
 }
 
 /** Source: kubelet `smallerResourceRequest`. */
-function requestsAtMost(a: Pod, b: Pod): boolean {
-  const memory = requestedAmount(a, 'memory') - requestedAmount(b, 'memory');
-  return memory !== 0 ? memory < 0 : requestedAmount(a, 'cpu') <= requestedAmount(b, 'cpu');
+function requestsAtMost({ requested: a }: Requested, { requested: b }: Requested): boolean {
+  const memory = (a.get('memory') ?? 0) - (b.get('memory') ?? 0);
+  return memory !== 0 ? memory < 0 : (a.get('cpu') ?? 0) <= (b.get('cpu') ?? 0);
 }
 
 function requireEmpty(requirements: readonly AdmissionRequirement[]): void {

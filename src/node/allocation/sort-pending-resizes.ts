@@ -1,3 +1,4 @@
+import sortBy from 'lodash/sortBy.js';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import { podRequests } from '../../status-manager/status/pod-resources.ts';
@@ -17,19 +18,13 @@ export interface PendingResize {
  * and by waiting time (longest first). Source: kubelet `sortPendingResizes`.
  */
 export function sortPendingResizes(resizes: readonly PendingResize[]): PendingResize[] {
-  return resizes.toSorted((a, b) => {
-    const byIncrease = Number(isResizeIncreasingRequests(a)) - Number(isResizeIncreasingRequests(b));
-    if (byIncrease !== 0) return byIncrease;
-    const byPriority = (b.pod.spec?.priority ?? 0) - (a.pod.spec?.priority ?? 0);
-    if (byPriority !== 0) return byPriority;
-    const byQOS = Number(isGuaranteed(b.pod)) - Number(isGuaranteed(a.pod));
-    if (byQOS !== 0) return byQOS;
-    if (a.pendingSince == null || b.pendingSince == null) {
-      return Number(a.pendingSince == null) - Number(b.pendingSince == null);
-    }
-    if (a.pendingSince === b.pendingSince) return 0;
-    return a.pendingSince < b.pendingSince ? -1 : 1;
-  });
+  return sortBy(resizes, [
+    isResizeIncreasingRequests,
+    ({ pod }) => -(pod.spec?.priority ?? 0),
+    ({ pod }) => computePodQOS(pod) !== 'Guaranteed',
+    ({ pendingSince }) => pendingSince == null,
+    ({ pendingSince }) => pendingSince ?? '',
+  ]);
 }
 
 /** Source: kubelet `isResizeIncreasingRequests`. */
@@ -46,8 +41,4 @@ export function compareRequests(after: Pod, before: Pod): ('less' | 'same' | 'mo
     if (change === 0) return 'same';
     return change < 0 ? 'less' : 'more';
   });
-}
-
-function isGuaranteed(pod: Pod): boolean {
-  return computePodQOS(pod) === 'Guaranteed';
 }

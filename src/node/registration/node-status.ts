@@ -43,7 +43,8 @@ export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<st
   if (patch['addresses'] !== undefined) {
     patch['addresses'] = [...(next.addresses ?? []), { $patch: 'replace' }];
   }
-  patch['conditions'] = next.conditions?.filter((condition) => !before.conditions?.includes(condition));
+  const unchanged = new Set(before.conditions);
+  patch['conditions'] = next.conditions?.filter((condition) => !unchanged.has(condition));
   return patch;
 }
 

@@ -1,3 +1,4 @@
+import { allBy, firstBy } from '../../shared/by-field.ts';
 import type {
   Container,
   ContainerStatusInput,
@@ -65,8 +66,12 @@ export function convertToAPIContainerStatuses(
   input: ContainerStatusesInput,
   containers: readonly (Container | EphemeralContainer)[],
 ): ContainerStatusInput[] {
+  const knownOf = knownByName(input);
   return containers
-    .map((container) => withStartFailure(input, container, containerStatus(input, container)))
+    .map((container) => {
+      const known = knownOf(container);
+      return withStartFailure(input, container, known, containerStatus(input, container, known));
+    })
     .sort((a, b) => compareNames(a.name ?? '', b.name ?? ''));
 }
 
@@ -76,16 +81,19 @@ export function convertToAPIContainerStatuses(
  */
 export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput): ContainerStatusInput[] {
   const { pod, runtimeStatus } = input;
+  const knownOf = knownByName(input);
+  const wasAnyRegularCreated = hasAnyRegularContainerCreated(pod, runtimeStatus);
   return (pod.spec?.initContainers ?? []).map((container) => {
-    const status = containerStatus(input, container);
-    const newest = newestRuns(runtimeStatus, container.name)[0];
+    const known = knownOf(container);
+    const { newest } = known;
+    const status = containerStatus(input, container, known);
     if (newest?.state === 'exited' && (newest.exitCode ?? 0) === 0) return status;
     const hasCompleted =
       newest === undefined &&
       !isRestartableInitContainer(container) &&
       status.state?.waiting != null &&
-      hasAnyRegularContainerCreated(pod, runtimeStatus);
-    if (!hasCompleted) return withStartFailure(input, container, status);
+      wasAnyRegularCreated;
+    if (!hasCompleted) return withStartFailure(input, container, known, status);
     return {
       ...status,
       state: {
@@ -100,9 +108,28 @@ export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput)
   });
 }
 
-function containerStatus(input: ContainerStatusesInput, container: Container | EphemeralContainer): Status {
-  const previous = input.previous?.find(({ name }) => name === container.name);
-  const [newest, before] = newestRuns(input.runtimeStatus, container.name);
+/** What is known of one container. */
+interface Known {
+  readonly previous: ContainerStatusInput | undefined;
+  readonly newest: RuntimeContainerStatus | undefined;
+  /** The run before the newest one. */
+  readonly before: RuntimeContainerStatus | undefined;
+}
+
+function knownByName({ previous, runtimeStatus }: ContainerStatusesInput): (container: { name: string }) => Known {
+  const statusByName = firstBy(previous, 'name');
+  const runsByName = allBy(runtimeStatus.containers, 'name');
+  return ({ name }) => {
+    const [newest, before] = runsByName.get(name) ?? [];
+    return { previous: statusByName.get(name), newest, before };
+  };
+}
+
+function containerStatus(
+  input: ContainerStatusesInput,
+  container: Container | EphemeralContainer,
+  { previous, newest, before }: Known,
+): Status {
   if (newest === undefined) return statusWithoutRun(input, container, previous);
 
   const status = statusOfRun(newest, previous, input.isRestartingAllContainers);
@@ -233,11 +260,12 @@ function endOf(run: RuntimeContainerStatus): Terminated {
 
 /** A container that could not be started waits, with the reason of the failure. */
 function withStartFailure(
-  { pod, runtimeStatus, startFailures }: ContainerStatusesInput,
+  { pod, startFailures }: ContainerStatusesInput,
   container: Container | EphemeralContainer,
+  { newest }: Known,
   status: Status,
 ): Status {
-  if (!shouldContainerBeRestarted(container, pod, runtimeStatus)) return status;
+  if (!shouldContainerBeRestarted(container, pod, newest)) return status;
   const failure = startFailures.get(container.name);
   if (failure === undefined) return status;
   return {
@@ -245,11 +273,6 @@ function withStartFailure(
     ...(status.state?.terminated != null && { lastState: status.state }),
     state: { waiting: { reason: failure.reason, ...(failure.message && { message: failure.message }) } },
   };
-}
-
-/** At most two, the newest first. */
-function newestRuns({ containers }: RuntimePodStatus, name: string): RuntimeContainerStatus[] {
-  return containers.filter((container) => container.name === name).slice(0, 2);
 }
 
 function time(epochMs: number | undefined): string | null {
@@ -267,8 +290,9 @@ function volumeMountsOfRun(
   previous: NonNullable<ContainerStatusInput['volumeMounts']>,
 ): NonNullable<ContainerStatusInput['volumeMounts']> {
   if (recursiveReadOnlyMounts.length === 0) return previous;
+  const recursive = new Set(recursiveReadOnlyMounts);
   return previous.map((mount) =>
-    mount.readOnly && recursiveReadOnlyMounts.includes(`/${(mount.mountPath ?? '').replace(/^\//, '')}`)
+    mount.readOnly && recursive.has(`/${(mount.mountPath ?? '').replace(/^\//, '')}`)
       ? { ...mount, recursiveReadOnly: 'Enabled' }
       : mount,
   );

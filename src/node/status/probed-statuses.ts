@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type { Container, ContainerStatusInput, Pod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { epochMsOf } from '../../shared/time.ts';
@@ -32,14 +33,14 @@ export interface ProbeState {
  * a restart of the agent. The kubelet goes by whether the probes run, and after its restart none does yet.
  */
 export function updatePodStatus(pod: Pod, statuses: ProbedStatuses, probes: ProbeState): ProbedStatuses {
-  const specOf = (containers: readonly Container[] | undefined, name: unknown): Container | undefined =>
-    containers?.find((container) => container.name === name);
+  const containers: ReadonlyMap<unknown, Container> = firstBy(pod.spec?.containers, 'name');
+  const initContainers: ReadonlyMap<unknown, Container> = firstBy(pod.spec?.initContainers, 'name');
   return {
     containerStatuses: statuses.containerStatuses.map((status) =>
-      probedStatus(pod, specOf(pod.spec?.containers, status.name), status, probes),
+      probedStatus(pod, containers.get(status.name), status, probes),
     ),
     initContainerStatuses: statuses.initContainerStatuses.map((status) => {
-      const container = specOf(pod.spec?.initContainers, status.name);
+      const container = initContainers.get(status.name);
       if (container !== undefined && isRestartableInitContainer(container)) {
         return probedStatus(pod, container, status, probes);
       }

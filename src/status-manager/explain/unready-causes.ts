@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import { getPodCondition } from '../status/conditions.ts';
 import { isRestartableInitContainer } from '../status/container-restart.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
@@ -111,9 +112,11 @@ function collect(
   isInitContainer: boolean,
   passes: (container: Container, status: ContainerStatus) => boolean,
 ): UnreadyCause[] {
+  const containerByName = firstBy(containers, 'name');
+  const statusByName = firstBy(statuses, 'name');
   return names.flatMap((containerName) => {
-    const container = containers.find(({ name }) => name === containerName) ?? { name: containerName };
-    const status = statuses.find(({ name }) => name === containerName);
+    const container = containerByName.get(containerName) ?? { name: containerName };
+    const status = statusByName.get(containerName);
     if (status !== undefined && passes(container, status)) return [];
     return [causeOf(container, status, isInitContainer)];
   });
@@ -137,9 +140,9 @@ function causeOf(container: Container, status: ContainerStatus | undefined, isIn
 
 /** Readiness gate conditions are foreign: only the API object is sure to have them. */
 function failingGates(status: PodStatus, pod: Pod | undefined): UnreadyCause[] {
+  const conditions = firstBy([...(pod?.status?.conditions ?? []), ...(status.conditions ?? [])], 'type');
   return (pod?.spec?.readinessGates ?? []).flatMap(({ conditionType }) => {
-    const condition =
-      getPodCondition(pod?.status?.conditions, conditionType) ?? getPodCondition(status.conditions, conditionType);
+    const condition = conditions.get(conditionType);
     if (condition?.status === 'True') return [];
     return [{ kind: 'readiness-gate' as const, conditionType, status: condition?.status ?? undefined }];
   });

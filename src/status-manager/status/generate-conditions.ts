@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type {
   Container,
   ContainerStatusInput,
@@ -115,8 +116,7 @@ function gatesReady(pod: Pod, conditions: readonly PodConditionInput[] | null | 
   const readinessGates = pod.spec?.readinessGates ?? [];
   if (readinessGates.length === 0) return { status: 'True' };
   const problems: string[] = [];
-  // The first of each type counts, as in `getPodCondition`.
-  const byType = new Map(conditions?.toReversed().map((condition) => [condition.type, condition]));
+  const byType = firstBy(conditions, 'type');
   for (const { conditionType } of readinessGates) {
     const condition = byType.get(conditionType);
     // Divergence: Go quotes unprintable characters in its own way; no valid name has any.
@@ -138,9 +138,10 @@ function podInitialized(pod: Pod, oldPodStatus: OldPodStatus, statuses: Statuses
   const { unknown, failing } = evaluateInitContainers(initContainers, statuses ?? []);
   if (phase === 'Succeeded' && unknown.length === 0) return { status: 'True', reason: 'PodCompleted' };
 
+  const statusByName = firstBy(statuses, 'name');
   // A regular container can only have started after the init containers.
   const hasRegularStarted = pod.spec?.containers?.some(({ name }) => {
-    const state = findByName(statuses ?? [], name)?.state;
+    const state = statusByName.get(name)?.state;
     return state?.running != null || state?.terminated != null;
   });
   const message = describeContainers(unknown, failing, 'incomplete');
@@ -179,16 +180,13 @@ function evaluate(
 ): Evaluation {
   const unknown: string[] = [];
   const failing: string[] = [];
+  const statusByName = firstBy(statuses, 'name');
   for (const container of containers) {
-    const status = findByName(statuses, container.name);
+    const status = statusByName.get(container.name);
     if (status === undefined) unknown.push(container.name);
     else if (!passes(container, status)) failing.push(container.name);
   }
   return { unknown, failing };
-}
-
-function findByName(statuses: readonly ContainerStatusInput[], name: string): ContainerStatusInput | undefined {
-  return statuses.find((status) => status.name === name);
 }
 
 /** Empty when no container is unknown or failing. */

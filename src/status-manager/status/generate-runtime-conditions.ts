@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type { Container, ContainerStatusInput, Pod, PodCondition, PodStatusInput } from '../../kube/objects/types.ts';
 import { getPodCondition } from './conditions.ts';
 import { matchingRestartRule } from './container-restart.ts';
@@ -63,9 +64,14 @@ export function shouldAllContainersRestart(
   runtimeContainers: readonly RuntimeContainer[],
 ): boolean {
   if (getPodCondition(oldPodStatus?.conditions, 'AllContainersRestarting')?.status === 'True') return true;
+  const newestByName = firstBy(runtimeContainers, 'name');
+  const statusByName = firstBy(
+    [...(oldPodStatus?.containerStatuses ?? []), ...(oldPodStatus?.initContainerStatuses ?? [])],
+    'name',
+  );
   return initAndRegularContainers(pod).some((container) => {
-    const seen = findContainer(runtimeContainers, container);
-    return seen?.exited === true && exitRestartsAll(container, seen.exitCode ?? 0, oldPodStatus);
+    const seen = newestByName.get(container.name);
+    return seen?.exited === true && exitRestartsAll(container, seen.exitCode ?? 0, statusByName.get(container.name));
   });
 }
 
@@ -93,9 +99,8 @@ function allContainersRestarting(
   if (podPhase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' };
   if (podPhase === 'Failed') return { status: 'False', reason: 'PodFailed' };
 
-  const isCleanedUp = !initAndRegularContainers(pod).some(
-    (container) => findContainer(runtimeContainers, container) !== undefined,
-  );
+  const names = new Set(runtimeContainers.map(({ name }) => name));
+  const isCleanedUp = !initAndRegularContainers(pod).some(({ name }) => names.has(name));
   if (isCleanedUp || !shouldAllContainersRestart(pod, oldPodStatus, runtimeContainers)) return { status: 'False' };
   return {
     status: 'True',
@@ -108,21 +113,8 @@ function initAndRegularContainers(pod: Pod): readonly Container[] {
   return [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
 }
 
-/** The newest container of that name: the runtime lists newest first. */
-function findContainer(
-  runtimeContainers: readonly RuntimeContainer[],
-  { name }: Container,
-): RuntimeContainer | undefined {
-  return runtimeContainers.find((container) => container.name === name);
-}
-
-function exitRestartsAll(container: Container, exitCode: number, status: PodStatusInput | null | undefined): boolean {
-  const inAPI = containerStatus(status, container.name)?.state?.terminated;
+function exitRestartsAll(container: Container, exitCode: number, status: ContainerStatusInput | undefined): boolean {
+  const inAPI = status?.state?.terminated;
   const exitCodes = inAPI == null ? [exitCode] : [exitCode, inAPI.exitCode ?? 0];
   return exitCodes.some((code) => matchingRestartRule(container, code)?.action === 'RestartAllContainers');
-}
-
-function containerStatus(status: PodStatusInput | null | undefined, name: string): ContainerStatusInput | undefined {
-  const hasName = (container: ContainerStatusInput): boolean => container.name === name;
-  return status?.containerStatuses?.find(hasName) ?? status?.initContainerStatuses?.find(hasName);
 }

@@ -78,16 +78,19 @@ function sortByName(statuses: readonly ContainerStatus[]): readonly ContainerSta
  */
 function sortInitContainerStatuses(pod: Pod, statuses: readonly ContainerStatus[]): readonly ContainerStatus[] {
   const sorted = [...statuses];
+  const positions = new Map(statuses.map(({ name }, i) => [name, i]));
   let isSorted = true;
   let next = 0;
-  for (const container of pod.spec?.initContainers ?? []) {
-    const found = sorted.findIndex((status, i) => i >= next && status.name === container.name);
-    if (found < 0) continue;
+  for (const { name } of pod.spec?.initContainers ?? []) {
+    const found = positions.get(name);
+    if (found === undefined || found < next) continue;
     if (found !== next) {
       isSorted = false;
       const displaced = sorted[next]!;
       sorted[next] = sorted[found]!;
       sorted[found] = displaced;
+      positions.set(displaced.name, found);
+      positions.set(name, next);
     }
     next++;
   }

@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import { requireObject } from '../../shared/errors.ts';
 import type {
   Container,
@@ -49,8 +50,8 @@ export function getPhase(
 ): PodPhase {
   requireObject('pod', pod);
   const spec = pod.spec ?? {};
-  const statusOf = ({ name }: Container): ContainerStatusInput | undefined =>
-    statuses?.find((status) => status.name === name);
+  const statusByName = firstBy(statuses, 'name');
+  const statusOf = ({ name }: Container): ContainerStatusInput | undefined => statusByName.get(name);
 
   const tally: Tally = {
     initFailed: 0,

@@ -106,14 +106,17 @@ function aggregate(spec: PodSpec, kind: 'requests' | 'limits'): Quantities {
     if (isRestartableInitContainer(container)) {
       addAll(total, listOf(container));
       addAll(sidecars, listOf(container));
-      raiseAll(whileInitializing, sidecars);
+      // The others have not changed since the last sidecar.
+      for (const name of listOf(container).keys()) raise(whileInitializing, name, sidecars.get(name)!);
     } else {
-      const withSidecars: Quantities = new Map(listOf(container));
-      addAll(withSidecars, sidecars);
-      raiseAll(whileInitializing, withSidecars);
+      for (const [name, quantity] of listOf(container)) {
+        const ofSidecars = sidecars.get(name);
+        const together = ofSidecars === undefined ? quantity : addParsedQuantities(quantity, ofSidecars);
+        raise(whileInitializing, name, together);
+      }
     }
   }
-  raiseAll(total, whileInitializing);
+  for (const [name, quantity] of whileInitializing) raise(total, name, quantity);
 
   for (const [name, quantity] of quantitiesOf(spec.resources?.[kind]))
     if (isSupportedPodLevelResource(name)) total.set(name, quantity);
@@ -138,11 +141,9 @@ function add(sums: Quantities, name: string, quantity: Quantity): void {
   sums.set(name, sum === undefined ? quantity : addParsedQuantities(sum, quantity));
 }
 
-function raiseAll(maxima: Quantities, list: Quantities): void {
-  for (const [name, quantity] of list) {
-    const max = maxima.get(name);
-    if (max === undefined || quantity.nanos > max.nanos) maxima.set(name, quantity);
-  }
+function raise(maxima: Quantities, name: string, quantity: Quantity): void {
+  const max = maxima.get(name);
+  if (max === undefined || quantity.nanos > max.nanos) maxima.set(name, quantity);
 }
 
 function toResourceList(quantities: Quantities): ResourceList | undefined {

@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type { ContainerStatus, PodStatus } from '../../kube/objects/types.ts';
 import { podConditionByKubelet } from './ownership.ts';
 import { containerStatusesFields } from './container-statuses.ts';
@@ -27,12 +28,13 @@ type Comparison = (container: ContainerStatus, other: ContainerStatus) => boolea
 
 /** True when `compares` holds for a container of `status` and the one of the same name in `other`. */
 function someContainer(status: PodStatus, other: PodStatus, compares: Comparison): boolean {
-  return containerStatusesFields.some((field) =>
-    (status[field] ?? []).some((container) => {
-      const theirs = other[field]?.find(({ name }) => name === container.name);
+  return containerStatusesFields.some((field) => {
+    const others = firstBy(other[field], 'name');
+    return (status[field] ?? []).some((container) => {
+      const theirs = others.get(container.name);
       return theirs !== undefined && compares(container, theirs);
-    }),
-  );
+    });
+  });
 }
 
 function hasMoreRestarts({ restartCount }: ContainerStatus, other: ContainerStatus): boolean {

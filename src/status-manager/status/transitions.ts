@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type { Container, ContainerStatus, Mutable, PodSpec, PodStatus } from '../../kube/objects/types.ts';
 import {
   containerShouldRestart,
@@ -33,11 +34,18 @@ export function checkContainerStateTransition(
  * does not help: the old status does not match the spec of the pod.
  */
 export function keepTerminatedContainers(oldStatus: PodStatus, status: Mutable<PodStatus>, podSpec: PodSpec): boolean {
-  for (const { field, container, old } of illegalTransitions(oldStatus, status, podSpec)) {
-    if (field === undefined) return false;
-    status[field] = (status[field] ?? []).map((other) => (other.name === container ? old : other));
-  }
-  return true;
+  const kept = {
+    containerStatuses: new Map<string, ContainerStatus>(),
+    initContainerStatuses: new Map<string, ContainerStatus>(),
+  };
+  let matchesSpec = true;
+  for (const { field, old } of illegalTransitions(oldStatus, status, podSpec))
+    if (field === undefined) matchesSpec = false;
+    else kept[field].set(old.name, old);
+  for (const field of ['containerStatuses', 'initContainerStatuses'] as const)
+    if (kept[field].size > 0)
+      status[field] = (status[field] ?? []).map((other) => kept[field].get(other.name) ?? other);
+  return matchesSpec;
 }
 
 /** `field` is undefined for a mismatch of the old status and the spec. */
@@ -48,9 +56,10 @@ function* illegalTransitions(
 ): Generator<IllegalTransition & { readonly field: CheckedField | undefined; readonly old: ContainerStatus }> {
   if (podSpec.restartPolicy === 'Always' || hasRestartAllContainersRule(podSpec)) return;
 
+  const containers = firstBy(podSpec.containers, 'name');
+  const alive = namesOfAlive(status.containerStatuses);
   for (const old of oldStatus.containerStatuses ?? []) {
-    const container = podSpec.containers?.find(({ name }) => name === old.name);
-    if (restartsIllegally(old, status.containerStatuses, container, podSpec)) {
+    if (restartsIllegally(old, alive, containers.get(old.name), podSpec)) {
       yield {
         reason: `terminated container ${old.name} attempted illegal transition to non-terminated state`,
         container: old.name,
@@ -60,6 +69,7 @@ function* illegalTransitions(
     }
   }
   const initContainers = podSpec.initContainers ?? [];
+  const aliveInit = namesOfAlive(status.initContainerStatuses);
   for (const [i, old] of (oldStatus.initContainerStatuses ?? []).entries()) {
     const container = initContainers[i];
     if (container === undefined || container.name !== old.name) {
@@ -68,7 +78,7 @@ function* illegalTransitions(
       return;
     }
     if (isRestartableInitContainer(container)) continue;
-    if (restartsIllegally(old, status.initContainerStatuses, container, podSpec)) {
+    if (restartsIllegally(old, aliveInit, container, podSpec)) {
       yield {
         reason: `terminated init container ${old.name} attempted illegal transition to non-terminated state`,
         container: old.name,
@@ -81,7 +91,7 @@ function* illegalTransitions(
 
 function restartsIllegally(
   old: ContainerStatus,
-  statuses: readonly ContainerStatus[] | undefined,
+  alive: ReadonlySet<string>,
   container: Container | undefined,
   podSpec: PodSpec,
 ): boolean {
@@ -89,5 +99,9 @@ function restartsIllegally(
   if (terminated === undefined) return false;
   if (terminated.exitCode !== 0 && podSpec.restartPolicy === 'OnFailure') return false;
   if (container !== undefined && containerShouldRestart(container, podSpec, terminated.exitCode)) return false;
-  return statuses?.some(({ name, state }) => name === old.name && state.terminated === undefined) ?? false;
+  return alive.has(old.name);
+}
+
+function namesOfAlive(statuses: readonly ContainerStatus[] | undefined): ReadonlySet<string> {
+  return new Set(statuses?.filter(({ state }) => state.terminated === undefined).map(({ name }) => name));
 }

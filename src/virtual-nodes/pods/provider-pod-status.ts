@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import {
   type ContainerStatusesField,
@@ -8,7 +9,6 @@ import type {
   ContainerStatusInput,
   EphemeralContainer,
   PodStatusInput,
-  ResourceRequirementsInput,
   ValidPod,
 } from '../../kube/objects/types.ts';
 import { epochMsOf } from '../../shared/time.ts';
@@ -49,10 +49,17 @@ export function runtimePodStatus(
   const reportedIPs = (known.previous?.podIPs ?? []).flatMap(({ ip }) => ip || []);
   if (reported === undefined) return { sandboxes: [], containers: [], ips: reportedIPs };
   const { uid, state, ips = reportedIPs } = reported;
+  const ownByName = firstBy(reported.containers, 'name');
+  const previousByID = firstBy(statusesOf(known.previous), 'containerID');
+  const acceptedByName = firstBy(known.accepted && containersOf(known.accepted), 'name');
+  const kinds = kindsOf(pod);
   const containers = containersOf(pod).flatMap((container) => {
-    const own = find(reported, container.name);
-    const state = stateOf(pod, reported, container, own);
-    return state === 'waiting' ? [] : [runOf(reported, container, own, { ...known, state })];
+    const own = ownByName.get(container.name);
+    const state = stateOf(kinds.get(container), reported, own);
+    if (state === 'waiting') return [];
+    const id = containerID(uid, container.name, own?.restartCount ?? 0);
+    const before = { previous: previousByID.get(id)?.state, accepted: acceptedByName.get(container.name) };
+    return [runOf(reported, container, own, { ...before, id, state, nowMs: known.nowMs })];
   });
   // A pod that is being created has its network, and so its sandbox, once it has addresses.
   const hasSandbox = state !== 'creating' || ips.length > 0;
@@ -78,24 +85,29 @@ export function withoutWaitingRuns(
     containerStatuses: containers,
     ephemeralContainerStatuses: ephemeralContainers,
   };
-  const statusesIn = (field: ContainerStatusesField): ContainerStatusInput[] =>
-    specs[field].flatMap((container: AnyContainer) => {
-      const before = previous?.[field]?.find(({ name }) => name === container.name);
-      const own = find(reported, container.name);
-      if (stateOf(pod, reported, container, own) !== 'waiting') return before ?? [];
+  const ownByName = firstBy(reported.containers, 'name');
+  const kinds = kindsOf(pod);
+  const statusesIn = (field: ContainerStatusesField): ContainerStatusInput[] => {
+    const statusByName = firstBy(previous?.[field], 'name');
+    return specs[field].flatMap((container: AnyContainer) => {
+      const before = statusByName.get(container.name);
+      const own = ownByName.get(container.name);
+      if (stateOf(kinds.get(container), reported, own) !== 'waiting') return before ?? [];
       const restartCount = Math.max(before?.restartCount ?? 0, own?.restartCount ?? 0);
       const state = before?.state?.running == null ? before?.state : { waiting: {} };
       return [{ ...before, name: container.name, restartCount, state }];
     });
+  };
   return { ...previous, ...Object.fromEntries(containerStatusesFields.map((field) => [field, statusesIn(field)])) };
 }
 
 /** Readiness and start of the containers as the results of probes, which the cloud makes itself. */
 export function reportedProbeResults(status: RuntimePodStatus, reported: ProviderPod | undefined): ProbeResults {
+  const ownByName = firstBy(reported?.containers, 'name');
   const byID = (field: 'ready' | 'started'): Map<string, ProbeResult> =>
     new Map(
       status.containers.map(({ id, name }) => {
-        const value = reported && find(reported, name)?.[field];
+        const value = ownByName.get(name)?.[field];
         return [id, (value ?? true) ? 'success' : 'failure'];
       }),
     );
@@ -104,7 +116,7 @@ export function reportedProbeResults(status: RuntimePodStatus, reported: Provide
 
 /** Why a container waits; undefined if the provider does not say. */
 export function waitingReason(reported: ProviderPod | undefined, containerName: string): StartFailure | undefined {
-  const waiting = reported && find(reported, containerName)?.waiting;
+  const waiting = reported?.containers?.find(({ name }) => name === containerName)?.waiting;
   return waiting && { reason: shortText(waiting.reason), message: shortText(waiting.message ?? '') };
 }
 
@@ -118,31 +130,28 @@ function containersOf({ spec }: ValidPod): AnyContainer[] {
   return [...initContainers, ...containers, ...ephemeralContainers];
 }
 
-function find({ containers = [] }: ProviderPod, name: string): ProviderContainer | undefined {
-  return containers.find((container) => container.name === name);
-}
+type Kind = 'plain-init' | 'ephemeral';
 
-/** True for an init container that runs to its end before the next one starts. */
-function isPlainInitContainer({ spec }: ValidPod, container: AnyContainer): boolean {
-  return spec?.initContainers?.includes(container) === true && !isRestartableInitContainer(container);
-}
-
-function isEphemeral({ spec }: ValidPod, container: AnyContainer): boolean {
-  return spec?.ephemeralContainers?.includes(container) === true;
+/** The ephemeral containers, and the init containers that run to their ends before the next one starts. */
+function kindsOf({ spec }: ValidPod): ReadonlyMap<AnyContainer, Kind> {
+  const plain = (spec?.initContainers ?? []).filter((container) => !isRestartableInitContainer(container));
+  return new Map<AnyContainer, Kind>([
+    ...plain.map((container) => [container, 'plain-init'] as const),
+    ...(spec?.ephemeralContainers ?? []).map((container) => [container, 'ephemeral'] as const),
+  ]);
 }
 
 function stateOf(
-  pod: ValidPod,
+  kind: Kind | undefined,
   { state }: ProviderPod,
-  container: AnyContainer,
   own: ProviderContainer | undefined,
 ): 'waiting' | 'running' | 'exited' {
   if (own?.exit !== undefined) return 'exited';
-  if (own === undefined && isEphemeral(pod, container)) return 'waiting';
+  if (own === undefined && kind === 'ephemeral') return 'waiting';
   if (state === 'stopped') return 'exited';
   if (own?.waiting !== undefined) return 'waiting';
   if (state === 'creating') return own?.startedAt === undefined ? 'waiting' : 'running';
-  return own === undefined && isPlainInitContainer(pod, container) ? 'exited' : 'running';
+  return own === undefined && kind === 'plain-init' ? 'exited' : 'running';
 }
 
 /** The ID of a run of a container of the provider; `containerOfID` reads it. */
@@ -160,19 +169,30 @@ function runOf(
   reported: ProviderPod,
   container: AnyContainer,
   own: ProviderContainer | undefined,
-  { state, previous, accepted, nowMs }: KnownStatus & { readonly state: 'running' | 'exited' },
+  {
+    id,
+    state,
+    previous: known,
+    accepted,
+    nowMs,
+  }: {
+    readonly id: string;
+    readonly state: 'running' | 'exited';
+    /** Of this run. */
+    readonly previous: ContainerStatusInput['state'];
+    readonly accepted: AnyContainer | undefined;
+    readonly nowMs: number;
+  },
 ): RuntimeContainerStatus {
   const { name, image } = container;
   const attempt = own?.restartCount ?? 0;
-  const id = containerID(reported.uid, name, attempt);
-  const known = statusesOf(previous).find(({ containerID }) => containerID === id)?.state;
   const startedAtMs =
     (own?.startedAt ?? reported.startedAt)?.getTime() ??
     epochMs(known?.running?.startedAt ?? known?.terminated?.startedAt) ??
     nowMs;
   const imageID = own?.imageID && shortText(own.imageID);
   const run = { id, name, image, attempt, createdAtMs: startedAtMs, startedAtMs, imageID };
-  if (state === 'running') return { ...run, state, resources: accepted && resourcesOf(accepted, name) };
+  if (state === 'running') return { ...run, state, resources: accepted?.resources };
   const { exitCode, reason, message, finishedAt } = own?.exit ?? defaultExit(reported, own);
   return {
     ...run,
@@ -189,11 +209,6 @@ function runOf(
 function defaultExit({ state, reason }: ProviderPod, own: ProviderContainer | undefined): ProviderContainerExit {
   const isKilled = state === 'stopped' && (reason !== undefined || own?.waiting !== undefined);
   return isKilled ? { exitCode: killedExitCode, reason: reason ?? own?.waiting?.reason } : { exitCode: 0 };
-}
-
-function resourcesOf({ spec }: ValidPod, name: string): ResourceRequirementsInput | undefined {
-  const { initContainers = [], containers = [] } = spec ?? {};
-  return [...initContainers, ...containers].find((container) => container.name === name)?.resources;
 }
 
 function statusesOf(status: PodStatusInput | null | undefined): ContainerStatusInput[] {

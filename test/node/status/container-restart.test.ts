@@ -26,13 +26,13 @@ describe('shouldContainerBeRestarted', () => {
     ['has exited, and restarts by default', runtimeWith('app', 'exited', 0), undefined, true],
   ])('of a container that %s', (_, runtimeStatus, restartPolicy, expected) => {
     const of = { ...pod, spec: { ...pod.spec, restartPolicy } };
-    expect(shouldContainerBeRestarted(app, of, runtimeStatus)).toBe(expected);
+    expect(shouldContainerBeRestarted(app, of, runtimeStatus.containers[0])).toBe(expected);
     const deleted = { ...of, metadata: { ...of.metadata, deletionTimestamp: '2026-01-02T03:04:05Z' } };
-    expect(shouldContainerBeRestarted(app, deleted, runtimeStatus)).toBe(false);
+    expect(shouldContainerBeRestarted(app, deleted, runtimeStatus.containers[0])).toBe(false);
   });
 
   it('of a container in a pod without metadata and spec', () => {
-    expect(shouldContainerBeRestarted(app, {}, runtimeWith('app', 'exited', 1))).toBe(true);
+    expect(shouldContainerBeRestarted(app, {}, runtimeWith('app', 'exited', 1).containers[0])).toBe(true);
   });
 });
 
