@@ -11,7 +11,7 @@ import { ReadCache } from '../shared/read-cache.ts';
 import { withGoMessage } from './cri-error.ts';
 import type { CRIConnection } from './cri-connection.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
-import { pullError } from './image-errors.ts';
+import { isWithoutAnswer, pullError } from './image-errors.ts';
 import type { ImageUser } from './security-context.ts';
 
 export interface CRIImagesOptions {
@@ -98,7 +98,7 @@ export class CRIImages {
     }
     const messages = new Set(errors.map(({ message }) => message));
     const error = messages.size === 1 ? errors[0]! : new AggregateError(errors, `[${[...messages].join(', ')}]`);
-    throw Object.assign(error, { missingPullSecrets: missingSecrets });
+    throw Object.assign(error, { missingPullSecrets: missingSecrets, mayHavePulled: errors.some(isWithoutAnswer) });
   }
 
   async #imageSize(image: string, signal: AbortSignal | undefined): Promise<number | undefined> {

@@ -14,3 +14,11 @@ export function pullError(error: unknown): Error {
   if (reason === undefined) return new Error(message, { cause: error });
   return new ImageError(reason, message.slice(reason.length).replace(/^: /, ''), { cause: error });
 }
+
+/** Of grpc-js, when the connection breaks during a call or the call takes too long. */
+const codesWithoutAnswer: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 'Internal', 'Unavailable']);
+
+/** Whether a failed pull may have succeeded in the runtime. */
+export function isWithoutAnswer({ cause }: Error): boolean {
+  return cause instanceof CRIError && codesWithoutAnswer.has(cause.code);
+}

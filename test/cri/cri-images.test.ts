@@ -1,4 +1,6 @@
+import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import { CRIError } from '../../src/cri/cri-error.ts';
 import type { CRIClient } from '../../src/cri/cri-client.ts';
 import { CRIImages, type CRIImagesOptions } from '../../src/cri/cri-images.ts';
 
@@ -53,18 +55,19 @@ describe('a pull with several credentials', () => {
   /** A registry that accepts this user; undefined: everybody. */
   function imagesFor(accepted: string | undefined, available: typeof credentials | [] = credentials) {
     const auths: unknown[] = [];
-    const call = async (method: string, { auth }: { auth?: { username?: string } }) => {
+    const call = async (method: string, { auth }: { auth?: { username?: string } }): Promise<object> => {
       if (method === 'ImageStatus') return { image: { id: 'sha256:1', size: 5 } };
       auths.push(auth);
       if (accepted !== undefined && auth?.username !== accepted) throw new Error(`401 for ${auth?.username}`);
       return { image_ref: 'sha256:1' };
     };
+    const client = { call };
     const options = {
-      client: { call },
+      client,
       helper: { pullCredentials: async () => ({ credentials: available, missingSecrets: ['gone'] }) },
       sandboxConfig: async () => ({}),
     };
-    return { images: new CRIImages(options as object as CRIImagesOptions), auths };
+    return { images: new CRIImages(options as object as CRIImagesOptions), auths, client };
   }
 
   it('names the Secret whose credentials the registry has accepted', async () => {
@@ -91,6 +94,18 @@ describe('a pull with several credentials', () => {
     await expect(pulling).rejects.toMatchObject({ message, missingPullSecrets: ['gone'] });
     const twice = imagesFor('nobody', [credentials[0]!, credentials[0]!]).images.pullImage('reg.io/app', pod);
     await expect(twice).rejects.toMatchObject({ message: '401 for old', missingPullSecrets: ['gone'] });
+  });
+
+  it('says that the image may have been pulled if one of the answers was lost', async () => {
+    const failing = (code: number) => {
+      const { images, client } = imagesFor('nobody');
+      client.call = async () => {
+        throw new CRIError({ code, details: 'failed', message: 'failed' });
+      };
+      return images.pullImage('reg.io/app', pod);
+    };
+    await expect(failing(status.UNAVAILABLE)).rejects.toMatchObject({ mayHavePulled: true });
+    await expect(failing(status.NOT_FOUND)).rejects.toMatchObject({ mayHavePulled: false });
   });
 
   it.each(['imageRef', 'pullImage'] as const)('%s refuses an invalid name without a request', async (method) => {

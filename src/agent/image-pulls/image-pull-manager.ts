@@ -107,10 +107,11 @@ export class ImagePullManager {
   }
 
   /**
-   * Call after a pull that was aborted. The runtime may have finished it nevertheless, so the intent stays until a pull of
-   * the image is recorded.
+   * Call after a pull that was aborted, or whose answer was lost. The runtime may have finished it nevertheless, so the intent
+   * stays until a pull of the image is recorded.
    *
-   * Divergence: the kubelet removes the intent, also when a pull of another pod fails: every pod may then use the image.
+   * Divergence: the kubelet removes the intent when the answer is lost, and when a pull of another pod fails: every pod may
+   * then use the image.
    */
   async recordImagePullAborted(image: string): Promise<void> {
     await this.#endPull(image, 'unknown');

@@ -100,7 +100,7 @@ export class ImageManager {
       throw new SyncActionError('ErrImagePull', message, { cause });
     }
     const pulling = this.#pull(pod, container, image, options).catch(async (thrown: unknown) => {
-      if (options.signal.aborted) await pullManager.recordImagePullAborted(image);
+      if (options.signal.aborted || mayHavePulled(thrown)) await pullManager.recordImagePullAborted(image);
       else await pullManager.recordImagePullFailed(image);
       throw thrown;
     });
@@ -220,4 +220,10 @@ function defaultPullPolicy(image: string): string {
   if (lastPart.includes('@')) return 'IfNotPresent';
   const tag = lastPart.split(':')[1] ?? 'latest';
   return tag === 'latest' ? 'Always' : 'IfNotPresent';
+}
+
+/** Says a runtime of an error of `pullImage` whose answer was lost. */
+function mayHavePulled(thrown: unknown): boolean {
+  const { cause = thrown } = thrown as Error;
+  return (cause as { readonly mayHavePulled?: boolean }).mayHavePulled === true;
 }

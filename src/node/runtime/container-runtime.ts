@@ -218,7 +218,9 @@ export interface ContainerRuntime {
 
   /**
    * Resolves with the pulled image, or only a reference to it. May reject with an `ImageError`. An error's property
-   * `missingPullSecrets`, the names of imagePullSecrets that could not be read, becomes an Event.
+   * `missingPullSecrets`, the names of imagePullSecrets that could not be read, becomes an Event. Its property
+   * `mayHavePulled` must be true if the image may have been pulled nevertheless, for example because the answer was lost:
+   * no pod uses the image without credentials of its own then, until it is pulled again.
    */
   pullImage?(image: string, pod: ValidPod, options?: CallOptions): Promise<PulledImage | string>;
   /** The reference to an image that is present; undefined if it must be pulled. May reject with an `ImageError`. */

@@ -238,6 +238,17 @@ it('an image whose pull was aborted when its pod ended is not free for pods with
   expect(await ensure('x:1', 'Never')).toEqual(['ErrImageNeverPull', ['imageRef'], ['ErrImageNeverPull']]);
 });
 
+it.each([
+  ['is not free for pods without its Secret if the answer of the runtime was lost', true, 'ErrImageNeverPull'],
+  ['counts as preloaded if the runtime has refused to pull it', false, 'ok'],
+])('an image %s', async (_, mayHavePulled, expected) => {
+  runtime.fail({ method: 'pullImage' }, Object.assign(new Error('failed'), { mayHavePulled }));
+  await expect(manager.ensureImageExists(pod, { name: 'app', image: 'x:1' }, sync())).rejects.toThrow('failed');
+  runtime.images.add('x:1');
+  const [result] = await ensure('x:1', 'Never');
+  expect(result).toBe(expected);
+});
+
 it('an image is not pulled if that cannot be recorded', async () => {
   const pullManager = { recordPullIntent: () => Promise.reject(new Error('disk full')) } as object as ImagePullManager;
   manager = new ImageManager({

@@ -2,13 +2,16 @@ import { checkForeignConditions, checkTerminalIsFinal } from '../../chaos/invari
 import type { Random } from '../../chaos/random.ts';
 import { nodeName, podNames } from '../../chaos/users.ts';
 import { checkWrites } from '../manager/check-calls.ts';
+import type { Call } from '../network.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
 import { SimulatedCluster } from '../simulated-cluster.ts';
 import { SimulatedDisk } from '../simulated-disk.ts';
 import type { World } from '../world.ts';
 import { makeAgentPod, makeManifest } from './agent-pods.ts';
+import { AgentGuarantees } from './agent-guarantees.ts';
 import { AgentProcess } from './agent-process.ts';
+import { checkStatuses } from './check-statuses.ts';
 import { ContainerRuns } from './container-runs.ts';
 import type { CreateNodeRuntime, Machine, NodeRuntime } from './node-runtime.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
@@ -28,6 +31,7 @@ class AgentSimulation {
   readonly #world: World;
   readonly #random: Random;
   readonly #cluster: SimulatedCluster;
+  readonly #guarantees: AgentGuarantees;
   readonly #machine: Machine;
   readonly #runtime: NodeRuntime;
   readonly #disk: SimulatedDisk;
@@ -43,7 +47,10 @@ class AgentSimulation {
     this.#world = world;
     this.#random = world.random.fork('agent setting');
     this.#cluster = new SimulatedCluster(world, [nodeName]);
-    this.#machine = { world, runs: new ContainerRuns(world), wallOffsetMs: 0 };
+    const guarantees = new AgentGuarantees(world, this.#cluster);
+    this.#guarantees = guarantees;
+    this.#machine = { world, runs: new ContainerRuns(world, guarantees), watcher: guarantees, wallOffsetMs: 0 };
+    guarantees.runs = this.#machine.runs;
     this.#runtime = createRuntime(this.#machine);
     this.#disk = new SimulatedDisk(world, 'node');
     this.#staticPods = new StaticPods(world, makeManifest);
@@ -221,8 +228,11 @@ class AgentSimulation {
     if (!this.#world.happens(`${name}: ${what}`)) return;
     this.#world.count(`change: ${what}`);
     if (what === 'exit') running[Math.floor(chosen * running.length)]!.exit(exitCode, 'own');
-    else if (what === 'sandbox') this.#runtime.loseSandbox(uid);
-    else {
+    else if (what === 'sandbox') {
+      this.#guarantees.lost.add(uid);
+      this.#runtime.loseSandbox(uid);
+    } else {
+      this.#guarantees.changed.add(uid);
       const { name: container } = pod.spec.containers[0];
       const patch = { spec: { containers: [{ name: container, image }] } };
       this.#cluster.attempt(() => this.#cluster.server.pods.patch('default', name, patch));
@@ -245,7 +255,13 @@ class AgentSimulation {
       const { name, uid, deletionTimestamp, finalizers } = pod.metadata;
       if (deletionTimestamp != null && !(finalizers?.length > 0)) return `${name} ${uid} still exists`;
     }
-    const unsent = agent.inspect().statusManager.pods.find(({ unsentSince }) => unsentSince !== undefined);
+    // As with the kubelet, a static pod that has ended before it had a mirror pod gets none any more.
+    const unsent = agent
+      .inspect()
+      .statusManager.pods.find(
+        ({ unsentSince, podIsFinished, waitingFor }) =>
+          unsentSince !== undefined && !(podIsFinished && waitingFor?.kind === 'mirror-pod'),
+      );
     if (unsent !== undefined) return `unsent: ${JSON.stringify(unsent)}`;
     return undefined;
   }
@@ -260,7 +276,8 @@ class AgentSimulation {
       ...checkTerminalIsFinal(history),
       ...checkForeignConditions(history),
       // Mirror pods are deleted by another part than the one that writes their statuses.
-      ...checkWrites(network.calls.filter(({ path }) => path.includes('/pods/pod-'))),
+      ...checkWrites(network.calls.filter((call) => call.path.includes('/pods/pod-') && !isDryRun(call))),
+      ...checkStatuses(history, this.#machine.runs),
     ];
     for (const { invariant, details } of violations) this.#world.violate(invariant, details);
     const { requests, watches } = server.faults.inFlight.counts;
@@ -269,4 +286,9 @@ class AgentSimulation {
     if (this.#runtime.openConnections > 0)
       this.#world.violate('stop() leaves nothing', `${this.#runtime.openConnections} connections of the runtime`);
   }
+}
+
+/** A permission is checked with a PATCH that changes nothing. */
+function isDryRun({ method, body }: Call): boolean {
+  return method === 'PATCH' && !Array.isArray(body) && Object.keys(body as object).join() === 'metadata';
 }

@@ -64,7 +64,6 @@ export class SimulatedContainer {
   readonly #waiting = new Set<() => void>();
   #script: ContainerScript | undefined;
   #exit: Timer | undefined;
-  #kill: Timer | undefined;
 
   constructor(world: World, runs: ContainerRuns, identity: ContainerIdentity, onExit: (run: ContainerRun) => void) {
     this.#world = world;
@@ -90,7 +89,6 @@ export class SimulatedContainer {
     const { run } = this;
     if (run === undefined || !this.isRunning) return;
     this.#exit?.stop();
-    this.#kill?.stop();
     Object.assign(run, { endedMs: this.#world.nowMs, exitCode, endedBy });
     this.#runs.ended(run);
     this.#onExit(run);
@@ -99,6 +97,7 @@ export class SimulatedContainer {
   }
 
   kill(): void {
+    if (this.run !== undefined && this.isRunning) this.#runs.stopping(this.run);
     this.exit(killedExitCode, 'killed');
   }
 
@@ -108,22 +107,33 @@ export class SimulatedContainer {
     const { stopMs, stopExitCode } = this.#script!;
     const graceMs = gracePeriodSeconds * 1_000;
     if (graceMs === 0) return this.kill();
+    this.#runs.stopping(this.run!);
     const ended = new Promise<void>((resolve) => void this.#waiting.add(resolve));
     this.#world.at(stopMs, () => this.exit(stopExitCode, 'stopped'));
-    this.#world.at(graceMs, () => this.kill());
+    this.#world.at(graceMs, () => this.exit(killedExitCode, 'killed'));
     return ended;
   }
+}
+
+/** Is told of what happens to containers. */
+export interface ContainerWatcher {
+  /** Before a container is stopped or killed that runs. */
+  stopping(run: ContainerRun): void;
+  /** A container has ended. */
+  ended?(run: ContainerRun): void;
 }
 
 /** All runs of all containers of a node, by whatever runtime. Checks that no container runs twice at the same time. */
 export class ContainerRuns {
   readonly all: ContainerRun[] = [];
   readonly #world: World;
+  readonly #watcher: ContainerWatcher;
   readonly #byContainer = new Map<string, ContainerRun[]>();
   readonly #running = new Map<ContainerRun, SimulatedContainer>();
 
-  constructor(world: World) {
+  constructor(world: World, watcher: ContainerWatcher) {
     this.#world = world;
+    this.#watcher = watcher;
   }
 
   /** The runs of a container, oldest first. */
@@ -161,8 +171,13 @@ export class ContainerRuns {
     this.#running.set(run, container);
   }
 
+  stopping(run: ContainerRun): void {
+    this.#watcher.stopping(run);
+  }
+
   ended(run: ContainerRun): void {
     this.#running.delete(run);
+    this.#watcher.ended?.(run);
     this.#world.note('node', 'ended', run.podName, run.podUID, run.container, run.id, run.exitCode, run.endedBy);
     this.#world.count(`container ${run.endedBy === 'own' ? 'exited' : (run.endedBy ?? '')}`);
   }

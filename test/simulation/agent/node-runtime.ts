@@ -1,14 +1,22 @@
 import type { ContainerRuntime } from '../../../src/agent/index.ts';
+import type { Container, EphemeralContainer, ValidPod } from '../../../src/kube/objects/types.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import type { ContainerRuns } from './container-runs.ts';
 
+/** Is told of what agents do. */
+export interface RuntimeWatcher {
+  /** Something begins for a pod: `preparePod`, `runPodSandbox`, `createContainer`, `startContainer`, `pullImage`. */
+  began(what: string, pod: ValidPod, container?: Container | EphemeralContainer): void;
+}
+
 /** The machine of a node: what the agents and the runtime on it share. */
 export interface Machine {
   readonly world: World;
   readonly runs: ContainerRuns;
+  readonly watcher: RuntimeWatcher;
   /** What its wall clock is off. */
   wallOffsetMs: number;
 }

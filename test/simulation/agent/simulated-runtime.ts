@@ -242,8 +242,10 @@ export class SimulatedRuntime implements NodeRuntime {
         this.#calls.delete(disconnect);
         run();
       };
-      const fail = (message: string, delayMs: number): void =>
-        void process.receive(delayMs, () => settle(() => reject(new Error(`${method}: ${message} (simulated)`))));
+      const fail = (message: string, delayMs: number, mayHavePulled = true): void =>
+        void process.receive(delayMs, () =>
+          settle(() => reject(Object.assign(new Error(`${method}: ${message} (simulated)`), { mayHavePulled }))),
+        );
       const onAbort = (): void => settle(() => reject(signal?.reason as Error));
       let isCut = false;
       const disconnect = (): void => {
@@ -258,7 +260,7 @@ export class SimulatedRuntime implements NodeRuntime {
       if (is.hangs) return;
       this.#world.at(latencyMs, () => {
         if (isCancelled()) return;
-        if (is.failed) return fail('failed', backMs);
+        if (is.failed) return fail('failed', backMs, false);
         const answer = (run: () => void): void => {
           if (is.lostAnswer) return;
           if (is.failedAfter) fail('failed after its effect', backMs);
@@ -294,8 +296,11 @@ export class SimulatedRuntime implements NodeRuntime {
           const pod = this.#pods.get(uid);
           return pod && podOf(pod);
         }),
-      preparePod: ({ metadata: { uid } }, options) =>
-        call(['preparePod', uid], options, () => void this.#prepared.add(uid)),
+      preparePod: (pod, options) =>
+        call(['preparePod', pod.metadata.uid], options, () => {
+          this.#machine.watcher.began('preparePod', pod);
+          this.#prepared.add(pod.metadata.uid);
+        }),
       releasePod: ({ metadata: { uid } }, options) =>
         call(['releasePod', uid], options, () => void this.#prepared.delete(uid)),
       runPodSandbox: (config, options) =>
@@ -316,6 +321,7 @@ export class SimulatedRuntime implements NodeRuntime {
         call(['startContainer', id], options, () => {
           const [pod, container] = this.#requireContainer(id);
           if (container.process.run !== undefined) throw new Error(`container ${id} is not in created state`);
+          this.#machine.watcher.began('startContainer', container.config.pod, container.config.container);
           container.startedAtMs = nowOf(this.#machine);
           container.process.start();
           this.#tell({ type: 'started', podUID: pod.uid, containerID: id });
@@ -376,6 +382,7 @@ export class SimulatedRuntime implements NodeRuntime {
 
   async #runPodSandbox({ pod, attempt }: PodSandboxConfig, isCancelled: () => boolean): Promise<string> {
     const { uid } = pod.metadata;
+    this.#machine.watcher.began('runPodSandbox', pod);
     const takesMs = 20 + this.#random.next() * 300;
     const id = this.#nextID('sandbox');
     this.#logs.add(uid);
@@ -403,6 +410,7 @@ export class SimulatedRuntime implements NodeRuntime {
   #createContainer(config: ContainerConfig): string {
     const { pod, container, attempt, sandboxID = '' } = config;
     const { uid, name } = pod.metadata;
+    this.#machine.watcher.began('createContainer', pod, container);
     const [found, sandbox] = this.#sandbox(sandboxID);
     if (found?.uid !== uid || !sandbox?.ready) throw new Error(`sandbox ${sandboxID} is not ready`);
     if (container.command?.[0] === 'invalid') throw new ContainerConfigError('the command is invalid (simulated)');
@@ -434,6 +442,7 @@ export class SimulatedRuntime implements NodeRuntime {
   }
 
   async #pullImage(image: string, pod: ValidPod): Promise<PulledImage> {
+    this.#machine.watcher.began('pullImage', pod);
     await this.#world.sleep(this.#random.integer(50, 3_000));
     if (image.startsWith('missing')) throw new Error('not found (simulated)');
     if (image.startsWith('unreachable')) throw new ImageError('RegistryUnavailable', 'unreachable (simulated)');

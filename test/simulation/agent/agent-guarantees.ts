@@ -1,0 +1,73 @@
+import type { Container, EphemeralContainer, ValidPod } from '../../../src/kube/objects/types.ts';
+import type { Json } from '../../support/kube-http.ts';
+import type { SimulatedCluster } from '../simulated-cluster.ts';
+import type { World } from '../world.ts';
+import { isTerminal } from './check-statuses.ts';
+import type { ContainerRun, ContainerRuns, ContainerWatcher } from './container-runs.ts';
+import type { RuntimeWatcher } from './node-runtime.ts';
+
+/** Guarantees of an agent that are checked whenever it does something to a container or a pod. */
+export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
+  /** Pods whose containers were changed, by UID. */
+  readonly changed = new Set<string>();
+  /** Pods that have lost their sandbox, by UID. */
+  readonly lost = new Set<string>();
+  runs: ContainerRuns | undefined;
+  readonly #world: World;
+  readonly #cluster: SimulatedCluster;
+  /** By UID: the pods that have a terminal phase on the API server, or had. */
+  readonly #ended = new Set<string>();
+
+  constructor(world: World, cluster: SimulatedCluster) {
+    this.#world = world;
+    this.#cluster = cluster;
+    cluster.server.pods.subscribe(({ pod }) => {
+      const { uid = '' } = pod.metadata ?? {};
+      if (isTerminal(pod)) this.#ended.add(uid);
+      if (isTerminal(pod) && this.runs !== undefined && !this.#isMirror(pod)) this.#checkNothingRuns(pod, this.runs);
+    });
+  }
+
+  /** An agent has begun something for a pod that has an effect. */
+  began(what: string, { metadata, spec }: ValidPod, container?: Container | EphemeralContainer): void {
+    const { uid, name } = metadata;
+    if (this.#ended.has(uid)) this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
+    if (container?.image?.startsWith('private') !== true) return;
+    if ((spec as Json).imagePullSecrets === undefined)
+      this.#world.violate('a private image is used only by those who may', `${name} ${uid} ${container.name}: ${what}`);
+  }
+
+  /** An agent stops a container that runs. */
+  stopping({ podUID, podName, container, id }: ContainerRun): void {
+    const pod = this.#cluster.pods.get(podName);
+    if (pod === undefined || pod.metadata.uid !== podUID) return;
+    if (pod.metadata.deletionTimestamp != null || isTerminal(pod)) return;
+    if (this.changed.has(podUID) || this.lost.has(podUID)) return;
+    const { containers, initContainers = [], activeDeadlineSeconds } = pod.spec as Json;
+    const spec = [...containers, ...initContainers].find(({ name }) => name === container);
+    if (activeDeadlineSeconds !== undefined || spec === undefined) return;
+    if (spec.livenessProbe !== undefined || spec.startupProbe !== undefined) return;
+    if (spec.lifecycle?.postStart !== undefined) return;
+    // Sidecars end with the others.
+    const hasEnded = ({ name }: Json): boolean => {
+      const runs = this.runs?.of({ podUID, container: name }) ?? [];
+      return runs.length > 0 && runs.every(({ endedMs }) => endedMs !== undefined);
+    };
+    if (initContainers.includes(spec) && (containers.every(hasEnded) || initContainers.some(hasEnded))) return;
+    this.#world.violate('a container is not stopped without a reason', `${podName} ${podUID} ${container} ${id}`);
+  }
+
+  /** When a terminal phase is written, its containers have ended. */
+  #checkNothingRuns(
+    { metadata: { name = '', uid = '' } = {} }: { readonly metadata?: Json },
+    runs: ContainerRuns,
+  ): void {
+    const running = runs.running(uid).map(({ identity }) => identity.id);
+    if (running.length > 0)
+      this.#world.violate('no terminal phase while containers run', `${name} ${uid}: ${running.join(', ')}`);
+  }
+
+  #isMirror({ metadata }: Json): boolean {
+    return metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
+  }
+}

@@ -1,0 +1,123 @@
+import type { Violation } from '../../chaos/invariants.ts';
+import type { Json } from '../../support/kube-http.ts';
+import type { PodWrite } from '../lagging-pods.ts';
+import type { ContainerRun, ContainerRuns } from './container-runs.ts';
+
+const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
+const lostReason = 'ContainerStatusUnknown';
+
+export function isTerminal({ status }: Json): boolean {
+  return terminalPhases.has(status?.phase);
+}
+
+export function isMirror({ metadata }: Json): boolean {
+  return metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
+}
+
+export function containerStatuses({ status }: Json): Json[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+}
+
+/** The UID that the agent knows a pod by: of a mirror pod, that of the static pod. */
+export function agentUID({ metadata }: Json): string {
+  return metadata.annotations?.['kubernetes.io/config.hash'] ?? metadata.uid;
+}
+
+/** Every status that the API server has had is true, and none is older than one before it. */
+export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns): Violation[] {
+  const violations: Violation[] = [];
+  const found = new Set<string>();
+  const shown = new Map<string, ShownContainer>();
+  const phases = new Map<string, string>();
+  for (const { pod, resourceVersion, atMs } of history) {
+    const { name, uid } = pod.metadata;
+    const add = (invariant: string, details: string, key = details): void => {
+      // Later versions of the pod show it, too.
+      if (found.has(`${uid} ${key}`)) return;
+      found.add(`${uid} ${key}`);
+      violations.push({ invariant, details: `${name} ${uid} @${resourceVersion} at ${atMs}: ${details}` });
+    };
+    const phase: string = pod.status?.phase ?? 'Pending';
+    const before = phases.get(uid);
+    // The init containers run again in a new sandbox.
+    const mayBePending = isMirror(pod) || (pod.spec.initContainers ?? []).length > 0;
+    if (before === 'Running' && phase === 'Pending' && !mayBePending)
+      add('no status is older than one before it', 'Running → Pending');
+    phases.set(uid, phase);
+    checkPhase(pod, add);
+    for (const status of containerStatuses(pod)) {
+      // The mirror pod of the last version of a static pod shows the next one until it is replaced.
+      if (!isMirror(pod)) {
+        const key = `${uid} ${status.name}`;
+        const last = shown.get(key);
+        const now = shownContainer(status);
+        const problem = last && takenBack(last, now);
+        if (problem !== undefined) add('no status is older than one before it', `${status.name}: ${problem}`);
+        shown.set(key, now);
+      }
+      for (const terminated of [status.state?.terminated, status.lastState?.terminated]) {
+        if (terminated?.containerID === undefined || terminated.reason === lostReason) continue;
+        const run = runs.withID(terminated.containerID);
+        const problem = differenceToRun(terminated, run, atMs);
+        if (problem !== undefined) add('true exit codes', `${status.name}: ${problem}`, terminated.containerID);
+      }
+      const { running } = status.state ?? {};
+      if (running != null && runs.withID(status.containerID) === undefined)
+        add('a container that is shown as running was started', `${status.name}: ${status.containerID}`);
+    }
+  }
+  return violations;
+}
+
+interface ShownContainer {
+  readonly restartCount: number;
+  readonly id: string | undefined;
+  readonly isTerminated: boolean;
+}
+
+function shownContainer({ restartCount, containerID, state, lastState }: Json): ShownContainer {
+  // A container that waits for its next run shows the last one as its last state.
+  const isTerminated = state?.terminated != null || lastState?.terminated?.containerID === containerID;
+  return { restartCount: restartCount ?? 0, id: containerID, isTerminated };
+}
+
+function takenBack(last: ShownContainer, now: ShownContainer): string | undefined {
+  if (now.restartCount < last.restartCount) return `${last.restartCount} → ${now.restartCount} restarts`;
+  if (last.isTerminated && !now.isTerminated && now.id === last.id && now.restartCount === last.restartCount && now.id)
+    return `${now.id} had ended, and does not any more`;
+  return undefined;
+}
+
+function differenceToRun(
+  { containerID, exitCode, reason }: Json,
+  run: ContainerRun | undefined,
+  atMs: number,
+): string | undefined {
+  const shown = `${exitCode} (${reason}) is shown for ${containerID}`;
+  if (run === undefined) return `${shown}, which was never started`;
+  if (run.endedMs === undefined || run.endedMs > atMs) return `${shown}, which runs`;
+  return run.exitCode === exitCode ? undefined : `${shown}, true is ${run.exitCode}`;
+}
+
+/** Phase and conditions follow from the statuses of the containers. */
+function checkPhase(pod: Json, add: (invariant: string, details: string) => void): void {
+  const invariant = 'phase and conditions follow from the containers';
+  const { phase, reason, containerStatuses: containers = [], conditions = [] } = pod.status ?? {};
+  const describe = (): string => JSON.stringify(containers.map(({ name, state }: Json) => [name, state]));
+  const isRunning = ({ state }: Json): boolean => state?.running != null;
+  const exitCodes: unknown[] = containers.map(({ state }: Json) => state?.terminated?.exitCode);
+  if (terminalPhases.has(phase) && containers.some(isRunning)) add(invariant, `${phase}, but ${describe()}`);
+  if (phase === 'Succeeded' && exitCodes.some((exitCode) => exitCode !== 0))
+    add(invariant, `Succeeded, but ${describe()}`);
+  if (phase === 'Failed' && reason === undefined && containers.length > 0) {
+    const all: unknown[] = containerStatuses(pod).map(({ state }: Json) => state?.terminated?.exitCode);
+    if (all.every((exitCode) => exitCode === 0)) add(invariant, `Failed, but ${describe()}`);
+  }
+  // Others write the condition Ready, too.
+  const ready = conditions.find(({ type }: Json) => type === 'ContainersReady');
+  if (ready?.status === 'True' && containers.some(({ ready: isReady }: Json) => isReady !== true))
+    add(
+      invariant,
+      `ContainersReady, but ${JSON.stringify(containers.map(({ name, ready: isReady }: Json) => [name, isReady]))}`,
+    );
+}
