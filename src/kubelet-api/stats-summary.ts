@@ -3,8 +3,8 @@ import {
   type ContainerStats,
   type CPUStats,
   type ImageFsStats,
-  type NodeStats,
   nodeStats,
+  type NodeStats,
   type PodStats,
 } from '../node/index.ts';
 import { epochMsOf } from '../shared/time.ts';

@@ -13,6 +13,8 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   /** Pods that have lost their sandbox, by UID. */
   readonly lost = new Set<string>();
   runs: ContainerRuns | undefined;
+  /** Called when a container has ended. */
+  onEnded = (_: ContainerRun): void => {};
   readonly #world: World;
   readonly #cluster: SimulatedCluster;
   /** By UID: the pods that have a terminal phase on the API server, or had. */
@@ -55,6 +57,10 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     };
     if (initContainers.includes(spec) && (containers.every(hasEnded) || initContainers.some(hasEnded))) return;
     this.#world.violate('a container is not stopped without a reason', `${podName} ${podUID} ${container} ${id}`);
+  }
+
+  ended(run: ContainerRun): void {
+    this.onEnded(run);
   }
 
   /** When a terminal phase is written, its containers have ended. */

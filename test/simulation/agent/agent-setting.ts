@@ -1,7 +1,7 @@
 import { checkForeignConditions, checkTerminalIsFinal } from '../../chaos/invariants.ts';
 import type { Random } from '../../chaos/random.ts';
 import { nodeName, podNames } from '../../chaos/users.ts';
-import { checkWrites } from '../manager/check-calls.ts';
+import { checkDeletes, checkWrites } from '../manager/check-calls.ts';
 import type { Call } from '../network.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
@@ -11,13 +11,21 @@ import type { World } from '../world.ts';
 import { makeAgentPod, makeManifest } from './agent-pods.ts';
 import { AgentGuarantees } from './agent-guarantees.ts';
 import { AgentProcess } from './agent-process.ts';
-import { checkStatuses } from './check-statuses.ts';
-import { ContainerRuns } from './container-runs.ts';
+import { checkStatuses, containerStatuses, differenceToRuns, isMirror } from './check-statuses.ts';
+import { type ContainerRun, ContainerRuns } from './container-runs.ts';
 import type { CreateNodeRuntime, Machine, NodeRuntime } from './node-runtime.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
 import { StaticPods } from './static-pods.ts';
 
 const settleMs = 400_000;
+/** Garbage is collected every minute. */
+const goneMs = 250_000;
+/** How long everything works before the end of a container must be prompt, and for how long then. */
+const recoveryMs = 60_000;
+const healthyMs = 30_000;
+const promptMs = 5_000;
+/** In a minute. */
+const maxQuietCalls = 120;
 
 /** A node agent with a runtime in memory. */
 export const agentSetting: Setting = createAgentSetting('agent', (machine) => new SimulatedRuntime(machine));
@@ -75,10 +83,13 @@ class AgentSimulation {
     await world.sleep(world.size.forMs);
 
     await this.#heal();
+    if (this.#random.chance(0.5)) await this.#checkHealthy();
     this.#users.stop();
     this.#staticPods.stop();
     this.#users.release(this.#random.fork('release'));
     await world.until('everything settles', settleMs, () => this.#difference());
+    await this.#deleteAll();
+    await world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
     await this.#checkQuiet();
     await this.#stop(this.#current, true);
     this.#checkHistory();
@@ -247,6 +258,28 @@ class AgentSimulation {
       this.#world.violate('no unexpected error is logged', `${message} ${JSON.stringify(fields)}`);
   }
 
+  /** When all has worked for a while, the end of a container is soon on the API server. */
+  async #checkHealthy(): Promise<void> {
+    await this.#world.sleep(recoveryMs);
+    this.#world.note('world', 'healthy');
+    this.#guarantees.onEnded = (run) => void this.#world.at(promptMs, () => this.#checkShown(run));
+    await this.#world.sleep(healthyMs);
+    this.#guarantees.onEnded = () => {};
+  }
+
+  #checkShown({ podUID, podName, container, id, attempt }: ContainerRun): void {
+    const pod = this.#cluster.pods.get(podName);
+    if (pod?.metadata.uid !== podUID || isMirror(pod)) return;
+    const worker = this.#current.agent?.inspect().podWorkers.find(({ uid }) => uid === podUID);
+    // A sync that waits for the end of another container, or for a pull.
+    if (worker?.syncStartedAt !== undefined || worker?.failingSince !== undefined) return;
+    const status = containerStatuses(pod).find(({ name }) => name === container);
+    const shown = [status?.state?.terminated, status?.lastState?.terminated].map((state) => state?.containerID);
+    if (shown.includes(id) || status?.restartCount > attempt) return;
+    const details = `${podName} ${podUID} ${container} ${id}: ${JSON.stringify(status?.state)}`;
+    this.#world.violate('the end of a container is prompt while everything works', details);
+  }
+
   /** What is not as it should be when all has settled. */
   #difference(): string | undefined {
     const { agent } = this.#current;
@@ -254,6 +287,8 @@ class AgentSimulation {
     for (const pod of this.#cluster.pods.values()) {
       const { name, uid, deletionTimestamp, finalizers } = pod.metadata;
       if (deletionTimestamp != null && !(finalizers?.length > 0)) return `${name} ${uid} still exists`;
+      const difference = differenceToRuns(pod, this.#machine.runs);
+      if (difference !== undefined) return `${name} ${uid}: ${difference}`;
     }
     // As with the kubelet, a static pod that has ended before it had a mirror pod gets none any more.
     const unsent = agent
@@ -266,8 +301,46 @@ class AgentSimulation {
     return undefined;
   }
 
+  async #deleteAll(): Promise<void> {
+    this.#world.note('world', 'all pods are deleted');
+    this.#staticPods.clear();
+    const { pods } = this.#cluster.server;
+    for (const [name, pod] of this.#cluster.pods) {
+      if (isMirror(pod)) continue;
+      this.#cluster.attempt(() => pods.delete('default', name, {}));
+      this.#cluster.attempt(() => pods.patch('default', name, { metadata: { finalizers: null } }));
+    }
+  }
+
+  /** What is left although no pod exists any more. */
+  #leftover(): string | undefined {
+    const [name] = this.#cluster.pods.keys();
+    if (name !== undefined) return `the pod ${name}`;
+    if (this.#machine.runs.runningCount > 0) return `${this.#machine.runs.runningCount} containers run`;
+    const [uid] = this.#runtime.podsLeft();
+    if (uid !== undefined) return `the runtime has the pod ${uid}`;
+    const { podWorkers, probes, statusManager } = this.#current.agent!.inspect();
+    if (podWorkers.length > 0) return `a worker: ${JSON.stringify(podWorkers[0])}`;
+    if (statusManager.pods.length > 0) return `a status: ${JSON.stringify(statusManager.pods[0])}`;
+    return probes > 0 ? `${probes} probe workers` : undefined;
+  }
+
+  /** Without pods, only the node is reported and the runtime is asked for its state. */
   async #checkQuiet(): Promise<void> {
+    const { calls } = this.#cluster.network;
     await this.#world.sleep(10_000);
+    const before = calls.length;
+    const runtimeCalls = this.#runtime.calls;
+    await this.#world.sleep(60_000);
+    const noise = calls.slice(before).filter(({ path }) => !/\/(leases|nodes)\//.test(path) && path !== '/api/v1/pods');
+    if (noise.length > 0) {
+      const details = noise
+        .slice(0, 3)
+        .map(({ method, path, body }) => `${method} ${path} ${JSON.stringify(body ?? '')}`);
+      this.#world.violate('nothing is sent when all is quiet', details.join('; '));
+    }
+    const asked = this.#runtime.calls - runtimeCalls;
+    if (asked > maxQuietCalls) this.#world.violate('work is bounded', `${asked} calls of the runtime without pods`);
   }
 
   #checkHistory(): void {
@@ -277,6 +350,10 @@ class AgentSimulation {
       ...checkForeignConditions(history),
       // Mirror pods are deleted by another part than the one that writes their statuses.
       ...checkWrites(network.calls.filter((call) => call.path.includes('/pods/pod-') && !isDryRun(call))),
+      ...checkDeletes(
+        network.calls.filter(({ path }) => path.includes('/pods/pod-')),
+        new Map([...history.map(({ pod }) => [pod.metadata.uid, 0] as const), ...this.#machine.runs.endedMs]),
+      ),
       ...checkStatuses(history, this.#machine.runs),
     ];
     for (const { invariant, details } of violations) this.#world.violate(invariant, details);

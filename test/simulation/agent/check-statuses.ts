@@ -69,6 +69,22 @@ export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns)
   return violations;
 }
 
+/** How the status of a pod differs from what its containers have done; undefined if it does not. */
+export function differenceToRuns(pod: Json, runs: ContainerRuns): string | undefined {
+  const podUID = agentUID(pod);
+  for (const status of containerStatuses(pod)) {
+    const last = runs.of({ podUID, container: status.name }).at(-1);
+    const { running, terminated } = status.state ?? {};
+    const shown = `${status.name}: ${JSON.stringify(status.state)} is shown`;
+    if (last === undefined) {
+      if (running != null || (terminated != null && terminated.reason !== lostReason)) return `${shown}, has not run`;
+    } else if (last.endedMs === undefined) {
+      if (running == null || status.containerID !== last.id) return `${shown}, ${last.id} runs`;
+    } else if (running != null) return `${shown}, ${last.id} has ended with ${last.exitCode}`;
+  }
+  return undefined;
+}
+
 interface ShownContainer {
   readonly restartCount: number;
   readonly id: string | undefined;

@@ -150,6 +150,14 @@ export class ContainerRuns {
     return [...this.#running.values()].filter(({ identity }) => identity.podUID === podUID);
   }
 
+  /** When all containers of a pod have ended, by UID. */
+  get endedMs(): ReadonlyMap<string, number> {
+    const endedMs = new Map<string, number>();
+    for (const run of this.all)
+      endedMs.set(run.podUID, Math.max(endedMs.get(run.podUID) ?? 0, run.endedMs ?? Number.POSITIVE_INFINITY));
+    return endedMs;
+  }
+
   get runningCount(): number {
     return this.#running.size;
   }

@@ -47,6 +47,8 @@ export interface NodeRuntime {
   loseSandbox(podUID: string): void;
   /** The pods of which anything is left: sandboxes, containers, cgroups, logs. */
   podsLeft(): ReadonlySet<string>;
+  /** How many calls there have been. */
+  readonly calls: number;
   /** Connections and listeners of agents that have stopped. */
   readonly openConnections: number;
 }

@@ -91,6 +91,7 @@ export class SimulatedRuntime implements NodeRuntime {
   #faults = noFaults;
   #isDisturbed = false;
   #isUp = true;
+  calls = 0;
   #lastID = 0;
 
   constructor(machine: Machine) {
@@ -223,6 +224,7 @@ export class SimulatedRuntime implements NodeRuntime {
   ): Promise<T> {
     if (!process.isAlive) return new Promise(() => {});
     const [method = ''] = what;
+    this.calls++;
     this.#world.note(process.name, `→ ${method}`, ...what.slice(1).map(String));
     const isSlow = this.#strikes('slow');
     const latencyMs = isSlow ? 1_000 + this.#random.next() * 15_000 : 0.3 + this.#random.next() * 10;

@@ -32,6 +32,12 @@ export class StaticPods {
     this.#isStopped = true;
   }
 
+  /** All manifests are removed. */
+  clear(): void {
+    this.#manifests.clear();
+    for (const read of this.#readers) read();
+  }
+
   source(process: SimulatedProcess): PodSource {
     const random = this.#random.fork(process.name);
     let read: (() => void) | undefined;
