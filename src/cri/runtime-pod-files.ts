@@ -1,5 +1,5 @@
 import type { ValidPod } from '../kube/objects/types.ts';
-import { fileSystemInfo, type FileSystemInfo } from '../node/index.ts';
+import { type FileSystemInfo, fileSystemInfo } from '../node/index.ts';
 import type { Logger } from '../shared/logger.ts';
 import { type ContainerFiles, makeContainerFiles, makeLogFolder } from './container-files.ts';
 import { evictPodLogsDirectories, linkLog, type LogUsage, logUsage, removeLogs } from './container-logs.ts';

@@ -1,4 +1,5 @@
 import type { PodManager } from '../kube/pod-manager/pod-manager.ts';
+import { isOutdatedMirror } from '../kube/pods/static-pods.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { adoptedFrom } from './cache/adopted-status.ts';
 import type { PodStatusCache } from './cache/pod-status-cache.ts';
@@ -56,6 +57,8 @@ export function adoptServerStatuses(
     const { uid: apiUID, namespace, name } = pod.metadata;
     const uid = podManager.translatePodUID(apiUID);
     if (cache.has(uid) || !pod.status?.phase) continue;
+    const known = podManager.getPodByUID(uid);
+    if (known !== undefined && isOutdatedMirror(pod, known)) continue;
     const next = { podNamespace: namespace, podName: name, podIsFinished: false, urgent: false, ...adoptedFrom(pod) };
     cache.markSent(uid, apiUID, cache.set(uid, next, nowMs), { readAtMs: nowMs, atMs: nowMs, as: 'adopted' });
     count++;

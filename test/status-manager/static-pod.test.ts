@@ -149,3 +149,50 @@ describe('a mirror pod that appears after the last change of its static pod', ()
     expect(listeners).toBe(0);
   });
 });
+
+describe('a new version of a static pod, while the API server still has the mirror pod of the old one', () => {
+  const spec = { restartPolicy: 'OnFailure', initContainers: [{ name: 'setup' }], containers: [{ name: 'app' }] };
+  const metadata = { name: 's', namespace: 'default' };
+  const staticPod: Pod = {
+    metadata: {
+      ...{ ...metadata, uid: 'new' },
+      annotations: { 'kubernetes.io/config.source': 'file', 'kubernetes.io/config.hash': 'new' },
+    },
+    spec,
+  };
+  const ended = { terminated: { exitCode: 0 } };
+  const oldMirror: Pod = {
+    metadata: { ...metadata, uid: 'mirror', annotations: { 'kubernetes.io/config.mirror': 'old' } },
+    spec,
+    status: {
+      phase: 'Running',
+      startTime,
+      initContainerStatuses: [{ name: 'setup', state: ended }],
+      containerStatuses: [{ name: 'app', state: ended }],
+    },
+  };
+
+  it('never shows what the containers of the old version have done', () => {
+    const t = new TestManager();
+    t.podManager.setPods([staticPod, oldMirror]);
+    const waiting = { waiting: { reason: 'PodInitializing' } };
+    const { rejected, status } = t.manager.setPodStatus(
+      staticPod,
+      {
+        phase: 'Pending',
+        initContainerStatuses: [{ name: 'setup', state: waiting }],
+        containerStatuses: [{ name: 'app', state: waiting }],
+      },
+      { keepTerminated: true },
+    );
+    expect(rejected).toBeUndefined();
+    expect(status.initContainerStatuses?.[0]?.state).toEqual(waiting);
+  });
+
+  it('does not adopt the status of the old one when the agent starts', () => {
+    const t = new TestManager();
+    t.podManager.setPods([staticPod, oldMirror]);
+    expect(t.manager.seed([oldMirror])).toBe(0);
+    expect(t.manager.getPodStatus('new')).toBeUndefined();
+  });
+});

@@ -48,6 +48,11 @@ export function isMirrorPodOf(mirrorPod: Pod, pod: Pod): boolean {
   );
 }
 
+/** Whether a mirror pod was created for another version of the static pod. Without a hash, none is known to be outdated. */
+export function isOutdatedMirror(mirrorPod: Pod, pod: Pod): boolean {
+  return isStaticPod(pod) && podHash(pod) !== '' && !isMirrorPodOf(mirrorPod, pod);
+}
+
 /** `name_namespace`, which a static pod shares with its mirror. kubelet: `GetPodFullName`. */
 export function getPodFullName(pod: Pod): string {
   return `${pod.metadata?.name ?? ''}_${pod.metadata?.namespace ?? ''}`;

@@ -1,6 +1,6 @@
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
-import { isMirrorPod, isMirrorPodOf, isStaticPod, podHash } from '../../kube/pods/static-pods.ts';
+import { isMirrorPod, isOutdatedMirror, isStaticPod } from '../../kube/pods/static-pods.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { VersionedPodStatus } from './pod-status-cache.ts';
 
@@ -18,8 +18,6 @@ export function canPodRun(pod: Pod, apiPod: Pod | undefined, cached: VersionedPo
   if (isMirrorPod(pod) || isBeingDeleted(pod)) return false;
   if (isStaticPod(pod) && (pod.spec?.restartPolicy ?? 'Always') === 'Always') return true;
   if (cached?.podIsFinished || isPodPhaseTerminal(cached?.status.phase)) return false;
-  // Without a hash, no mirror is known to be outdated.
-  const isOutdated = apiPod !== undefined && podHash(pod) !== '' && isStaticPod(pod) && !isMirrorPodOf(apiPod, pod);
-  if (apiPod === undefined || isOutdated) return true;
+  if (apiPod === undefined || isOutdatedMirror(apiPod, pod)) return true;
   return !isPodPhaseTerminal(apiPod.status?.phase);
 }

@@ -8,7 +8,7 @@ import type { Logger } from '../../shared/logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';
 import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
 import { requirePod } from '../../kube/pods/require-pod.ts';
-import { isStaticPod } from '../../kube/pods/static-pods.ts';
+import { isOutdatedMirror, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { canonicalPodStatus, canonicalVolumeHealthConditions } from '../status/canonical.ts';
 import { TimeFormatter } from '../../shared/time.ts';
 import { replaceOrAppendPodCondition } from '../status/conditions.ts';
@@ -252,9 +252,15 @@ export class PodStatusUpdates {
     return pod;
   }
 
-  /** The API object's status (for a static pod, its mirror's), for a pod without a cached status. */
+  /**
+   * The API object's status (for a static pod, its mirror's), for a pod without a cached status.
+   *
+   * Divergence: not that of a mirror pod of an earlier version. The kubelet aborts the update then, until that mirror pod is
+   * deleted.
+   */
   #statusOfObject(pod: Pod): PodStatus {
-    const { status } = this.#options.podManager.getMirrorPodByPod(pod) ?? pod;
+    const mirror = this.#options.podManager.getMirrorPodByPod(pod);
+    const { status } = mirror === undefined || isOutdatedMirror(mirror, pod) ? pod : mirror;
     return status === undefined ? {} : canonicalPodStatus(status, { strict: false });
   }
 

@@ -319,7 +319,8 @@ class AgentSimulation {
     if (this.#machine.runs.runningCount > 0) return `${this.#machine.runs.runningCount} containers run`;
     const [uid] = this.#runtime.podsLeft();
     if (uid !== undefined) return `the runtime has the pod ${uid}`;
-    const { podWorkers, probes, statusManager } = this.#current.agent!.inspect();
+    const { podWorkers, probes, statusManager, events } = this.#current.agent!.inspect();
+    if (events !== undefined && events.queued > 0) return `${events.queued} events are unsent`;
     if (podWorkers.length > 0) return `a worker: ${JSON.stringify(podWorkers[0])}`;
     if (statusManager.pods.length > 0) return `a status: ${JSON.stringify(statusManager.pods[0])}`;
     return probes > 0 ? `${probes} probe workers` : undefined;

@@ -122,7 +122,9 @@ function checkPhase(pod: Json, add: (invariant: string, details: string) => void
   const describe = (): string => JSON.stringify(containers.map(({ name, state }: Json) => [name, state]));
   const isRunning = ({ state }: Json): boolean => state?.running != null;
   const exitCodes: unknown[] = containers.map(({ state }: Json) => state?.terminated?.exitCode);
-  if (terminalPhases.has(phase) && containers.some(isRunning)) add(invariant, `${phase}, but ${describe()}`);
+  // As with the kubelet, a mirror pod gets its terminal phase at once.
+  if (terminalPhases.has(phase) && containers.some(isRunning) && !isMirror(pod))
+    add(invariant, `${phase}, but ${describe()}`);
   if (phase === 'Succeeded' && exitCodes.some((exitCode) => exitCode !== 0))
     add(invariant, `Succeeded, but ${describe()}`);
   if (phase === 'Failed' && reason === undefined && containers.length > 0) {
