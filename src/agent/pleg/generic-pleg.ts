@@ -7,8 +7,8 @@ import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import {
   type BoundedRuntime,
   computeEvents,
-  plegContainerStates,
   type PlegContainerStates,
+  plegContainerStates,
   type PodLifecycleEvent,
   type RuntimePod,
 } from '../../node/index.ts';

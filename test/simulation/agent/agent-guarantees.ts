@@ -4,7 +4,7 @@ import type { SimulatedCluster } from '../simulated-cluster.ts';
 import type { World } from '../world.ts';
 import { isTerminal } from './check-statuses.ts';
 import type { ContainerRun, ContainerRuns, ContainerWatcher } from './container-runs.ts';
-import type { RuntimeWatcher } from './node-runtime.ts';
+import type { RuntimeWatcher } from './watched-runtime.ts';
 
 /** Guarantees of an agent that are checked whenever it does something to a container or a pod. */
 export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
@@ -14,7 +14,9 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   readonly lost = new Set<string>();
   runs: ContainerRuns | undefined;
   /** Called when a container has ended. */
-  onEnded = (_: ContainerRun): void => {};
+  onEnded: ((run: ContainerRun) => void) | undefined;
+  /** How often agents have called the runtime. */
+  calls = 0;
   readonly #world: World;
   readonly #cluster: SimulatedCluster;
   /** By UID: the pods that have a terminal phase on the API server, or had. */
@@ -28,6 +30,10 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
       if (isTerminal(pod)) this.#ended.add(uid);
       if (isTerminal(pod) && this.runs !== undefined && !this.#isMirror(pod)) this.#checkNothingRuns(pod, this.runs);
     });
+  }
+
+  called(): void {
+    this.calls++;
   }
 
   /** An agent has begun something for a pod that has an effect. */
@@ -45,7 +51,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     if (pod === undefined || pod.metadata.uid !== podUID) return;
     if (pod.metadata.deletionTimestamp != null || isTerminal(pod)) return;
     if (this.changed.has(podUID) || this.lost.has(podUID)) return;
-    const { containers, initContainers = [], activeDeadlineSeconds } = pod.spec as Json;
+    const { containers, initContainers = [], activeDeadlineSeconds } = pod.spec;
     const spec = [...containers, ...initContainers].find(({ name }) => name === container);
     if (activeDeadlineSeconds !== undefined || spec === undefined) return;
     if (spec.livenessProbe !== undefined || spec.startupProbe !== undefined) return;
@@ -60,7 +66,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   }
 
   ended(run: ContainerRun): void {
-    this.onEnded(run);
+    this.onEnded?.(run);
   }
 
   /** When a terminal phase is written, its containers have ended. */

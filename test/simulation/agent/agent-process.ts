@@ -15,6 +15,7 @@ import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import type { NodeRuntime, RuntimeConnection } from './node-runtime.ts';
 import type { StaticPods } from './static-pods.ts';
+import { type RuntimeWatcher, watchedRuntime } from './watched-runtime.ts';
 
 /** The newest version, and the one in a PATCH that was aborted. */
 const maxOpenWhenUnsent = 2;
@@ -34,6 +35,7 @@ export interface AgentSurroundings {
   readonly disk: SimulatedDisk;
   readonly runtime: NodeRuntime;
   readonly staticPods: StaticPods;
+  readonly watcher: RuntimeWatcher;
 }
 
 /** One run of a node agent. */
@@ -85,7 +87,7 @@ export class AgentProcess {
       {
         nodeName: this.options.nodeName,
         client: podClientOf(this.#transport),
-        runtime: connection.runtime,
+        runtime: watchedRuntime(connection.runtime, this.#surroundings.watcher),
         sources: [this.#surroundings.staticPods.source(this.process)],
         node: { addresses: ['10.1.2.3'] },
         ...{ allocationState, actuatedState, imagePullRecordsDirectory: rootDirectory },

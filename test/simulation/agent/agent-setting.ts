@@ -57,7 +57,7 @@ class AgentSimulation {
     this.#cluster = new SimulatedCluster(world, [nodeName]);
     const guarantees = new AgentGuarantees(world, this.#cluster);
     this.#guarantees = guarantees;
-    this.#machine = { world, runs: new ContainerRuns(world, guarantees), watcher: guarantees, wallOffsetMs: 0 };
+    this.#machine = { world, runs: new ContainerRuns(world, guarantees), wallOffsetMs: 0 };
     guarantees.runs = this.#machine.runs;
     this.#runtime = createRuntime(this.#machine);
     this.#disk = new SimulatedDisk(world, 'node');
@@ -125,6 +125,7 @@ class AgentSimulation {
     const token = this.#cluster.server.nodeToken(nodeName);
     const surroundings = {
       ...{ network: this.#cluster.network, disk: this.#disk, runtime: this.#runtime, staticPods: this.#staticPods },
+      watcher: this.#guarantees,
     };
     const started = new AgentProcess(this.#world, surroundings, {
       ...{ number, nodeName, token, agent },
@@ -264,7 +265,7 @@ class AgentSimulation {
     this.#world.note('world', 'healthy');
     this.#guarantees.onEnded = (run) => void this.#world.at(promptMs, () => this.#checkShown(run));
     await this.#world.sleep(healthyMs);
-    this.#guarantees.onEnded = () => {};
+    this.#guarantees.onEnded = undefined;
   }
 
   #checkShown({ podUID, podName, container, id, attempt }: ContainerRun): void {
@@ -331,7 +332,7 @@ class AgentSimulation {
     const { calls } = this.#cluster.network;
     await this.#world.sleep(10_000);
     const before = calls.length;
-    const runtimeCalls = this.#runtime.calls;
+    const runtimeCalls = this.#guarantees.calls;
     await this.#world.sleep(60_000);
     const noise = calls.slice(before).filter(({ path }) => !/\/(leases|nodes)\//.test(path) && path !== '/api/v1/pods');
     if (noise.length > 0) {
@@ -340,7 +341,7 @@ class AgentSimulation {
         .map(({ method, path, body }) => `${method} ${path} ${JSON.stringify(body ?? '')}`);
       this.#world.violate('nothing is sent when all is quiet', details.join('; '));
     }
-    const asked = this.#runtime.calls - runtimeCalls;
+    const asked = this.#guarantees.calls - runtimeCalls;
     if (asked > maxQuietCalls) this.#world.violate('work is bounded', `${asked} calls of the runtime without pods`);
   }
 

@@ -120,18 +120,18 @@ export interface ContainerWatcher {
   /** Before a container is stopped or killed that runs. */
   stopping(run: ContainerRun): void;
   /** A container has ended. */
-  ended?(run: ContainerRun): void;
+  ended(run: ContainerRun): void;
 }
 
 /** All runs of all containers of a node, by whatever runtime. Checks that no container runs twice at the same time. */
 export class ContainerRuns {
   readonly all: ContainerRun[] = [];
   readonly #world: World;
-  readonly #watcher: ContainerWatcher;
+  readonly #watcher: ContainerWatcher | undefined;
   readonly #byContainer = new Map<string, ContainerRun[]>();
   readonly #running = new Map<ContainerRun, SimulatedContainer>();
 
-  constructor(world: World, watcher: ContainerWatcher) {
+  constructor(world: World, watcher?: ContainerWatcher) {
     this.#world = world;
     this.#watcher = watcher;
   }
@@ -180,12 +180,12 @@ export class ContainerRuns {
   }
 
   stopping(run: ContainerRun): void {
-    this.#watcher.stopping(run);
+    this.#watcher?.stopping(run);
   }
 
   ended(run: ContainerRun): void {
     this.#running.delete(run);
-    this.#watcher.ended?.(run);
+    this.#watcher?.ended(run);
     this.#world.note('node', 'ended', run.podName, run.podUID, run.container, run.id, run.exitCode, run.endedBy);
     this.#world.count(`container ${run.endedBy === 'own' ? 'exited' : (run.endedBy ?? '')}`);
   }

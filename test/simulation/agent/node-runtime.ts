@@ -1,22 +1,14 @@
 import type { ContainerRuntime } from '../../../src/agent/index.ts';
-import type { Container, EphemeralContainer, ValidPod } from '../../../src/kube/objects/types.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import type { ContainerRuns } from './container-runs.ts';
 
-/** Is told of what agents do. */
-export interface RuntimeWatcher {
-  /** Something begins for a pod: `preparePod`, `runPodSandbox`, `createContainer`, `startContainer`, `pullImage`. */
-  began(what: string, pod: ValidPod, container?: Container | EphemeralContainer): void;
-}
-
 /** The machine of a node: what the agents and the runtime on it share. */
 export interface Machine {
   readonly world: World;
   readonly runs: ContainerRuns;
-  readonly watcher: RuntimeWatcher;
   /** What its wall clock is off. */
   wallOffsetMs: number;
 }
@@ -47,8 +39,6 @@ export interface NodeRuntime {
   loseSandbox(podUID: string): void;
   /** The pods of which anything is left: sandboxes, containers, cgroups, logs. */
   podsLeft(): ReadonlySet<string>;
-  /** How many calls there have been. */
-  readonly calls: number;
   /** Connections and listeners of agents that have stopped. */
   readonly openConnections: number;
 }

@@ -91,7 +91,6 @@ export class SimulatedRuntime implements NodeRuntime {
   #faults = noFaults;
   #isDisturbed = false;
   #isUp = true;
-  calls = 0;
   #lastID = 0;
 
   constructor(machine: Machine) {
@@ -224,7 +223,6 @@ export class SimulatedRuntime implements NodeRuntime {
   ): Promise<T> {
     if (!process.isAlive) return new Promise(() => {});
     const [method = ''] = what;
-    this.calls++;
     this.#world.note(process.name, `→ ${method}`, ...what.slice(1).map(String));
     const isSlow = this.#strikes('slow');
     const latencyMs = isSlow ? 1_000 + this.#random.next() * 15_000 : 0.3 + this.#random.next() * 10;
@@ -300,7 +298,6 @@ export class SimulatedRuntime implements NodeRuntime {
         }),
       preparePod: (pod, options) =>
         call(['preparePod', pod.metadata.uid], options, () => {
-          this.#machine.watcher.began('preparePod', pod);
           this.#prepared.add(pod.metadata.uid);
         }),
       releasePod: ({ metadata: { uid } }, options) =>
@@ -323,7 +320,6 @@ export class SimulatedRuntime implements NodeRuntime {
         call(['startContainer', id], options, () => {
           const [pod, container] = this.#requireContainer(id);
           if (container.process.run !== undefined) throw new Error(`container ${id} is not in created state`);
-          this.#machine.watcher.began('startContainer', container.config.pod, container.config.container);
           container.startedAtMs = nowOf(this.#machine);
           container.process.start();
           this.#tell({ type: 'started', podUID: pod.uid, containerID: id });
@@ -384,7 +380,6 @@ export class SimulatedRuntime implements NodeRuntime {
 
   async #runPodSandbox({ pod, attempt }: PodSandboxConfig, isCancelled: () => boolean): Promise<string> {
     const { uid } = pod.metadata;
-    this.#machine.watcher.began('runPodSandbox', pod);
     const takesMs = 20 + this.#random.next() * 300;
     const id = this.#nextID('sandbox');
     this.#logs.add(uid);
@@ -412,7 +407,6 @@ export class SimulatedRuntime implements NodeRuntime {
   #createContainer(config: ContainerConfig): string {
     const { pod, container, attempt, sandboxID = '' } = config;
     const { uid, name } = pod.metadata;
-    this.#machine.watcher.began('createContainer', pod, container);
     const [found, sandbox] = this.#sandbox(sandboxID);
     if (found?.uid !== uid || !sandbox?.ready) throw new Error(`sandbox ${sandboxID} is not ready`);
     if (container.command?.[0] === 'invalid') throw new ContainerConfigError('the command is invalid (simulated)');
@@ -444,7 +438,6 @@ export class SimulatedRuntime implements NodeRuntime {
   }
 
   async #pullImage(image: string, pod: ValidPod): Promise<PulledImage> {
-    this.#machine.watcher.began('pullImage', pod);
     await this.#world.sleep(this.#random.integer(50, 3_000));
     if (image.startsWith('missing')) throw new Error('not found (simulated)');
     if (image.startsWith('unreachable')) throw new ImageError('RegistryUnavailable', 'unreachable (simulated)');
