@@ -26,11 +26,11 @@ export function requirePod(pod: unknown, path = 'pod'): asserts pod is ValidPod 
   requireObjects(`${path}.spec.readinessGates`, spec.readinessGates);
 }
 
-/** The pods of an iterable, each checked, except those that were checked before: the same objects. */
-export function requirePods(path: string, value: unknown, checked?: ReadonlySet<unknown>): readonly ValidPod[] {
+/** The pods of an iterable, each checked. */
+export function requirePods(path: string, value: unknown): readonly ValidPod[] {
   requireIterable(path, value);
   return Array.from(value, (pod, i) => {
-    if (checked?.has(pod) !== true) requirePod(pod, `${path}[${i}]`);
+    requirePod(pod, `${path}[${i}]`);
     return pod as ValidPod;
   });
 }

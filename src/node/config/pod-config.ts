@@ -1,6 +1,9 @@
 import omit from 'lodash/omit.js';
 import type { Clock } from '../../shared/clock.ts';
-import { requirePods } from '../../kube/pods/require-pod.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
+import { requirePod } from '../../kube/pods/require-pod.ts';
+import { plainCopy } from '../../shared/plain-data.ts';
+import { requireIterable } from '../../shared/validate.ts';
 import { configMirrorAnnotation, getPodFullName } from '../../kube/pods/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
@@ -46,8 +49,8 @@ export interface PodConfigOptions {
 
 interface Source {
   pods: ReadonlyMap<string, ValidPod>;
-  /** The objects that `pods` were made from: the same object again means no change. */
-  candidates: ReadonlySet<ValidPod>;
+  /** The objects that the source has passed, each with its copy: the same object again means no change. */
+  copies: ReadonlyMap<unknown, ValidPod>;
   /** True once the first list of the source has been passed on. */
   isReady: boolean;
   /** Pods that were ignored and reported, because another one has their name or UID. */
@@ -71,26 +74,35 @@ export class PodConfig {
     this.#options = options;
   }
 
-  /** Registers a source; the sink throws StatusManagerError INVALID_ARGUMENT for an invalid list. */
+  /**
+   * Registers a source. The sink copies each pod, so that what the source changes in it later changes nothing, and throws
+   * StatusManagerError INVALID_ARGUMENT for an invalid list.
+   */
   channel(name: string): PodSink {
     const source: Source = this.#sources.get(name) ?? {
       pods: new Map(),
-      candidates: new Set(),
+      copies: new Map(),
       ignored: new Set(),
       isReady: false,
     };
     this.#sources.set(name, source);
-    return (pods) => this.#merge(name, source, requirePods('pods', pods, source.candidates));
+    return (pods) => {
+      requireIterable('pods', pods);
+      const entries = Array.from(pods, (pod, i) => [pod, source.copies.get(pod) ?? copyOf(pod, `pods[${i}]`)] as const);
+      const candidates = entries.map(([, copy]) => copy);
+      this.#merge(name, source, candidates);
+      source.copies = new Map(entries);
+    };
   }
 
   #merge(name: string, source: Source, candidates: readonly ValidPod[]): void {
     const changed: Record<PodOperation, ValidPod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
     const pods = new Map<string, ValidPod>();
-    const usedCandidates = this.#withoutDuplicates(candidates, name, source);
-    for (const candidate of usedCandidates) {
+    const known = new Set(source.copies.values());
+    for (const candidate of this.#withoutDuplicates(candidates, name, source)) {
       const uid = candidate.metadata.uid;
       const existing = source.pods.get(uid);
-      if (existing !== undefined && source.candidates.has(candidate)) {
+      if (existing !== undefined && known.has(candidate)) {
         pods.set(uid, existing);
         continue;
       }
@@ -108,7 +120,6 @@ export class PodConfig {
     }
     for (const [uid, pod] of source.pods) if (!pods.has(uid)) changed.REMOVE.push(pod);
     source.pods = pods;
-    source.candidates = new Set(usedCandidates);
 
     for (const op of ['REMOVE', 'ADD', 'UPDATE', 'DELETE', 'RECONCILE'] as const) {
       // The first list is passed on even if it is empty, because it marks the source as ready.
@@ -157,6 +168,18 @@ export class PodConfig {
       this.#options.logger.error({ op, source, reason: reasonOf(thrown) }, 'onUpdate failed');
     }
   }
+}
+
+/** @throws StatusManagerError INVALID_ARGUMENT */
+function copyOf(pod: unknown, path: string): ValidPod {
+  let copy: unknown;
+  try {
+    copy = plainCopy(pod, path);
+  } catch (thrown) {
+    throw new StatusManagerError('INVALID_ARGUMENT', reasonOf(thrown), { path });
+  }
+  requirePod(copy, path);
+  return copy;
 }
 
 /**

@@ -3,7 +3,10 @@ import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 
-/** Takes the complete list of a source's pods; earlier pods that are not in the list are removed. */
+/**
+ * Takes the complete list of a source's pods; earlier pods that are not in the list are removed. A pod is copied when it is
+ * first passed: a change is a new object.
+ */
 export type PodSink = (pods: readonly Pod[]) => void;
 
 /** The node's pods on the API server, for example an `InformerPodManager`, which its owner starts. */

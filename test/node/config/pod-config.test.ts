@@ -94,6 +94,47 @@ it('the pods of the API server keep what makes them those of the API server', ()
   expect(isMirrorPod(updates[0]!.pods[0]!)).toBe(true);
 });
 
+describe('a pod that a source passes is copied once', () => {
+  it('what the source changes in it later changes nothing', () => {
+    const { sink, updates } = newConfig();
+    const pod = podOf('foo');
+    sink([pod]);
+    Object.assign(pod.spec!.containers![0]!, { image: 'other' });
+    sink([pod]);
+    expect(updates.map(({ op, pods }) => [op, pods[0]?.spec?.containers?.[0]?.image])).toEqual([['ADD', 'image']]);
+  });
+
+  it('a field that throws is refused with its path, and the earlier pods stay', () => {
+    const { set } = newConfig();
+    set([podOf('foo')]);
+    const spec = {
+      get hostNetwork(): boolean {
+        throw new Error('secret');
+      },
+    };
+    const refusal = expect.objectContaining({
+      code: 'INVALID_ARGUMENT',
+      path: 'pods[1]',
+      message: '`pods[1].spec["hostNetwork"]` cannot be read: it throws',
+    });
+    expect(() => set([podOf('foo'), podOf('bar', 'new', { spec })])).toThrow(refusal);
+    expect(set([podOf('foo')])).toEqual([]);
+  });
+
+  it('a getter that changes what it returns is read once', () => {
+    const { sink, updates } = newConfig();
+    let reads = 0;
+    const spec = {
+      get hostNetwork(): boolean {
+        reads += 1;
+        return reads > 1;
+      },
+    };
+    sink([podOf('foo', 'new', { spec })]);
+    expect([reads, updates[0]?.pods[0]?.spec?.hostNetwork]).toEqual([1, false]);
+  });
+});
+
 it('the same objects again are no change', () => {
   const { set } = newConfig();
   const pods = [podOf('foo'), podOf('bar')];
