@@ -3,8 +3,8 @@ import {
   type ContainerStats,
   type CPUStats,
   type ImageFsStats,
-  nodeStats,
   type NodeStats,
+  nodeStats,
   type PodStats,
 } from '../node/index.ts';
 import { epochMsOf } from '../shared/time.ts';

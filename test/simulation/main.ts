@@ -1,5 +1,6 @@
 import '../support/ignore-closed-output.ts';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { runWithCoverage } from './coverage.ts';
 import { findBugs } from './find-bugs.ts';
 import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { checkSameHistory, runSeed, type SeedResult, shrink } from './run-seed.ts';
@@ -19,6 +20,7 @@ interface Options {
   readonly trace: boolean;
   readonly shrink: boolean;
   readonly bugs?: true | readonly string[];
+  readonly coverage: boolean;
 }
 
 const maxSeed = 0xffff_ffff;
@@ -48,6 +50,7 @@ const program = new Command('npm run simulate --')
   .option('--stop', 'end at the first seed that fails', false)
   .option('--trace', 'print all that happens', false)
   .option('--no-shrink', 'do not make failing seeds smaller')
+  .option('--coverage', 'say which share of the statements of each area have run', false)
   .option(
     '--bugs [names...]',
     'with bugs put into the library, tell which seed finds each: those of test/simulation/bugs',
@@ -96,6 +99,7 @@ class Summary {
 async function main(): Promise<number> {
   const options = program.parse().opts<Options>();
   if (options.bugs !== undefined) return findBugs(options.bugs === true ? [] : options.bugs, options.seeds ?? [1, 300]);
+  if (options.coverage) return runWithCoverage(process.argv.slice(2).filter((argument) => argument !== '--coverage'));
   const seeds = options.seeds ?? randomSeeds();
   const summaries: Record<string, object> = {};
   let failed = 0;
