@@ -76,6 +76,10 @@ export class ReplicaProcess {
       nodeName,
       addresses: ['10.1.2.3'],
       nodeStatus: () => ({ capacity }),
+      canAdmitPod: ({ pod }) => {
+        const isRefused = pod.metadata?.annotations?.['simulation/refused'] === 'true';
+        return isRefused ? { admit: false, reason: 'Refused', message: 'simulated' } : { admit: true };
+      },
       ...(epoch !== undefined && { epoch }),
     });
   }
@@ -122,12 +126,12 @@ export class ReplicaProcess {
       const manager = this.nodes.node(nodeName)!.statusManager;
       if (this.#watched.has(manager)) continue;
       this.#watched.add(manager);
-      const ended = new Set<string>();
+      const last = new Map<string, number>();
       const statuses = new Map<string, PodStatus>();
       manager.subscribe({
         onPodUpdated: (pod, status) => this.#checkStatus(pod, status, statuses),
         onOutcome: (outcome) => {
-          this.#checkOutcome(nodeName, outcome, ended);
+          this.#checkOutcome(nodeName, outcome, last);
           // A status that is set after that has none before it.
           if (outcome.outcome === 'gone') statuses.delete(outcome.podUID);
         },
@@ -141,6 +145,8 @@ export class ReplicaProcess {
     const { uid = '' } = pod.metadata ?? {};
     const before = statuses.get(uid) ?? (pod.status as PodStatus | undefined);
     statuses.set(uid, status);
+    // As that of a kubelet, the status of a pod that was not admitted has no conditions.
+    if (status.reason === 'Refused') return;
     try {
       expectConsistent(pod, status, before, { staysRunning: true });
     } catch (error) {
@@ -148,17 +154,15 @@ export class ReplicaProcess {
     }
   }
 
-  #checkOutcome(nodeName: string, outcome: StatusOutcome, ended: Set<string>): void {
+  #checkOutcome(nodeName: string, outcome: StatusOutcome, last: Map<string, number>): void {
     if (!this.process.isAlive) return;
     const { podUID, version } = outcome;
     this.#world.note(this.process.name, 'outcome', podUID, version, outcome.outcome);
     this.#world.count(`outcome ${outcome.outcome}`);
     if (!finalOutcomes.has(outcome.outcome)) return;
-    const key = `${podUID} ${version}`;
-    if (ended.has(key))
-      this.#world.violate('each version has one final outcome', `${nodeName} ${key}: ${outcome.outcome} again`);
-    ended.add(key);
-    // A pod that comes again has its first version again.
-    if (outcome.outcome === 'gone') for (const other of ended) if (other.startsWith(`${podUID} `)) ended.delete(other);
+    // The first version of a pod may be that of one that was forgotten, and has come again.
+    if (version > 1 && last.get(podUID) === version)
+      this.#world.violate('each version has one final outcome', `${nodeName} ${podUID} ${version}: ${outcome.outcome}`);
+    last.set(podUID, version);
   }
 }

@@ -3,6 +3,7 @@ import {
   type PodMaterials,
   type PodProvider,
   type PodReference,
+  type ProviderCallOptions,
   ProviderError,
   type ProviderPod,
   type ProviderPodOptions,
@@ -24,6 +25,8 @@ export interface CloudKind {
   readonly lagMs: number;
   readonly heedsSignals: boolean;
   readonly needsMaterials: boolean;
+  /** Logs, commands and statistics. */
+  readonly streams: boolean;
 }
 
 /** Probabilities of what happens to a call. */
@@ -42,7 +45,7 @@ export const noCloudFaults: CloudFaults = {
   ...{ slow: 0, lostBefore: 0, lostAfter: 0, duplicate: 0, refused: 0, permanent: 0, wrong: 0 },
 };
 
-export type CloudMethod = 'createPod' | 'updatePod' | 'deletePod' | 'getPod' | 'listPods';
+export type CloudMethod = 'createPod' | 'updatePod' | 'deletePod' | 'getPod' | 'listPods' | 'stats';
 
 /** One call of a provider. */
 export interface CloudCall {
@@ -154,10 +157,43 @@ export class SimulatedCloud {
           return () => {
             this.#listeners.delete(process);
             this.#gaps.delete(process);
+            if (random.chance(0.1)) throw new Error('simulated: the end of notifications');
           };
         },
       }),
+      ...(kind.streams && {
+        logs: async (pod, _name, _log, options) => {
+          this.#stream(process, 'logs', pod, options);
+          return (async function* (): AsyncGenerator<Uint8Array> {})();
+        },
+        exec: async (pod, _name, _command, _io, options) => this.#stream(process, 'exec', pod, options),
+        attach: async (pod, _name, _io, options) => void this.#stream(process, 'attach', pod, options),
+        portForward: async (pod, _port, stream, options) => {
+          this.#stream(process, 'portForward', pod, options);
+          stream.destroy();
+        },
+        stats: async ({ signal }) => {
+          const run = () =>
+            [...cloudPods.pods.values()].map(({ reported: { uid, namespace, name } }) => {
+              return { podRef: { uid, namespace, name }, startTime: '2026-01-02T03:04:05Z', containers: [] };
+            });
+          const stats = await this.#call(process, { method: 'stats', pod: undefined, epoch: 0, signal, run });
+          return this.#strikes('wrong') ? ([{ podRef: 1 }] as never) : stats;
+        },
+      }),
     };
+  }
+
+  /** A client reaches a pod: by its owner only. */
+  #stream(process: SimulatedProcess, what: string, { nodeName }: PodReference, { epoch }: ProviderCallOptions): number {
+    this.#world.count(`cloud: ${what}`);
+    const last = this.#epochs.get(nodeName);
+    if (last !== undefined && epoch < last.epoch)
+      this.#world.violate(
+        'clients reach pods by the owner of their node only',
+        `${process.name} ${what} ${nodeName} ${epoch} after ${last.epoch}`,
+      );
+    return 0;
   }
 
   /** Of those who have been told to end it. */

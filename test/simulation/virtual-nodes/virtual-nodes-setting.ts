@@ -6,7 +6,9 @@ import type { Json } from '../../support/kube-http.ts';
 import type { Call } from '../network.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
+import { SignalListeners } from '../signal-listeners.ts';
 import { SimulatedCluster } from '../simulated-cluster.ts';
+import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import {
   checkCreations,
@@ -19,6 +21,7 @@ import {
   uidOf,
   versionOf,
 } from './check-replicas.ts';
+import { askKubelet } from './kubelet-clients.ts';
 import { ReplicaProcess, type ReplicaOptions } from './replica-process.ts';
 import { type CloudFaults, noCloudFaults, SimulatedCloud } from './simulated-cloud.ts';
 
@@ -40,7 +43,14 @@ const stalledMs = 220_000;
 /** `createVirtualNodes`, as one process or shared out between several, with a cloud. */
 export const virtualNodesSetting: Setting = {
   name: 'virtual-nodes',
-  run: (world) => new VirtualNodesSimulation(world).run(),
+  run: async (world) => {
+    const listeners = new SignalListeners();
+    try {
+      await new VirtualNodesSimulation(world, listeners).run();
+    } finally {
+      listeners.restore();
+    }
+  },
 };
 
 class VirtualNodesSimulation {
@@ -49,6 +59,7 @@ class VirtualNodesSimulation {
   readonly #cluster: SimulatedCluster;
   readonly #cloud: SimulatedCloud;
   readonly #users: PodUsers;
+  readonly #listeners: SignalListeners;
   readonly #nodeNames: readonly string[];
   readonly #options: ReplicaOptions;
   /** How many replicas run at a time. */
@@ -60,8 +71,9 @@ class VirtualNodesSimulation {
   /** By UID, the node of each pod that there was. */
   readonly #nodeOf = new Map<string, string>();
 
-  constructor(world: World) {
+  constructor(world: World, listeners: SignalListeners) {
     this.#world = world;
+    this.#listeners = listeners;
     this.#random = world.random.fork('virtual nodes setting');
     const random = this.#random;
     this.#nodeNames = Array.from({ length: random.pick([1, 2, 3, 5]) }, (_, i) => `vn-${i}`);
@@ -78,6 +90,7 @@ class VirtualNodesSimulation {
       lagMs: random.chance(0.3) ? random.integer(100, 1_500) : 0,
       heedsSignals: random.chance(0.7),
       needsMaterials: random.chance(0.5),
+      streams: random.chance(0.5),
     });
     const hasReplicas = random.chance(0.85);
     this.#count = hasReplicas ? random.pick([1, 2, 3, 3]) : 1;
@@ -125,6 +138,7 @@ class VirtualNodesSimulation {
       this.#nodes,
       this.#admin,
       this.#clients,
+      this.#leases,
     ])
       if (random.chance(0.8)) void disturb.call(this, random.fork(disturb.name));
     await world.sleep(world.size.forMs);
@@ -353,17 +367,35 @@ class VirtualNodesSimulation {
       const index = random.integer(0, 10);
       const replica = this.#replicas[index % this.#replicas.length];
       if (replica === undefined || replica.isStopped || replica.process.isPaused) continue;
-      const { kubelet } = replica.nodes;
-      kubelet.inspect();
-      kubelet.getNode();
-      const pods = await kubelet.listPods();
-      for (const { uid } of pods) {
-        await kubelet.getPod(uid);
-        kubelet.statusManager.getPodStatus(uid);
-      }
-      for (const { nodeName } of replica.nodes.inspect().nodes)
-        for (const { podUID } of replica.nodes.node(nodeName)!.statusManager.inspect().pods)
-          replica.nodes.node(nodeName)!.statusManager.explain(podUID);
+      await askKubelet(replica.nodes, random);
+    }
+  }
+
+  /** Somebody deletes Leases of replicas, or creates some that no replica has. */
+  async #leases(random: Random): Promise<void> {
+    const { server, network } = this.#cluster;
+    const admin = network.transport(new SimulatedProcess(this.#world, 'admin'), server.token);
+    const path = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
+    for (let n = 1; ; n++) {
+      await this.#world.sleep(random.integer(10_000, 40_000));
+      const nodeName = random.pick(this.#nodeNames);
+      const index = random.integer(0, 10);
+      const what = random.pick(['node', 'member', 'stranger', 'nonsense']);
+      if (!this.#isDisturbed) return;
+      const replica = this.#replicas[index % this.#replicas.length];
+      if (replica === undefined || !this.#world.happens(`a Lease: ${what}`)) continue;
+      this.#world.count(`Lease: ${what}`);
+      const { replicas } = replica.nodes.inspect();
+      const labels = { 'kubelet-status-manager/replicas': 'virtual-nodes' };
+      const create = (name: string, spec: object): Promise<unknown> =>
+        admin.request('POST', path, { body: { metadata: { name: `virtual-nodes.${name}`, labels }, spec } });
+      const deeds: Readonly<Record<string, () => Promise<unknown>>> = {
+        node: () => admin.request('DELETE', `${path}/virtual-nodes.node.${nodeName}`),
+        member: () => admin.request('DELETE', `${path}/virtual-nodes.member.${replicas?.identity}`),
+        stranger: () => create(`member.stranger-${n}`, { holderIdentity: `stranger-${n}`, leaseDurationSeconds: 5 }),
+        nonsense: () => create(`node.vn-${90 + n}`, { holderIdentity: 'nobody', leaseDurationSeconds: 1 }),
+      };
+      await Promise.race([deeds[what]!().catch(() => {}), this.#world.sleep(20_000)]);
     }
   }
 
@@ -395,7 +427,12 @@ class VirtualNodesSimulation {
     return {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name, namespace, ...(random.chance(0.2) && { finalizers: [finalizer] }) },
+      metadata: {
+        name,
+        namespace,
+        ...(random.chance(0.2) && { finalizers: [finalizer] }),
+        ...(random.chance(0.05) && { annotations: { 'simulation/refused': 'true' } }),
+      },
       spec: {
         nodeName: random.pick(this.#nodeNames),
         automountServiceAccountToken: false,
@@ -517,6 +554,11 @@ class VirtualNodesSimulation {
 
   #checkNothingLeft(): void {
     const { removedMs } = this.#cluster;
+    const maxListeners = 10 + 2 * this.#nodeNames.length + 2 * this.#world.size.pods;
+    const { most } = this.#listeners;
+    this.#world.count(`listeners of a signal: up to ${Math.ceil(most / 10) * 10}`);
+    if (most > maxListeners)
+      this.#world.violate('nothing is left when all is quiet', `${most} listeners of one signal, of ${maxListeners}`);
     for (const { nodes, process } of this.#replicas) {
       const left: string[] = [];
       const isGone = (uid: string): boolean =>
