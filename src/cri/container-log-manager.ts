@@ -12,6 +12,8 @@ import type { RuntimePodFiles } from './runtime-pod-files.ts';
 export interface RunLog {
   readonly containerID: string;
   readonly path: string;
+  /** The path of the link to it. */
+  readonly link: string;
 }
 
 export interface ContainerLogManagerOptions {
@@ -48,6 +50,9 @@ interface Lane {
  * rotation, its link, its removal, and finding it for a reader, who so waits until a log that is being rotated is there
  * again. No lane waits for another one, so a runtime that does not respond for one container delays no other one.
  *
+ * The links to the logs of running containers are made again until they are there: the answer to the start of a container
+ * may be lost, and the agent may be killed after it.
+ *
  * Rotates the logs of running containers: `0.log` becomes `0.log.20260102-030405`, and what was rotated before is
  * compressed. Source: kubelet `containerLogManager`.
  *
@@ -61,6 +66,8 @@ export class ContainerLogManager {
   /** By the path of the log, of those in use. */
   readonly #lanes = new Map<string, Lane>();
   readonly #rotating: Semaphore;
+  /** Of running containers, and at times of others. */
+  #links = new Set<string>();
 
   constructor(options: ContainerLogManagerOptions) {
     this.#options = options;
@@ -74,7 +81,7 @@ export class ContainerLogManager {
   }
 
   start(): void {
-    if (this.#options.maxSizeBytes !== Number.POSITIVE_INFINITY) this.#ticker.start();
+    this.#ticker.start();
   }
 
   stop(): void {
@@ -92,8 +99,11 @@ export class ContainerLogManager {
     if (this.#lanes.has(path)) await this.#inLane(path, signal, async () => {});
   }
 
-  async linkLog(link: string, path: string, signal?: AbortSignal): Promise<void> {
-    await this.#inLane(path, signal, () => this.#options.files.linkLog(link, path));
+  async linkLog({ link, path }: Omit<RunLog, 'containerID'>, signal?: AbortSignal): Promise<void> {
+    if (this.#links.has(link)) return;
+    await this.#inLane(path, signal, async () => {
+      if (await this.#options.files.linkLog(link, path)) this.#links.add(link);
+    });
   }
 
   async removeLogs(path: string): Promise<void> {
@@ -116,29 +126,44 @@ export class ContainerLogManager {
     try {
       const logs = await this.#options.listLogs();
       this.#listing.succeeded();
-      return logs.filter(({ path }) => !this.#lanes.has(path)).map((log) => this.#rotateIfLarge(log));
+      const links = new Set(logs.map(({ link }) => link));
+      this.#links = new Set([...this.#links].filter((link) => links.has(link)));
+      return logs.filter(({ path }) => !this.#lanes.has(path)).map((log) => this.#linkAndRotate(log));
     } catch (error) {
       if (!this.#stop.signal.aborted) this.#listing.failed(error);
       return [];
     }
   }
 
-  async #rotateIfLarge({ containerID, path }: RunLog): Promise<void> {
+  async #linkAndRotate(log: RunLog): Promise<void> {
+    await this.#attempt(log, 'Failed to create the symlink to a container log', (signal) => this.linkLog(log, signal));
+    await this.#attempt(log, 'Failed to rotate a log', (signal) =>
+      this.#inLane(log.path, signal, () => this.#rotateIfLarge(log)),
+    );
+  }
+
+  async #attempt(
+    { containerID, path }: RunLog,
+    failure: string,
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
     const { signal } = this.#stop;
     try {
-      await this.#inLane(path, signal, async () => {
-        const renamed = await this.#renameIfLarge(path);
-        if (renamed === 'small') return;
-        try {
-          await this.#reopen(containerID);
-        } catch (error) {
-          if (renamed !== 'missing') await this.#options.files.restoreLog(path, renamed.rotated);
-          throw error;
-        }
-      });
+      await work(signal);
     } catch (error) {
-      const fields = { containerID, path, reason: reasonOf(error) };
-      if (!signal.aborted) this.#options.logger.warn(fields, 'Failed to rotate a log');
+      if (!signal.aborted) this.#options.logger.warn({ containerID, path, reason: reasonOf(error) }, failure);
+    }
+  }
+
+  async #rotateIfLarge({ containerID, path }: RunLog): Promise<void> {
+    if (this.#options.maxSizeBytes === Number.POSITIVE_INFINITY) return;
+    const renamed = await this.#renameIfLarge(path);
+    if (renamed === 'small') return;
+    try {
+      await this.#reopen(containerID);
+    } catch (error) {
+      if (renamed !== 'missing') await this.#options.files.restoreLog(path, renamed.rotated);
+      throw error;
     }
   }
 

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { exists, HostDirectory, removeAll, undefinedIfMissing, useLogFolder } from '../node/index.ts';
+import { codeOf, exists, HostDirectory, removeAll, undefinedIfMissing, useLogFolder } from '../node/index.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 
@@ -35,16 +35,22 @@ const maxFileNameLength = 255;
  * The name of the link to a log in `/var/log/containers`, which log collectors read. Source: kubelet `legacyLogSymlink`.
  */
 export function logLinkName(
-  { metadata: { name, namespace } }: ValidPod,
+  { name, namespace }: Pick<ValidPod['metadata'], 'name' | 'namespace'>,
   containerName: string,
   containerID: string,
 ): string {
   return `${`${name}_${namespace}_${containerName}-${containerID}`.slice(0, maxFileNameLength - '.log'.length)}.log`;
 }
 
-/** Links to a log, if the log exists. The folder of the link must exist. */
-export async function linkLog(link: string, log: string): Promise<void> {
-  if (await exists(log)) await HostDirectory.use(dirname(link), [], (folder) => folder.symlink(log, basename(link)));
+/** Links to a log, unless there is the link; false if the log does not exist. The folder of the link must exist. */
+export async function linkLog(link: string, log: string): Promise<boolean> {
+  if (!(await exists(log))) return false;
+  try {
+    await HostDirectory.use(dirname(link), [], (folder) => folder.symlink(log, basename(link)));
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+  return true;
 }
 
 export interface LogUsage {

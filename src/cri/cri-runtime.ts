@@ -39,7 +39,7 @@ import { hasCode, ignoreNotFound, withGoMessage } from './cri-error.ts';
 import type { CRIConnection } from './cri-connection.ts';
 import { CRIImages } from './cri-images.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
-import { podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
+import { containerNameLabel, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
 import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
@@ -90,7 +90,7 @@ interface CachedContainer extends Cached<RuntimeContainerStatus> {
 interface LogLink {
   readonly podUID: string;
   readonly link: string;
-  readonly log: string;
+  readonly path: string;
 }
 
 /**
@@ -279,9 +279,9 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       { signal },
     );
     this.#owners.set(id, { podUID: pod.metadata.uid, isSandbox: false });
-    const link = join(logLinksDirectory(podLogsDirectory), logLinkName(pod, container.name, id));
-    const log = join(buildContainerLogsDirectory(podLogsDirectory, pod, container.name), `${attempt}.log`);
-    this.#logLinks.set(id, { podUID: pod.metadata.uid, link, log });
+    const link = this.#logLink(pod.metadata, container.name, id);
+    const path = join(buildContainerLogsDirectory(podLogsDirectory, pod, container.name), `${attempt}.log`);
+    this.#logLinks.set(id, { podUID: pod.metadata.uid, link, path });
     return this.#withScheme(id);
   }
 
@@ -293,7 +293,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     if (created === undefined) return;
     this.#logLinks.delete(id);
     try {
-      await this.#logManager.linkLog(created.link, created.log, signal);
+      await this.#logManager.linkLog(created, signal);
     } catch (error) {
       // Only log collectors need the link.
       this.#logLinkFailed(containerID, error);
@@ -577,11 +577,16 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     });
     const logs = [];
     for (const { id, labels } of containers) {
+      const { [podNameLabel]: name = '', [podNamespaceLabel]: namespace = '', [containerNameLabel]: of = '' } = labels;
       if (!labels[podUIDLabel]) continue;
       const path = this.#containers.get(id)?.logPath ?? (await this.#containerStatus(id, undefined))?.log_path;
-      if (path) logs.push({ containerID: id, path });
+      if (path) logs.push({ containerID: id, path, link: this.#logLink({ name, namespace }, of, id) });
     }
     return logs;
+  }
+
+  #logLink(pod: Parameters<typeof logLinkName>[0], containerName: string, id: string): string {
+    return join(logLinksDirectory(this.#settings.podLogsDirectory), logLinkName(pod, containerName, id));
   }
 
   /** The worker that makes the call has the pod inspected after it. An event would do so too early. */

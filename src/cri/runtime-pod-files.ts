@@ -23,8 +23,8 @@ export interface RuntimePodFiles {
   makeContainerFiles(pod: ValidPod, container: RunnableContainer): Promise<ContainerFiles>;
   /** Never rejects: an error becomes the message. */
   readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string>;
-  /** Links to a log, if the log exists. */
-  linkLog(link: string, log: string): Promise<void>;
+  /** Links to a log, unless there is the link; false if the log does not exist. */
+  linkLog(link: string, log: string): Promise<boolean>;
   /** In bytes; undefined if the log is missing. */
   logSize(log: string): Promise<number | undefined>;
   /** Gives the log another name, which is returned, and compresses or removes what was rotated before. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -13,8 +13,8 @@ import { TestDirectories } from '../support/directories.ts';
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
 
-function setUp({ maxFiles = 3, logs = 1, reopen = async (): Promise<void> => {} } = {}) {
-  const folder = directories.create();
+function setUp({ maxFiles = 3, maxSizeBytes = 10, logs = 1, reopen = async (): Promise<void> => {} } = {}) {
+  const [folder, links] = [directories.create(), directories.create()];
   const path = join(folder, '0.log');
   const clock = new FakeClock('2026-01-02T03:04:05Z');
   const logger = recordingLogger();
@@ -22,18 +22,20 @@ function setUp({ maxFiles = 3, logs = 1, reopen = async (): Promise<void> => {} 
   const manager = new ContainerLogManager({
     files: hostPodFiles({ rootDirectory: folder, podLogsDirectory: folder, logger }),
     listLogs: async () =>
-      Array.from({ length: logs }, (_, i) => ({ containerID: `c${i + 1}`, path: join(folder, `${i}.log`) })),
+      Array.from({ length: logs }, (_, i) => ({
+        ...{ containerID: `c${i + 1}`, path: join(folder, `${i}.log`), link: join(links, `c${i + 1}`) },
+      })),
     reopenContainerLog: async (id) => {
       reopened.push(id);
       await reopen();
       writeFileSync(path, '', { flag: 'a' });
     },
-    maxSizeBytes: 10,
+    maxSizeBytes,
     maxFiles,
     clock,
     logger,
   });
-  return { folder, path, clock, manager, reopened, logger, files: () => readdirSync(folder).toSorted() };
+  return { folder, links, path, clock, manager, reopened, logger, files: () => readdirSync(folder).toSorted() };
 }
 
 describe('ContainerLogManager', () => {
@@ -45,6 +47,13 @@ describe('ContainerLogManager', () => {
     writeFileSync(path, '1234567890');
     await manager.rotateLogs();
     expect([files(), reopened]).toEqual([['0.log', '0.log.20260102-030405'], ['c1']]);
+  });
+
+  it('without a maximum size, logs have links, and none is rotated', async () => {
+    const { links, path, manager, reopened, files } = setUp({ maxSizeBytes: Number.POSITIVE_INFINITY });
+    writeFileSync(path, 'a large log');
+    await manager.rotateLogs();
+    expect([files(), reopened, readdirSync(links)]).toEqual([['0.log'], [], ['c1']]);
   });
 
   it('compresses what was rotated before, and keeps at most `maxFiles` files', async () => {
@@ -65,6 +74,18 @@ describe('ContainerLogManager', () => {
     writeFileSync(path, 'a large log');
     await manager.rotateLogs();
     expect(files()).toEqual(['0.log', '0.log.20260101-000000.gz', '0.log.20260102-030405']);
+  });
+
+  it('a running container without a link to its log gets one: its start was not answered, or the agent killed', async () => {
+    const { links, path, manager } = setUp();
+    writeFileSync(path, 'small');
+    await manager.rotateLogs();
+    expect(readlinkSync(join(links, 'c1'))).toBe(path);
+    rmSync(join(links, 'c1'));
+    await manager.rotateLogs();
+    await manager.linkLog({ link: join(links, 'c1'), path });
+    // It is made once.
+    expect(readdirSync(links)).toEqual([]);
   });
 
   it('any number of logs are rotated at the same time without a warning of Node.js', async () => {
@@ -164,7 +185,7 @@ function withSlowRuntime(...names: readonly string[]) {
   const calls: { readonly name: string; readonly signal: AbortSignal; respond(): void }[] = [];
   const manager = new ContainerLogManager({
     files: hostPodFiles({ rootDirectory: root, podLogsDirectory, logger }),
-    listLogs: async () => names.map((name) => ({ containerID: name, path: pathOf(name) })),
+    listLogs: async () => names.map((name) => ({ containerID: name, path: pathOf(name), link: join(root, name) })),
     reopenContainerLog: (name, signal) =>
       new Promise<void>((resolve) => {
         const respond = (): void => {
@@ -251,7 +272,7 @@ describe('while a log is being rotated', () => {
     const { manager, root, pathOf, callsOf, reopening } = withSlowRuntime('app');
     void manager.rotateLogs();
     await reopening('app');
-    const linked = manager.linkLog(join(root, 'link'), pathOf('app'));
+    const linked = manager.linkLog({ link: join(root, 'link'), path: pathOf('app') });
     await settle();
     callsOf('app')[0]!.respond();
     await linked;

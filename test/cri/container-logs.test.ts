@@ -40,8 +40,8 @@ it('calcRestartCountByLogDir: more logs than a function has arguments', async ()
 
 it('logLinkName: at most 255 characters', () => {
   const pod = { metadata: { name: 'web', namespace: 'shop', uid: 'u' } };
-  expect(logLinkName(pod, 'app', 'c1')).toBe('web_shop_app-c1.log');
-  const long = logLinkName({ metadata: { ...pod.metadata, name: 'n'.repeat(250) } }, 'app', 'c1');
+  expect(logLinkName(pod.metadata, 'app', 'c1')).toBe('web_shop_app-c1.log');
+  const long = logLinkName({ ...pod.metadata, name: 'n'.repeat(250) }, 'app', 'c1');
   expect(long).toMatch(/^n{250}_\.log$/);
 });
 
@@ -79,12 +79,12 @@ it('evictPodLogsDirectories removes the logs of removed pods, and links without 
   expect(lists).toBe(2);
 });
 
-it('linkLog creates no link to a log that does not exist', async () => {
+it('linkLog creates no link to a log that does not exist, says so, and leaves a link that is there', async () => {
   const folder = directories.create();
   const [log, link] = [join(folder, '0.log'), join(folder, 'a.log')];
-  await linkLog(link, log);
+  expect(await linkLog(link, log)).toBe(false);
   expect(readdirSync(folder)).toEqual([]);
   writeFileSync(log, '');
-  await linkLog(link, log);
+  expect([await linkLog(link, log), await linkLog(link, log)]).toEqual([true, true]);
   expect(readlinkSync(link)).toBe(log);
 });

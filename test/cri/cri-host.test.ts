@@ -30,7 +30,7 @@ it('a runtime is created on a host without sockets and files, and uses nothing e
   const podFiles: Partial<RuntimePodFiles> = {
     makePodLogsDirectory: async () => void calls.push('makePodLogsDirectory'),
     makeContainerFiles: async () => ({ nextRun: 0, terminationMessageMounts: [] }),
-    linkLog: async (link, log) => void calls.push(`${link} → ${log}`),
+    linkLog: async (link, log) => calls.push(`${link} → ${log}`) > 0,
   };
   const host: CRIHost = {
     connect: () => connection,

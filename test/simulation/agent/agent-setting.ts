@@ -91,6 +91,7 @@ class AgentSimulation {
     await this.#deleteAll();
     await world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
     await this.#checkQuiet();
+    await this.#runtime.checkQuiet?.();
     await this.#stop(this.#current, true);
     this.#checkHistory();
   }

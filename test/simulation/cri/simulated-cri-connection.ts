@@ -38,6 +38,7 @@ const badService: CRIFaults = {
 /** The events that a runtime sends: those of the CRI, those of containerd before 1.7, or none. */
 export type EventsKind = 'containerd' | 'cri' | 'none';
 
+const focusFactor = 10;
 const tickMs = 1 / 1024;
 /** The longest of a call that the service never answers: a stop with its grace period. */
 const longestCallMs = 240_000;
@@ -72,6 +73,8 @@ export class SimulatedCRIEndpoint {
   /** Calls that wait for the service to come back. */
   readonly #waiting = new Set<() => void>();
   #faults = noFaults;
+  /** The method whose calls have many more faults. */
+  #focus: CRIMethod | undefined;
   #isUp = true;
 
   constructor(world: World, events: EventsKind, service: () => SimulatedCRIService) {
@@ -81,8 +84,9 @@ export class SimulatedCRIEndpoint {
     this.#service = service;
   }
 
-  /** `share` of the usual faults happen to calls from now on. */
-  disturb(share: number): void {
+  /** `share` of the usual faults happen to calls from now on, and many more to those of one method. */
+  disturb(share: number, focus: CRIMethod | undefined): void {
+    this.#focus = focus;
     this.#faults = Object.fromEntries(
       Object.entries(badService).map(([fault, probability]) => [fault, probability * share]),
     ) as unknown as CRIFaults;
@@ -129,7 +133,7 @@ export class SimulatedCRIEndpoint {
     for (const stream of this.#streams) {
       if (!stream.isOpen) continue;
       this.#deliver(stream, event);
-      if (this.#strikes('duplicateEvent', '')) this.#deliver(stream, event);
+      if (this.#strikes('duplicateEvent')) this.#deliver(stream, event);
     }
   }
 
@@ -196,9 +200,10 @@ export class SimulatedCRIEndpoint {
     });
   }
 
-  #strikes(kind: keyof CRIFaults, method: string): boolean {
-    if (this.#faults[kind] === 0 || !this.#random.chance(this.#faults[kind])) return false;
-    if (!this.#world.happens(`CRI: ${kind} ${method}`.trim())) return false;
+  #strikes(kind: keyof CRIFaults, method?: CRIMethod): boolean {
+    const probability = this.#faults[kind] * (method !== undefined && method === this.#focus ? focusFactor : 1);
+    if (probability === 0 || !this.#random.chance(probability)) return false;
+    if (!this.#world.happens(`CRI: ${kind} ${method ?? ''}`.trim())) return false;
     this.#world.count(`CRI: ${kind}`);
     return true;
   }

@@ -1,7 +1,7 @@
-import type { ContainerRuntime } from '../../../src/agent/index.ts';
 import type { RuntimeHelper } from '../../../src/node/container-options/runtime-helper.ts';
 import { createCRIRuntimeOn } from '../../../src/cri/create-cri-runtime.ts';
 import type { CRIHost } from '../../../src/cri/cri-host.ts';
+import type { CRIMethod } from '../../../src/cri/cri-messages.ts';
 import type { MachineResources } from '../../../src/cri/linux-resources.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
@@ -19,10 +19,14 @@ const machineResources: MachineResources = {
 };
 /** A log is rotated after some 30 s. */
 const containerLogMaxSizeBytes = 30_000;
-/** Between two checks of what is so while all works. */
-const checkMs = 5_000;
-/** How long all works before links and logs must be right, and the garbage collected. */
-const recoveryMs = 150_000;
+/** Those that change something, or that others wait for. */
+const focusMethods = [
+  ...['RunPodSandbox', 'StopPodSandbox', 'RemovePodSandbox', 'CreateContainer', 'StartContainer'],
+  ...['StopContainer', 'RemoveContainer', 'ReopenContainerLog', 'ExecSync', 'PullImage'],
+  ...['ListPodSandbox', 'ListContainers', 'ContainerStatus', 'PodSandboxStatus', 'ImageStatus', 'Status'],
+] as readonly CRIMethod[];
+/** How long all is quiet before links and logs must be right, and the garbage collected. */
+const quietMs = 80_000;
 
 /** A node whose runtime is `createCRIRuntime` on a simulated service of the CRI. */
 export class SimulatedCRINode implements NodeRuntime {
@@ -34,7 +38,6 @@ export class SimulatedCRINode implements NodeRuntime {
   /** Pods with IDs of their own. */
   readonly #userNamespaces = new Set<string>();
   #isDisturbed = false;
-  #runtime: ContainerRuntime | undefined;
 
   /** @param kind default: as the seed says */
   constructor(machine: Machine, kind?: EventsKind) {
@@ -60,14 +63,8 @@ export class SimulatedCRINode implements NodeRuntime {
           ...{ endpoint: 'unix:///run/containerd/containerd.sock', helper, containerLogMaxSizeBytes },
           ...{ clock: process.clock, logger },
         });
-        this.#runtime = observedRuntime(runtime, { service: this.#service, process });
-        return {
-          runtime: this.#runtime,
-          close: () => {
-            this.#runtime = undefined;
-            runtime.close();
-          },
-        };
+        const observed = observedRuntime(runtime, { service: this.#service, process });
+        return { runtime: observed, close: () => runtime.close() };
       } catch (error) {
         this.#world.note(process.name, 'no runtime', String(error));
         await new Promise<void>((resolve) => void process.clock.afterFunc(1_000, resolve));
@@ -89,13 +86,12 @@ export class SimulatedCRINode implements NodeRuntime {
   }
 
   killed(process: SimulatedProcess): void {
-    this.#runtime = undefined;
     this.#endpoint.killed(process);
   }
 
   disturb(random: Random): void {
     this.#isDisturbed = true;
-    this.#endpoint.disturb(random.pick([0.3, 1, 1, 2]));
+    this.#endpoint.disturb(random.pick([0.3, 1, 1, 2]), random.chance(0.5) ? random.pick(focusMethods) : undefined);
     for (const disturb of [this.#restarts, this.#brokenStreams, this.#kills]) {
       if (random.chance(0.8)) void disturb.call(this, random.fork(disturb.name));
     }
@@ -105,7 +101,12 @@ export class SimulatedCRINode implements NodeRuntime {
     this.#isDisturbed = false;
     this.#service.isNetworkReady = true;
     this.#endpoint.heal();
-    void this.#checkHealthy();
+  }
+
+  async checkQuiet(): Promise<void> {
+    await this.#world.sleep(quietMs);
+    this.#checkLogs();
+    this.#checkGarbage();
   }
 
   async #restarts(random: Random): Promise<void> {
@@ -177,22 +178,12 @@ export class SimulatedCRINode implements NodeRuntime {
     };
   }
 
-  /** Some time after all faults have ended, until the world ends. */
-  async #checkHealthy(): Promise<void> {
-    await this.#world.sleep(recoveryMs);
-    for (;;) {
-      await this.#world.sleep(checkMs);
-      if (this.#runtime === undefined) continue;
-      this.#checkLogs();
-      this.#checkGarbage();
-    }
-  }
-
   /** A container that runs has a log at its path and a link to it. */
   #checkLogs(): void {
     for (const container of this.#service.containers.values()) {
       const { id, process, logPath, log } = container;
-      if (!process.isRunning || this.#world.nowMs - process.run!.startedMs < recoveryMs / 2) continue;
+      if (!process.isRunning || this.#world.nowMs - process.run!.startedMs < quietMs) continue;
+      this.#world.count('log checked');
       const where = `${process.identity.podName} ${container.podUID} ${process.identity.container} ${id}`;
       if (linkOf(this.#logs.links, id) === undefined)
         this.#world.violate('the log of a container that runs has its link', where);
@@ -204,9 +195,9 @@ export class SimulatedCRINode implements NodeRuntime {
   /** Of each container, one run that has ended is kept; of each pod, the newest sandbox and those with containers. */
   #checkGarbage(): void {
     const ended = new Map<string, number>();
-    const minuteNs = 90_000 * 1e6;
+    const endedBeforeNs = this.#machineNs() - quietMs * 1e6;
     for (const { podUID, state, finishedAtNs, process } of this.#service.containers.values()) {
-      if (state !== 'CONTAINER_EXITED' || finishedAtNs > this.#machineNs() - minuteNs) continue;
+      if (state !== 'CONTAINER_EXITED' || finishedAtNs > endedBeforeNs) continue;
       const key = `${podUID} ${process.identity.container}`;
       ended.set(key, (ended.get(key) ?? 0) + 1);
     }
