@@ -19,15 +19,18 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   calls = 0;
   readonly #world: World;
   readonly #cluster: SimulatedCluster;
-  /** By UID: the pods that have a terminal phase on the API server, or had. */
-  readonly #ended = new Set<string>();
+  readonly #currentAgent: () => string;
+  /** By UID: the pods that have a terminal phase on the API server, or had, and the agent that ran then. */
+  readonly #ended = new Map<string, string>();
 
-  constructor(world: World, cluster: SimulatedCluster) {
+  /** @param currentAgent the name of the agent that runs */
+  constructor(world: World, cluster: SimulatedCluster, currentAgent: () => string) {
     this.#world = world;
+    this.#currentAgent = currentAgent;
     this.#cluster = cluster;
     cluster.server.pods.subscribe(({ pod }) => {
       const { uid = '' } = pod.metadata ?? {};
-      if (isTerminal(pod)) this.#ended.add(uid);
+      if (isTerminal(pod) && !this.#ended.has(uid)) this.#ended.set(uid, currentAgent());
       if (isTerminal(pod) && this.runs !== undefined && !this.#isMirror(pod)) this.#checkNothingRuns(pod, this.runs);
     });
   }
@@ -39,7 +42,9 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   /** An agent has begun something for a pod that has an effect. */
   began(what: string, { metadata, spec }: ValidPod, container?: Container | EphemeralContainer): void {
     const { uid, name } = metadata;
-    if (this.#ended.has(uid)) this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
+    // The first list of another agent may come from an API server that lags.
+    if (this.#ended.get(uid) === this.#currentAgent())
+      this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
     if (container?.image?.startsWith('private') !== true) return;
     if ((spec as Json).imagePullSecrets === undefined)
       this.#world.violate('a private image is used only by those who may', `${name} ${uid} ${container.name}: ${what}`);
@@ -50,7 +55,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     const pod = this.#cluster.pods.get(podName);
     if (pod === undefined || pod.metadata.uid !== podUID) return;
     if (pod.metadata.deletionTimestamp != null || isTerminal(pod)) return;
-    if (this.changed.has(podUID) || this.lost.has(podUID)) return;
+    if (this.changed.has(podUID) || this.lost.has(podUID) || this.runs?.unknown.has(id)) return;
     const { containers, initContainers = [], activeDeadlineSeconds } = pod.spec;
     const spec = [...containers, ...initContainers].find(({ name }) => name === container);
     if (activeDeadlineSeconds !== undefined || spec === undefined) return;

@@ -126,6 +126,8 @@ export interface ContainerWatcher {
 /** All runs of all containers of a node, by whatever runtime. Checks that no container runs twice at the same time. */
 export class ContainerRuns {
   readonly all: ContainerRun[] = [];
+  /** IDs of containers that the runtime has lost track of: an agent stops them, whether they run or not. */
+  readonly unknown = new Set<string>();
   readonly #world: World;
   readonly #watcher: ContainerWatcher | undefined;
   readonly #byContainer = new Map<string, ContainerRun[]>();

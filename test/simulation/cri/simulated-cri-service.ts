@@ -129,8 +129,11 @@ export class SimulatedCRIService {
 
   /** After a restart, the service may not find out what has become of a container. */
   forgetStates(share: number): void {
-    for (const container of this.containers.values())
-      if (container.state === 'CONTAINER_RUNNING' && this.#random.chance(share)) container.state = 'CONTAINER_UNKNOWN';
+    for (const container of this.containers.values()) {
+      if (container.state !== 'CONTAINER_RUNNING' || !this.#random.chance(share)) continue;
+      container.state = 'CONTAINER_UNKNOWN';
+      this.#options.machine.runs.unknown.add(container.process.identity.id);
+    }
   }
 
   #makeHandlers(): Handlers {
