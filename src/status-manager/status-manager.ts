@@ -376,7 +376,9 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
         this.#loop.setOrphaned(uid, isOrphan);
       } else if (isOrphan) {
         this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
-        this.#forgetPod(uid, 'removed');
+        const phase = this.#records.get(uid)?.inFlight?.phase;
+        const isDeleting = phase !== undefined && 'verb' in phase && phase.verb === 'delete';
+        this.#forgetPod(uid, isDeleting ? 'deleting' : 'removed');
       }
     }
     this.#resizeConditions.recount();
@@ -697,7 +699,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       const sentVersion = this.#cache.sentVersion(this.#cache.apiUIDOf(uid));
       // The pod of an outdated status lives on.
       if (reason !== 'outdated') this.#dropped.add(uid, { reason, versioned, sentVersion });
-      this.#outcomes.dropped(uid, versioned, reason === 'deleted' ? 'removed' : reason);
+      this.#outcomes.dropped(uid, versioned, reason === 'deleted' || reason === 'deleting' ? 'removed' : reason);
     } else if (reason === 'deleted') this.#dropped.deleted(uid);
     this.#journal.settled(uid);
     this.#records.drop(uid);

@@ -595,6 +595,21 @@ const rows = {
         'default/a was deleted on the API server at 03:04:06Z; its last status (Failed, version 1) was written at 03:04:05Z.',
     },
     {
+      state: 'removeOrphanedStatuses dropped its status before the response to its DELETE',
+      make: async () => {
+        const h = new SyncHarness();
+        h.manager.start();
+        h.manager.terminatePod(terminating(h));
+        h.client.hold({ verb: 'delete' });
+        await h.clock.advanceAsync(1_000);
+        h.manager.removeOrphanedStatuses([]);
+        return after(5, h);
+      },
+      explanation: { cause: { kind: 'dropped', reason: 'deleting', isSent: true, since: expect.any(String) } },
+      sentence:
+        'default/a is being deleted: removeOrphanedStatuses dropped its status at 03:04:06Z, before the API server had responded to its DELETE; its last status (Failed, version 1) was written at 03:04:05Z.',
+    },
+    {
       state: 'after the finalizers',
       make: async () => {
         const h = new SyncHarness().informed();
@@ -631,7 +646,7 @@ const rows = {
         ),
       explanation: { cause: expect.objectContaining({ reason: 'recreated', isSent: false }) },
       sentence:
-        'default/a is gone: the API server has another pod with this name, so its status was dropped at 03:04:05Z; its last status (Running, version 1) was never sent.',
+        'default/a is gone: the API server has another pod with this name, so the manager dropped its status at 03:04:05Z; its last status (Running, version 1) was never sent.',
     },
   ],
   syncing: [

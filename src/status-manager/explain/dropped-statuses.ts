@@ -3,8 +3,11 @@ import type { DropReason } from '../sync/sync-result.ts';
 
 /** The last status of a pod that was dropped from the cache. Times are on the monotonic clock. */
 export interface DroppedStatus {
-  /** `deleted`: the API server has accepted its DELETE. The others: as the outcome `gone`. */
-  readonly reason: Exclude<DropReason, 'outdated'> | 'deleted';
+  /**
+   * `deleted`: the API server has accepted its DELETE. `deleting`: `removeOrphanedStatuses` came before the response to the
+   * DELETE. The others: as the outcome `gone`.
+   */
+  readonly reason: Exclude<DropReason, 'outdated'> | 'deleted' | 'deleting';
   readonly atMs: number;
   readonly versioned: VersionedPodStatus;
   readonly sentVersion: number | undefined;
@@ -37,7 +40,7 @@ export class DroppedStatuses {
   /** The API server accepted the DELETE of a pod whose status `removeOrphanedStatuses` had dropped before the response. */
   deleted(podUID: string): void {
     const dropped = this.get(podUID);
-    if (dropped?.reason === 'removed') this.add(podUID, { ...dropped, reason: 'deleted' });
+    if (dropped?.reason === 'deleting') this.add(podUID, { ...dropped, reason: 'deleted' });
   }
 
   /** The API object is gone only now: finalizers had kept it. */

@@ -111,10 +111,11 @@ type WaitCause =
   | {
       /**
        * The status of the pod was dropped, at most ten minutes ago: after its deletion on the API server, by
-       * `removeOrphanedStatuses` (`removed`), or because the API object belongs to another pod now.
+       * `removeOrphanedStatuses` (`removed`; `deleting`: before the response to its DELETE), or because the API object belongs
+       * to another pod now.
        */
       readonly kind: 'dropped';
-      readonly reason: 'deleted' | 'removed' | 'recreated';
+      readonly reason: 'deleted' | 'deleting' | 'removed' | 'recreated';
       /** The API server had this status. */
       readonly isSent: boolean;
     }

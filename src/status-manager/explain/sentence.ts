@@ -63,9 +63,12 @@ function formatUnsent({ version, supersedes }: Explanation, forMs: number): stri
 }
 
 const droppedTexts = {
-  deleted: 'was deleted on the API server',
-  removed: 'is gone: removeOrphanedStatuses dropped its status',
-  recreated: 'is gone: the API server has another pod with this name, so its status was dropped',
+  deleted: (at: string) => `was deleted on the API server at ${at}`,
+  deleting: (at: string) =>
+    `is being deleted: removeOrphanedStatuses dropped its status at ${at}, before the API server had responded to its DELETE`,
+  removed: (at: string) => `is gone: removeOrphanedStatuses dropped its status at ${at}`,
+  recreated: (at: string) =>
+    `is gone: the API server has another pod with this name, so the manager dropped its status at ${at}`,
 } as const;
 
 /** What is known of a pod whose status was dropped. */
@@ -77,7 +80,7 @@ function droppedClauses(
   const { podNamespace, podName, phase, version, sentVersion } = explanation;
   const sent = formatSent(explanation, nowMs);
   const last = `its last status (${phase ? `${phase}, ` : ''}version ${version})`;
-  const clauses = [`${podNamespace}/${podName} ${droppedTexts[reason]} at ${formatTime(since, nowMs)}`];
+  const clauses = [`${podNamespace}/${podName} ${droppedTexts[reason](formatTime(since, nowMs))}`];
   if (sent === undefined) return [...clauses, `${last} was never sent`];
   if (isSent) return [...clauses, `${last} was ${sent}`];
   const had = sentVersion === undefined ? 'an earlier version' : `version ${sentVersion}`;
