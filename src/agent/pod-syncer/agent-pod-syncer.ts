@@ -46,6 +46,7 @@ import { reportMissingPullSecrets } from './missing-pull-secrets.ts';
 import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
 import { ResizeProgress } from './resize-progress.ts';
+import type { KillPodOptions } from './kill-pod.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 
 /** Source: kubelet `backOffOnTransientErrorPeriod`. */
@@ -213,7 +214,8 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const uid = pod.metadata.uid;
     await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: false, podStatusFn });
     probeManager.stopLivenessAndStartup(pod);
-    await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, options);
+    const { cutHooks } = options.syncStatus;
+    await this.#killPod(pod, runtimeStatus, gracePeriodSeconds, { ...options, cutHooks });
     probeManager.removePod(uid);
 
     // Queries the runtime, because the cache is only as recent as the last relist.
@@ -390,7 +392,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    options: PodCallOptions,
+    options: KillPodOptions,
   ): Promise<void> {
     const { signal } = options;
     const error = syncError(await this.#runtimeManager.killPod(pod, runtimeStatus, gracePeriodSeconds, options));

@@ -23,8 +23,13 @@ export interface ContainerKillerOptions {
   readonly logger: Logger;
 }
 
+export interface KillPodOptions extends PodCallOptions {
+  /** The containers whose preStop hook an earlier, aborted call has cut. Their hooks run again, and are not recorded as failed. */
+  readonly cutHooks?: Set<string> | undefined;
+}
+
 /** One container to kill. */
-export interface KillRequest extends PodCallOptions {
+export interface KillRequest extends KillPodOptions {
   readonly pod: ValidPod;
   readonly containerID: string;
   readonly containerName: string;
@@ -56,7 +61,7 @@ export class ContainerKiller {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    options: PodCallOptions,
+    options: KillPodOptions,
   ): Promise<SyncActionResult[]> {
     const { runtime } = this.#options;
     // Divergence: the kubelet does not stop containers in an unknown state, because stopping their sandbox
@@ -120,7 +125,7 @@ export class ContainerKiller {
   /** Resolves with the seconds that it took; the container is stopped even if the hook fails or takes too long. */
   #executePreStopHook(request: KillRequest, container: Container, graceSeconds: number): Promise<number> {
     const { handlerRunner, eventRecorder, logger } = this.#options;
-    const { pod, containerID, podIP, signal, scope } = request;
+    const { pod, containerID, podIP, signal, scope, cutHooks } = request;
     const handler = container.lifecycle!.preStop!;
     return this.#within(graceSeconds, signal, async (hookSignal) => {
       try {
@@ -129,7 +134,12 @@ export class ContainerKiller {
         );
       } catch (thrown) {
         // After its time, the hook ends with the container, and counts as failed.
-        if (signal.aborted) return;
+        if (signal.aborted) {
+          cutHooks?.add(container.name);
+          return;
+        }
+        // In the kubelet, the first hook goes on with the time that it was given.
+        if (cutHooks?.has(container.name) === true) return;
         // In the kubelet, a sleep goes on unobserved, and succeeds.
         if (hookSignal.aborted && handler.sleep != null) return;
         const fields = { ...podFieldsOf(pod), container: container.name, reason: reasonOf(thrown) };

@@ -27,7 +27,7 @@ import { podStatusFromRuntime, sandboxIPs } from '../pleg/pod-status-from-runtim
 import { ContainerStarter, type ImageVolumes, type StartRequest } from './container-starter.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
-import { ContainerKiller } from './kill-pod.ts';
+import { ContainerKiller, type KillPodOptions } from './kill-pod.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { updateContainers } from './update-containers.ts';
 
@@ -137,7 +137,7 @@ export class RuntimeManager {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    options: PodCallOptions,
+    options: KillPodOptions,
   ): Promise<SyncActionResult[]> {
     return this.#killer.killPod(pod, runtimeStatus, gracePeriodSeconds, options);
   }

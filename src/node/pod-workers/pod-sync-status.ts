@@ -75,6 +75,8 @@ export interface PodSyncStatus {
   nextSyncMs: number | undefined;
   /** Why containers could not be started, by name. Source: kubelet `ReasonCache`. */
   readonly startFailures: Map<string, StartFailure>;
+  /** The containers whose preStop hook ended early because the grace period became shorter. */
+  readonly cutHooks: Set<string>;
   /** Consecutive failures to read the resources of the pod's cgroup; undefined if there was none. */
   resourceFailures: FailureLog | undefined;
 }
@@ -101,6 +103,7 @@ export function newPodSyncStatus(
     failures: undefined,
     nextSyncMs: undefined,
     startFailures: new Map(),
+    cutHooks: new Set(),
     resourceFailures: undefined,
   };
 }

@@ -18,7 +18,7 @@ export interface SyncPodResult {
 /** Options of each call for a pod that has a spec. */
 export interface SyncPodOptions extends PodCallOptions {
   /** The worker's record of the pod, of which the syncer keeps a part. */
-  readonly syncStatus: Pick<PodSyncStatus, 'startFailures' | 'resourceFailures'>;
+  readonly syncStatus: Pick<PodSyncStatus, 'startFailures' | 'cutHooks' | 'resourceFailures'>;
 }
 
 /**

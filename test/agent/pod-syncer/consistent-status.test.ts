@@ -76,7 +76,7 @@ async function sync(agent: TestAgent, pod: ValidPod, { runs, sandbox, failing, i
   const options = {
     signal: controller.signal,
     scope: podScope(),
-    syncStatus: { startFailures, resourceFailures: undefined },
+    syncStatus: { startFailures, cutHooks: new Set<string>(), resourceFailures: undefined },
   };
   const runtimeStatus = { sandboxes, containers, ips: ['10.0.0.1'] };
   const work = isTerminal

@@ -454,6 +454,17 @@ describe('hooks', () => {
     expect(agent.eventReasons('app')).not.toContain('FailedPreStopHook');
   });
 
+  it('a preStop hook that a second deletion with a shorter grace period cuts has not failed', async () => {
+    agent.runtime.onExec(() => new Promise(() => {}));
+    await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));
+    await agent.delete('web');
+    await agent.advance(3000);
+    await agent.delete('web', 2);
+    await agent.advance(10_000);
+    expect(agent.client.pod('ns', 'web')).toBeUndefined();
+    expect(agent.eventReasons('app')).not.toContain('FailedPreStopHook');
+  });
+
   it('a preStop hook that fails is recorded as an event, and the container is stopped', async () => {
     agent.runtime.onExec(() => ({ exitCode: 1, stdout: '', stderr: 'no' }));
     await agent.create(podOf(withLifecycle({ preStop: { exec: { command: ['drain'] } } })));

@@ -153,6 +153,19 @@ export const hooks: readonly Shape[] = [
     run: runUntilReady(app(forever, { lifecycle: { preStop: { exec: { command: sh('sleep 20') } } } })),
   },
   {
+    name: 'pre-stop-cut-short',
+    run: async (run) => {
+      const lifecycle = { preStop: { exec: { command: sh('sleep 20') } } };
+      await run.create({ terminationGracePeriodSeconds: 12, containers: [app(forever, { lifecycle })] });
+      await run.untilReady();
+      await run.sleep(500);
+      await run.api('DELETE', `pods/${run.name}`);
+      await run.sleep(3_000);
+      await run.api('DELETE', `pods/${run.name}`, { gracePeriodSeconds: 2 });
+      await run.untilGone();
+    },
+  },
+  {
     name: 'pre-stop-sleep',
     run: runUntilReady(app(forever, { lifecycle: { preStop: { sleep: { seconds: 1 } } } })),
   },
