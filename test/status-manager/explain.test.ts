@@ -86,7 +86,8 @@ const rows = {
         return h;
       },
       explanation: { podNamespace: 'default', podName: 'a', phase: 'Pending', version: undefined },
-      sentence: 'default/a is Pending; no status was set for it in this run, so this is what the API object shows.',
+      sentence:
+        'default/a is Pending; setPodStatus was not called for it in this run, so this is what the API object shows.',
     },
   ],
   'up-to-date': [
@@ -195,7 +196,7 @@ const rows = {
         return h;
       },
       explanation: { cause: { kind: 'stopped', since: start } },
-      sentence: 'default/a is Running; version 1 was set just now: the manager has been stopped.',
+      sentence: 'default/a is Running; version 1 was set just now: stop() was called.',
     },
   ],
   'mirror-pod': [
@@ -403,7 +404,7 @@ const rows = {
         outage: { since: start, message: 'request to 10.0.0.1:6443 failed: ECONNREFUSED' },
       },
       sentence:
-        'default/a is Running; version 1 has been unsent for 50 s: GET fails (request to 10.0.0.1:6443 failed: ECONNREFUSED); it has failed 7 times in a row; next try in 12 s; no status could be written since 03:04:05Z.',
+        'default/a is Running; version 1 has been unsent for 50 s: GET fails (request to 10.0.0.1:6443 failed: ECONNREFUSED); it has failed 7 times in a row; next try in 12 s; the manager has not been able to write a status since 03:04:05Z.',
     },
     {
       state: 'a GET that fails with 500',
@@ -453,7 +454,7 @@ const rows = {
         unsentSince: '2026-01-02T03:04:35Z',
       },
       sentence:
-        'default/a is Running; version 1 was written at 03:04:55Z; since 03:04:35Z field message keeps being undone by manager kube-foo: written 4 times; next try in 5 s.',
+        'default/a is Running; version 1 was written at 03:04:55Z; since 03:04:35Z manager kube-foo has undone field message each time: the manager wrote it 4 times; next try in 5 s.',
     },
     {
       state: 'the API server drops a field',
@@ -464,7 +465,7 @@ const rows = {
         ),
       explanation: { cause: expect.objectContaining({ kind: 'hot-loop', fields: ['message'], managers: [] }) },
       sentence:
-        'default/a is Running; version 1 was written at 03:04:55Z; since 03:04:35Z field message keeps being undone: written 4 times; next try in 5 s.',
+        'default/a is Running; version 1 was written at 03:04:55Z; since 03:04:35Z the API server or another writer has undone field message each time: the manager wrote it 4 times; next try in 5 s.',
     },
   ],
   'next-batch': [
@@ -496,7 +497,7 @@ const rows = {
       },
       explanation: { cause: { kind: 'containers', since: start, termination: undefined } },
       sentence:
-        'default/a is Running; version 1 was written at 03:04:05Z; it is being deleted and waits for its containers to stop (terminatePod was not called).',
+        'default/a is Terminating (phase Running); version 1 was written at 03:04:05Z; it is being deleted and waits for its containers to stop (terminatePod was not called).',
     },
     {
       state: 'a pod whose containers do not stop within its grace period',
@@ -517,7 +518,7 @@ const rows = {
       },
       explanation: { cause: expect.objectContaining({ kind: 'containers', since: start }) },
       sentence:
-        'default/a is Running; version 1 was written at 03:04:05Z; its containers are being stopped since 03:04:05Z; its grace period of 1 s is over; last error: stopContainer took over 122000 ms.',
+        'default/a is Terminating (phase Running); version 1 was written at 03:04:05Z; its containers have been stopping since 03:04:05Z; its grace period of 1 s is over; last error: stopContainer took over 122000 ms.',
     },
   ],
   'pod-deletion-safety': [
@@ -531,7 +532,7 @@ const rows = {
       },
       explanation: { phase: 'Failed', cause: { kind: 'pod-deletion-safety', since: start } },
       sentence:
-        'default/a is Failed; version 1 was written at 03:04:05Z; its terminal phase is held back while podCouldHaveRunningContainers returns true.',
+        'default/a is Failed; version 1 was written at 03:04:05Z; the manager holds its terminal phase back while podCouldHaveRunningContainers returns true.',
     },
   ],
   finalizers: [
@@ -716,19 +717,20 @@ describe('explain()', () => {
 /** What an operator reads about the pods `a` and `g` in each outage; null: the outage is of no single pod. */
 const clausesOfOutages: Readonly<Record<string, RegExp | null>> = {
   'the API server is down':
-    /GET fails \(request to 10\.0\.0\.1:6443 failed: ECONNREFUSED\);.* no status could be written since 03:04:05Z/,
+    /GET fails \(request to 10\.0\.0\.1:6443 failed: ECONNREFUSED\);.* the manager has not been able to write a status since 03:04:05Z/,
   'the credentials have expired (401)': /GET fails with 401 \(Unauthorized\)/,
-  'the API server hangs': /GET waits for a response;.* no status could be written since .*No response within 30000 ms/,
+  'the API server hangs':
+    /GET waits for a response;.* the manager has not been able to write a status since .*No response within 30000 ms/,
   '403 to GET': /GET is refused with 403/,
   '403 to PATCH': /PATCH is refused with 403/,
   'a refused DELETE': /DELETE is refused with 403/,
   'a pod stuck Terminating by podCouldHaveRunningContainers':
-    /its terminal phase is held back while podCouldHaveRunningContainers/,
+    /the manager holds its terminal phase back while podCouldHaveRunningContainers/,
   'a pod stuck Terminating by a finalizer': /the API object waits for finalizer example\.com\/backup/,
-  'a hot loop by another writer': /field message keeps being undone by manager other-agent/,
+  'a hot loop by another writer': /manager other-agent has undone field message each time/,
   'a throttled client (429)': /the API server asks for a pause \(429 to GET\)/,
   'a slow API server, with requests that wait for a connection': /GET waits for a connection/,
-  'a drain that gives up': /the manager has been stopped/,
+  'a drain that gives up': /stop\(\) was called/,
   'an informer that is not synced': null,
 };
 

@@ -47,6 +47,12 @@ export function podSummary(pod: SummarizedPod): PodSummary {
   };
 }
 
+/** `STATUS`, but the reason of a failed pod, such as `Evicted`, before that of its containers. */
+export function statusWordOf(pod: SummarizedPod): string {
+  const status = statusOf(pod);
+  return (stringOf(status, 'phase') === 'Failed' && stringOf(status, 'reason')) || podSummary(pod).reason;
+}
+
 function phaseReason(status: JSONObject): string {
   if (conditionOf(status, 'PodScheduled')?.reason === 'SchedulingGated') return 'SchedulingGated';
   return stringOf(status, 'reason') || stringOf(status, 'phase');

@@ -1,6 +1,6 @@
 import type { ManagerInspection, PodInspection } from '../../status-manager/inspection.ts';
 import type { OutageInspection } from '../../status-manager/sync/api-outage.ts';
-import { podSummary } from '../../kube/pods/pod-summary.ts';
+import { podSummary, statusWordOf } from '../../kube/pods/pod-summary.ts';
 import { type PodTermination, terminationWaitOf } from '../../status-manager/pod-deletion-safety.ts';
 import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import type { RequestedDeletion } from '../../status-manager/sync/terminating-pods.ts';
@@ -132,7 +132,8 @@ function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus
   const lastError = pod.lastError ?? pod.rejected?.reason ?? termination?.lastError;
   // Without the spec, sidecars are not known.
   const spec = shown?.spec ?? { containers: status.containerStatuses ?? [] };
-  const { ready, total, reason, restarts } = podSummary({ metadata: shown?.metadata, spec, status });
+  const summarized = { metadata: shown?.metadata, spec, status };
+  const { ready, total, restarts } = podSummary(summarized);
   return {
     podUID,
     podNamespace,
@@ -142,7 +143,7 @@ function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus
     ready: status.conditions?.find(({ type }) => type === 'Ready')?.status,
     readyContainers: ready,
     containers: total,
-    status: (status.phase === 'Failed' && status.reason) || reason,
+    status: statusWordOf(summarized),
     restarts,
     version,
     sentVersion,

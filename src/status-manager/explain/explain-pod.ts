@@ -1,6 +1,7 @@
 import { canonicalPodStatus } from '../status/canonical.ts';
 import { canonicalTime, epochMsOf, MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import { getPodCondition } from '../status/conditions.ts';
+import { statusWordOf } from '../../kube/pods/pod-summary.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { OutageInspection } from '../sync/api-outage.ts';
@@ -89,6 +90,7 @@ export function explainPod(facts: ExplainFacts): PodExplanation {
       inspection?.podNamespace ?? pod?.metadata?.namespace ?? requestedDeletion?.podNamespace ?? last?.podNamespace,
     podName: inspection?.podName ?? pod?.metadata?.name ?? requestedDeletion?.podName ?? last?.podName,
     phase: status?.phase,
+    status: status && statusWordOf({ metadata: facts.apiPod?.metadata, spec: specOf(facts.apiPod, status), status }),
     ready: dropped === undefined && status !== undefined ? readyOf(status, pod) : undefined,
     version: (inspection ?? last)?.version,
     supersedes: inspection?.supersedes,
@@ -104,6 +106,11 @@ export function explainPod(facts: ExplainFacts): PodExplanation {
     outage: outage && { since: outage.since, message: outage.message },
   };
   return printable({ ...explanation, sentence: sentenceOf(explanation, nowMs) });
+}
+
+/** Without the spec, sidecars are not known. */
+function specOf(apiPod: Pod | undefined, { containerStatuses = [] }: PodStatus): object {
+  return apiPod?.spec ?? { containers: containerStatuses };
 }
 
 /** `toString` is not enumerable, so that JSON and `console.log` omit it. */

@@ -21,6 +21,8 @@ export interface PodExplanation {
   readonly sentence: string;
   /** Phase of the cached status, or of the API object if no status is cached. */
   readonly phase: string | undefined;
+  /** In one word, as the status page: as kubectl's STATUS, but the reason of a failed pod before that of its containers. */
+  readonly status: string | undefined;
   /** Readiness in the same status; undefined without a Ready condition. */
   readonly ready: ReadyExplanation | undefined;
   /** The cached version, or the last one of a pod that is gone (cause `dropped`); undefined when there is none. */

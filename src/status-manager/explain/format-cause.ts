@@ -7,16 +7,16 @@ type CauseOf<K extends PodCause['kind']> = Extract<PodCause, { readonly kind: K 
 
 /** The causes that need no details. */
 const clauses = {
-  'not-set': 'no status was set for it in this run, so this is what the API object shows',
+  'not-set': 'setPodStatus was not called for it in this run, so this is what the API object shows',
   'no-client': 'the manager has no client',
   'not-started': 'start() was not called',
-  stopped: 'the manager has been stopped',
+  stopped: 'stop() was called',
   'mirror-pod': 'the mirror pod of this static pod is not known, so there is no API object to write to',
   'retry-after': 'the API server has asked this client to pause',
   turn: 'it is queued behind pods in flight',
   syncing: 'its sync is in progress',
   'next-batch': 'the next batch takes it up',
-  'pod-deletion-safety': 'its terminal phase is held back while podCouldHaveRunningContainers returns true',
+  'pod-deletion-safety': 'the manager holds its terminal phase back while podCouldHaveRunningContainers returns true',
 } as const;
 
 const limits = { qps: 'qps and burst', 'max-in-flight': 'maxInFlight' } as const;
@@ -52,8 +52,8 @@ function formatTermination({ termination }: CauseOf<'containers'>, nowMs: number
   const is = epochMsOf(gracePeriodEndsAt) < nowMs ? 'is over' : `ends at ${formatTime(gracePeriodEndsAt, nowMs)}`;
   const parts = [
     hasRunningContainers
-      ? `its containers are being stopped since ${formatTime(since, nowMs)}`
-      : `its containers have stopped, and its sandbox is being stopped since ${formatTime(since, nowMs)}`,
+      ? `its containers have been stopping since ${formatTime(since, nowMs)}`
+      : `its containers have stopped, and its sandbox has been stopping since ${formatTime(since, nowMs)}`,
     `its grace period of ${gracePeriodSeconds} s ${is}`,
     ...(lastError === undefined ? [] : [`last error: ${formatText(lastError)}`]),
   ];
@@ -76,9 +76,11 @@ function formatFailure(cause: CauseOf<'back-off'>): string {
 
 function formatHotLoop({ fields, managers, since, timesSent }: CauseOf<'hot-loop'>, nowMs: number): string {
   const what = fields.length === 0 ? 'what is written' : `${plural('field', fields)} ${fields.join(', ')}`;
-  const keeps = fields.length > 1 ? 'keep' : 'keeps';
-  const by = managers.length === 0 ? '' : ` by ${plural('manager', managers)} ${managers.join(', ')}`;
-  return `since ${formatTime(since, nowMs)} ${what} ${keeps} being undone${by}: written ${timesSent} times`;
+  const who =
+    managers.length === 0
+      ? 'the API server or another writer has'
+      : `${plural('manager', managers)} ${managers.join(', ')} ${managers.length === 1 ? 'has' : 'have'}`;
+  return `since ${formatTime(since, nowMs)} ${who} undone ${what} each time: the manager wrote it ${timesSent} times`;
 }
 
 /** `APIError` puts the code and the reason in front; the sentence has the code already. */

@@ -21,11 +21,12 @@ export function sentenceOf(explanation: Explanation, nowMs: number): string {
 
 /** The pod's current status and its reason. */
 function subjectClauses(explanation: Explanation, nowMs: number): string[] {
-  const { cause, podNamespace, podName, phase, ready, recoveredAt } = explanation;
+  const { cause, podNamespace, podName, phase, status, ready, recoveredAt } = explanation;
   const subject = `${podNamespace}/${podName}`;
   if (cause.kind === 'finalizers')
     return [`${subject} has terminated, and the API server accepted its DELETE at ${formatTime(cause.since, nowMs)}`];
-  const shown = phase === undefined || phase === '' ? 'has no phase' : `is ${phase}`;
+  const word = status === phase ? phase : `${status} (phase ${phase})`;
+  const shown = phase === undefined || phase === '' ? 'has no phase' : `is ${word}`;
   const clauses = [`${subject} ${shown}${ready === undefined ? '' : `, ${formatReadiness(ready, nowMs)}`}`];
   if (recoveredAt !== undefined) {
     clauses.push(`an earlier run accepted this status at ${formatTime(recoveredAt, nowMs)} and did not send it`);
@@ -110,11 +111,11 @@ function nextClauses(explanation: Explanation, nowMs: number): string[] {
   if (version === undefined) return clauses;
   if (outage !== undefined && cause.kind !== 'up-to-date') {
     const reason = 'message' in cause && cause.message === outage.message ? '' : ` (${formatText(outage.message)})`;
-    clauses.push(`no status could be written since ${formatTime(outage.since, nowMs)}${reason}`);
+    clauses.push(`the manager has not been able to write a status since ${formatTime(outage.since, nowMs)}${reason}`);
   }
   if (rejected !== undefined) {
     const since = formatTime(rejected.since, nowMs);
-    clauses.push(`what is set is rejected since ${since} (${formatText(rejected.reason)})`);
+    clauses.push(`the manager has rejected what was set since ${since} (${formatText(rejected.reason)})`);
   }
   if (!isShownByPodManager) {
     clauses.push('the pod manager does not show the pod: if it has gone, removeOrphanedStatuses drops its status');

@@ -109,10 +109,10 @@ function ofSent({ deletionDue, isHotLoop, versioned }: SentResult, known: Known,
   } as const;
   const backOff = nextBackOff(known.backOff, cause, facts.nowMs, facts.random);
   const { fields = [], managers = [] } = known.lastPatch?.hotLoop ?? {};
-  const by = managers.length === 0 ? '' : ` by ${managers.join(', ')}`;
+  const by = managers.length === 0 ? 'the API server or another writer' : managers.join(', ');
   return {
     backOff,
-    event: { reason: 'StatusHotLoop', message: `Status fields ${fields.join(', ')} keep being undone${by}` },
+    event: { reason: 'StatusHotLoop', message: `Status fields ${fields.join(', ')} keep being undone by ${by}` },
     outcome: { outcome: 'hot-loop', nextTryInMs: nextTryOf(backOff) },
   };
 }

@@ -96,7 +96,7 @@ export class TerminatingPods {
           record,
           heldBack,
           {},
-          'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
+          'Pod is stuck terminating: the manager holds its terminal phase back while podCouldHaveRunningContainers returns true',
           'Pod has not terminated for a minute: its containers could still be running',
         );
       }

@@ -257,7 +257,7 @@ export const outages: readonly Outage[] = [
     },
     log: {
       message:
-        'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true',
+        'Pod is stuck terminating: the manager holds its terminal phase back while podCouldHaveRunningContainers returns true',
       fields: { pod: 'default/a', podUID: uidOf('a'), since },
     },
     metrics: [

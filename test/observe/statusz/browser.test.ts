@@ -268,7 +268,9 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       node.client.faults.next({ count: 100 }, fault.status(503, { message: 'no leader' }));
       await onNode(() => node.set(node.podManager.getPodByUID('uid-c')!, { isReady: false }));
       await expectShown(
-        page.getByRole('alert').getByText(/^No status can be written since 11:58:00Z: GET fails with 503/),
+        page
+          .getByRole('alert')
+          .getByText(/^The manager has not been able to write a status since 11:58:00Z: GET fails with 503/),
       );
     });
 
@@ -305,7 +307,8 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
 
   describe('names the cause of every outage', () => {
     const shown: Readonly<Record<string, RegExp>> = {
-      'the API server is down': /No status can be written since 03:04:05Z: GET fails without a response .*ECONNREFUSED/,
+      'the API server is down':
+        /The manager has not been able to write a status since 03:04:05Z: GET fails without a response .*ECONNREFUSED/,
       'the credentials have expired (401)': /No status can be written .*: GET fails with 401 \(401 Unauthorized\)/,
       'the API server hangs': /No status can be written .*: GET fails without a response \(No response within 30000 ms/,
       '403 to GET': /back-off after GET 403 Forbidden .*pods "a" is forbidden/,
@@ -318,7 +321,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       'a slow API server, with requests that wait for a connection': /connection to GET/,
       'a drain that gives up': /The status manager has been stopped: no status is written/,
       'an informer that is not synced':
-        /The informer has not listed the pods yet; it fails since 03:04:05Z: .*TimeoutError/,
+        /The informer has not listed the pods yet; it has failed since 03:04:05Z: .*TimeoutError/,
     };
 
     it.each(outages)('$name', async ({ name, cause }) => {

@@ -266,6 +266,7 @@ describe('pods.json', () => {
     });
     const { pods } = await json<StatusDocument>('/statusz/pods.json');
     expect(pods[0]).toMatchObject({ readyContainers: 1, containers: 2, status: 'CrashLoopBackOff', restarts: 5 });
+    expect(node.manager.explain('uid-a').sentence).toMatch(/^\S+\/a is CrashLoopBackOff \(phase Running\);/);
   });
 
   it('says of an evicted pod that it was evicted, not how its containers ended', async () => {
@@ -277,6 +278,7 @@ describe('pods.json', () => {
       ['a', 'Evicted'],
       ['b', 'ExitCode:1'],
     ]);
+    for (const { podUID, status } of pods) expect(node.manager.explain(podUID).status).toBe(status);
   });
 
   it('has a failing request from the first one on', async () => {

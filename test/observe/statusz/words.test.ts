@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { PodSummary, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 
 /** The words of the page, which is plain JavaScript. */
-const { problemsOf, shortError, waitText } = (await import(
+const { age, problemsOf, shortError, waitText } = (await import(
   new URL('../../../src/observe/statusz/client/words.js', import.meta.url).href
 )) as {
+  age(time: string, nowMs: number, before?: string, after?: string): string;
   problemsOf(status: StatusDocument, nowMs: number): string[];
   shortError(error: string): string;
   waitText(pod: object, nowMs: number): string;
@@ -21,6 +22,15 @@ const refused = (podName: string, unsentSince: string): PodSummary => ({
   waitingFor: { ...waiting, verb: 'patch', class: 'Forbidden', statusCode: 403 },
 });
 const inFlight: PodSummary = { ...refused('c', '2026-11-22T11:59:00Z'), waitingFor: { ...waiting, kind: 'response' } };
+
+it.each([
+  [0, 'just now'],
+  [1_999, 'just now'],
+  [2_000, 'for 2s'],
+  [61_000, 'for 61s'],
+])('an age of %i ms is %s, as in explain()', (ms, text) => {
+  expect(age(new Date(nowMs - ms).toISOString(), nowMs, 'for ')).toBe(text);
+});
 
 it('an error is shortened so that its reason, its object and its verb stay', () => {
   const forbidden =
@@ -43,12 +53,12 @@ describe('the problems of the page', () => {
     [
       'an informer that cannot list the pods',
       { informer: { isSynced: false, lastEventAt: undefined, restarts: 1, failure } },
-      ['The informer has not listed the pods yet; it fails since 11:59:00Z: ECONNREFUSED.'],
+      ['The informer has not listed the pods yet; it has failed since 11:59:00Z: ECONNREFUSED.'],
     ],
     [
       'an informer whose watch has broken',
       { informer: { isSynced: true, lastEventAt: '2026-11-22T11:59:00Z', restarts: 1, failure } },
-      ['The informer does not see changes of pods; it fails since 11:59:00Z: ECONNREFUSED.'],
+      ['The informer does not see changes of pods; it has failed since 11:59:00Z: ECONNREFUSED.'],
     ],
     [
       'an API server that refuses every write',

@@ -72,13 +72,13 @@ describe('Events about what a user of the pod must know', () => {
   });
 
   it.each([
-    ['one of these managers', [{ manager: 'kube-foo', fieldsV1: { 'f:status': { 'f:message': {} } } }], ' by kube-foo'],
+    ['one of these managers', [{ manager: 'kube-foo', fieldsV1: { 'f:status': { 'f:message': {} } } }], 'kube-foo'],
     [
       'two of them',
       ['kube-foo', 'webhook'].map((manager) => ({ manager, fieldsV1: { 'f:status': { 'f:message': {} } } })),
-      ' by kube-foo, webhook',
+      'kube-foo, webhook',
     ],
-    ['nobody that is known', undefined, ''],
+    ['nobody that is known', undefined, 'the API server or another writer'],
   ])('a hot loop by %s: one for the pod, also for later versions', async (_who, managedFields, by) => {
     const { h, recorder } = setup();
     h.addPods('a');
@@ -98,7 +98,7 @@ describe('Events about what a user of the pod must know', () => {
     await h.clock.advanceAsync(600_000);
     h.set('a', '2');
     await h.clock.advanceAsync(600_000);
-    expect(recorder.take()).toEqual([`Warning a StatusHotLoop: Status fields message keep being undone${by}`]);
+    expect(recorder.take()).toEqual([`Warning a StatusHotLoop: Status fields message keep being undone by ${by}`]);
     await h.manager.stop();
   });
 

@@ -60,7 +60,7 @@ it('says that only the sandbox is left, also if containers have run too long bef
   h.set('a', 'x', { phase: 'Running' });
   await h.settle();
   expect(h.manager.explain('uid-a').sentence).toContain(
-    'its containers have stopped, and its sandbox is being stopped',
+    'its containers have stopped, and its sandbox has been stopping',
   );
   expect(h.metrics.statusGauges()?.terminatingPods).toMatchObject([{ waitingFor: 'sandbox', count: 1 }]);
   await h.manager.stop();
@@ -113,7 +113,7 @@ describe('a pod that does not end', () => {
     expect(h.logger.warnings).toEqual([]);
     await h.clock.advanceAsync(1);
     const message =
-      'Pod is stuck terminating: its terminal phase is held back while podCouldHaveRunningContainers returns true';
+      'Pod is stuck terminating: the manager holds its terminal phase back while podCouldHaveRunningContainers returns true';
     expect(h.logger.warnings).toEqual([{ level: 'warn', message, fields }]);
     await h.clock.advanceAsync(600_000);
     expect(h.logger.warnings).toHaveLength(1);

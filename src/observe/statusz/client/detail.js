@@ -115,7 +115,7 @@ function conditions(document, nowMs) {
   const items = (document?.conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) =>
     element('li', { class: 'condition' }, [
       element('strong', {}, [`${type} ${status}`]),
-      lastTransitionTime === null ? undefined : time(lastTransitionTime, `for ${age(lastTransitionTime, nowMs)}`),
+      lastTransitionTime === null ? undefined : time(lastTransitionTime, age(lastTransitionTime, nowMs, 'for ')),
       note([reason, message].filter(Boolean).join(': ')),
     ]),
   );

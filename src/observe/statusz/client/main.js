@@ -147,7 +147,8 @@ function render() {
   const allPods = detail.update(status.pods);
   setText(page.node, nodeName);
   document.title = nodeName === '' ? 'Pod statuses' : `${nodeName}: pod statuses`;
-  const lastSuccess = lastSuccessfulRequestAt === undefined ? 'none yet' : `${age(lastSuccessfulRequestAt, nowMs)} ago`;
+  const lastSuccess =
+    lastSuccessfulRequestAt === undefined ? 'none yet' : age(lastSuccessfulRequestAt, nowMs, '', ' ago');
   setText(page.manager, `Manager ${status.state}, last successful request ${lastSuccess}`);
   for (const { id, has, input, number } of choices) {
     input.checked = view.show === id;

@@ -31,12 +31,18 @@ function joined(ms, great, greatUnit, small, smallUnit) {
   return `${Math.floor(ms / great)}${greatUnit}${rest === 0 ? '' : `${rest}${smallUnit}`}`;
 }
 
+/** The times have whole seconds, so that an age below two seconds may be none. */
+const justNowMs = 2 * second;
+
 /**
+ * `just now`, or the age with the words around it: `for 41s`, `41s ago`.
+ *
  * @param {string} time
  * @param {number} nowMs
  */
-export function age(time, nowMs) {
-  return duration(nowMs - Date.parse(time));
+export function age(time, nowMs, before = '', after = '') {
+  const ageMs = nowMs - Date.parse(time);
+  return ageMs < justNowMs ? 'just now' : `${before}${duration(ageMs)}${after}`;
 }
 
 /**
@@ -129,13 +135,13 @@ const outcomes = {
   written: 'written',
   unchanged: 'not sent: the API server showed it already',
   superseded: 'superseded by a newer one',
-  gone: 'dropped',
+  gone: 'dropped by the manager',
   reconciled: 'written again',
   'deletion-requested': 'sent; deletion requested, finalizers keep the pod',
   deleted: 'sent; the pod was deleted',
   'hot-loop': 'written, and undone by another writer',
-  refused: 'refused',
-  forbidden: 'forbidden',
+  refused: 'refused by the API server',
+  forbidden: 'forbidden by the API server',
   retried: 'failed',
 };
 
@@ -162,7 +168,7 @@ export function problemsOf(status, nowMs) {
     const { since, verb, statusCode, message } = requestFailure;
     const code = statusCode === undefined ? 'without a response' : `with ${statusCode}`;
     problems.push(
-      `No status can be written since ${clockTime(since, nowMs)}Z: ${verb.toUpperCase()} fails ${code} (${message}).`,
+      `The manager has not been able to write a status since ${clockTime(since, nowMs)}Z: ${verb.toUpperCase()} fails ${code} (${message}).`,
     );
   }
   const refused = requestFailure === undefined ? refusedWrites(status.pods) : [];
@@ -177,7 +183,7 @@ export function problemsOf(status, nowMs) {
   if (journalFailure !== undefined) {
     const { failingSince, reason } = journalFailure;
     problems.push(
-      `Statuses cannot be recorded in the journal since ${clockTime(failingSince, nowMs)}Z (${reason}): a crash would lose them.`,
+      `The journal has not recorded statuses since ${clockTime(failingSince, nowMs)}Z (${reason}): a crash would lose them.`,
     );
   }
   return problems;
@@ -224,7 +230,7 @@ export function shortError(error) {
  */
 function problemsOfInformer({ isSynced, failure }, nowMs) {
   const why =
-    failure === undefined ? '' : `it fails since ${clockTime(failure.failingSince, nowMs)}Z: ${failure.reason}`;
+    failure === undefined ? '' : `it has failed since ${clockTime(failure.failingSince, nowMs)}Z: ${failure.reason}`;
   if (!isSynced) return [`The informer has not listed the pods yet${why && `; ${why}`}.`];
   return why === '' ? [] : [`The informer does not see changes of pods; ${why}.`];
 }
