@@ -31,7 +31,7 @@ export function requirePods(path: string, value: unknown): readonly ValidPod[] {
   requireIterable(path, value);
   return Array.from(value, (pod, i) => {
     requirePod(pod, `${path}[${i}]`);
-    return pod as ValidPod;
+    return pod;
   });
 }
 

@@ -7,7 +7,7 @@ import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { getPodFullName } from '../../kube/pods/static-pods.ts';
 import { reasonOf } from '../../shared/logger.ts';
-import { readRegularFile } from '../../shared/regular-file.ts';
+import { readRegularFile, RegularFileError } from '../../shared/regular-file.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import { codeOf, undefinedIfMissing } from '../host-paths/error-code.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
@@ -38,10 +38,11 @@ const watchFailure = 'watch';
 /**
  * Static pods from manifest files, which are watched and also read periodically. Files whose names
  * begin with a dot and subfolders are ignored. An invalid file is logged and skipped. It may be half
- * written, so its last pod is kept until it has not changed for `fileCheckFrequencyMs`.
+ * written, so its last pod is kept until it has not changed for `fileCheckFrequencyMs`; at start, no pod
+ * is delivered before that, because a list without it would end what runs of it.
  * Source: kubelet `sourceFile`.
  *
- * Divergence: the kubelet's periodic read ends the pod of a file that is being written at that moment.
+ * Divergence: the kubelet ends the pod of a file that is being written when it starts, or at a periodic read.
  *
  * Divergence: when a folder cannot be read at all, all pods are kept; the kubelet removes them.
  *
@@ -78,6 +79,7 @@ class FileSource {
   #isReadPending = false;
   /** The last valid pod of each file, by path. */
   readonly #lastPods = new Map<string, ValidPod>();
+  #hasDelivered = false;
   /** Files that are invalid, as they are, and since when they are like that. */
   readonly #invalid = new Map<string, { readonly version: string; readonly sinceMs: number }>();
   /** Files that are ignored, and the file that is used instead. */
@@ -146,7 +148,9 @@ class FileSource {
         this.#logged.delete(known);
         this.#invalid.delete(known);
       }
-    for (const path of paths) await this.#update(path);
+    let isOneBeingWritten = false;
+    for (const path of paths) if (await this.#update(path)) isOneBeingWritten = true;
+    if (isOneBeingWritten && !this.#hasDelivered) return;
     // If several files have a pod of the same name, the last file wins.
     const pods = new Map<string, { readonly path: string; readonly pod: ValidPod }>();
     const overridden = new Map<string, string>();
@@ -174,28 +178,39 @@ class FileSource {
   }
 
   #deliver(pods: readonly Pod[]): void {
-    if (!this.#isStopped) this.#sink(pods);
+    if (this.#isStopped) return;
+    this.#hasDelivered = true;
+    this.#sink(pods);
   }
 
-  async #update(path: string): Promise<void> {
+  /** @returns true if the file is invalid and may be being written */
+  async #update(path: string): Promise<boolean> {
     // Before the file is read, so that a later change makes another version.
-    const version = await stat(path, { bigint: true }).then(versionOf, () => '');
+    const stats = await stat(path, { bigint: true }).catch(() => undefined);
     try {
       this.#lastPods.set(path, await this.#readPod(path));
       this.#logged.delete(path);
       this.#invalid.delete(path);
+      return false;
     } catch (thrown) {
       const isGone = codeOf(thrown) === 'ENOENT';
-      if (isGone || !this.#mayBeBeingWritten(path, version)) this.#lastPods.delete(path);
+      const isBeingWritten = !isGone && this.#mayBeBeingWritten(path, stats);
+      if (!isBeingWritten) this.#lastPods.delete(path);
       if (!isGone) this.#logOnce(path, reasonOf(thrown), 'Skipping manifest');
+      // A FIFO or a folder does not become a manifest.
+      return isBeingWritten && !(thrown instanceof RegularFileError);
     }
   }
 
-  #mayBeBeingWritten(path: string, version: string): boolean {
+  #mayBeBeingWritten(path: string, stats: BigIntStats | undefined): boolean {
+    const { clock } = this.#context;
     const { fileCheckFrequencyMs = defaultFileCheckFrequencyMs } = this.#options;
-    const nowMs = this.#context.clock.monotonicMs();
+    const version = stats === undefined ? '' : versionOf(stats);
+    const nowMs = clock.monotonicMs();
     const known = this.#invalid.get(path);
-    const sinceMs = known?.version === version ? known.sinceMs : nowMs;
+    // The wall clock may have been set back since the last change.
+    const ageMs = stats === undefined ? 0 : Math.max(0, clock.now() - Number(stats.ctimeMs));
+    const sinceMs = known?.version === version ? known.sinceMs : nowMs - ageMs;
     this.#invalid.set(path, { version, sinceMs });
     return nowMs - sinceMs < fileCheckFrequencyMs;
   }

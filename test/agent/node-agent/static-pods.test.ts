@@ -87,6 +87,9 @@ describe('a static pod from a file', () => {
     await writeFile(refused, JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'refused' }, spec }));
     await write('app:1');
     const agent = await cluster.startAgent({ sources: [fileSource({ path: directory })] });
+    // It was written a moment ago, and could have been half written.
+    await cluster.until(() => agent.inspect().refusedManifests.length === 1);
+    await cluster.advance(20_000);
     await cluster.until(() => images().length === 1);
     await cluster.advance(3000);
     expect(mirror()).toMatchObject({ status: { phase: 'Running' } });

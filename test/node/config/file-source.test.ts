@@ -42,6 +42,11 @@ function start({ nodeName = 'node-a', ...options }: Partial<FileSourceOptions & 
   }, context);
 }
 
+/** The files were last changed an hour before the start. */
+function startLongAfterLastChange(): void {
+  clock = new FakeClock(Date.now() + 3_600_000);
+}
+
 /** Resolves at the next list with pods of exactly these names. */
 function nextList(names: string): Promise<void> {
   return new Promise((resolve) => waiting.push({ fits: (listed) => listed === names, resolve }));
@@ -145,6 +150,7 @@ describe('TestExtractFromBadDataFile', () => {
   it('is logged once and skipped, and its content is not logged', async () => {
     await write('bad.yaml', 'secret: {');
     await write('good.yaml', yaml('good'));
+    startLongAfterLastChange();
     const listed = nextList('good-node-a');
     start();
     await listed;
@@ -159,6 +165,7 @@ describe('TestExtractFromBadDataFile', () => {
   it('a refused manifest is shown with path, reason and since when, until it is valid', async () => {
     await write('bad.json', JSON.stringify({ ...parse(yaml('bad')), spec: { containers: [{ name: 'app' }] } }));
     await write('good.yaml', yaml('good'));
+    startLongAfterLastChange();
     const listed = nextList('good-node-a');
     start();
     await listed;
@@ -206,6 +213,43 @@ describe('TestExtractFromBadDataFile', () => {
     } finally {
       await rm(outside, { recursive: true });
     }
+  });
+
+  it('a file that is being written when the agent starts is no list without its pod', async () => {
+    await write('web.yaml', yaml('web').slice(0, 30));
+    await write('other.yaml', yaml('other'));
+    const failed = nextError();
+    start();
+    await failed;
+    await clock.advanceAsync(0);
+    const listed = nextList('other-node-a web-node-a');
+    await write('web.yaml', yaml('web'));
+    await listed;
+    expect(lists.map(namesOf)).toEqual(['other-node-a web-node-a']);
+  });
+
+  it('a file that stays invalid delays the first list until it has not changed for a period', async () => {
+    await write('other.yaml', yaml('other'));
+    // The last one that is read.
+    await write('zzz.yaml', 'kind: {');
+    const failed = nextError();
+    start();
+    await failed;
+    await clock.advanceAsync(0);
+    expect(lists).toEqual([]);
+    const listed = nextList('other-node-a');
+    await clock.advanceAsync(20_000);
+    await listed;
+  });
+
+  it('a file that has been invalid for long delays nothing', async () => {
+    await write('bad.yaml', 'kind: {');
+    await write('other.yaml', yaml('other'));
+    startLongAfterLastChange();
+    const listed = nextList('other-node-a');
+    start();
+    await listed;
+    expect(lists).toHaveLength(1);
   });
 
   it('a file that becomes invalid keeps its pod until the next periodic read', async () => {
@@ -412,6 +456,7 @@ it('the source is named `file`', () => {
 
 it('a manifest that was refused and is gone is no longer shown', async () => {
   await write('bad.yaml', 'kind: {');
+  startLongAfterLastChange();
   let listed = nextList('');
   start();
   await listed;
