@@ -16,18 +16,24 @@ const tablePath = join(bugsFolder, 'found.json');
 /**
  * Runs the seeds with one bug after the other in a copy of the library, until one fails, and writes `found.json`.
  * @param names of files in `bugs`; default all
+ * @param size options that fix the size of the worlds
  * @returns the exit code: 0 if all are found
  */
-export async function findBugs(names: readonly string[], [first, last]: readonly [number, number]): Promise<number> {
+export async function findBugs(
+  names: readonly string[],
+  [first, last]: readonly [number, number],
+  size: readonly string[],
+): Promise<number> {
   const all = readPlantedBugs(bugsFolder);
   const chosen = all.filter(({ name }) => names.length === 0 || names.includes(name));
   const missing: string[] = [];
   for (const bug of chosen) {
     const copy = copyWith(bug);
-    const failure = await findingSeed(bug, copy, first, last);
+    const failure = await findingSeed(bug, copy, [first, last], size);
     rmSync(copy, { recursive: true });
     const { name, setting } = bug;
-    const found = failure && `${setting}, seed ${failure.seed}: ${failure.invariants.join('; ')}`;
+    const found =
+      failure && `${[setting, `seed ${failure.seed}`, ...size].join(' ')}: ${failure.invariants.join('; ')}`;
     process.stdout.write(`${name}: ${found ?? 'not found'}\n`);
     if (found === undefined) missing.push(name);
     const table = JSON.parse(readFileSync(tablePath, 'utf8')) as Record<string, string>;
@@ -64,14 +70,19 @@ interface Failure {
 const withoutBug = new Map<string, readonly string[]>();
 
 /** The first seed that fails, and would not without the bug. */
-async function findingSeed(bug: PlantedBug, copy: string, first: number, last: number): Promise<Failure | undefined> {
+async function findingSeed(
+  bug: PlantedBug,
+  copy: string,
+  [first, last]: readonly [number, number],
+  size: readonly string[],
+): Promise<Failure | undefined> {
   for (let seed = first; seed <= last; seed++) {
-    const failure = await firstFailure(bug, copy, seed, last);
+    const failure = await firstFailure(bug, copy, [seed, last], size);
     if (failure === undefined) return undefined;
     seed = failure.seed;
     const key = `${bug.setting} ${seed}`;
     if (!withoutBug.has(key)) {
-      const { invariants = [] } = (await firstFailure(bug, join(repository, 'dist'), seed, seed)) ?? {};
+      const { invariants = [] } = (await firstFailure(bug, join(repository, 'dist'), [seed, seed], size)) ?? {};
       withoutBug.set(key, invariants);
     }
     const invariants = failure.invariants.filter((invariant) => !withoutBug.get(key)!.includes(invariant));
@@ -83,11 +94,21 @@ async function findingSeed(bug: PlantedBug, copy: string, first: number, last: n
 async function firstFailure(
   { name, setting }: PlantedBug,
   dist: string,
-  first: number,
-  last: number,
+  [first, last]: readonly [number, number],
+  size: readonly string[],
 ): Promise<Failure | undefined> {
   const main = join(dist, 'test', 'simulation', 'main.js');
-  const options = ['--setting', setting, '--seeds', `${first}-${last}`, '--stop', '--no-shrink', '--every', '1000'];
+  const options = [
+    '--setting',
+    setting,
+    '--seeds',
+    `${first}-${last}`,
+    '--stop',
+    '--no-shrink',
+    '--every',
+    '1000',
+    ...size,
+  ];
   const child = spawn(process.execPath, [main, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk: Buffer) => (text.stdout += chunk.toString()));

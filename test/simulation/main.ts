@@ -98,7 +98,8 @@ class Summary {
 
 async function main(): Promise<number> {
   const options = program.parse().opts<Options>();
-  if (options.bugs !== undefined) return findBugs(options.bugs === true ? [] : options.bugs, options.seeds ?? [1, 300]);
+  if (options.bugs !== undefined)
+    return findBugs(options.bugs === true ? [] : options.bugs, options.seeds ?? [1, 300], sizeOptions(options));
   if (options.coverage) return runWithCoverage(process.argv.slice(2).filter((argument) => argument !== '--coverage'));
   const seeds = options.seeds ?? randomSeeds();
   const summaries: Record<string, object> = {};
@@ -147,12 +148,16 @@ async function simulate(
   return summary;
 }
 
-function commandOf(setting: Setting, { seed }: SeedResult, { pods, seconds }: Options): string {
-  const size = [
-    ...(pods === undefined ? [] : [`--pods ${pods}`]),
-    ...(seconds === undefined ? [] : [`--seconds ${seconds}`]),
-  ];
+function commandOf(setting: Setting, { seed }: SeedResult, options: Options): string {
+  const size = sizeOptions(options);
   return ['npm run simulate --', `--setting ${setting.name}`, `--seeds ${seed}`, ...size, '--trace'].join(' ');
+}
+
+function sizeOptions({ pods, seconds }: Pick<Options, 'pods' | 'seconds'>): string[] {
+  return [
+    ...(pods === undefined ? [] : ['--pods', String(pods)]),
+    ...(seconds === undefined ? [] : ['--seconds', String(seconds)]),
+  ];
 }
 
 function textOf({ violations }: SeedResult): string {

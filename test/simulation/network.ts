@@ -141,6 +141,8 @@ export class Network {
   faults = noFaults;
   /** No packet arrives in either direction. */
   isDown = false;
+  /** While it is down, each request fails at once; otherwise half of them get no answer. */
+  isRefusing = false;
   /** Nor does one of these processes. */
   readonly cutOff = new Set<SimulatedProcess>();
   /** Requests that a server has handled, in this order. */
@@ -290,7 +292,7 @@ export class Network {
       signal?.addEventListener('abort', onAbort);
       requests.abort.add(onAbort);
       if (this.#isDownFor(process) || !this.isServerUp) {
-        if (!this.#isDownFor(process) || !isHanging) fail('ECONNREFUSED', backMs);
+        if (!this.#isDownFor(process) || this.isRefusing || !isHanging) fail('ECONNREFUSED', backMs);
         return;
       }
       if (is.lostBefore) {

@@ -1,8 +1,14 @@
 import { getEventListeners } from 'node:events';
+import { LightAbortSignal } from '../../src/shared/abort.ts';
+
+type Listen = (type: 'abort', listener: () => void) => void;
 
 /** Counts the listeners of all abort signals that are made from now on, until `restore`. */
 export class SignalListeners {
   readonly #signals = new Set<AbortSignal>();
+  /** The listeners of the library's own signals. */
+  readonly #light = new Map<LightAbortSignal, number>();
+  readonly #realLight: { readonly add: Listen; readonly remove: Listen };
   readonly #real = globalThis.AbortController;
 
   constructor() {
@@ -13,6 +19,22 @@ export class SignalListeners {
         signals.add(this.signal);
       }
     };
+    const { prototype } = LightAbortSignal;
+    const { addEventListener: add, removeEventListener: remove } = prototype;
+    this.#realLight = { add, remove };
+    const light = this.#light;
+    const counted = (real: Listen, change: number): Listen =>
+      function (this: LightAbortSignal, type, listener) {
+        light.set(this, (light.get(this) ?? 0) + change);
+        real.call(this, type, listener);
+      };
+    prototype.addEventListener = counted(add, 1);
+    prototype.removeEventListener = counted(remove, -1);
+  }
+
+  /** As `most`, of the library's own signals, for each of which a listener is removed once. */
+  get mostOfLight(): number {
+    return Math.max(0, ...this.#light.values());
   }
 
   /** The largest number of listeners of one signal that is not aborted. */
@@ -28,5 +50,7 @@ export class SignalListeners {
   restore(): void {
     globalThis.AbortController = this.#real;
     this.#signals.clear();
+    LightAbortSignal.prototype.addEventListener = this.#realLight.add;
+    LightAbortSignal.prototype.removeEventListener = this.#realLight.remove;
   }
 }

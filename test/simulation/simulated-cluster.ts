@@ -91,11 +91,13 @@ export class SimulatedCluster {
     for (;;) {
       await this.#world.sleep(random.integer(5_000, 20_000));
       const lastsMs = random.integer(100, random.chance(0.2) ? 40_000 : 3_000);
+      const isRefusing = random.chance(0.5);
       if (!this.#isDisturbed) return;
       if (!this.#world.happens('partition')) continue;
       this.#world.count('partition');
       this.#world.note('network', 'down', lastsMs);
       this.network.isDown = true;
+      this.network.isRefusing = isRefusing;
       const fromMs = this.#world.nowMs;
       this.#breakStreams(random, 1, 0.5);
       await this.#world.sleep(lastsMs);

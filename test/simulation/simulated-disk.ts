@@ -42,6 +42,11 @@ class Inode {
   #settled = 0;
   links = 1;
 
+  /** What a power loss leaves for certain. */
+  get durable(): Buffer {
+    return this.#durable.read();
+  }
+
   /** How many writes there have been. */
   get writes(): number {
     return this.#settled + this.#pending.length;
@@ -162,6 +167,12 @@ export class SimulatedDisk {
       this.#locks.add(lock);
       return { release: async () => void this.#locks.delete(lock) };
     };
+  }
+
+  /** What a file has: as processes see it, or what a power loss would leave for certain. Undefined if there is no file. */
+  contentOf(path: string, after: 'crash' | 'power loss'): Buffer | undefined {
+    if (after === 'crash') return this.#files.get(path)?.visible.read();
+    return this.#durableNames.get(path)?.durable;
   }
 
   /** The machine loses power, and has it again at once. */

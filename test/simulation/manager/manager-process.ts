@@ -19,6 +19,7 @@ import { BehindPods } from './behind-pods.ts';
 export const versionsPerProcess = 1_000_000;
 const orphanPeriodMs = 1_000;
 const journalDir = '/var/lib/journal';
+export const journalFile = `${journalDir}/pod-status.journal`;
 
 export interface ManagerProcessOptions {
   readonly number: number;

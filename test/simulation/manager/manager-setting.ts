@@ -1,3 +1,4 @@
+import { decodeJournal } from '../../../src/status-manager/journal/journal-lines.ts';
 import type { FsyncPolicy } from '../../../src/status-manager/journal/journal-recorder.ts';
 import type { StatusOutcome } from '../../../src/status-manager/index.ts';
 import { checkForeignConditions, differenceTo } from '../../chaos/invariants.ts';
@@ -6,9 +7,9 @@ import type { Random } from '../../chaos/random.ts';
 import { nodeName, podNames } from '../../chaos/users.ts';
 import type { PodWrite } from '../lagging-pods.ts';
 import type { Call } from '../network.ts';
-import { AbortListeners } from '../abort-listeners.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
+import { SignalListeners } from '../signal-listeners.ts';
 import { SimulatedCluster } from '../simulated-cluster.ts';
 import { SimulatedDisk } from '../simulated-disk.ts';
 import type { World } from '../world.ts';
@@ -24,7 +25,7 @@ import {
   checkVersionsOf,
   checkWrites,
 } from './check-calls.ts';
-import { ManagerProcess, versionsPerProcess } from './manager-process.ts';
+import { journalFile, ManagerProcess, versionsPerProcess } from './manager-process.ts';
 import { isMirror, podUIDOf, StaticPods } from './static-pods.ts';
 
 /** How long everything works before a status must be prompt, and for how long then. */
@@ -38,6 +39,7 @@ const mirrorMs = promptMs + 4_000;
 const maxTimers = 8;
 /** Processes that were killed leave those of their requests in flight. */
 const maxListeners = 64;
+const journalCheckMs = 2_300;
 const backOffCheckMs = 700;
 const hotLoopMessage = 'The API server does not keep what is written';
 /** With fsync `interval`: the interval, and the slowest fsync twice. */
@@ -79,7 +81,7 @@ class ManagerSimulation {
   readonly #maxBytes: number | undefined;
   /** By pod UID: which process has reported that its object is to be deleted, and not yet that it is gone. */
   readonly #requested = new Map<string, ManagerProcess>();
-  readonly #listeners = new AbortListeners();
+  readonly #listeners = new SignalListeners();
   #current: ManagerProcess;
   #started = 0;
   #wallOffsetMs = 0;
@@ -112,7 +114,7 @@ class ManagerSimulation {
     try {
       await this.#run();
     } finally {
-      this.#listeners.end();
+      this.#listeners.restore();
     }
   }
 
@@ -121,6 +123,7 @@ class ManagerSimulation {
     this.#users.start();
     this.#static.start(this.#random.fork('mirrors'));
     void this.#watchBackOffs();
+    void this.#watchJournal();
     if (this.#random.chance(0.9))
       this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.5, 1, 1, 3]), {
         ...{ notFound: 0.01, late: this.#random.pick([0, 0.02]), clockSkewMs: 300_000 },
@@ -440,6 +443,25 @@ class ManagerSimulation {
     return [...this.#cluster.pods.values()].filter((pod) => !isMirror(pod) && !uids.has(pod.metadata.uid));
   }
 
+  /** At any time, what was accepted is in the journal or on the API server. */
+  async #watchJournal(): Promise<void> {
+    const after = this.#fsync === 'always' ? 'power loss' : 'crash';
+    for (; this.#fsync !== undefined && !this.#isOver; await this.#world.sleep(journalCheckMs)) {
+      const { process, isRunning } = this.#current;
+      const content = this.#disk.contentOf(journalFile, after);
+      if (!process.isAlive || !isRunning || content === undefined) continue;
+      const { live } = decodeJournal(content);
+      for (const { metadata, status } of this.#recoverable()) {
+        const { uid, name } = metadata;
+        const accepted = this.#mayBeLost.has(uid) ? 0 : (this.#accepted.get(uid) ?? 0);
+        const kept = Math.max(versionOf(live.get(uid)?.entry.status.message), versionOf(status?.message));
+        if (kept >= accepted) continue;
+        const details = `${name} ${uid}: ${accepted} was accepted, ${kept} would be left after a ${after}`;
+        this.#world.violate('what was accepted survives a crash', details);
+      }
+    }
+  }
+
   /** When all has worked for a while, statuses are prompt, and soon no pod is backing off. */
   async #checkHealthy(): Promise<void> {
     await this.#world.sleep(recoveryMs);
@@ -602,7 +624,7 @@ class ManagerSimulation {
       'versions that were sent': [apiStatusVersions.size, exist],
       'requested deletions': [requestedDeletions.length, exist],
       timers: [process.timers, maxTimers],
-      'listeners on a signal': [this.#listeners.most, maxListeners],
+      'listeners of a signal': [Math.max(this.#listeners.most, this.#listeners.mostOfLight), maxListeners],
     };
     for (const [what, [size = 0, most = 0]] of Object.entries(sizes)) {
       if (size > most) this.#world.violate('nothing is kept when all is quiet', `${size} ${what}, at most ${most}`);
