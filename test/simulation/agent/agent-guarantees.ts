@@ -13,6 +13,8 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   /** Pods that have lost their sandbox, by UID. */
   readonly lost = new Set<string>();
   runs: ContainerRuns | undefined;
+  /** The UIDs of the pods whose volumes are mounted. */
+  mounted: ReadonlySet<string> = new Set();
   /** Called when a container has ended. */
   onEnded: ((run: ContainerRun) => void) | undefined;
   /** How often agents have called the runtime. */
@@ -45,6 +47,8 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     // The first list of another agent may come from an API server that lags.
     if (this.#ended.get(uid) === this.#currentAgent())
       this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
+    if (what === 'createContainer' && !this.mounted.has(uid))
+      this.#world.violate('a container is created when the volumes are mounted', `${name} ${uid}`);
     if (container?.image?.startsWith('private') !== true) return;
     if ((spec as Json).imagePullSecrets === undefined)
       this.#world.violate('a private image is used only by those who may', `${name} ${uid} ${container.name}: ${what}`);

@@ -14,6 +14,7 @@ import type { SimulatedDisk } from '../simulated-disk.ts';
 import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import type { NodeRuntime, RuntimeConnection } from './node-runtime.ts';
+import type { SimulatedVolumes } from './simulated-volumes.ts';
 import type { StaticPods } from './static-pods.ts';
 import { type RuntimeWatcher, watchedRuntime } from './watched-runtime.ts';
 
@@ -35,6 +36,7 @@ export interface AgentSurroundings {
   readonly disk: SimulatedDisk;
   readonly runtime: NodeRuntime;
   readonly staticPods: StaticPods;
+  readonly volumes: SimulatedVolumes;
   readonly watcher: RuntimeWatcher;
 }
 
@@ -90,6 +92,7 @@ export class AgentProcess {
         runtime: watchedRuntime(connection.runtime, this.#surroundings.watcher),
         sources: [this.#surroundings.staticPods.source(this.process)],
         node: { addresses: ['10.1.2.3'] },
+        volumeManager: this.#surroundings.volumes.for(this.process),
         ...{ allocationState, actuatedState, imagePullRecordsDirectory: rootDirectory },
         ...(journal !== undefined && { journal }),
         ...this.options.agent,

@@ -15,6 +15,7 @@ import { checkStatuses, containerStatuses, differenceToRuns, isMirror } from './
 import { type ContainerRun, ContainerRuns } from './container-runs.ts';
 import type { CreateNodeRuntime, Machine, NodeRuntime } from './node-runtime.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
+import { SimulatedVolumes } from './simulated-volumes.ts';
 import { StaticPods } from './static-pods.ts';
 
 const settleMs = 400_000;
@@ -42,6 +43,7 @@ class AgentSimulation {
   readonly #guarantees: AgentGuarantees;
   readonly #machine: Machine;
   readonly #runtime: NodeRuntime;
+  readonly #volumes: SimulatedVolumes;
   readonly #disk: SimulatedDisk;
   readonly #users: PodUsers;
   readonly #staticPods: StaticPods;
@@ -60,6 +62,8 @@ class AgentSimulation {
     this.#machine = { world, runs: new ContainerRuns(world, guarantees), wallOffsetMs: 0 };
     guarantees.runs = this.#machine.runs;
     this.#runtime = createRuntime(this.#machine);
+    this.#volumes = new SimulatedVolumes(this.#machine);
+    guarantees.mounted = this.#volumes.mounted;
     this.#disk = new SimulatedDisk(world, 'node');
     this.#staticPods = new StaticPods(world, makeManifest);
     this.#users = new PodUsers(world, this.#cluster, {
@@ -77,6 +81,7 @@ class AgentSimulation {
     if (this.#random.chance(0.8))
       this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.3, 1, 1, 2]));
     if (this.#random.chance(0.8)) this.#runtime.disturb(this.#random.fork('runtime'));
+    if (this.#random.chance(0.7)) this.#volumes.disturb(this.#random.pick([0.3, 1, 2]));
     for (const disturb of [this.#restarts, this.#clockJumps, this.#pauses, this.#fullDisks]) {
       if (this.#random.chance(0.7)) void disturb.call(this, this.#random.fork(disturb.name));
     }
@@ -101,6 +106,7 @@ class AgentSimulation {
     this.#world.note('world', 'all faults end');
     this.#cluster.heal();
     this.#runtime.heal();
+    this.#volumes.heal();
     this.#disk.isFull = false;
     this.#current.process.resume();
     await this.#stopping;
@@ -125,7 +131,13 @@ class AgentSimulation {
     };
     const token = this.#cluster.server.nodeToken(nodeName);
     const surroundings = {
-      ...{ network: this.#cluster.network, disk: this.#disk, runtime: this.#runtime, staticPods: this.#staticPods },
+      ...{
+        network: this.#cluster.network,
+        disk: this.#disk,
+        runtime: this.#runtime,
+        staticPods: this.#staticPods,
+        volumes: this.#volumes,
+      },
       watcher: this.#guarantees,
     };
     const started = new AgentProcess(this.#world, surroundings, {
@@ -321,6 +333,8 @@ class AgentSimulation {
     if (this.#machine.runs.runningCount > 0) return `${this.#machine.runs.runningCount} containers run`;
     const [uid] = this.#runtime.podsLeft();
     if (uid !== undefined) return `the runtime has the pod ${uid}`;
+    const [folder] = this.#volumes.mounted;
+    if (folder !== undefined) return `the folder of the pod ${folder}`;
     const { podWorkers, probes, statusManager, events } = this.#current.agent!.inspect();
     if (events !== undefined && events.queued > 0) return `${events.queued} events are unsent`;
     if (podWorkers.length > 0) return `a worker: ${JSON.stringify(podWorkers[0])}`;
