@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { ValidPod } from 'kubelet-status-manager';
-import type { PodProvider, PodReference, ProviderPod } from 'kubelet-status-manager/virtual-nodes';
+import type { PodProvider, ProviderPodReference, ProviderPod } from 'kubelet-status-manager/virtual-nodes';
 import { changedSuffix } from './node-pods.ts';
 
-interface CloudPod extends PodReference {
+interface CloudPod extends ProviderPodReference {
   readonly state: ProviderPod['state'];
   readonly containers: readonly string[];
   readonly restartCount: number;
@@ -30,11 +30,11 @@ export class MemoryCloud implements PodProvider {
     this.#pods.set(uid, { uid, namespace, name, nodeName, state: 'creating', containers, restartCount: 0 });
   }
 
-  async deletePod({ uid }: PodReference): Promise<void> {
+  async deletePod({ uid }: ProviderPodReference): Promise<void> {
     this.#pods.delete(uid);
   }
 
-  async getPod({ uid }: PodReference): Promise<ProviderPod | undefined> {
+  async getPod({ uid }: ProviderPodReference): Promise<ProviderPod | undefined> {
     const pod = this.#pods.get(uid);
     return pod && reportOf(pod);
   }

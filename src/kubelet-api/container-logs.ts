@@ -3,7 +3,7 @@ import { reasonOf } from '../shared/logger.ts';
 import type { ContainerLogOptions } from '../node/index.ts';
 import type { ContainerStatusInput, PodStatusInput } from '../kube/objects/types.ts';
 import { HTTPError } from './http-error.ts';
-import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
+import { containersOf, type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
 import { parseLogOptions } from './log-options.ts';
 import { readLogs } from './read-logs.ts';
 import { openText, writeText } from './text-log.ts';
@@ -18,7 +18,7 @@ export async function serveContainerLogs(
   const [namespace, podName = '', containerName = ''] = segments;
   if (containerName === '') throw new HTTPError(404, '404: Page Not Found');
   const { previous, ...options } = parseLogOptions(query, clock.now());
-  const pod = requirePod(context, namespace, podName);
+  const pod = requireServedPod(context, namespace, podName);
   if (!containersOf(pod).some(({ name }) => name === containerName))
     throw new HTTPError(404, `container "${containerName}" not found in pod "${podName}"`);
   if (runtime.getContainerLog === undefined && runtime.streamContainerLog === undefined)

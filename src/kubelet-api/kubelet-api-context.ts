@@ -54,7 +54,7 @@ export interface KubeletRequest {
 export type KubeletHandler = (request: KubeletRequest, response: ServerResponse) => void | Promise<void>;
 
 /** @throws HTTPError 404. Source: kubelet `GetPodByName` */
-export function requirePod({ agent }: KubeletAPIContext, namespace = '', name = ''): ValidPod {
+export function requireServedPod({ agent }: KubeletAPIContext, namespace = '', name = ''): ValidPod {
   const named = agent.getPods().filter(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
   // Nodes that share the port may have two for a moment: the older one has been deleted.
   const pod = maxBy(named, ({ metadata }) => metadata.creationTimestamp ?? '');

@@ -4,7 +4,7 @@ import type { ValidPod } from '../kube/objects/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import type { PortForward } from './forward-port.ts';
 import { HTTPError } from './http-error.ts';
-import { containersOf, type KubeletAPIContext, type KubeletRequest, requirePod } from './kubelet-api-context.ts';
+import { containersOf, type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
 import { isSPDY } from './spdy.ts';
 import { serveSPDYCommand } from './spdy-streams.ts';
 import type { StreamedCommand } from './streamed-command.ts';
@@ -100,7 +100,7 @@ async function servePorts(
   const isWebSocket = request.headers.upgrade?.toLowerCase() === 'websocket';
   const isOwnTunnel = isTunnel(request) && runtime.getPortForward === undefined;
   const ports = isWebSocket && !isOwnTunnel ? portsOf(query) : [];
-  const pod = requirePod(context, namespace, name);
+  const pod = requireServedPod(context, namespace, name);
   requireUID(pod, uid);
   const { uid: podUID, name: podName } = pod.metadata;
   if (runtime.getPortForward !== undefined) {
@@ -156,7 +156,7 @@ function containerOf(
   const [namespace, podName] = segments;
   const containerName = segments[hasUID ? 3 : 2];
   if (segments.length > 4 || !containerName) throw new HTTPError(404, '404: Page Not Found');
-  const pod = requirePod(context, namespace, podName);
+  const pod = requireServedPod(context, namespace, podName);
   if (hasUID) requireUID(pod, segments[2]);
   return { containerName, pod };
 }

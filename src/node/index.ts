@@ -55,8 +55,8 @@ export { APIObjects } from './container-options/api-objects.ts';
 export {
   lookupCredentials,
   matchesRegistry,
-  type Registry,
-  type RegistryCredentials,
+  type KeyringRegistry,
+  type KeyringEntry,
   registryOf,
   splitRepository,
 } from './container-options/docker-keyring.ts';

@@ -5,7 +5,7 @@ import type { WaitingFor } from './sync/loop-inspection.ts';
 import { type InspectionSources, lastSuccessAgeMs, waitingForOf } from './inspection.ts';
 
 /** @returns unregisters the gauges of a manager that stops */
-export function registerGauges(metrics: Metrics, sources: () => InspectionSources): () => void {
+export function registerStatusGauges(metrics: Metrics, sources: () => InspectionSources): () => void {
   // The caller's metrics may lack the method, or return nothing.
   const unregister = metrics.registerStatusGauges(() => readStatusGauges(sources())) as (() => void) | undefined;
   return () => {

@@ -17,7 +17,7 @@ import { explainPod, readExplainFacts } from './explain/explain-pod.ts';
 import type { PodExplanation } from './explain/explanation.ts';
 import { inspectManager, type InspectionSources, type ManagerInspection } from './inspection.ts';
 import { type PodDeletionSafety, terminationsOf } from './pod-deletion-safety.ts';
-import { registerGauges } from './status-gauges.ts';
+import { registerStatusGauges } from './status-gauges.ts';
 import { StatusJournal } from './journal/status-journal.ts';
 import { type Logger, thrownFields } from '../shared/logger.ts';
 import { type ResizeResolution, resizeResolutions } from './metrics.ts';
@@ -188,7 +188,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       },
       onUnchanged: (uid) => this.#cache.confirm(uid),
     });
-    this.#unregisterGauges = registerGauges(metrics, () => this.#inspectionSources);
+    this.#unregisterGauges = registerStatusGauges(metrics, () => this.#inspectionSources);
 
     this.recovered = recoverStatuses(resolved.journal?.recovered ?? [], this.#cache, clock, logger);
     if (resolved.client === undefined) return;

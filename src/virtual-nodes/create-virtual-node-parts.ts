@@ -24,7 +24,7 @@ import type { NodeLines } from './node-lines.ts';
 import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import type { OrphanedPods } from './pods/orphaned-pods.ts';
-import type { PodReference, ProviderPod } from './pod-provider.ts';
+import type { ProviderPodReference, ProviderPod } from './pod-provider.ts';
 import type { ProviderCalls, ProviderMethods } from './calls/provider-calls.ts';
 import { ProviderPodCache } from './pods/provider-pod-cache.ts';
 import type { ProviderPodLister } from './calls/provider-pod-lister.ts';
@@ -197,6 +197,6 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
 }
 
 /** A pod of the provider occupies resources as long as it is listed. */
-function toRuntimePod({ uid, namespace, name }: PodReference): RuntimePod {
+function toRuntimePod({ uid, namespace, name }: ProviderPodReference): RuntimePod {
   return { uid, namespace, name, containers: [], sandboxes: [{ id: uid, ready: true }] };
 }

@@ -7,7 +7,7 @@ export type { VirtualNode, VirtualNodeInspection } from './virtual-node.ts';
 export type { ReplicasOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
 export {
   type PodProvider,
-  type PodReference,
+  type ProviderPodReference,
   type ProviderCallOptions,
   type ProviderContainer,
   ProviderError,

@@ -5,7 +5,7 @@ import { maxDurationMs } from '../shared/validate.ts';
 import type { PodMaterials } from './materials/pod-materials.ts';
 
 /** What identifies a pod of a virtual node. */
-export interface PodReference {
+export interface ProviderPodReference {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
@@ -79,7 +79,7 @@ export interface ProviderContainer {
 }
 
 /** What the cloud knows of a pod. The phase, the conditions and the container statuses are derived from it. */
-export interface ProviderPod extends PodReference {
+export interface ProviderPod extends ProviderPodReference {
   /** `stopped`: nothing of it runs, and nothing will start again. */
   readonly state: 'creating' | 'running' | 'stopped';
   /** The primary address first. Default: those that were last reported. */
@@ -167,9 +167,12 @@ export interface PodProvider {
    * a second. Also called for pods of the node that the API server does not have, which it is asked right before,
    * and for running pods that the node rejects after a start, for example because its capacity is smaller: they fail.
    */
-  deletePod(pod: PodReference, options: ProviderCallOptions & { readonly gracePeriodSeconds: number }): Promise<void>;
+  deletePod(
+    pod: ProviderPodReference,
+    options: ProviderCallOptions & { readonly gracePeriodSeconds: number },
+  ): Promise<void>;
   /** One pod; undefined if the cloud does not have it. Default: everything is listed. */
-  getPod?(pod: PodReference, options: ProviderCallOptions): Promise<ProviderPod | undefined>;
+  getPod?(pod: ProviderPodReference, options: ProviderCallOptions): Promise<ProviderPod | undefined>;
   /**
    * All pods of all nodes of the process, in one call. Pods of other nodes are ignored. Leave out what is no pod: as long as
    * an entry has no `uid`, no pod counts as missing.
@@ -186,27 +189,32 @@ export interface PodProvider {
    * after that, so let it heed `options.signal`. Default: the client is told that there are none.
    */
   logs?(
-    pod: PodReference,
+    pod: ProviderPodReference,
     containerName: string,
     log: ContainerLogOptions & { readonly previous: boolean },
     options: ProviderCallOptions,
   ): Promise<AsyncIterable<Uint8Array>>;
   /** Runs a command in a container, for `kubectl exec`. Resolves with the exit code when all output is written. */
   exec?(
-    pod: PodReference,
+    pod: ProviderPodReference,
     containerName: string,
     command: readonly string[],
     io: ContainerIO,
     options: ProviderCallOptions,
   ): Promise<number>;
   /** Connects the client to the main process of a container, for `kubectl attach`. Resolves when the process has ended. */
-  attach?(pod: PodReference, containerName: string, io: ContainerIO, options: ProviderCallOptions): Promise<void>;
+  attach?(
+    pod: ProviderPodReference,
+    containerName: string,
+    io: ContainerIO,
+    options: ProviderCallOptions,
+  ): Promise<void>;
   /**
    * Connects `stream` with a port of a pod, for `kubectl port-forward`. Called for each connection of the client. Resolves
    * when the connection has ended; if it rejects, the client shows why. `stream` is destroyed, and `options.signal` aborted,
    * when the client has closed it.
    */
-  portForward?(pod: PodReference, port: number, stream: Duplex, options: ProviderCallOptions): Promise<void>;
+  portForward?(pod: ProviderPodReference, port: number, stream: Duplex, options: ProviderCallOptions): Promise<void>;
   /**
    * The statistics of the running pods of all nodes, for `kubectl top pod`; see `VirtualNodes.kubeletOf`. Called when somebody
    * asks, at most once in 10 s. Pods of other nodes are ignored. Default: the client is told that there are none.

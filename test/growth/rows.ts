@@ -49,11 +49,7 @@ import {
   newestSandboxesFirst,
   podStatusFromRuntime,
 } from '../../src/agent/pleg/pod-status-from-runtime.ts';
-import {
-  requireImages,
-  requirePods as requireRuntimePods,
-  requirePodStats,
-} from '../../src/node/runtime/require-runtime-result.ts';
+import { requireImages, requireRuntimePods, requirePodStats } from '../../src/node/runtime/require-runtime-result.ts';
 import { requireRuntimeStatus } from '../../src/node/runtime/require-runtime-status.ts';
 import { activeContainerStatuses } from '../../src/node/runtime/runtime-pod-status.ts';
 import {

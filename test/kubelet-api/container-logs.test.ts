@@ -4,7 +4,11 @@ import { describe, expect, it } from 'vitest';
 import type { StreamingRuntime } from '../../src/node/runtime/streaming-runtime.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { containerIDForLogs, serveContainerLogs } from '../../src/kubelet-api/container-logs.ts';
-import { type KubeletAPIContext, type KubeletRequest, requirePod } from '../../src/kubelet-api/kubelet-api-context.ts';
+import {
+  type KubeletAPIContext,
+  type KubeletRequest,
+  requireServedPod,
+} from '../../src/kubelet-api/kubelet-api-context.ts';
 import type { ValidPod } from '../../src/kube/objects/types.ts';
 import { testPod } from './test-server.ts';
 
@@ -142,6 +146,6 @@ it('a request for a name that two nodes have for a moment is for the newer pod',
     [newer, older],
   ]) {
     const context = { agent: { getPods: () => pods } } as unknown as KubeletAPIContext;
-    expect(requirePod(context, 'default', 'web')).toBe(newer);
+    expect(requireServedPod(context, 'default', 'web')).toBe(newer);
   }
 });

@@ -1,7 +1,7 @@
 import type { ValidPod } from 'kubelet-status-manager';
 import type {
   PodProvider,
-  PodReference,
+  ProviderPodReference,
   ProviderContainer,
   ProviderPod,
   ProviderPodOptions,
@@ -22,7 +22,7 @@ export interface FakeCloudOptions {
 }
 
 /** What a call throws, or undefined to let it pass. */
-type Reaction = (pod: PodReference | undefined) => Error | undefined;
+type Reaction = (pod: ProviderPodReference | undefined) => Error | undefined;
 
 interface CloudPod {
   readonly pod: ValidPod;
@@ -168,7 +168,7 @@ export class FakeCloud implements PodProvider {
   }
 
   async deletePod(
-    pod: PodReference,
+    pod: ProviderPodReference,
     { signal, gracePeriodSeconds }: { readonly signal: AbortSignal; readonly gracePeriodSeconds: number },
   ): Promise<void> {
     await this.#call('deletePod', pod, signal);
@@ -190,7 +190,7 @@ export class FakeCloud implements PodProvider {
     return [...this.#pods.values()].findLast(({ pod }) => pod.metadata.name === name);
   }
 
-  async #call(call: Call, pod: PodReference | undefined, signal: AbortSignal): Promise<void> {
+  async #call(call: Call, pod: ProviderPodReference | undefined, signal: AbortSignal): Promise<void> {
     this.calls.push(pod === undefined ? call : `${call} ${pod.name}`);
     const key = pod?.uid ?? '';
     const inProgress = (this.#inProgress.get(key) ?? 0) + 1;

@@ -5,7 +5,7 @@ import {
   matchesRegistry,
   parseImageName,
   type PullCredentials,
-  type RegistryCredentials,
+  type KeyringEntry,
   registryOf,
   splitRepository,
 } from '../../node/index.ts';
@@ -44,7 +44,7 @@ export class CredentialProviders {
 
 interface CacheEntry {
   readonly expiresAtMs: number;
-  readonly entries: readonly RegistryCredentials[];
+  readonly entries: readonly KeyringEntry[];
 }
 
 /** One plugin. Source: kubelet `pluginProvider`. */
@@ -54,14 +54,14 @@ class PluginProvider {
   /** By image, registry or `<global>`; the oldest entry is first. */
   readonly #cache = new Map<string, CacheEntry>();
   /** Images that the plugin is being asked for. */
-  readonly #inProgress = new Map<string, Promise<readonly RegistryCredentials[]>>();
+  readonly #inProgress = new Map<string, Promise<readonly KeyringEntry[]>>();
 
   constructor(provider: CredentialProvider, options: Omit<CredentialProvidersOptions, 'providers'>) {
     this.#provider = provider;
     this.#options = options;
   }
 
-  async provide(image: string): Promise<readonly RegistryCredentials[]> {
+  async provide(image: string): Promise<readonly KeyringEntry[]> {
     const target = splitRepository(image);
     if (!this.#provider.matchImages.some((registry) => matchesRegistry(registry, target))) return [];
     const keys = [image, target.host, globalCacheKey];
@@ -76,12 +76,12 @@ class PluginProvider {
     });
   }
 
-  #cached(key: string): readonly RegistryCredentials[] | undefined {
+  #cached(key: string): readonly KeyringEntry[] | undefined {
     const entry = this.#cache.get(key);
     return entry === undefined || this.#options.clock.monotonicMs() > entry.expiresAtMs ? undefined : entry.entries;
   }
 
-  async #ask(image: string): Promise<readonly RegistryCredentials[]> {
+  async #ask(image: string): Promise<readonly KeyringEntry[]> {
     const { execPlugin, clock } = this.#options;
     const { defaultCacheDurationMs } = this.#provider;
     const { cacheKeyType, cacheDurationMs = defaultCacheDurationMs, auth } = await execPlugin(this.#provider, image);

@@ -1,6 +1,6 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
-import { type Registry, splitRepository } from '../../node/index.ts';
+import { type KeyringRegistry, splitRepository } from '../../node/index.ts';
 import { parseGoDuration } from './go-duration.ts';
 
 /** A plugin, from the configuration. Source: kubelet.config.k8s.io/v1 `CredentialProvider`. */
@@ -9,7 +9,7 @@ export interface CredentialProvider {
   readonly name: string;
   /** Of its requests and responses. */
   readonly apiVersion: string;
-  readonly matchImages: readonly Registry[];
+  readonly matchImages: readonly KeyringRegistry[];
   readonly defaultCacheDurationMs: number;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;

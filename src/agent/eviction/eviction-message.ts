@@ -1,7 +1,7 @@
 import { formatQuantity, quantityValue } from '../../kube/objects/quantity.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import type { PodUsage } from './pod-usage.ts';
-import { amountOf, type Observation, signals, type StarvedResource, type Threshold } from './thresholds.ts';
+import { thresholdAmount, type Observation, signals, type StarvedResource, type Threshold } from './thresholds.ts';
 
 /** Message of the status and the Event, and annotations of the Event. */
 export interface EvictionReason {
@@ -56,15 +56,15 @@ export function evictionMessage(
 
 /** The amount of a threshold for people: `100Mi`, also where the option is a percentage. */
 export function thresholdQuantity({ signal, value }: Threshold, { capacity }: Observation): string {
-  return value.endsWith('%') ? formatAmount(signals[signal].resource, amountOf(value, capacity)) : value;
+  return value.endsWith('%') ? formatAmount(signals[signal].resource, thresholdAmount(value, capacity)) : value;
 }
 
 /** The amount from which on no more pods are evicted: the threshold, and what must be reclaimed beyond it. */
 export function reclaimTarget(threshold: Threshold, observed: Observation): string {
   const { signal, value, minimumReclaim } = threshold;
-  const reserve = amountOf(minimumReclaim, observed.capacity);
+  const reserve = thresholdAmount(minimumReclaim, observed.capacity);
   if (reserve === 0) return thresholdQuantity(threshold, observed);
-  return formatAmount(signals[signal].resource, amountOf(value, observed.capacity) + reserve);
+  return formatAmount(signals[signal].resource, thresholdAmount(value, observed.capacity) + reserve);
 }
 
 export function formatAmount(resource: StarvedResource, amount: number): string {

@@ -126,13 +126,13 @@ export function thresholdsMet(
     const observed = observations.get(signal);
     if (observed === undefined) return false;
     const { available, capacity } = observed;
-    const reserve = enforceMinimumReclaim ? amountOf(minimumReclaim, capacity) : 0;
-    return amountOf(value, capacity) + reserve > available;
+    const reserve = enforceMinimumReclaim ? thresholdAmount(minimumReclaim, capacity) : 0;
+    return thresholdAmount(value, capacity) + reserve > available;
   });
 }
 
 /** Source: kubelet `GetThresholdQuantity`. */
-export function amountOf(value: string, capacity: number): number {
+export function thresholdAmount(value: string, capacity: number): number {
   const percent = percentOf(value);
   return percent === undefined ? (quantityValue(value) ?? 0) : Math.trunc((capacity * percent) / 100);
 }

@@ -4,7 +4,7 @@ import type { ValidPod } from '../../kube/objects/types.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { MirrorPodAPI } from './mirror-pod-api.ts';
-import { configMirrorAnnotation, podHash } from '../../kube/pods/static-pods.ts';
+import { configMirrorAnnotation, configHash } from '../../kube/pods/static-pods.ts';
 
 /** The fields of the Node that are read. */
 export interface MirrorNode {
@@ -42,7 +42,7 @@ export class MirrorPodClient {
    */
   async createMirrorPod(pod: ValidPod, signal: AbortSignal): Promise<void> {
     const { api, nodeName } = this.#options;
-    const hash = podHash(pod);
+    const hash = configHash(pod);
     const { uid } = (await this.getNode(signal)).metadata ?? {};
     if (uid === undefined || uid === '') throw new Error(`UID unset for node ${nodeName}`);
     const mirrorPod: ValidPod = {

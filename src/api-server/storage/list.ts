@@ -6,7 +6,7 @@ import { parseFieldSelector, parseLabelSelector, type Selector } from './selecto
 import type { ObjectStore } from './store.ts';
 
 /** The query parameters of a list or a watch, checked. */
-export interface ListOptions {
+export interface StorageListOptions {
   readonly selector: Selector;
   /** Whether a selector is set. */
   readonly isSelective: boolean;
@@ -34,7 +34,7 @@ export function parseListOptions(
   definition: ResourceDefinition,
   query: URLSearchParams,
   isWatch: boolean,
-): ListOptions {
+): StorageListOptions {
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '', definition.fields);
   const labels = parseLabelSelector(query.get('labelSelector') ?? '');
   const options = {
@@ -64,7 +64,7 @@ export function isTrue(text: string | null): boolean {
   return text !== null && text !== '0' && text !== 'false';
 }
 
-function refuseCombination(options: ListOptions, isWatch: boolean): void {
+function refuseCombination(options: StorageListOptions, isWatch: boolean): void {
   const { resourceVersionMatch: match, resourceVersion, sendInitialEvents } = options;
   const refuse = (field: string, because: string): never => {
     throw invalidOptions('ListOptions', forbiddenValue(field, because));
@@ -114,7 +114,7 @@ export function listPage(
   store: ObjectStore,
   definition: ResourceDefinition,
   namespace: string,
-  options: ListOptions,
+  options: StorageListOptions,
 ): ListPage {
   const position = options.continueToken === '' ? undefined : parseContinue(options.continueToken);
   refuseRevision(store, options);
@@ -139,7 +139,7 @@ export function listPage(
   return { items, metadata: { ...metadata, remainingItemCount: matching.length - items.length } };
 }
 
-function refuseRevision(store: ObjectStore, { resourceVersion, resourceVersionMatch }: ListOptions): void {
+function refuseRevision(store: ObjectStore, { resourceVersion, resourceVersionMatch }: StorageListOptions): void {
   if (resourceVersion === '') return;
   const revision = revisionOf(resourceVersion);
   if (revision > store.revision) {

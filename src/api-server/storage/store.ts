@@ -1,13 +1,13 @@
 import { type StoredObject, withResourceVersion } from './objects.ts';
 
-export type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 
 /** One write, as recorded in the watch cache and the history. */
 export interface WriteRecord {
   readonly revision: number;
   /** The key of the table: `pods`, `leases.coordination.k8s.io`. */
   readonly resource: string;
-  readonly type: EventType;
+  readonly type: WatchEventType;
   /** The request's verb: create, update, patch, delete, bind. */
   readonly verb: string;
   readonly user: string;

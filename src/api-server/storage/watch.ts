@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../shared/clock.ts';
 import { APIStatusError, expired } from '../api-status.ts';
 import type { ServerResponse } from '../http/exchange.ts';
-import { type ListOptions, revisionOf } from './list.ts';
+import { type StorageListOptions, revisionOf } from './list.ts';
 import { type StoredObject, withResourceVersion } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from '../resources/resources.ts';
 import type { ObjectStore, WriteRecord } from './store.ts';
@@ -17,7 +17,7 @@ const maxUnreadBytes = 16 * 1024 * 1024;
 export interface WatchRequest {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
-  readonly options: ListOptions;
+  readonly options: StorageListOptions;
   /** The JSON of an object in an event: the object, or a Table whose columns only the first event has. */
   readonly render: (object: StoredObject, isFirst: boolean) => string;
 }

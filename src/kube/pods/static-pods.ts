@@ -37,20 +37,21 @@ export function isMirrorPod(pod: Pod): boolean {
 }
 
 /** On a static pod, a hash of its manifest; empty if it has none. kubelet: `getPodHash`. */
-export function podHash(pod: Pod): string {
+export function configHash(pod: Pod): string {
   return annotation(pod, configHashAnnotation) ?? '';
 }
 
 /** Whether the mirror pod was created for this version of the static pod. kubelet: `IsMirrorPodOf`. */
 export function isMirrorPodOf(mirrorPod: Pod, pod: Pod): boolean {
   return (
-    getPodFullName(mirrorPod) === getPodFullName(pod) && annotation(mirrorPod, configMirrorAnnotation) === podHash(pod)
+    getPodFullName(mirrorPod) === getPodFullName(pod) &&
+    annotation(mirrorPod, configMirrorAnnotation) === configHash(pod)
   );
 }
 
 /** Whether a mirror pod was created for another version of the static pod. Without a hash, none is known to be outdated. */
 export function isOutdatedMirror(mirrorPod: Pod, pod: Pod): boolean {
-  return isStaticPod(pod) && podHash(pod) !== '' && !isMirrorPodOf(mirrorPod, pod);
+  return isStaticPod(pod) && configHash(pod) !== '' && !isMirrorPodOf(mirrorPod, pod);
 }
 
 /** `name_namespace`, which a static pod shares with its mirror. kubelet: `GetPodFullName`. */

@@ -4,22 +4,22 @@ import type { PullCredentials } from './run-container-options.ts';
 const maxHostLength = 255;
 
 /** Host and path of a registry or an image. */
-export interface Registry {
+export interface KeyringRegistry {
   /** With its port; may have `*`. */
   readonly host: string;
   /** Empty, or with its slash. */
   readonly path: string;
 }
 
-export interface RegistryCredentials {
-  readonly registry: Registry;
+export interface KeyringEntry {
+  readonly registry: KeyringRegistry;
   readonly credentials: PullCredentials;
 }
 
 /** Those that match the image, the most specific ones first. Source: kubelet `BasicDockerKeyring.Lookup`. */
 export function lookupCredentials(
-  entries: readonly RegistryCredentials[],
-  image: Registry,
+  entries: readonly KeyringEntry[],
+  image: KeyringRegistry,
 ): readonly PullCredentials[] {
   const matching = entries.filter(({ registry }) => matchesRegistry(registry, image));
   const isDefault = matching.length === 0 && isDefaultRegistry(image.host);
@@ -29,7 +29,7 @@ export function lookupCredentials(
   return sorted.map(({ credentials }) => credentials);
 }
 
-function keyOf({ host, path }: Registry): string {
+function keyOf({ host, path }: KeyringRegistry): string {
   return host + path;
 }
 
@@ -43,20 +43,20 @@ function isDefaultRegistry(host: string): boolean {
 }
 
 /** `https://index.docker.io/v1/` is `index.docker.io`: the version of the API is no part of the path. */
-export function registryOf(address: string): Registry {
+export function registryOf(address: string): KeyringRegistry {
   const [url = ''] = address.replace(/^https?:\/\//, '').split(/[?#]/, 1);
   const { host, path } = splitRepository(url);
   const effectivePath = /^\/v[12]\//.test(path) ? path.slice('/v1'.length) : path;
   return { host: host.slice(host.lastIndexOf('@') + 1), path: effectivePath === '/' ? '' : effectivePath };
 }
 
-export function splitRepository(url: string): Registry {
+export function splitRepository(url: string): KeyringRegistry {
   const slash = url.indexOf('/');
   return slash === -1 ? { host: url, path: '' } : { host: url.slice(0, slash), path: url.slice(slash) };
 }
 
 /** Ports are equal, hosts may have `*` in each of their parts, and a path is a prefix. Source: kubelet `URLsMatch`. */
-export function matchesRegistry(registry: Registry, image: Registry): boolean {
+export function matchesRegistry(registry: KeyringRegistry, image: KeyringRegistry): boolean {
   const [host, port] = splitPort(registry.host);
   const [imageHost, imagePort] = splitPort(image.host);
   if (port !== imagePort || !image.path.startsWith(registry.path) || imageHost.length > maxHostLength) return false;

@@ -10,7 +10,7 @@ import {
   requireImageRef,
   requireImages,
   requirePodOrNothing,
-  requirePods,
+  requireRuntimePods,
   requirePodStats,
   requirePulledImage,
   requireResources,
@@ -43,7 +43,7 @@ export type RuntimeCalls<Runtime> = {
 /** The methods of a runtime. One without a row does not compile. */
 export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
   status: { operation: 'status', parameters: 1, check: requireStatus },
-  listPods: { operation: 'list_podsandbox', parameters: 1, check: requirePods },
+  listPods: { operation: 'list_podsandbox', parameters: 1, check: requireRuntimePods },
   getPod: { operation: 'get_pod', parameters: 2, check: requirePodOrNothing },
   updateQOSCgroups: { operation: 'update_qos_cgroups', parameters: 2 },
   preparePod: { operation: 'prepare_pod', parameters: 2 },

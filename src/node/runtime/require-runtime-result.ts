@@ -12,7 +12,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 
 /** If a pod were listed twice, the containers of one entry would be lost and started again. */
-export function requirePods(value: unknown): readonly RuntimePod[] {
+export function requireRuntimePods(value: unknown): readonly RuntimePod[] {
   if (!Array.isArray(value)) refuse('listPods()', 'a list', value);
   const uids = new Set<string>();
   for (const [index, item] of (value as unknown[]).entries()) {

@@ -1,6 +1,6 @@
 import type { PodCondition, PodStatus } from '../../kube/objects/types.ts';
 import type { PodExplanation } from '../../status-manager/explain/explanation.ts';
-import type { PodSummary } from './status-document.ts';
+import type { PodRow } from './status-document.ts';
 import type { TimelineEntry, Timelines } from './timeline.ts';
 
 /** `pods/UID.json`: the details of one pod. */
@@ -8,7 +8,7 @@ export interface PodDocument {
   /** The result of `explain()`. */
   readonly explanation: PodExplanation;
   /** Its row of `pods.json`, as of the explanation; absent if it has none. */
-  readonly pod?: PodSummary | undefined;
+  readonly pod?: PodRow | undefined;
   /** Conditions of the cached status; empty if there is none. */
   readonly conditions: readonly PodCondition[];
   /** What happened since the page was created, newest first; at most `timelineLength` entries. */
@@ -18,7 +18,7 @@ export interface PodDocument {
 /** Undefined for a pod that neither the manager nor the timelines know. */
 export function podDocument(
   explanation: PodExplanation,
-  pod: PodSummary | undefined,
+  pod: PodRow | undefined,
   status: PodStatus | undefined,
   timelines: Timelines,
 ): PodDocument | undefined {

@@ -35,7 +35,7 @@ export type PodWait = { readonly since: Timestamp } & (
 );
 
 /** One row of the table. */
-export interface PodSummary {
+export interface PodRow {
   readonly podUID: string;
   readonly podNamespace: string;
   readonly podName: string;
@@ -78,7 +78,7 @@ export interface StatusDocument {
   readonly journalFailure?: ManagerInspection['journalFailure'];
   /** Further problems of the node, one sentence each. */
   readonly problems: readonly string[];
-  readonly pods: readonly PodSummary[];
+  readonly pods: readonly PodRow[];
 }
 
 /** What the rows are made of. */
@@ -117,7 +117,7 @@ export function statusDocument(source: StatusDocumentSource): StatusDocument {
 export function podSummaries(
   { inspection, getPod, getPodStatus }: PodSummarySource,
   isShown: (row: { readonly podUID: string }) => boolean = () => true,
-): PodSummary[] {
+): PodRow[] {
   const { pods, requestedDeletions } = inspection;
   return [
     ...pods.filter(isShown).map((pod) => summaryOf(pod, getPod(pod.podUID), getPodStatus(pod.podUID))),
@@ -127,7 +127,7 @@ export function podSummaries(
   ];
 }
 
-function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus = {}): PodSummary {
+function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus = {}): PodRow {
   const { podUID, podNamespace, podName, version, sentVersion, podIsFinished, termination } = pod;
   const lastError = pod.lastError ?? pod.rejected?.reason ?? termination?.lastError;
   // Without the spec, sidecars are not known.
@@ -155,7 +155,7 @@ function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus
   };
 }
 
-function summaryOfDeletion(deletion: RequestedDeletion): PodSummary {
+function summaryOfDeletion(deletion: RequestedDeletion): PodRow {
   const { podUID, podNamespace, podName, finalizers, since } = deletion;
   return { podUID, podNamespace, podName, waitingFor: { kind: 'finalizers', finalizers, since } };
 }

@@ -120,7 +120,7 @@ export class APIOutage {
    * Whether this pod may be tried now although it waits, because its status has changed: one pod a
    * second while no request succeeds. So the end of an outage is noticed before the waits end.
    */
-  takeProbe({ backOff }: PodRecord, version: number): boolean {
+  takeTrialRequest({ backOff }: PodRecord, version: number): boolean {
     if (this.#noResponseSinceMs === undefined || backOff === undefined || backOff.reason === 'hot-loop') return false;
     const { isOutage, pausesClient } = failureClassTable[backOff.reason];
     if (!isOutage || pausesClient) return false;

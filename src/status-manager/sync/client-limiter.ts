@@ -13,7 +13,7 @@ const maxPauseMs = 60_000;
 export type ClientLimit = 'pause' | 'max-in-flight' | 'qps';
 
 /** What one sync needs before each of its requests. */
-export interface Admission {
+export interface RequestPermit {
   /**
    * Resolves when the pod may make one request; rejects with an `APIError` when `signal` aborts.
    * @param onWait called whenever the request begins to wait for a limit
@@ -24,7 +24,7 @@ export interface Admission {
 }
 
 /** Admits every request immediately. */
-export const unlimited: Admission = { acquire: () => Promise.resolve(), release: () => {} };
+export const unlimited: RequestPermit = { acquire: () => Promise.resolve(), release: () => {} };
 
 /**
  * A PATCH passes these gates, in this order, before it is sent:
@@ -69,7 +69,7 @@ export class ClientLimiter {
   }
 
   /** For one sync. */
-  admission(): Admission {
+  admission(): RequestPermit {
     const slots = this.#slots;
     let hasSlot = slots === undefined;
     const release = (): void => {

@@ -1,7 +1,7 @@
 import type { AbortSignalLike } from '../../shared/abort.ts';
 import { thrownFields } from '../../shared/logger.ts';
 import type { TracedSync } from '../tracing.ts';
-import { type Admission, unlimited } from './client-limiter.ts';
+import { type RequestPermit, unlimited } from './client-limiter.ts';
 import type { SyncPermits } from './pod-requests.ts';
 import type { PodSyncer } from './pod-syncer.ts';
 import type { InFlightSync, SyncedAs, SyncPhase } from './pod-records.ts';
@@ -77,7 +77,7 @@ export class InFlightSyncs {
    * Starts the sync of a pod that is not in flight. The pod is in flight immediately, before any other
    * code runs. Never rejects.
    */
-  start(uid: string, signal: AbortSignalLike, admission: Admission): Promise<SyncedAs> {
+  start(uid: string, signal: AbortSignalLike, admission: RequestPermit): Promise<SyncedAs> {
     const { clock, records } = this.#options;
     const permits: SyncPermits = {
       signal,
@@ -102,7 +102,7 @@ export class InFlightSyncs {
     return sync.ended;
   }
 
-  async #sync(uid: string, permits: SyncPermits, admission: Admission): Promise<SyncedAs> {
+  async #sync(uid: string, permits: SyncPermits, admission: RequestPermit): Promise<SyncedAs> {
     const { cache, logger, onEnded, outcomes, records, section } = this.#options;
     let kind: SyncedAs = 'failed';
     let hasThrown = false;

@@ -312,7 +312,7 @@ export class SyncLoop {
     if (record.inFlight !== undefined) return;
     const nowMs = clock.monotonicMs();
     const waitMs = remainingWaitMs(record.backOff, versioned.version, nowMs);
-    const isDue = waitMs === 0 || (this.#inFlight.size === 0 && apiOutage.takeProbe(record, versioned.version));
+    const isDue = waitMs === 0 || (this.#inFlight.size === 0 && apiOutage.takeTrialRequest(record, versioned.version));
     if (isDue) this.#queue.add(record, versioned.urgent || versioned.podIsFinished, nowMs);
     // A status undone by another writer waits for the next full batch; a flush has none.
     else if (this.isSending && (versioned.unsentSinceMs !== undefined || this.#flushes > 0))

@@ -26,7 +26,7 @@ export type Outcome =
   | { readonly state: 'pending' };
 
 /** A pod of the checklist, with its sandbox. */
-export interface CheckedPod {
+export interface PodUnderCheck {
   readonly pod: ValidPod;
   readonly sandboxID: string | undefined;
 }
@@ -60,7 +60,7 @@ export class CheckedRuntime {
     this.#use(await restart());
   }
 
-  async createPod(container: Container): Promise<CheckedPod> {
+  async createPod(container: Container): Promise<PodUnderCheck> {
     const { podSpec, results, clock } = this.#options;
     const uid = randomUUID();
     const metadata = { name: `check-${uid.slice(0, 8)}`, namespace: 'default', uid };
@@ -80,7 +80,7 @@ export class CheckedRuntime {
   }
 
   /** Creates the container of the pod and checks what is shown of it. */
-  async create({ pod, sandboxID }: CheckedPod, attempt = 0): Promise<string> {
+  async create({ pod, sandboxID }: PodUnderCheck, attempt = 0): Promise<string> {
     const { results, clock } = this.#options;
     const container = pod.spec!.containers![0]!;
     const config: ContainerConfig = {

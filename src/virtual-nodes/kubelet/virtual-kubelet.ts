@@ -11,7 +11,7 @@ import type {
   RuntimePod,
   StreamingRuntime,
 } from '../../node/index.ts';
-import type { PodProvider, PodReference, ProviderCallOptions } from '../pod-provider.ts';
+import type { PodProvider, ProviderPodReference, ProviderCallOptions } from '../pod-provider.ts';
 import { containerOfID } from '../pods/provider-pod-status.ts';
 import { podStatsOf, type ProviderStats } from './provider-stats.ts';
 import type { KubeletEndpoint } from '../create-virtual-node-parts.ts';
@@ -185,7 +185,7 @@ export class VirtualKubelet implements StreamingRuntime {
     if (found === undefined) throw new Error(`The pod ${uid} is gone`);
     const { nodeName, epoch, isOwned } = found.node;
     if (!isOwned) throw new Error(notOwned(found.node));
-    const pod: PodReference = { uid, namespace: found.pod.namespace, name: found.pod.name, nodeName };
+    const pod: ProviderPodReference = { uid, namespace: found.pod.namespace, name: found.pod.name, nodeName };
     const call: ProviderCallOptions = { signal, epoch };
     return { pod, call };
   }

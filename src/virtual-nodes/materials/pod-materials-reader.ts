@@ -29,7 +29,7 @@ export interface PodMaterialsReaderOptions extends ServiceListerOptions {
 }
 
 /** What the materials of a pod say of its node. */
-export interface NodeFacts {
+export interface NodeFieldValues {
   /** Addresses, primary first. */
   readonly hostIPs: readonly string[];
   /** Allocatable resources, for `resourceFieldRef`. */
@@ -57,7 +57,7 @@ export class PodMaterialsReader {
    * @throws ProviderError with the reason and the words of the kubelet: `FailedMount`, `CreateContainerConfigError`,
    * `ErrImagePull`
    */
-  async read(pod: ValidPod, node: NodeFacts, scope: PodScope): Promise<PodMaterials> {
+  async read(pod: ValidPod, node: NodeFieldValues, scope: PodScope): Promise<PodMaterials> {
     scope.signal.throwIfAborted();
     return untilAborted(this.#read(pod, node, scope), scope.signal);
   }
@@ -67,7 +67,7 @@ export class PodMaterialsReader {
     return this.#services.close();
   }
 
-  async #read(pod: ValidPod, node: NodeFacts, scope: PodScope): Promise<PodMaterials> {
+  async #read(pod: ValidPod, node: NodeFieldValues, scope: PodScope): Promise<PodMaterials> {
     const limit = new ByteLimit();
     const volumes = await this.#readVolumes(pod, node, limit, scope);
     const containers = await this.#readContainers(pod, node, limit);
@@ -82,7 +82,7 @@ export class PodMaterialsReader {
 
   async #readVolumes(
     pod: ValidPod,
-    { allocatable }: NodeFacts,
+    { allocatable }: NodeFieldValues,
     limit: ByteLimit,
     scope: PodScope,
   ): Promise<ReadonlyMap<string, readonly VolumeFile[]>> {
@@ -106,7 +106,7 @@ export class PodMaterialsReader {
 
   async #readContainers(
     pod: ValidPod,
-    node: NodeFacts,
+    node: NodeFieldValues,
     limit: ByteLimit,
   ): Promise<ReadonlyMap<string, ContainerMaterials>> {
     const { objects, services } = { objects: this.#objects, services: this.#services };

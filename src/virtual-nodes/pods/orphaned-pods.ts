@@ -3,7 +3,7 @@ import { APIError } from '../../kube/client/api-error.ts';
 import type { PodClient } from '../../kube/client/pod-client.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
-import type { PodReference } from '../pod-provider.ts';
+import type { ProviderPodReference } from '../pod-provider.ts';
 
 const requestTimeoutMs = 10_000;
 /** A cloud may show thousands after an outage: what is sent for other pods does not wait behind all of these reads. */
@@ -30,7 +30,7 @@ export class OrphanedPods {
    * about to see it.
    * @throws Error if the API server has it elsewhere, or cannot say
    */
-  async isOrphaned(reference: PodReference, signal: AbortSignal): Promise<boolean> {
+  async isOrphaned(reference: ProviderPodReference, signal: AbortSignal): Promise<boolean> {
     const { uid, namespace, name, nodeName } = reference;
     const { metadata, spec } = (await this.#read(reference, signal)) ?? {};
     if (metadata?.uid !== uid) return true;
@@ -42,7 +42,7 @@ export class OrphanedPods {
   }
 
   /** Undefined if it does not exist. */
-  async #read(reference: PodReference, signal: AbortSignal) {
+  async #read(reference: ProviderPodReference, signal: AbortSignal) {
     await this.#reads.acquire(signal);
     const bounds = { clock: this.#clock, timeoutMs: requestTimeoutMs, signals: [signal] };
     try {

@@ -25,12 +25,12 @@ import type { Clock } from '../../shared/clock.ts';
 import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-off.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import type { NodeFacts, PodMaterialsReader } from '../materials/pod-materials-reader.ts';
+import type { NodeFieldValues, PodMaterialsReader } from '../materials/pod-materials-reader.ts';
 import type { OrphanedPods } from './orphaned-pods.ts';
 import { isSamePod, podHash } from './pod-hash.ts';
 import {
   type PodProvider,
-  type PodReference,
+  type ProviderPodReference,
   type ProviderCallOptions,
   ProviderError,
   type ProviderPodOptions,
@@ -56,7 +56,7 @@ export interface ProviderPodSyncerOptions {
   readonly podCache: ProviderPodCache;
   readonly orphanedPods: Pick<OrphanedPods, 'isOrphaned'>;
   readonly materials: Pick<PodMaterialsReader, 'read'>;
-  readonly nodeFacts: () => NodeFacts;
+  readonly nodeFacts: () => NodeFieldValues;
   /** See `ProviderCallOptions`. */
   readonly epoch: number;
   readonly lostPods: LostPodAction;
@@ -341,7 +341,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
    * stopped
    */
   async #end(
-    reference: PodReference,
+    reference: ProviderPodReference,
     gracePeriodSeconds: number,
     { signal, scope }: PodCallOptions,
     pod?: ValidPod,
@@ -383,7 +383,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /** Asks for one pod, so that its end is seen before the next list. Never rejects; an error has no effect. */
-  async #observe(reference: PodReference, { signal, scope }: PodCallOptions): Promise<void> {
+  async #observe(reference: ProviderPodReference, { signal, scope }: PodCallOptions): Promise<void> {
     const { calls, podCache, epoch } = this.#options;
     if (this.#options.provider.getPod === undefined) return;
     const observation = podCache.beginObservation();
@@ -405,7 +405,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   /** Makes a call, and records why it fails. */
   async #call(
     operation: PodOperation,
-    { uid }: PodReference,
+    { uid }: ProviderPodReference,
     { pod, signal }: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
     call: (options: ProviderCallOptions, provider: PodProvider) => Promise<void>,
   ): Promise<void> {
@@ -429,7 +429,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /** See `OrphanedPods`. Has a back-off like the deletion. */
-  async #isOrphan(reference: PodReference, signal: AbortSignal): Promise<boolean> {
+  async #isOrphan(reference: ProviderPodReference, signal: AbortSignal): Promise<boolean> {
     const { uid } = reference;
     if (this.#podCallsOf(uid).hasEnded === true) return true;
     this.#throwDuringBackOff('delete_pod', uid);
@@ -464,7 +464,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
    * Requests the deletion of pods that run in the cloud although they have ended here: it did not list them for long enough
    * that they were taken for lost, or the Node rejects them after a start. Never rejects.
    */
-  endPods(pods: readonly PodReference[], signal: AbortSignal): void {
+  endPods(pods: readonly ProviderPodReference[], signal: AbortSignal): void {
     for (const pod of pods) {
       if (this.#ending.has(pod.uid)) continue;
       this.#ending.add(pod.uid);
@@ -476,7 +476,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   async #delete(
-    reference: PodReference,
+    reference: ProviderPodReference,
     gracePeriodSeconds: number,
     call: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
   ): Promise<void> {
@@ -543,7 +543,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     return { ...options, podHash: podHash(pod), materials: () => materials.read(pod, nodeFacts(), scope) };
   }
 
-  #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): PodReference {
+  #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): ProviderPodReference {
     return { uid, namespace, name, nodeName: this.#options.nodeName };
   }
 }

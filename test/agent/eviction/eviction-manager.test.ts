@@ -5,7 +5,7 @@ import { EvictionManager, type EvictionManagerOptions } from '../../../src/agent
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { PodUsage } from '../../../src/agent/eviction/pod-usage.ts';
 import {
-  amountOf,
+  thresholdAmount,
   type EvictionSignal,
   type Observation,
   parseThresholds,
@@ -742,7 +742,7 @@ it.each([
   ['5.55%', 10_000, 555],
   ['100%', 7, 7],
 ])('a threshold of %s of a capacity of %d is %d', (value, capacity, amount) => {
-  expect(amountOf(value, capacity)).toBe(amount);
+  expect(thresholdAmount(value, capacity)).toBe(amount);
 });
 
 it('a threshold is met below it, and not without an observation', () => {

@@ -7,13 +7,13 @@ import { stringify } from 'yaml';
 import { type ContainerRuntime, serveAgent } from 'kubelet-status-manager/agent';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { fault } from 'kubelet-status-manager/testing';
-import type { PodSummary, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
+import type { PodRow, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 import { TestCluster } from '../../agent/node-agent/test-cluster.ts';
 
 /** The words of the page, which is plain JavaScript. */
 interface Words {
   problemsOf(status: StatusDocument, nowMs: number): string[];
-  waitText(pod: PodSummary, nowMs: number): string;
+  waitText(pod: PodRow, nowMs: number): string;
 }
 
 const wordsModule = new URL('../../../src/observe/statusz/client/words.js', import.meta.url);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PodSummary, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
+import type { PodRow, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 
 /** The words of the page, which is plain JavaScript. */
 const { age, problemsOf, shortError, waitText } = (await import(
@@ -16,12 +16,12 @@ const healthy: StatusDocument = { refreshIntervalMs: 1_000, state: 'running', pr
 const failure = { failingSince: '2026-11-22T11:59:00Z', reason: 'ECONNREFUSED' };
 
 const waiting = { kind: 'back-off', since: '2026-11-22T11:59:00Z' } as const;
-const refused = (podName: string, unsentSince: string): PodSummary => ({
+const refused = (podName: string, unsentSince: string): PodRow => ({
   ...{ podUID: podName, podNamespace: 'default', podName, unsentSince },
   lastError: `403 Forbidden: pods "${podName}" is forbidden`,
   waitingFor: { ...waiting, verb: 'patch', class: 'Forbidden', statusCode: 403 },
 });
-const inFlight: PodSummary = { ...refused('c', '2026-11-22T11:59:00Z'), waitingFor: { ...waiting, kind: 'response' } };
+const inFlight: PodRow = { ...refused('c', '2026-11-22T11:59:00Z'), waitingFor: { ...waiting, kind: 'response' } };
 
 it.each([
   [0, 'just now'],

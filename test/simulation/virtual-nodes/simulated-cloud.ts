@@ -2,7 +2,7 @@ import type { ValidPod } from '../../../src/kube/objects/types.ts';
 import {
   type PodMaterials,
   type PodProvider,
-  type PodReference,
+  type ProviderPodReference,
   type ProviderCallOptions,
   ProviderError,
   type ProviderPod,
@@ -65,7 +65,7 @@ export interface CloudCall {
 
 interface Effect<T> {
   readonly method: CloudMethod;
-  readonly pod: PodReference | undefined;
+  readonly pod: ProviderPodReference | undefined;
   readonly epoch: number;
   readonly signal: AbortSignal;
   readonly run: () => T;
@@ -109,7 +109,7 @@ export class SimulatedCloud {
   providerFor(process: SimulatedProcess): PodProvider {
     const { kind, cloudPods } = this;
     const random = this.#random.fork(process.name);
-    const reference = ({ metadata: { uid, namespace, name }, spec }: ValidPod): PodReference => {
+    const reference = ({ metadata: { uid, namespace, name }, spec }: ValidPod): ProviderPodReference => {
       return { uid, namespace, name, nodeName: spec?.nodeName ?? '' };
     };
     const hashOf = (podHash: string): string | undefined => (kind.reportsHash ? podHash : undefined);
@@ -185,7 +185,12 @@ export class SimulatedCloud {
   }
 
   /** A client reaches a pod: by its owner only. */
-  #stream(process: SimulatedProcess, what: string, { nodeName }: PodReference, { epoch }: ProviderCallOptions): number {
+  #stream(
+    process: SimulatedProcess,
+    what: string,
+    { nodeName }: ProviderPodReference,
+    { epoch }: ProviderCallOptions,
+  ): number {
     this.#world.count(`cloud: ${what}`);
     const last = this.#epochs.get(nodeName);
     if (last !== undefined && epoch < last.epoch)
