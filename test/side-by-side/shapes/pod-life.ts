@@ -77,10 +77,15 @@ export const podLife: readonly Shape[] = [
     name: 'message-not-utf8',
     run: runUntilEnded({
       restartPolicy: 'Never',
+      containers: [app("sleep 1; yes $(printf 'caf\\351') | head -c 5000 > /dev/termination-log; exit 1")],
+    }),
+  },
+  {
+    name: 'log-not-utf8',
+    run: runUntilEnded({
+      restartPolicy: 'Never',
       containers: [
-        app("sleep 1; yes $(printf 'caf\\351') | head -c 5000 > /dev/termination-log; exit 1"),
         app("sleep 1; yes $(printf 'caf\\351 log') | head -c 9000; exit 1", {
-          name: 'log',
           terminationMessagePolicy: 'FallbackToLogsOnError',
         }),
       ],
