@@ -19,7 +19,7 @@ export interface PodStatusChanges {
 
 /** The body of a PATCH of `pods/status`; `uid` makes the API server refuse it for a recreated pod. */
 export interface StrategicMergePatchBody {
-  readonly metadata: { readonly uid: string };
+  readonly metadata: { readonly uid: string; readonly resourceVersion?: string | undefined };
   readonly status?: PodStatusChanges;
 }
 
@@ -34,9 +34,13 @@ export interface JSONPatchOperation {
 export type PatchType = 'application/strategic-merge-patch+json' | 'application/json-patch+json';
 
 /** A patch of a pod’s status with its content type. */
-export type PodStatusPatch =
+export type PodStatusPatch = (
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
-  | { readonly type: 'application/json-patch+json'; readonly body: readonly JSONPatchOperation[] };
+  | { readonly type: 'application/json-patch+json'; readonly body: readonly JSONPatchOperation[] }
+) & {
+  /** That of the object that the patch changes. A client need not send it. */
+  readonly resourceVersion?: string | undefined;
+};
 
 /** The precondition and grace period of a deletion. */
 export interface DeletePodOptions {

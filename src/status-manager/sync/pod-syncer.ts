@@ -171,7 +171,8 @@ export class PodSyncer {
     outcomes.sending(uid, versioned);
     let pod: Pod;
     try {
-      pod = await requests.patchStatus(referenceOf(versioned), patch, permits.signal, permits.onWait);
+      const based = { ...patch, resourceVersion: api.pod.metadata?.resourceVersion ?? undefined };
+      pod = await requests.patchStatus(referenceOf(versioned), based, permits.signal, permits.onWait);
     } catch (error) {
       return failureOf(error, versioned, permits.signal);
     }

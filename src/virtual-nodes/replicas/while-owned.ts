@@ -1,5 +1,6 @@
 import type { APIConnection } from '../../node/index.ts';
 import { APIError } from '../../kube/client/api-error.ts';
+import type { PodStatusPatch } from '../../kube/client/pod-client.ts';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
 import type { ProviderCalls } from '../calls/provider-calls.ts';
 import type { OwnedNode } from './node-ownership-options.ts';
@@ -38,7 +39,9 @@ export function connectionWhileOwned(
       },
       getPod: (...args) => podClient.getPod(...args),
       patchPodStatus: (pod, patch, options) =>
-        whileOwned(options.signal, (signal) => podClient.patchPodStatus(pod, patch, { ...options, signal })),
+        whileOwned(options.signal, (signal) =>
+          podClient.patchPodStatus(pod, unlessChanged(patch), { ...options, signal }),
+        ),
       deletePod: (pod, preconditions, options) =>
         whileOwned(options.signal, (signal) => podClient.deletePod(pod, preconditions, { ...options, signal })),
       close: () => podClient.close(),
@@ -51,6 +54,21 @@ export function connectionWhileOwned(
       },
     },
   };
+}
+
+/**
+ * The patch, which the API server refuses if somebody has changed the pod: a process that is stopped before it sends a status,
+ * and continues when another one owns the node, would write it over a newer one. Then the pod is read, while it is owned.
+ *
+ * Divergence: the kubelet's patches have the UID only, because it has its node alone.
+ */
+function unlessChanged({ resourceVersion, ...patch }: PodStatusPatch): PodStatusPatch {
+  if (resourceVersion === undefined) return patch;
+  if (patch.type === 'application/json-patch+json') {
+    const test = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion } as const;
+    return { ...patch, body: [test, ...patch.body] };
+  }
+  return { ...patch, body: { ...patch.body, metadata: { ...patch.body.metadata, resourceVersion } } };
 }
 
 /**

@@ -37,6 +37,7 @@ const settleMs = 600_000;
 /** How long nodes may have no owner, or two replicas may take to notice each other, beside the duration of a Lease. */
 const takeoverMs = 45_000;
 const stopMs = 60_000;
+const maxSendingTries = 2_500;
 /** How long a watch may be silent, and a list that follows. */
 const stalledMs = 220_000;
 
@@ -253,13 +254,30 @@ class VirtualNodesSimulation {
       const index = random.integer(0, 10);
       if (!this.#isDisturbed) return;
       const replica = this.#replicas[index % this.#replicas.length];
+      const whileSending = random.chance(0.5);
       if (replica === undefined || !this.#world.happens('pause')) continue;
+      if (whileSending) await this.#untilSending(replica);
       this.#world.count('pause');
       this.#world.note(replica.process.name, 'paused');
       replica.process.pause();
       await this.#world.sleep(lastsMs);
       this.#world.note(replica.process.name, 'continues');
       replica.process.resume();
+    }
+  }
+
+  /** Until it has sent a status that has not arrived, or made a call for a pod. */
+  async #untilSending({ process }: ReplicaProcess): Promise<void> {
+    const { network } = this.#cluster;
+    for (let tries = 0; tries < maxSendingTries; tries++) {
+      const isSending = [
+        ...network.calls.slice(-10).filter(({ method, path }) => method === 'PATCH' && path.endsWith('/status')),
+        ...this.#cloud.calls.slice(-10).filter(({ uid }) => uid !== undefined),
+      ].some(
+        (call) => call.process === process && call.processedMs === undefined && call.sentMs > this.#world.nowMs - 20,
+      );
+      if (isSending) return;
+      await this.#world.sleep(2);
     }
   }
 

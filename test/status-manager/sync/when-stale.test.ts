@@ -39,6 +39,24 @@ describe.each(['strategic-merge', 'json-patch'] as const)('readBeforePatch: when
     await h.manager.stop();
   });
 
+  it('tells the client which version of the object a patch changes', async () => {
+    const h = harness();
+    const versions: unknown[] = [];
+    const patchPodStatus = h.client.patchPodStatus.bind(h.client);
+    h.client.patchPodStatus = (pod, patch, options) => {
+      versions.push(patch.resourceVersion);
+      return patchPodStatus(pod, patch, options);
+    };
+    h.addPods('a');
+    const pod = h.client.pod('default', 'a')!;
+    h.client.put({ ...pod, metadata: { ...pod.metadata, resourceVersion: '7' } });
+    h.manager.start();
+    h.set('a', 'first', { conditions: conditions.unready });
+    await h.settle();
+    expect(versions).toEqual(['7']);
+    await h.manager.stop();
+  });
+
   it.each([404, 409, 422])('reads after a %i, and writes with the same sync', async (code) => {
     const h = harness();
     await trusted(h);

@@ -1,5 +1,7 @@
 import { expect, it, vi } from 'vitest';
-import { FakeClock } from 'kubelet-status-manager/testing';
+import { createPodClient } from 'kubelet-status-manager/http';
+import { APIServer, FakeClock } from 'kubelet-status-manager/testing';
+import type { PodStatusPatch } from 'kubelet-status-manager';
 import type { PodProvider } from '../../../src/virtual-nodes/pod-provider.ts';
 import { ProviderCalls } from '../../../src/virtual-nodes/calls/provider-calls.ts';
 import { callsWhileOwned, connectionWhileOwned } from '../../../src/virtual-nodes/replicas/while-owned.ts';
@@ -54,3 +56,31 @@ it('a write that waits for a connection when the ownership ends is not sent late
     await expect(one).rejects.toMatchObject({ kind: 'aborted', message: expect.stringContaining('node-a') });
   expect(sent).toHaveBeenCalledTimes(3);
 });
+
+it.each([
+  ['strategic merge', 'application/strategic-merge-patch+json'],
+  ['JSON', 'application/json-patch+json'],
+] as const)(
+  'a status that an earlier owner sends late, as a %s patch, is not written over that of the next owner',
+  async (_, type) => {
+    await using server = await APIServer.start({ tls: false });
+    const spec = { nodeName: 'node-a', containers: [{ name: 'app', image: 'app:1' }] };
+    const { uid, resourceVersion } = server.pods.create({ metadata: { name: 'web' }, spec }).metadata;
+    const podClient = createPodClient(server.kubeconfig());
+    const { signal } = new AbortController();
+    const owned = { nodeName: 'node-a', signal, isOwned: () => true };
+    const client = connectionWhileOwned({ podClient, requests: {} as never } as never, owned).podClient;
+    const patchOf = (message: string): PodStatusPatch =>
+      type === 'application/json-patch+json'
+        ? { type, body: [{ op: 'add', path: '/status/message', value: message }], resourceVersion }
+        : { type, body: { metadata: { uid }, status: { message } }, resourceVersion };
+    const pod = { namespace: 'default', name: 'web' };
+    const written = await client.patchPodStatus(pod, patchOf('newer'), { signal });
+    expect(written.status?.message).toBe('newer');
+    await expect(client.patchPodStatus(pod, patchOf('older'), { signal })).rejects.toMatchObject({
+      statusCode: type === 'application/json-patch+json' ? 422 : 409,
+    });
+    expect(server.pods.get('default', 'web')?.status?.message).toBe('newer');
+    await podClient.transport.close();
+  },
+);
