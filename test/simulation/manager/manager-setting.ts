@@ -33,12 +33,15 @@ const recoveryMs = 45_000;
 const healthyMs = 30_000;
 /** For how long the API server may not have a pod's newest status while everything works. */
 const promptMs = 2_000;
+/** How soon what was recovered is sent while everything works. */
+const recoveredMs = 6_000;
 /** How soon a mirror pod gets its status; the watch may lag. */
 const mirrorMs = promptMs + 4_000;
 /** At rest: tick, watch, journal. */
 const maxTimers = 8;
 /** Processes that were killed leave those of their requests in flight. */
 const maxListeners = 64;
+const mirrorCheckMs = 1_000;
 const journalCheckMs = 2_300;
 const backOffCheckMs = 700;
 const hotLoopMessage = 'The API server does not keep what is written';
@@ -68,6 +71,8 @@ class ManagerSimulation {
   readonly #accepted = new Map<string, number>();
   /** Pods whose end was accepted. */
   readonly #finished = new Set<string>();
+  /** Those whose DELETE was due then. */
+  readonly #endsDue = new Set<string>();
   /**
    * Pods whose newest version may be lost by a crash: the disk was full; or the wall clock was behind that of an earlier
    * process of whose last status this one did not know, so that the recorded one looks older.
@@ -213,6 +218,7 @@ class ManagerSimulation {
     if (this.#fsync === undefined) {
       this.#accepted.clear();
       this.#finished.clear();
+      this.#endsDue.clear();
     }
     this.#current = this.#start(isSilent);
   }
@@ -232,7 +238,10 @@ class ManagerSimulation {
     for (const uid of [...this.#accepted.keys()]) {
       const last = this.#versions.findLast(({ podUID, atMs }) => podUID === uid && !isRecent(atMs));
       const hasChanged = this.#versions.some(({ podUID, atMs }) => podUID === uid && isRecent(atMs));
-      if (hasChanged) this.#finished.delete(uid);
+      if (hasChanged) {
+        this.#finished.delete(uid);
+        this.#endsDue.delete(uid);
+      }
       if (last === undefined) this.#accepted.delete(uid);
       else this.#accepted.set(uid, last.version);
     }
@@ -373,7 +382,11 @@ class ManagerSimulation {
       case 'ended':
         if (!this.#endedMs.has(report.uid)) this.#endedMs.set(report.uid, report.atMs);
         // `terminatePod` follows at once.
-        this.#world.at(0, () => void (from.process.isAlive && this.#finished.add(report.uid)));
+        this.#world.at(0, () => {
+          if (!from.process.isAlive) return;
+          this.#finished.add(report.uid);
+          if (from.pods.getPodByUID(report.uid)?.metadata?.deletionTimestamp != null) this.#endsDue.add(report.uid);
+        });
         break;
       default:
     }
@@ -443,32 +456,60 @@ class ManagerSimulation {
     return [...this.#cluster.pods.values()].filter((pod) => !isMirror(pod) && !uids.has(pod.metadata.uid));
   }
 
-  /** At any time, what was accepted is in the journal or on the API server. */
+  /** At any time, what was accepted is in the journal or on the API server, and the end of a pod until its DELETE. */
   async #watchJournal(): Promise<void> {
     const after = this.#fsync === 'always' ? 'power loss' : 'crash';
     for (; this.#fsync !== undefined && !this.#isOver; await this.#world.sleep(journalCheckMs)) {
       const { process, isRunning } = this.#current;
-      const content = this.#disk.contentOf(journalFile, after);
-      if (!process.isAlive || !isRunning || content === undefined) continue;
-      const { live } = decodeJournal(content);
-      for (const { metadata, status } of this.#recoverable()) {
-        const { uid, name } = metadata;
-        const accepted = this.#mayBeLost.has(uid) ? 0 : (this.#accepted.get(uid) ?? 0);
-        const kept = Math.max(versionOf(live.get(uid)?.entry.status.message), versionOf(status?.message));
-        if (kept >= accepted) continue;
-        const details = `${name} ${uid}: ${accepted} was accepted, ${kept} would be left after a ${after}`;
+      if (!process.isAlive || !isRunning) continue;
+      this.#checkJournal(after, this.#accepted);
+      if (this.#fsync === 'interval' && !this.#hasPaused) this.#checkJournal('power loss', this.#acceptedLongAgo());
+    }
+  }
+
+  /** @param accepted by pod UID: the version that the journal or the API server must have, or a later one */
+  #checkJournal(after: 'crash' | 'power loss', accepted: ReadonlyMap<string, number>): void {
+    const content = this.#disk.contentOf(journalFile, after);
+    if (content === undefined) return;
+    const { live } = decodeJournal(content);
+    for (const { metadata, status } of this.#recoverable()) {
+      const { uid, name } = metadata;
+      if (this.#mayBeLost.has(uid)) continue;
+      const entry = live.get(uid)?.entry;
+      const version = accepted.get(uid) ?? 0;
+      const kept = Math.max(versionOf(entry?.status.message), versionOf(status?.message));
+      if (kept < version) {
+        const details = `${name} ${uid}: ${version} was accepted, ${kept} would be left after a ${after}`;
         this.#world.violate('what was accepted survives a crash', details);
       }
+      const isEndDue =
+        this.#endsDue.has(uid) && accepted === this.#accepted && (metadata.finalizers?.length ?? 0) === 0;
+      if (isEndDue && entry?.podIsFinished !== true) {
+        const details = `${name} ${uid} exists, and that it has ended would be lost after a ${after}`;
+        this.#world.violate('the end of a pod survives a crash until its DELETE', details);
+      }
     }
+  }
+
+  /** What was synced for certain with fsync `interval`. */
+  #acceptedLongAgo(): Map<string, number> {
+    const old = this.#versions.filter(({ atMs }) => atMs < this.#world.nowMs - intervalMs);
+    return new Map(
+      old.filter(({ podUID }) => this.#accepted.has(podUID)).map(({ podUID, version }) => [podUID, version]),
+    );
   }
 
   /** When all has worked for a while, statuses are prompt, and soon no pod is backing off. */
   async #checkHealthy(): Promise<void> {
     await this.#world.sleep(recoveryMs);
-    this.#healthySinceMs = this.#world.nowMs;
+    const sinceMs = this.#world.nowMs;
+    this.#healthySinceMs = sinceMs;
     this.#world.note('world', 'healthy');
-    await this.#world.sleep(healthyMs);
-    for (const [podUID, sinceMs] of this.#current.behind.entries) this.#checkPrompt(podUID, sinceMs);
+    while (this.#world.nowMs < sinceMs + healthyMs) {
+      await this.#world.sleep(mirrorCheckMs);
+      this.#checkMirrors();
+    }
+    for (const [podUID, behindSinceMs] of this.#current.behind.entries) this.#checkPrompt(podUID, behindSinceMs);
     this.#healthySinceMs = undefined;
     this.#checkNoBackOff();
     if (this.#random.chance(0.5)) await this.#checkDrain();
@@ -496,7 +537,14 @@ class ManagerSimulation {
     const expected = new Map(this.#accepted);
     for (const uid of this.#mayBeLost) expected.delete(uid);
     const finished = [...this.#finished].filter((uid) => !this.#mayBeLost.has(uid));
-    await this.#world.until('a status in the journal arrives', 120_000, () => {
+    if (
+      !(await this.#world.until('the manager starts', 20_000, () =>
+        this.#current.isRunning ? undefined : 'it has not',
+      ))
+    )
+      return;
+    const withinMs = this.#current.options.manager.qps === undefined ? recoveredMs : 120_000;
+    await this.#world.until('a status in the journal arrives', withinMs, () => {
       for (const { metadata, status } of this.#recoverable()) {
         const accepted = expected.get(metadata.uid) ?? 0;
         const shown = versionOf(status?.message);
@@ -547,16 +595,19 @@ class ManagerSimulation {
         this.#world.violate('no back-off is left after a healthy time', JSON.stringify(pod));
       }
     }
-    for (const pod of this.#cluster.pods.values()) {
-      const isNew = this.#world.nowMs - this.#addedMs(pod) < mirrorMs;
-      if (isMirror(pod) && !isNew && this.#accepted.has(podUIDOf(pod)) && versionOf(pod.status?.message) === 0)
-        this.#world.violate('a new mirror pod gets the status', `${pod.metadata.name} ${pod.metadata.uid}`);
-    }
     for (const { metadata } of this.#current.pods.getPods()) {
       const removedMs = this.#cluster.removedMs.get(metadata!.uid!) ?? Number.POSITIVE_INFINITY;
       if (removedMs < this.#world.nowMs - 5_000) {
         this.#world.violate('the informer forgets removed pods', `${metadata!.name} ${metadata!.uid}`);
       }
+    }
+  }
+
+  #checkMirrors(): void {
+    for (const pod of this.#cluster.pods.values()) {
+      const isNew = this.#world.nowMs - this.#addedMs(pod) < mirrorMs;
+      if (isMirror(pod) && !isNew && this.#accepted.has(podUIDOf(pod)) && versionOf(pod.status?.message) === 0)
+        this.#world.violate('a new mirror pod gets the status', `${pod.metadata.name} ${pod.metadata.uid}`);
     }
   }
 

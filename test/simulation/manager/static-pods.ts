@@ -59,10 +59,14 @@ export class StaticPods {
       await this.#world.sleep(random.integer(1_000, 20_000));
       const name = pod.metadata!.name!;
       if (this.#isStopped || !this.#world.happens(`${name}: delete its mirror`)) continue;
-      const isDone = this.#cluster.attempt(() =>
-        this.#cluster.server.pods.delete(namespace, name, { gracePeriodSeconds: 0 }),
-      );
-      if (isDone) this.#world.count('delete a mirror pod');
+      const remove = (options: { readonly gracePeriodSeconds?: number }): boolean =>
+        this.#cluster.attempt(() => this.#cluster.server.pods.delete(namespace, name, options));
+      if (random.chance(0.5)) {
+        remove({});
+        await this.#world.sleep(random.integer(500, 5_000));
+      }
+      if (remove({ gracePeriodSeconds: 0 })) this.#world.count('delete a mirror pod');
+      if (this.#isStopped) this.#create(pod);
     }
   }
 
