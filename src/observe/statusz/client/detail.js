@@ -5,7 +5,7 @@ import { columns } from './table.js';
 import { age, clockTime, entryText } from './words.js';
 
 /** @import { PodDocument } from '../pod-document.ts' */
-/** @import { PodSummary } from '../status-document.ts' */
+/** @import { PodRow } from '../status-document.ts' */
 
 /** The dialog with everything about one pod. */
 export class Detail {
@@ -48,7 +48,7 @@ export class Detail {
   /**
    * The rows of the table, with that of the open pod as its document has it, so that both show the same.
    *
-   * @param {readonly PodSummary[]} pods
+   * @param {readonly PodRow[]} pods
    */
   update(pods) {
     const { pod } = this.#document?.value ?? {};
@@ -56,7 +56,7 @@ export class Detail {
   }
 
   /**
-   * @param {readonly PodSummary[]} pods
+   * @param {readonly PodRow[]} pods
    * @param {number} nowMs
    */
   show(pods, nowMs) {
@@ -90,7 +90,7 @@ function showSections(parent, sections) {
 
 /**
  * @param {string} podUID
- * @param {PodSummary | undefined} pod
+ * @param {PodRow | undefined} pod
  * @param {number} nowMs
  */
 function facts(podUID, pod, nowMs) {

@@ -1,13 +1,13 @@
-/** @import { PodSummary } from '../status-document.ts' */
+/** @import { PodRow } from '../status-document.ts' */
 
-/** @typedef {(pod: PodSummary) => string | number} SortKey */
+/** @typedef {(pod: PodRow) => string | number} SortKey */
 
 export const pageSize = 100;
 
 /**
  * Which pods can be shown, and the label of each choice.
  *
- * @type {readonly { readonly id: string, readonly label: string, readonly has: (pod: PodSummary) => boolean }[]}
+ * @type {readonly { readonly id: string, readonly label: string, readonly has: (pod: PodRow) => boolean }[]}
  */
 export const groups = [
   { id: 'all', label: 'All', has: () => true },
@@ -46,7 +46,7 @@ export const sortKeys = {
   error: ({ lastError = '' }) => lastError,
 };
 
-/** @param {PodSummary} pod */
+/** @param {PodRow} pod */
 export function nameOf({ podNamespace, podName }) {
   return `${podNamespace}/${podName}`;
 }
@@ -63,7 +63,7 @@ export function nameOf({ podNamespace, podName }) {
 /**
  * The rows of one page of the table, and how many there are on all pages.
  *
- * @param {readonly PodSummary[]} pods
+ * @param {readonly PodRow[]} pods
  * @param {Choice} choice
  */
 export function select(pods, { show, filter, sort, isDescending, page }) {
@@ -77,14 +77,14 @@ export function select(pods, { show, filter, sort, isDescending, page }) {
   return { rows: sorted.slice(start, start + pageSize), start, matching: sorted.length, page: shownPage, pages };
 }
 
-/** @param {PodSummary} pod */
+/** @param {PodRow} pod */
 function textOf(pod) {
   const { podUID, phase = '', reason = '', status = '', waitingFor, lastError = '' } = pod;
   return `${nameOf(pod)} ${podUID} ${phase} ${reason} ${status} ${waitingFor?.kind ?? ''} ${lastError}`.toLowerCase();
 }
 
 /**
- * @param {readonly PodSummary[]} pods
+ * @param {readonly PodRow[]} pods
  * @param {SortKey} keyOf
  * @param {boolean} isDescending
  */

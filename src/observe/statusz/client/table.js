@@ -2,14 +2,14 @@ import { byID, element, setText } from './dom.js';
 import { nameOf } from './selection.js';
 import { age, shortError, waitText } from './words.js';
 
-/** @import { PodSummary } from '../status-document.ts' */
+/** @import { PodRow } from '../status-document.ts' */
 /** @import { View } from './address.js' */
 
 /**
  * @typedef {object} Column
  * @property {string} id a key of `sortKeys`
  * @property {string} label
- * @property {(pod: PodSummary, nowMs: number) => string} text
+ * @property {(pod: PodRow, nowMs: number) => string} text
  */
 
 /** @type {readonly Column[]} */
@@ -28,7 +28,7 @@ export const columns = [
 /**
  * As in `kubectl get pods`; a pod whose containers are all ready can still wait for a readiness gate.
  *
- * @param {PodSummary} pod
+ * @param {PodRow} pod
  */
 function readyText({ ready, readyContainers, containers }) {
   if (containers === undefined) return '';
@@ -37,7 +37,7 @@ function readyText({ ready, readyContainers, containers }) {
 }
 
 /**
- * @param {PodSummary} pod
+ * @param {PodRow} pod
  * @returns {'good' | 'changing' | 'bad'}
  */
 function healthOf({ phase, status = '' }) {
@@ -67,7 +67,7 @@ export class Table {
   }
 
   /**
-   * @param {readonly PodSummary[]} pods
+   * @param {readonly PodRow[]} pods
    * @param {View} view
    * @param {number} nowMs
    */
@@ -126,7 +126,7 @@ class Row {
   /** @type {readonly HTMLElement[]} */
   #texts;
 
-  /** @param {PodSummary} pod */
+  /** @param {PodRow} pod */
   constructor(pod) {
     const link = element('a', { href: `#${new URLSearchParams({ pod: pod.podUID })}`, 'data-pod': pod.podUID });
     const texts = columns.map(({ id }) => (id === 'pod' ? link : element('span')));
@@ -138,7 +138,7 @@ class Row {
   }
 
   /**
-   * @param {PodSummary} pod
+   * @param {PodRow} pod
    * @param {number} nowMs
    */
   show(pod, nowMs) {
@@ -164,7 +164,7 @@ function cellAttributes(id, label) {
     : { role: 'cell', class: id, 'data-label': label };
 }
 
-/** @param {PodSummary} pod */
+/** @param {PodRow} pod */
 function stateOf({ lastError, unsentSince }) {
   if (lastError !== undefined) return 'failing';
   return unsentSince === undefined ? 'sent' : 'unsent';

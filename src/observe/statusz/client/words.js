@@ -1,4 +1,4 @@
-/** @import { PodSummary, PodWait, StatusDocument } from '../status-document.ts' */
+/** @import { PodRow, PodWait, StatusDocument } from '../status-document.ts' */
 /** @import { TimelineEntry } from '../timeline.ts' */
 
 const second = 1_000;
@@ -76,7 +76,7 @@ const waits = {
 };
 
 /**
- * @param {PodSummary} pod
+ * @param {PodRow} pod
  * @param {number} nowMs
  */
 export function waitText({ waitingFor, nextTryAt }, nowMs) {
@@ -199,13 +199,13 @@ const managerStates = {
 /**
  * The pods whose status is refused with 403, if no other unsent status could be written.
  *
- * @param {readonly PodSummary[]} pods
+ * @param {readonly PodRow[]} pods
  */
 function refusedWrites(pods) {
   const unsent = pods.filter(({ unsentSince }) => unsentSince !== undefined);
-  const isRefused = (/** @type {PodSummary} */ { waitingFor }) =>
+  const isRefused = (/** @type {PodRow} */ { waitingFor }) =>
     waitingFor?.kind === 'back-off' && waitingFor.statusCode === 403;
-  const isInFlight = (/** @type {PodSummary} */ { waitingFor }) =>
+  const isInFlight = (/** @type {PodRow} */ { waitingFor }) =>
     waitingFor?.kind === 'response' || waitingFor?.kind === 'connection';
   return unsent.every((pod) => isRefused(pod) || isInFlight(pod)) ? unsent.filter(isRefused) : [];
 }
