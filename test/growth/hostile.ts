@@ -1,7 +1,7 @@
 import type { RuntimePodStatus } from '../../src/node/runtime/runtime-pod-status.ts';
 import type { Container, PodStatus, ValidPod } from '../../src/kube/objects/types.ts';
 
-/** The names in a list: all different, or all the same. */
+/** The names in a list, except for those of containers, which every API server keeps different: all different, or all the same. */
 export type Names = (i: number) => string;
 export const different: Names = (i) => `n${i}`;
 export const same: Names = () => 'n';
@@ -42,14 +42,14 @@ function container(name: string, size: number, names: Names): Container {
 /** A pod with many entries in each of its lists, and in each list of the first container. */
 export function hostilePod(size: number, names: Names = different): ValidPod {
   const containers = (prefix: string, fields: object = {}): Container[] =>
-    repeat(size, (i) => ({ ...container(`${prefix}${names(i)}`, i === 0 ? size : 1, names), ...fields }));
+    repeat(size, (i) => ({ ...container(`${prefix}${different(i)}`, i === 0 ? size : 1, names), ...fields }));
   const terms = repeat(size, (i) => ({
     matchExpressions: repeat(i === 0 ? size : 1, (at) => ({ key: names(at), operator: 'In', values: [names(at)] })),
   }));
   const spec = {
     containers: containers('c'),
     initContainers: containers('i', { restartPolicy: 'Always' }),
-    ephemeralContainers: containers('e', { targetContainerName: `c${names(size - 1)}` }),
+    ephemeralContainers: containers('e', { targetContainerName: `c${different(size - 1)}` }),
     volumes: repeat(size, (i) => ({
       name: names(i),
       ...(i % 2 === 0
@@ -112,7 +112,7 @@ export function hostileStatus(size: number, names: Names = different, text = 'x'
   const statuses = (prefix: string) =>
     repeat(size, (i) => ({
       ...{
-        name: `${prefix}${names(size - 1 - i)}`,
+        name: `${prefix}${different(size - 1 - i)}`,
         ready: true,
         started: true,
         restartCount: 1,
@@ -163,7 +163,7 @@ export function hostileRuntimeStatus(
   const runs = (prefix: string) =>
     repeat(2 * size, (i) => ({
       id: `runtime://${prefix}${i}`,
-      name: `${prefix}${names((2 * size - 1 - i) % size)}`,
+      name: `${prefix}${different((2 * size - 1 - i) % size)}`,
       sandboxID: 's0',
       state: i < size ? state : ('exited' as const),
       attempt: i < size ? 1 : 0,

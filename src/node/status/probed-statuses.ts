@@ -35,14 +35,15 @@ export interface ProbeState {
 export function updatePodStatus(pod: Pod, statuses: ProbedStatuses, probes: ProbeState): ProbedStatuses {
   const containers: ReadonlyMap<unknown, Container> = firstBy(pod.spec?.containers, 'name');
   const initContainers: ReadonlyMap<unknown, Container> = firstBy(pod.spec?.initContainers, 'name');
+  const wasReady = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
   return {
     containerStatuses: statuses.containerStatuses.map((status) =>
-      probedStatus(pod, containers.get(status.name), status, probes),
+      probedStatus(wasReady, containers.get(status.name), status, probes),
     ),
     initContainerStatuses: statuses.initContainerStatuses.map((status) => {
       const container = initContainers.get(status.name);
       if (container !== undefined && isRestartableInitContainer(container)) {
-        return probedStatus(pod, container, status, probes);
+        return probedStatus(wasReady, container, status, probes);
       }
       // No other init container is probed.
       const started = isStarted(undefined, status, probes);
@@ -53,13 +54,13 @@ export function updatePodStatus(pod: Pod, statuses: ProbedStatuses, probes: Prob
 }
 
 function probedStatus(
-  pod: Pod,
+  wasReady: boolean,
   container: Container | undefined,
   status: ContainerStatusInput,
   probes: ProbeState,
 ): ContainerStatusInput {
   const started = isStarted(container, status, probes);
-  return { ...status, started, ...(started && { ready: isReady(pod, container, status, probes) }) };
+  return { ...status, started, ...(started && { ready: isReady(wasReady, container, status, probes) }) };
 }
 
 function isStarted(container: Container | undefined, status: ContainerStatusInput, { results }: ProbeState): boolean {
@@ -70,7 +71,7 @@ function isStarted(container: Container | undefined, status: ContainerStatusInpu
 }
 
 function isReady(
-  pod: Pod,
+  wasReady: boolean,
   container: Container | undefined,
   status: ContainerStatusInput,
   { results, agentStartedAtMs }: ProbeState,
@@ -84,6 +85,6 @@ function isReady(
     agentStartedAtMs !== undefined &&
     typeof startedAt === 'string' &&
     isOlderThanAgent(epochMsOf(startedAt), agentStartedAtMs) &&
-    pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+    wasReady
   );
 }
