@@ -27,7 +27,7 @@ export async function serveContainerLogs(
   // The runtime itself finds the run before.
   const isPreviousRun = previous && runtime.streamContainerLog === undefined;
   const containerID = containerIDForLogs(podName, status, containerName, isPreviousRun);
-  const text = await openText(runtime, containerID, { ...options, previous }, signal);
+  const text = await openText(context, containerID, { ...options, previous }, signal);
   response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' }).flushHeaders();
   try {
     if (text !== undefined) await writeText(text, options, signal, (chunk) => write(response, chunk, signal));

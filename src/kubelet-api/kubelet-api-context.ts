@@ -5,6 +5,7 @@ import type { APIRequests } from '../kube/client/api-requests.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
+import type { BoundedStreamingRuntime } from './bounded-streaming-runtime.ts';
 import { HTTPError } from './http-error.ts';
 import type { KubeletAPIOptions } from './kubelet-api-options.ts';
 
@@ -36,7 +37,7 @@ export interface KubeletAPINode {
 export interface KubeletAPIContext {
   readonly agent: KubeletAPINode;
   readonly options: KubeletAPIOptions;
-  readonly runtime: KubeletAPIOptions['runtime'];
+  readonly runtime: BoundedStreamingRuntime;
   readonly clock: Clock;
   readonly logger: Logger;
 }

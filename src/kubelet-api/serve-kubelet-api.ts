@@ -1,11 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
-import { CertificateManager, type KeyPair, servingKind, type StreamingRuntime } from '../node/index.ts';
+import { CertificateManager, type KeyPair, servingKind } from '../node/index.ts';
 import { listen } from '../shared/listen.ts';
 import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
 import { ConnectionLimit } from '../shared/connection-limit.ts';
 import { AccessControl } from './access-control.ts';
+import { boundedStreamingRuntime } from './bounded-streaming-runtime.ts';
 import { type KubeletAPIOptions, requireKubeletAPIOptions } from './kubelet-api-options.ts';
 import type { KubeletAPIContext, KubeletAPINode } from './kubelet-api-context.ts';
 import { KubeletRequests } from './kubelet-requests.ts';
@@ -52,11 +53,12 @@ export interface KubeletAPIServer extends AsyncDisposable {
 export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPIOptions): Promise<KubeletAPIServer> {
   requirePort('agent', agent, ['inspect', 'getPods']);
   requireKubeletAPIOptions(options, agent.apiRequests !== undefined);
-  const { host = '0.0.0.0', port = 10_250, runtime, authentication = {}, authorization = {} } = options;
+  const { host = '0.0.0.0', port = 10_250, authentication = {}, authorization = {} } = options;
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
+  const runtime = boundedStreamingRuntime(options.runtime, clock, closed.signal);
   const accessControl = new AccessControl({
     nodeName: agent.isShared === true ? undefined : agent.nodeName,
     ...{ requests: agent.apiRequests, authentication, authorization },
@@ -108,7 +110,7 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
       : undefined;
   files?.start();
   // Streaming servers of runtimes have SPDY; the API server translates WebSockets for them.
-  const has = (method: keyof StreamingRuntime): boolean => runtime[method] !== undefined;
+  const has = (method: keyof typeof runtime): boolean => runtime[method] !== undefined;
   const hasWebSockets = (has('exec') || has('attach')) && !has('getExec');
   agent.setKubeletEndpoint(listening.port, hasWebSockets ? ['ExtendWebSocketsToKubelet'] : []);
   const url = `https://${listening.address}`;

@@ -1,6 +1,9 @@
 import { Readable } from 'node:stream';
-import type { ContainerLogOptions, StreamingRuntime } from '../node/index.ts';
+import type { ContainerLogOptions } from '../node/index.ts';
 import { untilAborted } from '../shared/abort.ts';
+import { boundedCall } from '../shared/deadline.ts';
+import { requestTimeoutMs } from './bounded-streaming-runtime.ts';
+import type { KubeletAPIContext } from './kubelet-api-context.ts';
 import { fromRuntime } from './streaming.ts';
 
 type Text = AsyncIterable<Uint8Array>;
@@ -10,19 +13,20 @@ type Text = AsyncIterable<Uint8Array>;
  * the client is gone, it rejects, and a text that comes later is ended. @throws HTTPError
  */
 export async function openText(
-  runtime: StreamingRuntime,
+  { runtime, clock }: Pick<KubeletAPIContext, 'runtime' | 'clock'>,
   containerID: string,
   log: ContainerLogOptions & { readonly previous: boolean },
   signal: AbortSignal,
 ): Promise<Text | undefined> {
-  const opening = runtime.streamContainerLog?.(containerID, log, { signal });
-  if (opening === undefined) return undefined;
-  opening
-    .then((text) => {
-      if (signal.aborted) end(text);
-    })
-    .catch(() => {});
-  return fromRuntime(untilAborted(opening, signal));
+  const { streamContainerLog } = runtime;
+  if (streamContainerLog === undefined) return undefined;
+  const bounds = { clock, timeoutMs: requestTimeoutMs, signals: [signal] };
+  const opening = boundedCall('streamContainerLog of the runtime', bounds, async (options) => {
+    const text = await streamContainerLog(containerID, log, options);
+    if (options.signal.aborted) end(text);
+    return text;
+  });
+  return fromRuntime(opening);
 }
 
 /** Writes a text, and ends it when enough is written or the client is gone, even if it yields nothing any more. */

@@ -4,6 +4,7 @@ import { PodStatusCache, type VersionedPodStatus } from './cache/pod-status-cach
 import { PodStatusUpdates } from './cache/pod-status-updates.ts';
 import type { UpdateResult } from './cache/update-result.ts';
 import { CriticalSection } from '../shared/critical-section.ts';
+import { boundedCall } from '../shared/deadline.ts';
 import { deepFreeze } from '../shared/freeze.ts';
 import { ResizeConditions, type ResizeInProgressChange } from './cache/resize-conditions.ts';
 import type { PodStatusListener } from './cache/pod-status-listener.ts';
@@ -93,6 +94,8 @@ export interface ResumeResult {
 }
 
 const defaultDrainMs = 10_000;
+/** How long `stop()` waits for each port of the caller to close. */
+const closeTimeoutMs = 10_000;
 
 /**
  * Caches a versioned status of every pod and writes it to the API server: immediately after a change,
@@ -646,13 +649,17 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   async #stop(drainMs: number | undefined, signal: AbortSignalLike | undefined): Promise<void> {
     await this.#loop?.stop(drainMs, signal);
-    for (const close of [this.#stopWatchingMirrors, this.#unregisterGauges, this.#closeClient]) {
-      await tryCall<void | Promise<void>>(
-        () => close?.(),
-        (thrown) => this.#logger.warn(thrownFields(thrown), 'Failed to clean up at stop'),
+    const cleanUps: Readonly<Record<string, (() => void | Promise<void>) | undefined>> = {
+      'the end of onMirrorPodAdded': this.#stopWatchingMirrors,
+      'the end of registerGauges': this.#unregisterGauges,
+      'close of the client': this.#closeClient,
+      'close of the journal': () => this.#journal.close(),
+    };
+    const bounds = { clock: this.#clock, timeoutMs: closeTimeoutMs, signals: [] };
+    for (const [what, close] of Object.entries(cleanUps))
+      await boundedCall<void>(what, bounds, () => close?.()).catch((thrown: unknown) =>
+        this.#logger.warn(thrownFields(thrown), 'Failed to clean up at stop'),
       );
-    }
-    await this.#journal.close();
   }
 
   get #inspectionSources(): InspectionSources {

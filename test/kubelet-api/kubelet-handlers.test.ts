@@ -108,6 +108,34 @@ describe('the signal of a request', () => {
     expect(calls.filter(([, hasSignal]) => !hasSignal)).toEqual([]);
   });
 
+  it.each<[keyof Runtime, string, text?: string]>([
+    ['listPods', '/runningpods/', 'The request could not be served'],
+    ['getPod', '/run/default/web/app?cmd=ls'],
+    ['getContainerLog', '/containerLogs/default/web/app'],
+    ['streamContainerLog', '/containerLogs/default/web/app'],
+    ['getExec', '/exec/default/web/app?output=1'],
+    ['getAttach', '/attach/default/web/app?output=1'],
+    ['getPortForward', '/portForward/default/web'],
+    ['listPodStats', '/stats/summary'],
+  ])(
+    'ends after two minutes if the runtime does not respond: %s',
+    async (called, path, text = 'took over 120000 ms') => {
+      let begin = (): void => {};
+      const begun = new Promise<void>((resolve) => (begin = resolve));
+      const never = (): Promise<never> => {
+        begin();
+        return new Promise(() => {});
+      };
+      await using server = await serverWith({ [called]: never });
+      const isUpgrade = /^\/(exec|attach|portForward)/.test(path);
+      const method = path.startsWith('/run/') ? 'POST' : 'GET';
+      const reply = server.get(path, { method, ...(isUpgrade && { headers: spdy }) });
+      await begun;
+      await server.clock.advanceAsync(120_000);
+      expect((await reply).text).toContain(text);
+    },
+  );
+
   it.each(['the client closes its connection', 'the server is closed'])('is aborted when %s', async (what) => {
     let begin = (_signal: AbortSignal): void => {};
     const begun = new Promise<AbortSignal>((resolve) => (begin = resolve));

@@ -225,6 +225,26 @@ describe('stop', () => {
     expect(h.count('patch')).toBe(0);
   });
 
+  it('waits at most 10 s each for a pod manager and a journal that do not close, and logs it', async () => {
+    const never = (): Promise<never> => new Promise(() => {});
+    const h = new SyncHarness();
+    const manager = new StatusManager({
+      client: h.client,
+      podManager: Object.assign(h.podManager, { onMirrorPodAdded: () => never }),
+      journal: { recovered: [], accepted: () => {}, settled: () => {}, close: never },
+      ...{ clock: h.clock, logger: h.logger, podCouldHaveRunningContainers: () => false },
+    });
+    manager.start();
+    const stopping = manager.stop();
+    await h.clock.advanceAsync(20_000);
+    await stopping;
+    expect(h.logger.warnings.map(({ message, fields }) => [message, (fields as { reason?: string }).reason])).toEqual([
+      ['Failed to clean up at stop', 'the end of onMirrorPodAdded took over 10000 ms'],
+      ['Failed to clean up at stop', 'close of the journal took over 10000 ms'],
+    ]);
+    expect([manager.state, h.clock.pendingTimers]).toEqual(['stopped', 0]);
+  });
+
   it('does not wait for a client that ignores its signal', async () => {
     const h = new SyncHarness({
       client: {
