@@ -143,7 +143,9 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
   const isOneOfMany = grouped !== undefined && facts.isOneOfMany(grouped);
   // No permission is missing if the next try succeeds.
   const firstLevel = grouped !== undefined && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
-  const ownLevel = known.backOff?.reason === failure ? line.repeatedLevel : firstLevel;
+  // What is known at warn is repeated at debug only.
+  const repeatedLevel = entry.isLoggedAtWarn && line.repeatedLevel === 'info' ? 'debug' : line.repeatedLevel;
+  const ownLevel = known.backOff?.reason === failure ? repeatedLevel : firstLevel;
   const laterLevel = isOneOfMany ? 'debug' : ownLevel;
   // The pod alone has failed for so long that it is logged at warn, once.
   const lasts =

@@ -6,6 +6,7 @@ const { manager, forbidden, agent, virtualNodes } = subjects;
 it.each([
   { subject: manager, pods: 5, most: 3 },
   { subject: manager, pods: 500, most: 3 },
+  { subject: forbidden, pods: 1, most: 1 },
   { subject: forbidden, pods: 500, most: 4 },
   { subject: agent, pods: 20, most: 5 },
   { subject: virtualNodes, pods: 12, most: 16 },
