@@ -172,6 +172,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const statuses = changed.map((id) => [id, this.#containerStatus(id, signal).catch(() => undefined)] as const);
     const filter = { label_selector: { [podUIDLabel]: uid } };
     const { pods } = await this.#list(filter, since, signal, new Map(statuses));
+    // Also of containers that are not listed any more: without this call, they would have no deadline.
+    await Promise.all(statuses.map(([, status]) => status));
     return pods[0];
   }
 
@@ -219,7 +221,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     await files.makePodLogsDirectory(pod);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const preparation = new PodPreparation(pod, {
-      imageRef: (image) => this.#images.imageRef(image, { signal }),
+      // Goes on after this call, and so with a deadline of its own.
+      imageRef: (image) => this.#images.imageRef(image),
       makeFiles: (container) => files.makeContainerFiles(pod, container),
     });
     const { pod_sandbox_id: id } = await withGoMessage(call);

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 
 /** The time limit of one call. */
 export interface Deadline {
-  /** Aborted when the deadline has passed, or when the result is no longer needed. */
+  /** Aborted when the deadline has passed, when the result is no longer needed, and when `run` has rejected. */
   readonly signal: AbortSignal;
   /** True once the deadline has passed. */
   readonly isExceeded: boolean;
@@ -77,6 +77,10 @@ async function runWithDeadline<T>(
         return isExceeded;
       },
     });
+  } catch (error) {
+    // What it has begun beside what has failed would have no deadline any more.
+    controller.abort(error);
+    throw error;
   } finally {
     timer?.stop();
     for (const signal of present) signal.removeEventListener('abort', abort);

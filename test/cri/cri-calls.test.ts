@@ -673,26 +673,31 @@ it.each<[string, (runtime: CRIRuntime, signal: AbortSignal) => Promise<unknown>]
   ['listImages', (runtime, signal) => runtime.listImages({ signal }).catch(() => {})],
   ['removeImage', (runtime, signal) => runtime.removeImage('sha256:1', { signal })],
   ['removePodContent', (runtime, signal) => runtime.removePodContent(() => false, { signal })],
-])('%s passes its signal on to the runtime', async (_name, call) => {
-  mkdirSync(join(folder, 'containers'));
-  symlinkSync('/missing', join(folder, 'containers', 'a_ns_app-123456.log'));
-  responses['ListPodSandbox'] = { items: [listedSandbox('s', 'u')] };
-  responses['ListContainers'] = { containers: [listedContainer('c', 'u')] };
-  responses['ContainerStatus'] = { status: containerStatus('c') };
-  responses['Status'] = { status: null, runtime_handlers: [{ name: '', features: { user_namespaces: true } }] };
-  const { signal } = new AbortController();
-  const runtime = runtimeWith({
-    podCgroups: {
-      ...{ parentOf: () => '', removeOrphans: async () => {} },
-      update: async (_pod: unknown, _step: unknown, updateSandbox: (config: object) => Promise<void>) =>
-        updateSandbox({ cpuShares: 2 }),
-    },
-    userNamespaces: { get: async () => ({ mode: 'POD' }), releaseOrphans: async () => {} },
-  });
-  await call(runtime, signal);
-  expect(requests.length).toBeGreaterThan(0);
-  expect(requests.filter((one) => one.signal !== signal).map(({ method }) => method)).toEqual([]);
-});
+])(
+  '%s passes its signal on to the runtime, and what goes on after it has a deadline of its own',
+  async (name, call) => {
+    mkdirSync(join(folder, 'containers'));
+    symlinkSync('/missing', join(folder, 'containers', 'a_ns_app-123456.log'));
+    responses['ListPodSandbox'] = { items: [listedSandbox('s', 'u')] };
+    responses['ListContainers'] = { containers: [listedContainer('c', 'u')] };
+    responses['ContainerStatus'] = { status: containerStatus('c') };
+    responses['Status'] = { status: null, runtime_handlers: [{ name: '', features: { user_namespaces: true } }] };
+    const { signal } = new AbortController();
+    const runtime = runtimeWith({
+      podCgroups: {
+        ...{ parentOf: () => '', removeOrphans: async () => {} },
+        update: async (_pod: unknown, _step: unknown, updateSandbox: (config: object) => Promise<void>) =>
+          updateSandbox({ cpuShares: 2 }),
+      },
+      userNamespaces: { get: async () => ({ mode: 'POD' }), releaseOrphans: async () => {} },
+    });
+    await call(runtime, signal);
+    expect(requests.length).toBeGreaterThan(0);
+    const others = requests.filter((one) => one.signal !== signal);
+    expect(others.map(({ method }) => method)).toEqual(name === 'runPodSandbox' ? ['ImageStatus'] : []);
+    expect(others.every((one) => one.signal !== undefined)).toBe(true);
+  },
+);
 
 describe('what is newer than a response', () => {
   /** The response to the next call of a method, which waits until `respond` is called. */

@@ -93,7 +93,9 @@ interface ShownContainer {
 
 function shownContainer({ restartCount, containerID, state, lastState }: Json): ShownContainer {
   // A container that waits for its next run shows the last one as its last state.
-  const isTerminated = state?.terminated != null || lastState?.terminated?.containerID === containerID;
+  // As the kubelet, one whose state the runtime does not know is shown as ended once, and then as waiting.
+  const hasEnded = state?.terminated != null && state.terminated.reason !== lostReason;
+  const isTerminated = hasEnded || lastState?.terminated?.containerID === containerID;
   return { restartCount: restartCount ?? 0, id: containerID, isTerminated };
 }
 
