@@ -15,6 +15,8 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   runs: ContainerRuns | undefined;
   /** The UIDs of the pods whose volumes are mounted. */
   mounted: ReadonlySet<string> = new Set();
+  /** An agent ends all pods, as when its machine shuts down. */
+  isShuttingDown = false;
   /** Called when a container has ended. */
   onEnded: ((run: ContainerRun) => void) | undefined;
   /** How often agents have called the runtime. */
@@ -56,6 +58,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
 
   /** An agent stops a container that runs. */
   stopping({ podUID, podName, container, id }: ContainerRun): void {
+    if (this.isShuttingDown) return;
     const pod = this.#cluster.pods.get(podName);
     if (pod === undefined || pod.metadata.uid !== podUID) return;
     if (pod.metadata.deletionTimestamp != null || isTerminal(pod)) return;

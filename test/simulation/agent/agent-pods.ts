@@ -14,7 +14,7 @@ export function makeAgentPod(name: string, random: Random): Json {
     spec: {
       nodeName,
       ...makeSpec(random, restartPolicy),
-      ...(hasSecret && { imagePullSecrets: [{ name: 'pull-secret' }] }),
+      ...(hasSecret && { imagePullSecrets: [{ name: random.pick(['pull-secret', 'pull-secret', 'other-secret']) }] }),
       ...(hasGate && { readinessGates: [{ conditionType: foreignConditionType }] }),
     },
   };
@@ -59,6 +59,7 @@ function makeSidecar(name: string, random: Random): Json {
 function makeContainer(name: string, random: Random, restartPolicy: string): Json {
   const ends = restartPolicy !== 'Always' && random.chance(0.6);
   const postStart = random.chance(0.1) && { postStart: hook(random) };
+  const isInvalid = random.chance(0.02);
   const preStop = random.chance(0.2) && { preStop: hook(random) };
   return {
     name,
@@ -71,6 +72,7 @@ function makeContainer(name: string, random: Random, restartPolicy: string): Jso
     ...(random.chance(0.25) && { readinessProbe: probe(random, 0.1) }),
     ...(random.chance(0.1) && { livenessProbe: probe(random, 0.1) }),
     ...(random.chance(0.1) && { startupProbe: probe(random, 0.3) }),
+    ...(isInvalid && { command: ['invalid'] }),
     ...((postStart || preStop) && { lifecycle: { ...postStart, ...preStop } }),
   };
 }

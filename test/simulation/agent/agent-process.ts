@@ -116,9 +116,9 @@ export class AgentProcess {
     this.#world.note(this.process.name, 'running');
   }
 
-  async stop(drain: boolean): Promise<void> {
+  async stop(options: { readonly drain: boolean; readonly terminatePods: boolean }): Promise<void> {
     this.isStopped = true;
-    await this.agent?.stop({ drain, deadlineMs: 5_000 });
+    await this.agent?.stop({ ...options, deadlineMs: 5_000 });
     await this.#connection?.close();
     await this.#transport.close();
     await this.process.clock.yieldToEventLoop();

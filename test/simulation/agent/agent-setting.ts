@@ -19,6 +19,8 @@ import { SimulatedVolumes } from './simulated-volumes.ts';
 import { StaticPods } from './static-pods.ts';
 
 const settleMs = 400_000;
+/** A stop that terminates the pods takes their grace periods. */
+const stopMs = 90_000;
 /** Garbage is collected every minute. */
 const goneMs = 250_000;
 /** How long everything works before the end of a container must be prompt, and for how long then. */
@@ -121,7 +123,11 @@ class AgentSimulation {
     const random = this.#random.fork(`options ${number}`);
     const agent = {
       runtimeRequestTimeoutMs: random.integer(5_000, 20_000),
-      imagePulls: random.chance(0.5) ? {} : { serializeImagePulls: false },
+      imagePulls: random.pick([
+        {},
+        { serializeImagePulls: false },
+        { imagePullCredentialsVerificationPolicy: 'AlwaysVerify' as const },
+      ]),
       statusManager: {
         concurrency: random.pick([1, 4, 16]),
         readBeforePatch: random.pick(['always', 'when-stale'] as const),
@@ -162,15 +168,18 @@ class AgentSimulation {
     this.#runtime.killed(process);
   }
 
-  async #stop(stopped: AgentProcess, drain: boolean): Promise<void> {
-    this.#world.note(stopped.process.name, 'stop', { drain });
-    const isStopped = stopped.stop(drain).then(
+  async #stop(stopped: AgentProcess, drain: boolean, terminatePods = false): Promise<void> {
+    this.#world.note(stopped.process.name, 'stop', { drain, terminatePods });
+    this.#guarantees.isShuttingDown = terminatePods;
+    const isStopped = stopped.stop({ drain, terminatePods }).then(
       () => true,
       (error: unknown) => this.#world.violate('the agent stops', (error as Error).stack ?? String(error)),
     );
-    const inTime = await Promise.race([isStopped, this.#world.sleep(60_000).then(() => false)]);
-    if (inTime === false && stopped.process.isAlive) this.#world.violate('the agent stops', 'not within 60 s');
+    const inTime = await Promise.race([isStopped, this.#world.sleep(stopMs).then(() => false)]);
+    if (inTime === false && stopped.process.isAlive)
+      this.#world.violate('the agent stops', `not within ${stopMs / 1_000} s`);
     if (stopped.process.isAlive) this.#kill(stopped);
+    this.#guarantees.isShuttingDown = false;
   }
 
   // What happens to it
@@ -179,16 +188,16 @@ class AgentSimulation {
     const world = this.#world;
     for (;;) {
       await world.sleep(random.integer(4_000, 30_000));
-      const how = random.weighted({ kill: 2, stop: 1 });
+      const how = random.weighted({ kill: 4, stop: 2, shutdown: 1 });
       const drain = random.chance(0.5);
       const downMs = random.integer(10, random.chance(0.2) ? 20_000 : 1_500);
       if (!this.#isDisturbed) return;
       if (!world.happens(how)) continue;
       this.#isDown = true;
-      if (how === 'stop') {
-        world.count('stop');
+      if (how !== 'kill') {
+        world.count(how);
         this.#current.process.resume();
-        this.#stopping = this.#stop(this.#current, drain);
+        this.#stopping = this.#stop(this.#current, drain, how === 'shutdown');
         await this.#stopping;
         this.#stopping = undefined;
       } else this.#kill();
@@ -242,7 +251,7 @@ class AgentSimulation {
   /** What happens to a pod beside its creation and deletion. */
   #change(name: string, random: Random): void {
     const pod = this.#cluster.pods.get(name);
-    const what = random.weighted({ exit: 5, sandbox: 1, image: 1 });
+    const what = random.weighted({ exit: 5, sandbox: 1, image: 1, evict: 1 });
     const exitCode = random.integer(0, 2);
     const chosen = random.next();
     const image = random.pick(['a:1', 'b:1', 'b:2']);
@@ -253,7 +262,10 @@ class AgentSimulation {
     if (!this.#world.happens(`${name}: ${what}`)) return;
     this.#world.count(`change: ${what}`);
     if (what === 'exit') running[Math.floor(chosen * running.length)]!.exit(exitCode, 'own');
-    else if (what === 'sandbox') {
+    else if (what === 'evict') {
+      this.#guarantees.changed.add(uid);
+      void this.#current.agent?.evict(pod, { reason: 'Evicted', message: 'simulated' }).catch(() => {});
+    } else if (what === 'sandbox') {
       this.#guarantees.lost.add(uid);
       this.#runtime.loseSandbox(uid);
     } else {

@@ -91,6 +91,7 @@ export class SimulatedRuntime implements NodeRuntime {
   #faults = noFaults;
   #isDisturbed = false;
   #isUp = true;
+  #hasNetwork = true;
   #lastID = 0;
 
   constructor(machine: Machine) {
@@ -126,10 +127,12 @@ export class SimulatedRuntime implements NodeRuntime {
     ) as unknown as RuntimeFaults;
     void this.#restarts(random.fork('restarts'));
     void this.#brokenStreams(random.fork('streams'));
+    void this.#networkOutages(random.fork('network'));
   }
 
   heal(): void {
     this.#isDisturbed = false;
+    this.#hasNetwork = true;
     this.#faults = noFaults;
     this.#start();
   }
@@ -147,6 +150,19 @@ export class SimulatedRuntime implements NodeRuntime {
       this.#breakStreams();
       await this.#world.sleep(lastsMs);
       this.#start();
+    }
+  }
+
+  async #networkOutages(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(15_000, 60_000));
+      const lastsMs = random.integer(1_000, 20_000);
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('pods have no network')) continue;
+      this.#world.count('no network for pods');
+      this.#hasNetwork = false;
+      await this.#world.sleep(lastsMs);
+      this.#hasNetwork = true;
     }
   }
 
@@ -287,7 +303,7 @@ export class SimulatedRuntime implements NodeRuntime {
         call(['status'], options, () => ({
           conditions: [
             { type: 'RuntimeReady', status: true },
-            { type: 'NetworkReady', status: true },
+            { type: 'NetworkReady', status: this.#hasNetwork },
           ],
         })),
       listPods: (options) => call(['listPods'], options, () => [...this.#pods.values()].map((pod) => podOf(pod))),
@@ -296,6 +312,7 @@ export class SimulatedRuntime implements NodeRuntime {
           const pod = this.#pods.get(uid);
           return pod && podOf(pod);
         }),
+      updateQOSCgroups: (_, options) => call(['updateQOSCgroups'], options, () => {}),
       preparePod: (pod, options) =>
         call(['preparePod', pod.metadata.uid], options, () => {
           this.#prepared.add(pod.metadata.uid);
