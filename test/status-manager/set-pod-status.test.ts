@@ -184,7 +184,7 @@ describe('setPodStatus', () => {
     expect(t.manager.inspect().pods[0]?.rejected).toEqual({ since, reason, container: 'app' });
     expect(t.manager.explain(testPodUID)).toMatchObject({
       rejected: { since, reason, container: 'app' },
-      sentence: expect.stringMatching(/what is set is rejected since .*\(terminated container app attempted illegal/),
+      sentence: expect.stringMatching(/the manager has rejected what was set since .*\(terminated container app attempted illegal/),
     });
     expect(t.metrics.statusGauges()).toMatchObject({ rejectedPods: 1 });
     t.manager.setPodStatus(pod, ended);
@@ -238,7 +238,7 @@ describe('setPodStatus', () => {
     expect([changed, cached.containerStatuses?.[0]?.lastState]).toMatchObject([true, two]);
     expect(linesAtInfo(t.logger)).toMatchObject([
       {
-        message: 'The status of the pod has an invalid value, which is kept',
+        message: 'The status of the pod has an invalid value, which the manager keeps',
         fields: { pod: 'new/foo', reason: expect.stringContaining('status.containerStatuses[0].lastState') as string },
       },
     ]);

@@ -198,7 +198,7 @@ export class SyncHandler {
     const { dispatcher, statusManager, eventRecorder, logger } = this.#options;
     dispatcher.reject(pod);
     this.#options.recordMetric?.('admission_rejections_total', 1, admissionRejectionReason(reason));
-    logger.info({ ...podFieldsOf(pod), fullName: getPodFullName(pod), reason, message }, 'Pod was rejected');
+    logger.info({ ...podFieldsOf(pod), fullName: getPodFullName(pod), reason, message }, 'The agent rejected the pod');
     eventRecorder.event({ pod, type: 'Warning', reason, message });
     const qosClass = computePodQOS(pod);
     statusManager.setPodStatus(pod, { qosClass, phase: 'Failed', reason, message: `Pod was rejected: ${message}` });

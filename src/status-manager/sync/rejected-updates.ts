@@ -62,7 +62,7 @@ export class RejectedUpdates {
       return;
     }
     const what = {
-      failed: 'The status of the pod has an invalid value, which is kept',
+      failed: 'The status of the pod has an invalid value, which the manager keeps',
       recovered: 'The status of the pod has no invalid value any more',
     };
     const record = records.of(uid);

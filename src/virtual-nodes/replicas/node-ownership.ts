@@ -190,7 +190,7 @@ export class NodeOwnership {
     if (this.#memberSinceMs === undefined) return;
     const nowMs = this.#clock.monotonicMs();
     const untilMs = this.#untilMs();
-    if (nowMs >= untilMs) this.#endMembership('The Leases could not be renewed and listed in time');
+    if (nowMs >= untilMs) this.#endMembership('This replica has not renewed and listed the Leases in time');
     else this.#deadline.arm(untilMs - nowMs);
   }
 
@@ -261,7 +261,7 @@ export class NodeOwnership {
 
   #memberLeaseDeleted(): void {
     this.#memberLease = undefined;
-    this.#endMembership('The Lease of this replica was deleted');
+    this.#endMembership('Somebody has deleted the Lease of this replica');
   }
 
   /** After a conflict, or an error whose reason may be that the Lease is gone: an earlier write of this process, or somebody else's. */
