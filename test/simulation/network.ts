@@ -63,13 +63,16 @@ export interface Call {
   readonly sentMs: number;
   /** When it had its effect, if it had one. */
   processedMs?: number;
-  /** What the server responded, also if the response was lost. */
-  servedStatus?: number;
   endedMs?: number;
   endedBy?: 'response' | 'network' | 'abort';
   status?: number;
   /** What the response asked for. */
   retryAfterMs?: number;
+}
+
+/** A request that a server has handled, also if its response was lost. */
+export interface ServedCall extends Call {
+  readonly servedStatus: number;
 }
 
 interface Refusal {
@@ -145,8 +148,8 @@ export class Network {
   isRefusing = false;
   /** Nor does one of these processes. */
   readonly cutOff = new Set<SimulatedProcess>();
-  /** Requests that a server has handled, in this order. */
-  readonly served: Call[] = [];
+  /** In the order in which they were handled. */
+  readonly served: ServedCall[] = [];
   /** An API server runs. */
   isServerUp = true;
   readonly #world: World;
@@ -313,11 +316,12 @@ export class Network {
         }
         const arrive = (onDone: (settled: Settled) => void): void => {
           call.processedMs ??= world.nowMs;
-          this.#serve(method, target, headers, body, onDone);
+          this.#serve(method, target, headers, body, (settled) => {
+            this.served.push({ ...call, servedStatus: settled.status });
+            onDone(settled);
+          });
         };
         const answer = (settled: Settled): void => {
-          call.servedStatus = settled.status;
-          this.served.push(call);
           if (isGivenUp) return this.#noteLate(method, settled);
           if (is.lostAfter) {
             if (!isHanging) fail('ECONNRESET', backMs);

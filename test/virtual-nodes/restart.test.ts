@@ -26,6 +26,19 @@ describe('a restart of the process', () => {
     expect(test.cloud.calls.slice(calls).filter((call) => call !== 'listPods')).toEqual([]);
   });
 
+  it('creates no pod again that the process before has ended in the cloud: its first list of pods is not from a cache that lags', async () => {
+    await test.runningPod();
+    await test.stopNodes();
+    const before = test.server.requests.length;
+    await test.startNodes();
+    await test.advance(1000);
+    const lists = test.server.requests
+      .slice(before)
+      .filter(({ method, path }) => method === 'GET' && path.startsWith('/api/v1/pods?') && !path.includes('watch='));
+    expect(lists).not.toEqual([]);
+    for (const { path } of lists) expect(path).not.toContain('resourceVersion=0');
+  });
+
   it.each([true, false])(
     'passes on what was changed while no process ran, once; the cloud reports podHash: %s',
     async (reportsPodHash) => {

@@ -116,6 +116,11 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     await this.#close();
   }
 
+  /** For virtual nodes. The next list is not answered from a cache that lags behind, as the first one may be. */
+  listCurrent(): void {
+    this.#source.listCurrent?.();
+  }
+
   /** `stop()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();

@@ -1,6 +1,6 @@
 import type { Violation } from '../../chaos/invariants.ts';
 import type { PodWrite } from '../lagging-pods.ts';
-import type { Call } from '../network.ts';
+import type { Call, ServedCall } from '../network.ts';
 import type { Run } from './cloud-pods.ts';
 import type { CloudCall } from './simulated-cloud.ts';
 
@@ -66,12 +66,12 @@ export function checkTurns(calls: readonly CloudCall[], timeoutMs: number): Viol
 
 /** From the write of a node's Lease on, no write of anybody but its holder has an effect for the node. */
 export function checkWriters(
-  served: readonly Call[],
+  served: readonly ServedCall[],
   nodeOf: (podName: string, uid: string | undefined) => string | undefined,
 ): Violation[] {
   const violations: Violation[] = [];
   const holders = new Map<string, string>();
-  for (const { method, path, query, body, process, servedStatus = 500, processedMs } of served) {
+  for (const { method, path, query, body, process, servedStatus, processedMs } of served) {
     if (method === 'GET' || servedStatus >= 300 || query?.['dryRun'] !== undefined) continue;
     const [, leaseName] = /\/namespaces\/kube-system\/leases(?:\/(.*))?$/.exec(path) ?? [];
     if (path.includes('/namespaces/kube-system/leases')) {
@@ -80,7 +80,9 @@ export function checkWriters(
         readonly spec?: { readonly holderIdentity?: string };
       };
       const name = leaseName ?? lease.metadata?.name ?? '';
-      if (name.startsWith(ofNode)) holders.set(name.slice(ofNode.length), lease.spec?.holderIdentity ?? '');
+      // One that was deleted counts as held until its holder has noticed.
+      if (name.startsWith(ofNode) && method !== 'DELETE')
+        holders.set(name.slice(ofNode.length), lease.spec?.holderIdentity ?? '');
       continue;
     }
     const node = nodeOfPath(path) ?? nodeOf(podNameOf(path) ?? '', uidOf(body));
