@@ -582,7 +582,8 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     for (const { id, labels } of containers) {
       const { [podNameLabel]: name = '', [podNamespaceLabel]: namespace = '', [containerNameLabel]: of = '' } = labels;
       if (!labels[podUIDLabel]) continue;
-      const path = this.#containers.get(id)?.logPath ?? (await this.#containerStatus(id, undefined))?.log_path;
+      // Of one that the agent has not seen yet, the next time: an unanswered call for it would delay all others.
+      const path = this.#containers.get(id)?.logPath;
       if (path) logs.push({ containerID: id, path, link: this.#logLink({ name, namespace }, of, id) });
     }
     return logs;

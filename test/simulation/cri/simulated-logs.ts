@@ -7,7 +7,7 @@ import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 
-export const podLogsDirectory = '/var/log/pods';
+const podLogsDirectory = '/var/log/pods';
 const bytesPerMs = 1;
 
 /** A file that a container writes to, whatever its name is now. */
