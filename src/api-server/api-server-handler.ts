@@ -1,3 +1,4 @@
+import type { APIServerOptions } from './api-server-options.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import { type Entropy, systemEntropy } from '../shared/entropy.ts';
 import type { Pod } from '../kube/objects/types.ts';
@@ -19,7 +20,7 @@ import { openAPIDocument } from './discovery/openapi.ts';
 import { PodAccess } from './resources/pod-access.ts';
 import { directRequest, Registry } from './registry.ts';
 import { parseResourcePath } from './http/request.ts';
-import { RequestLog, type RequestRecord } from './http/request-log.ts';
+import { RequestLog } from './http/request-log.ts';
 import { resourceNamed } from './resources/resources.ts';
 import { reviewResources } from './access/review-resource.ts';
 import { ServiceAccountTokens } from './access/service-account-tokens.ts';
@@ -32,14 +33,8 @@ const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
 /** Options of a handler; those of `APIServer.start` that need no listener. */
-export interface APIServerHandlerOptions {
-  readonly clock?: Clock | undefined;
+export interface APIServerHandlerOptions extends Omit<APIServerOptions, 'port' | 'tls'> {
   readonly entropy?: Entropy | undefined;
-  readonly token?: string | undefined;
-  readonly nodeUsers?: readonly string[] | undefined;
-  readonly latencyMs?: number | undefined;
-  readonly historyLimit?: number | undefined;
-  readonly onRequest?: ((request: RequestRecord) => void) | undefined;
   /** Whether a Host header names this server; requests with another are refused. Default: each does. */
   readonly isOwnHost?: ((host: string) => boolean) | undefined;
   /** Of the listener, for `kube-root-ca.crt`. Default `''`. */

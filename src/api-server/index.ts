@@ -6,4 +6,5 @@ export { APIStatusError } from './api-status.ts';
 export type { NamespacedObject, NamespacedObjectAccess, ObjectDeletion } from './resources/namespaced-object-access.ts';
 export type { PodAccess } from './resources/pod-access.ts';
 export type { RequestRecord } from './http/request-log.ts';
-export { APIServer, type APIServerOptions } from './server.ts';
+export { APIServer } from './server.ts';
+export type { APIServerOptions } from './api-server-options.ts';
