@@ -418,7 +418,7 @@ export const rows: readonly Row[] = [
           .join('')
           .replaceAll('sequence', 'Sequence'),
     },
-    (text) => decodeJournal(Buffer.from(text)),
+    (text) => decodeJournal(Buffer.from(`${text}\n`)),
   ),
   ...ofPod(encodeLine, ({ status }) => encodeLine({ sequence: 1, entry: { status } as never })),
 
@@ -737,7 +737,7 @@ export const rows: readonly Row[] = [
     ).catch(() => {}),
   ),
   ...ofNames((size, names) => {
-    const volumeMounts = repeat(6 * size, (i) => ({ name: names(i % size), mountPath: `/${'a/'.repeat(1900)}${i}` }));
+    const volumeMounts = repeat(2 * size, (i) => ({ name: names(i % size), mountPath: `/${'a/'.repeat(475)}${i}` }));
     return { volumes: repeat(size, names), spec: { containers: [{ name: 'c', volumeMounts }] } };
   })(nestedMountPoints, ({ volumes, spec }) => {
     const nested = nestedMountPoints({ spec });
