@@ -19,7 +19,7 @@ export function containerStatuses({ status }: Json): Json[] {
 }
 
 /** The UID that the agent knows a pod by: of a mirror pod, that of the static pod. */
-export function agentUID({ metadata }: Json): string {
+function agentUID({ metadata }: Json): string {
   return metadata.annotations?.['kubernetes.io/config.hash'] ?? metadata.uid;
 }
 
