@@ -35,6 +35,8 @@ export interface ManagerProcessOptions {
   readonly isSilent: boolean;
   /** By pod UID, what runs on the node; outlives the process. */
   readonly runtime: ReadonlyMap<string, PodRuntime>;
+  /** Whether what an operator does has no cost that is counted. */
+  readonly mayOperate: () => boolean;
   readonly onReport: (report: AgentReport) => void;
   /** The manager was told whether containers of the pod could be running. */
   readonly onAsked: (podUID: string, couldHaveRunningContainers: boolean) => void;
@@ -65,6 +67,8 @@ export class ManagerProcess {
   #isSilent: boolean;
   #isSettling = false;
   #orphanTimer: Timer | undefined;
+  #operatorTimer: Timer | undefined;
+  #waitTimer: Timer | undefined;
   #lastVersion: number;
 
   constructor(world: World, network: Network, disk: SimulatedDisk, options: ManagerProcessOptions) {
@@ -134,6 +138,53 @@ export class ManagerProcess {
     this.#world.note(this.process.name, 'running');
     if (!this.#isSilent) this.#beginLives();
     this.#removeOrphans();
+    this.#operate(this.#random.fork('operator'));
+  }
+
+  /** What an operator and a wrong agent do at times, while requests get through: nothing of it does harm. */
+  #operate(random: Random): void {
+    this.#operatorTimer = this.process.clock.afterFunc(random.integer(500, 8_000), () => {
+      const pods = this.pods.getPods();
+      const deed = random.weighted({ explain: 4, flush: 2, retry: 2, wait: 2, 'run again': 2 });
+      const chosen = random.next();
+      const pod = pods[Math.floor(chosen * pods.length)];
+      if (pod !== undefined && this.options.mayOperate() && this.#world.happens(`${this.process.name}: ${deed}`))
+        this.#act(deed, pod);
+      this.#operate(random);
+    });
+  }
+
+  #act(deed: string, pod: Pod): void {
+    const manager = this.manager!;
+    const uid = pod.metadata!.uid!;
+    const cached = manager.getPodStatus(uid);
+    this.#world.count(deed);
+    switch (deed) {
+      case 'flush':
+        void manager.flush(1_000);
+        return;
+      case 'retry':
+        manager.retryNow(uid);
+        return;
+      case 'wait': {
+        const waiting = new AbortController();
+        void manager.whenWritten(uid, { signal: waiting.signal }).catch(() => {});
+        this.#waitTimer = this.process.clock.afterFunc(100, () => waiting.abort());
+        return;
+      }
+      case 'run again': {
+        // A container that has ended for good.
+        const { containerStatuses = [] } = cached ?? {};
+        const ended = containerStatuses.find(({ state }) => state.terminated !== undefined);
+        if (ended === undefined || pod.spec?.restartPolicy !== 'Never') return;
+        const state = { running: { startedAt: new Date(this.process.clock.now()).toISOString() } };
+        const changed = containerStatuses.map((other) => (other === ended ? { ...other, state } : other));
+        this.#observed!.setPodStatus(pod, { ...cached, containerStatuses: changed });
+        return;
+      }
+      default:
+        this.#world.note(this.process.name, 'explains', `${manager.explain(uid)}`, manager.canPodRun(pod));
+    }
   }
 
   startReporting(): void {
@@ -151,6 +202,8 @@ export class ManagerProcess {
   async stop(drain: boolean): Promise<void> {
     this.isStopped = true;
     this.#orphanTimer?.stop();
+    this.#operatorTimer?.stop();
+    this.#waitTimer?.stop();
     for (const life of this.#lives.values()) life.stop();
     await this.manager?.stop({ drain, deadlineMs: 5_000 });
     await this.pods.stop();

@@ -41,6 +41,7 @@ const mirrorMs = promptMs + 4_000;
 const maxTimers = 8;
 /** Processes that were killed leave those of their requests in flight. */
 const maxListeners = 64;
+const rejectedMessage = 'Status update on pod aborted';
 const mirrorCheckMs = 1_000;
 const journalCheckMs = 2_300;
 const backOffCheckMs = 700;
@@ -193,6 +194,7 @@ class ManagerSimulation {
     const started: ManagerProcess = new ManagerProcess(this.#world, this.#cluster.network, this.#disk, {
       ...{ number, nodeName, token, fsync: this.#fsync, maxBytes: this.#maxBytes, manager, isSilent },
       ...{ runtime: this.#runtime, staticPods: this.#static.pods },
+      mayOperate: () => this.#isDisturbed && !this.#cluster.network.isDown,
       onReport: (report) => this.#onReport(started, report),
       onAsked: (podUID, could) => {
         const key = `${started.process.name} ${podUID}`;
@@ -420,6 +422,8 @@ class ManagerSimulation {
   #onLog(level: 'warn' | 'error', message: string, fields: object): void {
     if (level !== 'error') return;
     if (this.#hasBeenFull && /journal/i.test(message)) return;
+    // An operator makes it so.
+    if (message.includes(rejectedMessage)) return;
     // Lines that were not synced yet: a later one may be on the disk, and an earlier one not.
     if (this.#hasLostPower && message.startsWith('The journal is damaged')) return;
     const { err, reason } = fields as { readonly err?: unknown; readonly reason?: unknown };
