@@ -183,7 +183,7 @@ export class ManagerProcess {
         return;
       }
       default:
-        this.#world.note(this.process.name, 'explains', `${manager.explain(uid)}`, manager.canPodRun(pod));
+        this.#world.note(this.process.name, 'explains', String(manager.explain(uid)), manager.canPodRun(pod));
     }
   }
 
