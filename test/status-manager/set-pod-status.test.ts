@@ -184,7 +184,9 @@ describe('setPodStatus', () => {
     expect(t.manager.inspect().pods[0]?.rejected).toEqual({ since, reason, container: 'app' });
     expect(t.manager.explain(testPodUID)).toMatchObject({
       rejected: { since, reason, container: 'app' },
-      sentence: expect.stringMatching(/the manager has rejected what was set since .*\(terminated container app attempted illegal/),
+      sentence: expect.stringMatching(
+        /the manager has rejected what was set since .*\(terminated container app attempted illegal/,
+      ),
     });
     expect(t.metrics.statusGauges()).toMatchObject({ rejectedPods: 1 });
     t.manager.setPodStatus(pod, ended);
