@@ -138,7 +138,7 @@ export class ContainerKiller {
           cutHooks?.add(container.name);
           return;
         }
-        // In the kubelet, the first hook goes on with the time that it was given.
+        // Divergence: in the kubelet, the first hook goes on with its time, and has an Event if that is too short.
         if (cutHooks?.has(container.name) === true) return;
         // In the kubelet, a sleep goes on unobserved, and succeeds.
         if (hookSignal.aborted && handler.sleep != null) return;
