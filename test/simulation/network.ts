@@ -73,6 +73,8 @@ export interface Call {
 /** A request that a server has handled, also if its response was lost. */
 export interface ServedCall extends Call {
   readonly servedStatus: number;
+  /** Its process was stopped before it had sent it. */
+  readonly wasHeld: boolean;
 }
 
 interface Refusal {
@@ -302,6 +304,7 @@ export class Network {
         if (!isHanging) fail('ECONNRESET', latencyMs);
         return;
       }
+      let wasHeld = false;
       const reach = (): void => {
         const isGivenUp = isOver || !process.isAlive;
         // Its connection was closed before it arrived.
@@ -317,7 +320,7 @@ export class Network {
         const arrive = (onDone: (settled: Settled) => void): void => {
           call.processedMs ??= world.nowMs;
           this.#serve(method, target, headers, body, (settled) => {
-            this.served.push({ ...call, servedStatus: settled.status });
+            this.served.push({ ...call, servedStatus: settled.status, wasHeld });
             onDone(settled);
           });
         };
@@ -331,7 +334,8 @@ export class Network {
       };
       world.at(is.late ? latencyMs + lateMs : latencyMs, () => {
         // Stopped between its last check and the request: it sends it when it continues.
-        if (process.isPaused && isHanging) process.receive(0, reach);
+        wasHeld = process.isPaused && isHanging;
+        if (wasHeld) process.receive(0, reach);
         else reach();
       });
     });

@@ -71,7 +71,7 @@ export function checkWriters(
 ): Violation[] {
   const violations: Violation[] = [];
   const holders = new Map<string, string>();
-  for (const { method, path, query, body, process, servedStatus, processedMs } of served) {
+  for (const { method, path, query, body, process, servedStatus, processedMs, wasHeld } of served) {
     if (method === 'GET' || servedStatus >= 300 || query?.['dryRun'] !== undefined) continue;
     const [, leaseName] = /\/namespaces\/kube-system\/leases(?:\/(.*))?$/.exec(path) ?? [];
     if (path.includes('/namespaces/kube-system/leases')) {
@@ -87,7 +87,8 @@ export function checkWriters(
     }
     const node = nodeOfPath(path) ?? nodeOf(podNameOf(path) ?? '', uidOf(body));
     const holder = node === undefined ? undefined : holders.get(node);
-    if (holder === undefined || holder.startsWith(`${process.name}-`)) continue;
+    // What a stopped process sends when it continues has an effect only if nothing has changed since.
+    if (holder === undefined || wasHeld || holder.startsWith(`${process.name}-`)) continue;
     violations.push({
       invariant: 'only the owner of a node writes for it',
       details: `${process.name}: ${method} ${path} at ${processedMs} while ${holder || 'nobody'} owns ${node}`,

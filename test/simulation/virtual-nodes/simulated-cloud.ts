@@ -117,6 +117,8 @@ export class SimulatedCloud {
       createPod: async (pod, options) => {
         await this.#useMaterials(process, pod, options, random);
         const { signal, epoch, podHash } = options;
+        // It may have taken too long.
+        signal.throwIfAborted();
         const create = (): void => {
           if (!cloudPods.pods.has(pod.metadata.uid)) cloudPods.create(structuredClone(pod), hashOf(podHash));
         };
