@@ -55,6 +55,8 @@ export interface PodSyncStatus {
   /** True when the pod has a deletionTimestamp, or is no longer known to the agent. */
   isDeleted: boolean;
   isEvicted: boolean;
+  /** The terminal phase that the pod had when it became known. Its source may show an older one for a while. */
+  readonly endedPhase: string | undefined;
   /** True when a pod with this UID was created again while the pod was being terminated. */
   isRestartRequested: boolean;
   /** True when the pod was only found in the runtime. */
@@ -82,7 +84,7 @@ export interface PodSyncStatus {
 }
 
 export function newPodSyncStatus(
-  identity: Pick<PodSyncStatus, 'uid' | 'fullName' | 'scope'>,
+  identity: Pick<PodSyncStatus, 'uid' | 'fullName' | 'scope' | 'endedPhase'>,
   lifecycle: PodLifecycle,
 ): PodSyncStatus {
   return {

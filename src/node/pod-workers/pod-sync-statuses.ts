@@ -46,8 +46,9 @@ export class PodSyncStatuses implements PodDeletionSafety {
   add(uid: string, pod: Pod): PodSyncStatus {
     const { podCache, clock, logger } = this.#options;
     const cached = isPodPhaseTerminal(pod.status?.phase) ? podCache.get(uid) : undefined;
+    const endedPhase = isPodPhaseTerminal(pod.status?.phase) ? pod.status?.phase : undefined;
     const status = newPodSyncStatus(
-      { uid, fullName: getPodFullName(pod), scope: new OwnedPodScope({ pod, clock, logger }) },
+      { uid, fullName: getPodFullName(pod), scope: new OwnedPodScope({ pod, clock, logger }), endedPhase },
       // The pod ended before the agent was restarted.
       cached !== undefined && !isAnythingRunning(cached)
         ? { state: 'terminated', sinceMs: clock.monotonicMs(), isStarted: true, isFinished: false }

@@ -56,7 +56,9 @@ export class PodWorkers {
     const known = this.statuses.get(uid);
     const status = known ?? this.statuses.add(uid, identity);
     // A pod that was found in the runtime may also be known from a source; then that pod is killed.
-    const knownPod = options.pod ?? (status.pendingUpdate ?? status.activeUpdate)?.pod;
+    const knownPod = options.pod
+      ? withEndedPhase(options.pod, status)
+      : (status.pendingUpdate ?? status.activeUpdate)?.pod;
     const pod = knownPod ?? identity;
     if (runningPod !== undefined) status.isObservedRuntime = true;
 
@@ -159,4 +161,9 @@ export class PodWorkers {
     status.lifecycle = lifecycle;
     status.abortController?.abort();
   }
+}
+
+function withEndedPhase(pod: ValidPod, { endedPhase }: PodSyncStatus): ValidPod {
+  if (endedPhase === undefined || isPodPhaseTerminal(pod.status?.phase)) return pod;
+  return { ...pod, status: { ...pod.status, phase: endedPhase } };
 }

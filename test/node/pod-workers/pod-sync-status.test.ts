@@ -64,7 +64,10 @@ describe('mergeLastUpdate', () => {
     ],
     ['of a pod that only the runtime knows', [update({ runningPod })], { pod: undefined, runningPod }],
   ])('%s', (_case, updates, expected) => {
-    const status = newPodSyncStatus({ uid: '1', fullName: 'p_n', scope: podScope() }, { state: 'syncing' });
+    const status = newPodSyncStatus(
+      { uid: '1', fullName: 'p_n', scope: podScope(), endedPhase: undefined },
+      { state: 'syncing' },
+    );
     for (const each of updates) mergeLastUpdate(status, each);
     expect(status.activeUpdate).toMatchObject(expected);
   });

@@ -136,6 +136,15 @@ describe('TestUpdatePod', () => {
     expect(callsOf('1')).toEqual(['terminating', 'terminated']);
   });
 
+  it('a pod that had ended when it became known stays ended, whatever phase its source shows after that', async () => {
+    const release = t.syncer.hold('1');
+    await update('create', withPhase(podOf('1'), 'Failed'));
+    await update('update', withPhase(podOf('1'), 'Running'));
+    release();
+    await drainAllWorkers(t);
+    expect(t.syncer.phases.get('1')).toEqual(['Failed', 'Failed']);
+  });
+
   it('an orphaned running pod we have not seen is marked terminating and advances to finished and then is removed', async () => {
     t.workers.updatePod({ updateType: 'kill', runningPod: runtimePodOf('1') });
     expect(inspect('1')).toMatchObject({ state: 'terminating', gracePeriodSeconds: 1, isDeleted: true });

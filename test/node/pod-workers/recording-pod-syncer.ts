@@ -19,6 +19,8 @@ export const emptyStatus: RuntimePodStatus = { sandboxes: [], containers: [] };
 /** Does nothing but record what it is asked to do; `hold` makes the calls for a pod wait. */
 export class RecordingPodSyncer implements PodLifecycleSyncer {
   readonly processed = new Map<string, SyncPodRecord[]>();
+  /** The phases of the pods that the calls got, by UID. */
+  readonly phases = new Map<string, (string | null | undefined)[]>();
   /** Pods of which the next sync says that they are terminal. */
   readonly terminal = new Set<string>();
   /** Pods that a sync changes in the runtime. */
@@ -74,6 +76,7 @@ export class RecordingPodSyncer implements PodLifecycleSyncer {
 
   async #record(pod: ValidPod, record: Omit<SyncPodRecord, 'name'>, signal: AbortSignal | undefined): Promise<void> {
     const { uid, name } = pod.metadata;
+    this.phases.set(uid, [...(this.phases.get(uid) ?? []), pod.status?.phase]);
     this.processed.set(uid, [...(this.processed.get(uid) ?? []), { name, ...record }]);
     if (signal !== undefined) this.signals.set(uid, signal);
     await this.#held.get(uid);

@@ -16,7 +16,7 @@ function statusOf(uid: string, status: Partial<PodSyncStatus> = {}, fullName = '
   const pod = newNamedPod(uid, 'ns', 'foo', isStatic);
   const pendingUpdate = { updateType: 'create', pod, mirrorPod: undefined, runningPod: undefined } as const;
   return {
-    ...newPodSyncStatus({ uid, fullName, scope: podScope(pod) }, { state: 'syncing' }),
+    ...newPodSyncStatus({ uid, fullName, scope: podScope(pod), endedPhase: undefined }, { state: 'syncing' }),
     pendingUpdate,
     ...status,
   };
