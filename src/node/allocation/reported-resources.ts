@@ -1,3 +1,4 @@
+import { firstBy } from '../../shared/by-field.ts';
 import type {
   Container,
   ContainerStatusInput,
@@ -26,8 +27,9 @@ type ReportedList = { readonly [name: string]: string | null | undefined } | nul
 export function allocatedFromStatus(pod: ValidPod, status: PodStatusInput | undefined): ValidPod {
   const { spec } = pod;
   if (spec === undefined || status == null || !isResizePending(pod, status)) return pod;
+  const statusByName = statusesOf(status);
   const withReported = (container: Container): Container => {
-    const reported = statusOf(status, container.name);
+    const reported = statusByName.get(container.name);
     if (reported?.resources == null) return container;
     return { ...container, resources: reportedResources(container.resources, reported, reported.allocatedResources) };
   };
@@ -61,7 +63,7 @@ export function actuatedContainerFromStatus(
   status: PodStatusInput | undefined,
 ): ResourceRequirementsInput | undefined {
   if (status === undefined) return undefined;
-  const reported = statusOf(status, name);
+  const reported = statusesOf(status).get(name);
   if (reported?.state?.running == null || reported.resources == null) return undefined;
   const isResizing =
     hasCondition(status, 'PodResizeInProgress') ||
@@ -73,10 +75,11 @@ export function actuatedContainerFromStatus(
 /** True if the spec asks for something else than was allocated. */
 function isResizePending({ spec }: Pod, status: PodStatusInput): boolean {
   if (hasCondition(status, 'PodResizePending')) return true;
+  const statusByName = statusesOf(status);
   return (
     (spec?.resources != null && isPodResized(spec, status)) ||
     containersOf(spec).some(({ name, resources }) => {
-      const reported = statusOf(status, name);
+      const reported = statusByName.get(name);
       return reported?.resources != null && !hasAmounts(reported.allocatedResources, resources?.requests);
     })
   );
@@ -126,12 +129,11 @@ function containersOf(spec: PodSpec | undefined): readonly Container[] {
   return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
 }
 
-function statusOf(
-  { containerStatuses, initContainerStatuses }: PodStatusInput,
-  name: string,
-): ContainerStatusInput | undefined {
-  const isNamed = (status: ContainerStatusInput): boolean => status.name === name;
-  return containerStatuses?.find(isNamed) ?? initContainerStatuses?.find(isNamed);
+function statusesOf({
+  containerStatuses,
+  initContainerStatuses,
+}: PodStatusInput): ReadonlyMap<unknown, ContainerStatusInput> {
+  return firstBy([...(containerStatuses ?? []), ...(initContainerStatuses ?? [])], 'name');
 }
 
 function hasCondition({ conditions }: PodStatusInput, wanted: string): boolean {
