@@ -227,7 +227,6 @@ class ManagerSimulation {
 
   #kill(losesPower: boolean, { process } = this.#current): void {
     if (!process.isAlive) return;
-    const isRecent = (atMs: number): boolean => this.#fsync === 'interval' && atMs > this.#world.nowMs - intervalMs;
     this.#world.count(losesPower ? 'power loss' : 'kill');
     this.#world.note(process.name, losesPower ? 'killed by a power loss' : 'killed');
     process.kill();
@@ -236,17 +235,6 @@ class ManagerSimulation {
     if (!losesPower) return;
     this.#hasLostPower = true;
     this.#disk.losePower();
-    // Not synced yet.
-    for (const uid of [...this.#accepted.keys()]) {
-      const last = this.#versions.findLast(({ podUID, atMs }) => podUID === uid && !isRecent(atMs));
-      const hasChanged = this.#versions.some(({ podUID, atMs }) => podUID === uid && isRecent(atMs));
-      if (hasChanged) {
-        this.#finished.delete(uid);
-        this.#endsDue.delete(uid);
-      }
-      if (last === undefined) this.#accepted.delete(uid);
-      else this.#accepted.set(uid, last.version);
-    }
   }
 
   async #stop(stopped: ManagerProcess, drain: boolean): Promise<void> {
@@ -281,11 +269,7 @@ class ManagerSimulation {
         this.#stopping = undefined;
       } else if (how === 'power loss at a write' && this.#fsync === 'always') {
         await this.#losePowerAtWrite(operations);
-      } else {
-        // What a paused process has to sync waits.
-        const canLosePower = this.#fsync === 'always' || (this.#fsync === 'interval' && !this.#hasPaused);
-        this.#kill(how !== 'kill' && canLosePower);
-      }
+      } else this.#kill(how !== 'kill' && this.#fsync === 'always');
       await world.sleep(downMs);
       if (!this.#isDown || !this.#isDisturbed) return;
       const isSilent = silentMs > 0 && this.#fsync !== undefined;
@@ -370,7 +354,9 @@ class ManagerSimulation {
         const { nowMs: atMs } = this.#world;
         this.#versions.push({ process: from.process, podUID: report.uid, version: report.version, atMs });
         const looksOld = this.#wallMs < this.#earlierWallMs && this.#lacksEarlierStatus(from, report.uid);
-        if (this.#disk.isFull || looksOld) this.#mayBeLost.add(report.uid);
+        // Without space for a compaction, the journal may be full for longer.
+        const isJournalFull = this.#hasBeenFull && from.manager?.inspect().journalFailure !== undefined;
+        if (this.#disk.isFull || isJournalFull || looksOld) this.#mayBeLost.add(report.uid);
         else this.#mayBeLost.delete(report.uid);
         this.#world.note(from.process.name, 'accepted', report.uid, report.version);
         break;
