@@ -25,6 +25,8 @@ export async function forwardPort(
     await forward(port, stream, aborted.signal);
     return undefined;
   } catch (error) {
+    // The stream has ended: nothing has failed.
+    if (aborted.signal.aborted) return undefined;
     return `error forwarding port ${port} to pod ${podName}, uid ${podUID}: ${reasonOf(error)}`;
   }
 }

@@ -22,7 +22,8 @@ export async function openText(
   if (streamContainerLog === undefined) return undefined;
   const bounds = { clock, timeoutMs: requestTimeoutMs, signals: [signal] };
   const opening = boundedCall('streamContainerLog of the runtime', bounds, async (options) => {
-    const text = await streamContainerLog(containerID, log, options);
+    // The text goes on after this call, until the client is gone.
+    const text = await streamContainerLog(containerID, log, { signal });
     if (options.signal.aborted) end(text);
     return text;
   });
