@@ -28,7 +28,10 @@ export interface OrphanedPodsParticipants {
   readonly mirrorPods?:
     | { deleteOrphans(orphans: readonly ValidPod[], isTerminating: (fullName: string) => boolean): void }
     | undefined;
-  readonly statuses: Pick<PodSyncStatuses, 'isPodForMirrorPodTerminatingByFullName' | 'shouldPodContentBeRemoved'>;
+  readonly statuses: Pick<
+    PodSyncStatuses,
+    'couldHaveRunningContainers' | 'isPodForMirrorPodTerminatingByFullName' | 'shouldPodContentBeRemoved'
+  >;
   readonly logger: Logger;
 }
 
@@ -47,8 +50,11 @@ export function removeOrphanedPods(
     () => podSyncer.removeOrphanedPods(desired),
     () =>
       orphanedPodDirs?.cleanUp({
-        // Pods are added while folders are being removed.
-        has: (podUID) => existing.has(podUID) || !statuses.shouldPodContentBeRemoved(podUID),
+        // Pods are added while folders are being removed, and may be evicted while their containers run.
+        has: (podUID) =>
+          existing.has(podUID) ||
+          !statuses.shouldPodContentBeRemoved(podUID) ||
+          statuses.couldHaveRunningContainers(podUID),
       }),
     () =>
       mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => statuses.isPodForMirrorPodTerminatingByFullName(name)),

@@ -374,6 +374,19 @@ describe('folders of pods', () => {
     await update({ updateType: 'create', pod: podOf({}, { uid: 'later' }) });
     expect(existingPods.has('later')).toBe(true);
   });
+
+  it('are kept while containers of an evicted pod could be running', async () => {
+    await cleanUp();
+    const evicted = podOf({}, { uid: 'evicted' });
+    await update({ updateType: 'create', pod: evicted });
+    const release = t.syncer.hold('evicted');
+    await update({ updateType: 'kill', pod: evicted, killPodOptions: { evict: true } });
+    expect(t.workers.statuses.shouldPodContentBeRemoved('evicted')).toBe(true);
+    expect(existingPods.has('evicted')).toBe(true);
+    release();
+    await drainAllWorkers(t);
+    expect(existingPods.has('evicted')).toBe(false);
+  });
 });
 
 it('a pod that is added while the runtime lists its pods is not killed as an orphan', async () => {
