@@ -52,9 +52,14 @@ async function jsonOf(input: unknown): Promise<{ readonly ms: number; readonly l
   const known = measured.get(Object(input));
   if (known !== undefined) return known;
   let length = 0;
-  const ms = await shortestMs(() => (length = JSON.stringify(input).length), 2);
+  const ms = await shortestMs(() => (length = JSON.stringify(input, withEntries).length), 2);
   measured.set(Object(input), { ms, length });
   return { ms, length };
+}
+
+/** JSON has nothing of a map or set. */
+function withEntries(_name: string, value: unknown): unknown {
+  return value instanceof Map || value instanceof Set ? [...value] : value;
 }
 
 async function shortestMs(run: () => unknown, times: number): Promise<number> {
