@@ -5,13 +5,13 @@ import { projectPath } from './environment.ts';
 const introduction = `# Results of the benchmarks
 
 Written by \`npm run bench -- all --write\`, or a section by its own benchmark; do not edit.
-\`npm run bench -- --help\` lists the benchmarks, and docs/performance.md explains the most important
+\`npm run bench -- --help\` lists the benchmarks, and docs/internals/performance.md explains the most important
 rows. Each row has a median with the range of its values; \`n\` is the number of processes or rounds,
 \`reference\` the median of what is compared, \`ratio\` our median divided by that one, and \`target\`
 our target for the ratio (×) or for the value.
 `;
 
-/** Beside the other pictures, because docs/performance.md shows them. */
+/** Beside the other pictures; docs/internals/performance.md shows one of them. */
 const plotFolder = 'docs/images';
 
 export interface Section {

@@ -25,9 +25,9 @@ export interface PodWorkOptions {
 export type PodWork<T> = (options: { readonly signal: AbortSignal }) => T | Promise<T>;
 
 /**
- * Everything asynchronous that is done for a pod, from its begin to its end: nothing runs outside, and nothing begins after
- * the end. Who does something for a pod gets the scope from the owner of the pod's state; see docs/architecture.md. What is
- * kept for a pod elsewhere is kept by its scope in a WeakMap, so it ends with it. Source: kubelet
+ * Everything asynchronous that is done for a pod, from its beginning to its end: nothing runs outside of it, and nothing
+ * begins after the end. Code that does something for a pod gets the scope from the owner of the pod's state. What is kept
+ * for a pod elsewhere is kept in a WeakMap by its scope, so it ends with the scope. Source: kubelet
  * `nestedpendingoperations`, for `inTurnOn`.
  */
 export interface PodScope {

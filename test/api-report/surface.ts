@@ -14,7 +14,7 @@ export interface EntryPoint {
 const maxExports = 200;
 
 /** For contributors: what they name is not thereby for users. */
-const internalDocuments = ['docs/architecture.md', 'docs/parity.md'];
+const internalDocuments = /^docs\/(internals\/|parity\.md$)/;
 
 /** The names of the functions, classes and constants that an entry point exports. */
 export async function valuesOf(root: string, { module }: EntryPoint): Promise<string[]> {
@@ -64,6 +64,6 @@ function textsForUsers(root: string): string[] {
       .filter((path) => pattern.test(path))
       .map((path) => `${folder}/${path.replaceAll('\\', '/')}`);
   return ['README.md', ...files('docs', /\.md$/), ...files('examples', /\.(md|ts|mjs)$/)]
-    .filter((path) => !internalDocuments.includes(path))
+    .filter((path) => !internalDocuments.test(path))
     .map((path) => readFileSync(join(root, path), 'utf8'));
 }

@@ -51,7 +51,7 @@ function readFeatureGates(): string {
 const generators: Readonly<Record<string, () => string>> = {
   'src/status-manager/status/object-readers.ts': () =>
     generateObjectReaders(tablesOf(podStatusFields, 'status').keys()),
-  'docs/pod-spec.md': generatePodSpecDocument,
+  'docs/internals/pod-spec.md': generatePodSpecDocument,
   'src/cri/cri-api.ts': readCRIAPI,
   'test/generated/feature-gates.json': readFeatureGates,
   'src/kube/objects/kube-types.ts': () => go('run', '.'),

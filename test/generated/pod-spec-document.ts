@@ -22,7 +22,7 @@ A field of a newer Kubernetes that is not in these tables is ignored, as in the 
 what it does not know when it decodes a pod. A volume without a source of these tables is refused.
 `;
 
-/** The text of docs/pod-spec.md. */
+/** The text of docs/internals/pod-spec.md. */
 export function generatePodSpecDocument(): string {
   const structs = Object.entries(podSpecFields) as [PodSpecStruct, Readonly<Record<string, FieldRow>>][];
   const refused = structs.flatMap(([struct, rows]) =>

@@ -7,7 +7,7 @@
  *
  * Paths of `src` are mutated, with the tests at the paths of `test`. Without any, the tests are
  * those of the folders with the same names below `test`. The last line is the row for the table of
- * docs/architecture.md, which is printed without arguments:
+ * docs/internals/testing.md, which is printed without arguments:
  *
  *     npm run mutation
  */
@@ -19,14 +19,15 @@ import { Stryker } from '@stryker-mutator/core';
 
 const { args } = new Command('npm run mutation --')
   .description(
-    'Changes the code in one place at a time and reports the changes that no test notices. Without paths, prints the scores that docs/architecture.md has.',
+    'Changes the code in one place at a time and reports the changes that no test notices. Without paths, prints the scores that docs/internals/testing.md has.',
   )
   .argument('[paths...]', 'src/… to mutate; test/… to run, by default the folders with the same names below test')
   .exitOverride(exitAfterUsage)
   .parse();
 
 if (args.length === 0) {
-  const [, section = ''] = /\n#+ Mutation scores\n([^]*?)\n#/u.exec(readFileSync('docs/architecture.md', 'utf8')) ?? [];
+  const [, section = ''] =
+    /\n## Mutation scores\n([^]*)/u.exec(readFileSync('docs/internals/testing.md', 'utf8')) ?? [];
   console.log(section.trim());
   process.exit();
 }

@@ -3,7 +3,7 @@ import { criEnums, criMessages, criMethods } from '../../src/cri/cri-api.ts';
 import { kubeTypes } from '../../src/kube/objects/kube-types.ts';
 import type { Ported } from './changes.ts';
 
-/** What has a counterpart, by test/parity/map.md, docs/feature-gates.md and the generated tables. */
+/** What has a counterpart, by test/parity/map.md, docs/internals/feature-gates.md and the generated tables. */
 export function readPorted(): Ported {
   const functions = new Map<string, string>();
   const testFunctions = new Map<string, string>();
@@ -13,14 +13,16 @@ export function readPorted(): Ported {
       if (symbol.startsWith('Test')) testFunctions.set(symbol, ours.replace(/:.*/, ''));
       else functions.set(symbol, ours);
   }
-  const gates = readFileSync('docs/feature-gates.md', 'utf8').matchAll(/^\| `(\w+)`\s*\|[^|]*\|[^|]*\| (.*?)\s*\|$/gm);
+  const gates = readFileSync('docs/internals/feature-gates.md', 'utf8').matchAll(
+    /^\| `(\w+)`\s*\|[^|]*\|[^|]*\| (.*?)\s*\|$/gm,
+  );
   const services = Object.values(criMethods).map(([service]) => service);
   const named = (names: readonly string[], where: string): [string, string][] => names.map((name) => [name, where]);
   return {
     functions,
     testFunctions,
-    structs: new Map(named(Object.keys(kubeTypes), '`src/kube/objects/kube-types.ts`, docs/pod-spec.md')),
-    gates: new Map(Array.from(gates, ([, name = '', ours = '']) => [name, `docs/feature-gates.md: ${ours}`])),
+    structs: new Map(named(Object.keys(kubeTypes), '`src/kube/objects/kube-types.ts`, docs/internals/pod-spec.md')),
+    gates: new Map(Array.from(gates, ([, name = '', ours = '']) => [name, `docs/internals/feature-gates.md: ${ours}`])),
     messages: new Map(
       named([...Object.keys(criEnums), ...Object.keys(criMessages), ...services], '`src/cri/cri-api.ts`'),
     ),

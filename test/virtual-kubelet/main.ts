@@ -130,7 +130,7 @@ function parseOptions(args: readonly string[]): Options {
       'Does what users of virtual-kubelet have reported, on nodes of createVirtualNodes and of virtual-kubelet, with the same cloud and a real kube-apiserver. Needs Go.',
     )
     .option('--scenarios <names>', 'only these, separated by commas', readScenarios, scenarios)
-    .option('--write', 'write the results to docs/virtual-kubelet-reports.md', false)
+    .option('--write', 'write the results to docs/internals/virtual-kubelet-reports.md', false)
     .option('--concurrency <n>', 'trials that run at the same time', readConcurrency, 8)
     .option('--folder <folder>', 'keep the logs of all processes there')
     .addHelpText(

@@ -16,7 +16,7 @@ export interface ScenarioResult {
 }
 
 /** Below the repository. */
-export const documentPath = 'docs/virtual-kubelet-reports.md';
+export const documentPath = 'docs/internals/virtual-kubelet-reports.md';
 
 /** In the document, the results follow. */
 const begin = '<!-- Written by npm run virtual-kubelet -- --write; do not edit. -->\n';

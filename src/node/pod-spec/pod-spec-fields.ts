@@ -2,8 +2,8 @@ import type { kubeTypes } from '../../kube/objects/kube-types.ts';
 
 /*
  * What the agent does with each field of a pod's spec. The names come from the Go structs of Kubernetes' API: a field or a
- * struct of a newer release does not compile, or fails its test, until it has a row here. docs/pod-spec.md is generated
- * from these tables.
+ * struct of a newer release does not compile, or fails its test, until it has a row here. docs/internals/pod-spec.md
+ * is generated from these tables.
  *
  * Fields that no release knew when this was built are ignored, as in the kubelet, which drops them when it decodes a pod;
  * a volume without a source that is known does not mount.
