@@ -1,9 +1,9 @@
 import type { ContainerConfig, RunContainerOptions } from '../node/index.ts';
+import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newContainerAnnotations, newContainerLabels } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
-import type { RunnableContainer } from './pod-spec.ts';
 import { containerSecurityContext, type ImageUser, verifyRunAsNonRoot } from './security-context.ts';
 
 /** Settings of a container that depend on the node and on other objects. */
@@ -24,7 +24,7 @@ export function generateContainerConfig(
   { pod, container: specContainer, attempt, hash, imageRef }: ContainerConfig,
   settings: ContainerSettings,
 ): CRIRequest<'ContainerConfig'> {
-  const container = specContainer as RunnableContainer;
+  const container = specContainer as KubeObject<'Container'>;
   verifyRunAsNonRoot(pod, container, settings.imageUser);
   const { command, args, envs, mounts } = settings.options;
   const stopSignal = container.lifecycle?.stopSignal;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { HostDirectory } from '../node/index.ts';
+import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { calcRestartCountByLogDir, logLinksDirectory } from './container-logs.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName } from './labels.ts';
-import type { RunnableContainer } from './pod-spec.ts';
 
 export interface ContainerFolders {
   readonly rootDirectory: string;
@@ -26,7 +26,7 @@ export function buildContainerLogsDirectory(podLogsDirectory: string, pod: Valid
 
 export async function makeContainerFiles(
   pod: ValidPod,
-  container: RunnableContainer,
+  container: KubeObject<'Container'>,
   { rootDirectory, podLogsDirectory }: ContainerFolders,
 ): Promise<ContainerFiles> {
   const logs = buildContainerLogsDirectory(podLogsDirectory, pod, container.name);
@@ -42,7 +42,7 @@ export async function makeContainerFiles(
 /** A file of its own for each run of a container. Source: kubelet `makeMounts`. */
 async function makeTerminationMessageMounts(
   { metadata }: ValidPod,
-  { name, terminationMessagePath }: RunnableContainer,
+  { name, terminationMessagePath }: KubeObject<'Container'>,
   rootDirectory: string,
 ): Promise<CRIRequest<'Mount'>[]> {
   if (!terminationMessagePath) return [];

@@ -26,6 +26,7 @@ import {
   type StreamingRuntime,
   type StreamOptions,
 } from '../node/index.ts';
+import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/objects/types.ts';
 import type { Clock } from '../shared/clock.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
@@ -41,7 +42,6 @@ import { CRIImages } from './cri-images.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { containerNameLabel, podNameLabel, podNamespaceLabel, podUIDLabel } from './labels.ts';
 import { containerLinuxResources, type MachineResources } from './linux-resources.ts';
-import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import { ReadCache, type Revision, Revisions } from '../shared/read-cache.ts';
 import type { PodCgroups } from './pod-cgroups.ts';
@@ -210,7 +210,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig, { signal }: CallOptions = {}): Promise<string> {
     const { helper, files } = this.#settings;
-    const { runtimeClassName } = runnableSpec(pod);
+    const { runtimeClassName } = podSpecOf(pod);
     const [userNamespace, handler] = await Promise.all([
       this.#newUserNamespace(pod, signal),
       runtimeClassName ? helper.lookupRuntimeHandler(runtimeClassName) : '',
@@ -251,7 +251,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
     const { pod, sandboxID = '' } = config;
-    const container = config.container as RunnableContainer;
+    const container = config.container as KubeObject<'Container'>;
     const { machine, rootDirectory, seccompDefault, podLogsDirectory } = this.#settings;
     const [sandboxAttempt, files, options, imageUser, userNamespace] = await Promise.all([
       this.#sandboxAttempt(sandboxID, signal),
@@ -328,7 +328,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   ): Promise<void> {
     const id = bareID(containerID);
     // A limit that is not set stays unchanged: a resize cannot remove it, and CRI-O refuses -1.
-    const linux = containerLinuxResources(pod, container as RunnableContainer, this.#settings.machine, resources);
+    const linux = containerLinuxResources(pod, container as KubeObject<'Container'>, this.#settings.machine, resources);
     const call = this.#client.call('UpdateContainerResources', { container_id: id, linux }, { signal });
     // Also if it fails: the runtime may have set some.
     await withGoMessage(call).finally(() => this.#containers.invalidate(id));
@@ -497,7 +497,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async #containerFiles(
     pod: ValidPod,
-    container: RunnableContainer,
+    container: KubeObject<'Container'>,
     signal: AbortSignal | undefined,
   ): Promise<ContainerFiles> {
     const prepared = await this.#preparations.get(pod.metadata.uid)?.takeFiles(container.name);
@@ -642,12 +642,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   /** That of the pod's sandbox. What only uses it allocates no IDs: the pod may have ended meanwhile. */
   async #userNamespace(pod: ValidPod): Promise<CRIRequest<'UserNamespace'>> {
-    return runnableSpec(pod).hostUsers === false ? this.#settings.userNamespaces.get(pod) : { mode: 'NODE' };
+    return podSpecOf(pod).hostUsers === false ? this.#settings.userNamespaces.get(pod) : { mode: 'NODE' };
   }
 
   /** Source: kubelet `GetOrCreateUserNamespaceMappings`. */
   async #newUserNamespace(pod: ValidPod, signal: AbortSignal | undefined): Promise<CRIRequest<'UserNamespace'>> {
-    if (runnableSpec(pod).hostUsers !== false) return { mode: 'NODE' };
+    if (podSpecOf(pod).hostUsers !== false) return { mode: 'NODE' };
     const { name, handler, isUnknown } = await this.#runtimeHandler(pod, signal);
     if (handler?.features?.user_namespaces === true) return this.#settings.userNamespaces.getOrCreate(pod, signal);
     const what = name === '' ? 'runtime' : `RuntimeClass handler ${JSON.stringify(name)}`;
@@ -657,7 +657,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   /** The handler of a pod's RuntimeClass; none if the runtime is old and does not list its handlers. */
   async #runtimeHandler(pod: ValidPod, signal: AbortSignal | undefined) {
-    const { runtimeClassName } = runnableSpec(pod);
+    const { runtimeClassName } = podSpecOf(pod);
     const [name, { runtime_handlers: handlers }] = await Promise.all([
       runtimeClassName ? this.#settings.helper.lookupRuntimeHandler(runtimeClassName) : '',
       this.#client.call('Status', {}, { signal }),

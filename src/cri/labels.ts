@@ -1,5 +1,5 @@
+import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { Pod, ValidPod } from '../kube/objects/types.ts';
-import type { RunnableContainer } from './pod-spec.ts';
 
 /*
  * The kubelet's names, labels and annotations of sandboxes and containers. With them, a kubelet and this runtime can
@@ -30,7 +30,7 @@ export function newPodLabels({ metadata: { labels, name, namespace, uid } }: Val
 /** Labels of a container. Source: kubelet `newContainerLabels`. */
 export function newContainerLabels(
   { metadata: { name, namespace, uid } }: ValidPod,
-  container: RunnableContainer,
+  container: KubeObject<'Container'>,
 ): Strings {
   return {
     [podNameLabel]: name,
@@ -43,7 +43,7 @@ export function newContainerLabels(
 /** Annotations of a container. Source: kubelet `newContainerAnnotations`. */
 export function newContainerAnnotations(
   { metadata, spec }: Pod,
-  { terminationMessagePath = '', terminationMessagePolicy = '', lifecycle, ports = [] }: RunnableContainer,
+  { terminationMessagePath = '', terminationMessagePolicy = '', lifecycle, ports = [] }: KubeObject<'Container'>,
   run: { readonly attempt: number; readonly hash: string },
 ): Strings {
   const deletionGracePeriod = metadata?.deletionGracePeriodSeconds;

@@ -1,11 +1,11 @@
 import { quantityValue } from '../kube/objects/quantity.ts';
+import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { Pod, ResourceRequirementsInput } from '../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
 import { podRequests } from '../status-manager/status/pod-resources.ts';
 import { computePodQOS } from '../status-manager/status/qos.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
 import { containerHugePageLimits } from './huge-pages.ts';
-import type { RunnableContainer } from './pod-spec.ts';
 
 /** The properties of the machine that resources depend on. */
 export interface MachineResources {
@@ -57,7 +57,7 @@ export function milliCPUToQuota(milliCPU: number): number {
 /** The resources of a container with these requests and limits. Source: kubelet `generateLinuxContainerResources`. */
 export function containerLinuxResources(
   pod: Pod,
-  container: RunnableContainer,
+  container: KubeObject<'Container'>,
   machine: MachineResources,
   resources: ResourceRequirementsInput = container.resources ?? {},
 ): CRIRequest<'LinuxContainerResources'> {
@@ -128,7 +128,7 @@ function isNodeCriticalPod({ spec }: Pod): boolean {
 /** Source: kubelet `GetContainerOOMScoreAdjust`. */
 export function containerOOMScoreAdjust(
   pod: Pod,
-  container: RunnableContainer,
+  container: KubeObject<'Container'>,
   memoryBytes: number,
   resources: ResourceRequirementsInput = container.resources ?? {},
 ): number {

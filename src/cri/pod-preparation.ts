@@ -1,10 +1,10 @@
+import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import type { ContainerFiles } from './container-files.ts';
-import { type RunnableContainer, runnableSpec } from './pod-spec.ts';
 
 export interface PreparationSteps {
   readonly imageRef: (image: string) => Promise<string | undefined>;
-  readonly makeFiles: (container: RunnableContainer) => Promise<ContainerFiles>;
+  readonly makeFiles: (container: KubeObject<'Container'>) => Promise<ContainerFiles>;
 }
 
 /**
@@ -17,7 +17,7 @@ export class PodPreparation {
 
   /** Begins with all steps. */
   constructor(pod: ValidPod, { imageRef, makeFiles }: PreparationSteps) {
-    const { initContainers = [], containers = [] } = runnableSpec(pod);
+    const { initContainers = [], containers = [] } = podSpecOf(pod);
     // The images of later containers could be removed again before those are started.
     const first = initContainers.length > 0 ? initContainers.slice(0, 1) : containers;
     const images = new Set(first.map(({ image = '' }) => image));

@@ -1,3 +1,4 @@
+import { containersOf } from '../kube/pods/containers.ts';
 import { quantityValue } from '../kube/objects/quantity.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import { podStatusResources } from '../status-manager/status/pod-resources.ts';
@@ -30,7 +31,7 @@ export function resourceConfigForPod(pod: Pod, hugePageSizes: readonly string[] 
   const qos = computePodQOS(pod);
   const hugePages = hugePageSizes.length > 0 && { hugePageLimits: hugePageLimits(requests, hugePageSizes) };
   if (qos === 'BestEffort') return { cpuShares: milliCPUToShares(0), ...hugePages };
-  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  const containers = containersOf(spec);
   const isLimited = (name: 'cpu' | 'memory'): boolean =>
     qos === 'Guaranteed' ||
     isPositive(spec.resources?.limits?.[name]) ||

@@ -1,3 +1,4 @@
+import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { type FileSystemInfo, fileSystemInfo } from '../node/index.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -6,7 +7,6 @@ import { evictPodLogsDirectories, linkLog, type LogUsage, logUsage, removeLogs }
 import type { CRIMessage } from './cri-messages.ts';
 import { podLogsDirectoryName } from './labels.ts';
 import { logSize, restoreLog, rotateLog, type RotationOptions } from './log-rotation.ts';
-import type { RunnableContainer } from './pod-spec.ts';
 import { readTerminationMessage } from './termination-message.ts';
 
 export interface PodFolders {
@@ -20,7 +20,7 @@ export interface RuntimePodFiles {
   /** The folder of a pod's logs, before its sandbox is created. */
   makePodLogsDirectory(pod: ValidPod): Promise<void>;
   /** What a run of a container needs before it is created. */
-  makeContainerFiles(pod: ValidPod, container: RunnableContainer): Promise<ContainerFiles>;
+  makeContainerFiles(pod: ValidPod, container: KubeObject<'Container'>): Promise<ContainerFiles>;
   /** Never rejects: an error becomes the message. */
   readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string>;
   /** Links to a log, unless there is the link; false if the log does not exist. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
+import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newPodLabels, podLogsDirectoryName } from './labels.ts';
 import { overheadLinuxResources, sandboxLinuxResources } from './linux-resources.ts';
-import { type RunnablePodSpec, runnableSpec } from './pod-spec.ts';
 import { sandboxSecurityContext } from './security-context.ts';
 
 /** Node-specific settings of a sandbox. */
@@ -20,7 +20,7 @@ export interface SandboxSettings {
 
 /** Source: kubelet `generatePodSandboxConfig`. */
 export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSettings): CRIRequest<'PodSandboxConfig'> {
-  const spec = runnableSpec(pod);
+  const spec = podSpecOf(pod);
   const { name, namespace, uid, annotations } = pod.metadata;
   return {
     metadata: { name, namespace, uid, attempt: settings.attempt },
@@ -49,13 +49,13 @@ export function normalizeSysctl(name: string): string {
 }
 
 /** Source: kubelet `MakePortMappings`. */
-function portMappings({ containers = [], hostNetwork }: RunnablePodSpec): readonly CRIRequest<'PortMapping'>[] {
+function portMappings({ containers = [], hostNetwork }: KubeObject<'PodSpec'>): readonly CRIRequest<'PortMapping'>[] {
   if (hostNetwork === true) return [];
   return containers.flatMap(({ ports = [] }) =>
     ports
       .filter(({ hostPort = 0 }) => hostPort > 0)
       .map(({ hostIP = '', hostPort, containerPort, protocol = 'TCP' }) => {
-        return { host_ip: hostIP, host_port: hostPort, container_port: containerPort, protocol };
+        return { host_ip: hostIP, host_port: hostPort, container_port: containerPort, protocol: protocol as 'TCP' };
       }),
   );
 }

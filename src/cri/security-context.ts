@@ -1,18 +1,10 @@
 import { join } from 'node:path';
+import { allContainersOf } from '../kube/pods/containers.ts';
+import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { Pod, ValidPod } from '../kube/objects/types.ts';
 import { appArmorProfile, ContainerConfigError, deprecatedAppArmorProfile } from '../node/index.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import type { MachineResources } from './linux-resources.ts';
-import {
-  type PodSecurityContext,
-  type ProfileSource,
-  type RunnableContainer,
-  runnableContainers,
-  type RunnablePodSpec,
-  runnableSpec,
-  type SecurityContext,
-  type SELinuxOptions,
-} from './pod-spec.ts';
 
 /** The user of an image: a number, or a name that only the image's files can resolve. */
 export interface ImageUser {
@@ -38,7 +30,7 @@ const readonlyPaths = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc
 
 /** Source: kubelet `NamespacesForPod`. */
 export function namespacesForPod(
-  spec: RunnablePodSpec,
+  spec: KubeObject<'PodSpec'>,
   userNamespace: CRIRequest<'UserNamespace'>,
 ): CRIRequest<'NamespaceOption'> {
   return {
@@ -54,25 +46,25 @@ export function sandboxSecurityContext(
   pod: Pod,
   userNamespace: CRIRequest<'UserNamespace'>,
 ): CRIRequest<'LinuxSandboxSecurityContext'> {
-  const spec = runnableSpec(pod);
+  const spec = podSpecOf(pod);
   const { securityContext: context = {} } = spec;
   return {
-    privileged: runnableContainers(spec).some(({ securityContext }) => securityContext?.privileged === true),
+    privileged: allContainersOf(spec).some(({ securityContext }) => securityContext?.privileged === true),
     // Independent of the containers' profiles: the sandbox runs no user code.
     seccomp: { profile_type: 'RuntimeDefault' },
     namespace_options: namespacesForPod(spec, userNamespace),
     run_as_user: int64(context.runAsUser),
     run_as_group: int64(context.runAsGroup),
     supplemental_groups: supplementalGroups(context),
-    supplemental_groups_policy: context.supplementalGroupsPolicy,
-    selinux_options: selinuxOption(context.seLinuxOptions),
+    supplemental_groups_policy: context.supplementalGroupsPolicy as 'Merge' | 'Strict' | undefined,
+    selinux_options: context.seLinuxOptions && selinuxOption(context.seLinuxOptions),
   };
 }
 
 /** Source: kubelet `determineEffectiveSecurityContext`. @throws ContainerConfigError */
 export function containerSecurityContext(
   pod: Pod,
-  container: RunnableContainer,
+  container: KubeObject<'Container'>,
   imageUser: ImageUser,
   options: {
     readonly seccompProfileRoot: string;
@@ -84,7 +76,7 @@ export function containerSecurityContext(
     readonly machine: Pick<MachineResources, 'thermalThrottlePaths'>;
   },
 ): CRIRequest<'LinuxContainerSecurityContext'> {
-  const spec = runnableSpec(pod);
+  const spec = podSpecOf(pod);
   const podContext = spec.securityContext ?? {};
   const context = effectiveSecurityContext(podContext, container.securityContext);
   const isUnmasked = context.procMount === 'Unmasked';
@@ -97,7 +89,7 @@ export function containerSecurityContext(
       add_capabilities: capabilities.add ?? [],
       drop_capabilities: capabilities.drop ?? [],
     },
-    selinux_options: selinuxOption(context.seLinuxOptions),
+    selinux_options: context.seLinuxOptions && selinuxOption(context.seLinuxOptions),
     run_as_user: int64(context.runAsUser ?? imageUser.uid),
     run_as_username: context.runAsUser === undefined ? (imageUser.username ?? '') : '',
     run_as_group: int64(context.runAsGroup),
@@ -105,7 +97,7 @@ export function containerSecurityContext(
     readonly_rootfs: context.readOnlyRootFilesystem ?? false,
     namespace_options: isTargeted ? { ...namespaces, pid: 'TARGET', target_id: options.targetID } : namespaces,
     supplemental_groups: supplementalGroups(podContext),
-    supplemental_groups_policy: podContext.supplementalGroupsPolicy,
+    supplemental_groups_policy: podContext.supplementalGroupsPolicy as 'Merge' | 'Strict' | undefined,
     no_new_privs: context.allowPrivilegeEscalation === false,
     masked_paths: isUnmasked ? [] : [...maskedPaths, ...options.machine.thermalThrottlePaths],
     readonly_paths: isUnmasked ? [] : readonlyPaths,
@@ -113,14 +105,18 @@ export function containerSecurityContext(
       context.seccompProfile ?? (options.seccompDefault ? { type: 'RuntimeDefault' } : undefined),
       options.seccompProfileRoot,
     ),
-    apparmor: profile && securityProfile(profile as ProfileSource, ''),
+    apparmor: profile && securityProfile(profile, ''),
     apparmor_profile: profile && deprecatedAppArmorProfile(profile),
   };
 }
 
 /** Source: kubelet `verifyRunAsNonRoot`. @throws ContainerConfigError */
-export function verifyRunAsNonRoot(pod: ValidPod, container: RunnableContainer, { uid, username }: ImageUser): void {
-  const context = effectiveSecurityContext(runnableSpec(pod).securityContext ?? {}, container.securityContext);
+export function verifyRunAsNonRoot(
+  pod: ValidPod,
+  container: KubeObject<'Container'>,
+  { uid, username }: ImageUser,
+): void {
+  const context = effectiveSecurityContext(podSpecOf(pod).securityContext ?? {}, container.securityContext);
   if (context.runAsNonRoot !== true) return;
   const { name, namespace, uid: podUID } = pod.metadata;
   const where = `(pod: "${name}_${namespace}(${podUID})", container: ${container.name})`;
@@ -137,7 +133,10 @@ export function verifyRunAsNonRoot(pod: ValidPod, container: RunnableContainer, 
 }
 
 /** The container's fields, with those of the pod as defaults. Source: `DetermineEffectiveSecurityContext`. */
-function effectiveSecurityContext(podContext: PodSecurityContext, context: SecurityContext = {}): SecurityContext {
+function effectiveSecurityContext(
+  podContext: KubeObject<'PodSecurityContext'>,
+  context: KubeObject<'SecurityContext'> = {},
+): KubeObject<'SecurityContext'> {
   return {
     ...context,
     seLinuxOptions: context.seLinuxOptions ?? podContext.seLinuxOptions,
@@ -148,11 +147,17 @@ function effectiveSecurityContext(podContext: PodSecurityContext, context: Secur
   };
 }
 
-function supplementalGroups({ fsGroup, supplementalGroups: groups = [] }: PodSecurityContext): readonly number[] {
+function supplementalGroups({
+  fsGroup,
+  supplementalGroups: groups = [],
+}: KubeObject<'PodSecurityContext'>): readonly number[] {
   return fsGroup === undefined ? groups : [fsGroup, ...groups];
 }
 
-function securityProfile(profile: ProfileSource | undefined, root: string): CRIRequest<'SecurityProfile'> {
+function securityProfile(
+  profile: KubeObject<'SeccompProfile'> | undefined,
+  root: string,
+): CRIRequest<'SecurityProfile'> {
   switch (profile?.type) {
     case 'RuntimeDefault':
       return { profile_type: 'RuntimeDefault' };
@@ -169,6 +174,6 @@ function int64(value: number | undefined): CRIRequest<'Int64Value'> | undefined 
   return value === undefined ? undefined : { value };
 }
 
-function selinuxOption(options: SELinuxOptions | undefined): CRIRequest<'SELinuxOption'> | undefined {
-  return options;
+function selinuxOption({ user, role, type, level }: KubeObject<'SELinuxOptions'>): CRIRequest<'SELinuxOption'> {
+  return { user, role, type, level };
 }

@@ -23,7 +23,6 @@ export type { InPodScope, PodCallOptions, PodScope } from './pod-scope.ts';
 export { ShutdownAdmitHandler, userAdmitHandler } from './admission/admit-handlers.ts';
 export { AppArmorAdmitHandler, appArmorProfile, deprecatedAppArmorProfile } from './admission/app-armor.ts';
 export { OwnNode } from './admission/own-node.ts';
-export { schedulingSpec } from './admission/scheduling-spec.ts';
 
 // allocation
 export { amountOf, areAmountsEqual, compareAmounts, containerResources } from './allocation/container-resources.ts';
@@ -63,7 +62,6 @@ export {
 export { makeEnvironmentVariables } from './container-options/environment.ts';
 export { expandContainerCommandAndArgs, expandReferences } from './container-options/expand-references.ts';
 export { ExpansionLimit } from './container-options/expansion-limit.ts';
-export { type HostAlias, podSpecOf } from './container-options/pod-fields.ts';
 export { pullCredentials, readPullSecrets } from './container-options/pull-credentials.ts';
 export type {
   ContainerMount,

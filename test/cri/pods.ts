@@ -1,5 +1,5 @@
 import type { MachineResources } from '../../src/cri/linux-resources.ts';
-import { type RunnableContainer, runnableSpec } from '../../src/cri/pod-spec.ts';
+import { type KubeObject, podSpecOf } from '../../src/kube/objects/kube-object.ts';
 import type { Pod, ValidPod } from '../../src/kube/objects/types.ts';
 
 /** A machine with cgroup v1 and nothing that depends on hardware. */
@@ -20,6 +20,6 @@ export function podWith(spec: object = {}, container: object = {}): ValidPod {
 }
 
 /** The container `app` of such a pod. */
-export function appOf(pod: Pod): RunnableContainer {
-  return runnableSpec(pod).containers![0]!;
+export function appOf(pod: Pod): KubeObject<'Container'> {
+  return podSpecOf(pod).containers![0]!;
 }

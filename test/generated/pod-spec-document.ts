@@ -1,4 +1,5 @@
 import { type FieldRow, podSpecFields, type PodSpecStruct } from '../../src/node/pod-spec/pod-spec-fields.ts';
+import { fieldTypes } from '../../src/node/pod-spec/refused-fields.ts';
 
 const header = `# What the agent does with each field of a pod
 
@@ -26,7 +27,7 @@ what it does not know when it decodes a pod. A volume without a source of these 
 export function generatePodSpecDocument(): string {
   const structs = Object.entries(podSpecFields) as [PodSpecStruct, Readonly<Record<string, FieldRow>>][];
   const refused = structs.flatMap(([struct, rows]) =>
-    Object.entries(rows).flatMap(([field, row]) =>
+    inOrder(struct, rows).flatMap(([field, row]) =>
       'refused' in row && struct !== 'EphemeralContainer'
         ? [[`\`${struct}.${field}\``, `\`${row.refused}\``, row.because]]
         : [],
@@ -38,12 +39,17 @@ export function generatePodSpecDocument(): string {
 
 function tableOfStruct(struct: PodSpecStruct, rows: Readonly<Record<string, FieldRow>>): string {
   const inherited: Readonly<Record<string, FieldRow>> = struct === 'EphemeralContainer' ? podSpecFields.Container : {};
-  const own = Object.entries(rows).filter(([field, row]) => inherited[field] !== row);
+  const own = inOrder(struct, rows).filter(([field, row]) => inherited[field] !== row);
   const intro = struct === 'EphemeralContainer' ? 'As `Container`, and:\n\n' : '';
   return `${intro}${table(
     ['Field', 'The agent'],
     own.map(([field, row]) => [`\`${field}\``, textOf(row)]),
   )}`;
+}
+
+/** In the order of the API. */
+function inOrder(struct: PodSpecStruct, rows: Readonly<Record<string, FieldRow>>): (readonly [string, FieldRow])[] {
+  return fieldTypes(struct).map(([field]) => [field, rows[field]!]);
 }
 
 function textOf(row: FieldRow): string {

@@ -1,10 +1,5 @@
-import {
-  type PodAdmitAttributes,
-  type PodAdmitHandler,
-  type PodAdmitResult,
-  refusedFields,
-  schedulingSpec,
-} from '../../node/index.ts';
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
+import { type PodAdmitAttributes, type PodAdmitHandler, type PodAdmitResult, refusedFields } from '../../node/index.ts';
 
 /**
  * Refuses pods that need a feature which a Node must declare, and which the agent's Node never does. Source: kubelet
@@ -12,7 +7,7 @@ import {
  */
 export class PodFeaturesAdmitHandler implements PodAdmitHandler {
   admit({ pod }: PodAdmitAttributes): PodAdmitResult {
-    const { hostNetwork, hostUsers } = schedulingSpec(pod);
+    const { hostNetwork, hostUsers } = podSpecOf(pod);
     const missing = new Set(hostNetwork === true && hostUsers === false ? ['UserNamespacesHostNetworkSupport'] : []);
     for (const { refused, because } of refusedFields('PodSpec', pod.spec, 'spec'))
       if (refused === 'PodFeatureUnsupported') missing.add(because);

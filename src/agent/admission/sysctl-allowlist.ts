@@ -1,5 +1,6 @@
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import { refuseOption } from '../../shared/errors.ts';
-import { type PodAdmitHandler, type PodAdmitResult, schedulingSpec } from '../../node/index.ts';
+import type { PodAdmitHandler, PodAdmitResult } from '../../node/index.ts';
 
 /** A kernel namespace that isolates sysctls. Source: component-helpers `sysctl.Namespace`. */
 type Namespace = 'IPC' | 'Net' | 'UTS' | 'User';
@@ -65,7 +66,7 @@ export class SysctlAllowlist implements PodAdmitHandler {
   }
 
   admit({ pod }: Parameters<PodAdmitHandler['admit']>[0]): PodAdmitResult {
-    const { securityContext, hostNetwork = false, hostIPC = false, hostUsers = true } = schedulingSpec(pod);
+    const { securityContext, hostNetwork = false, hostIPC = false, hostUsers = true } = podSpecOf(pod);
     const shared = new Set<Namespace>([
       ...(hostNetwork ? (['Net'] as const) : []),
       ...(hostIPC ? (['IPC'] as const) : []),

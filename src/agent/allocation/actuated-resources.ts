@@ -1,7 +1,7 @@
+import { containersOf } from '../../kube/pods/containers.ts';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type {
   Container,
-  Pod,
   PodStatusInput,
   ResourceRequirements,
   ResourceRequirementsInput,
@@ -57,7 +57,7 @@ export class ActuatedResources {
    */
   initialize(pod: ValidPod, status: PodStatusInput | undefined): void {
     const uid = pod.metadata.uid;
-    const containers = containersOf(pod);
+    const containers = containersOf(pod.spec);
     if (containers.some(({ name }) => this.get(uid, name) !== undefined)) return;
     this.#record(
       pod,
@@ -125,7 +125,7 @@ export class ActuatedResources {
     resourcesOf: (container: Container) => ResourceRequirementsInput | undefined,
   ): void {
     const { uid } = pod.metadata;
-    const containers = containersOf(pod).map((container) => ({
+    const containers = containersOf(pod.spec).map((container) => ({
       name: container.name,
       resources: resourcesOf(container),
     }));
@@ -135,8 +135,4 @@ export class ActuatedResources {
       (error: unknown) => this.#saveFailures.failed(error, podFieldsOf(pod), { level: 'error' }),
     );
   }
-}
-
-function containersOf({ spec }: Pod): Container[] {
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
 }

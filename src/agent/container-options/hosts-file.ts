@@ -1,10 +1,10 @@
-import type { HostAlias } from '../../node/index.ts';
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 
 /** `/etc/hosts` of a pod with a network of its own. Source: kubelet `managedHostsFileContent`. */
 export function managedHostsFileContent(
   podIPs: readonly string[],
   { hostname, domain }: { readonly hostname: string; readonly domain: string },
-  hostAliases: readonly HostAlias[] = [],
+  hostAliases: readonly KubeObject<'HostAlias'>[] = [],
 ): string {
   const names = domain === '' ? hostname : `${hostname}.${domain}\t${hostname}`;
   return [
@@ -21,11 +21,11 @@ export function managedHostsFileContent(
 }
 
 /** `/etc/hosts` of a pod in the node's network. Source: kubelet `nodeHostsFileContent`. */
-export function nodeHostsFileContent(nodeHosts: string, hostAliases: readonly HostAlias[] = []): string {
+export function nodeHostsFileContent(nodeHosts: string, hostAliases: readonly KubeObject<'HostAlias'>[] = []): string {
   return `# Kubernetes-managed hosts file (host network).\n${nodeHosts}${hostsEntriesFromHostAliases(hostAliases)}`;
 }
 
-function hostsEntriesFromHostAliases(hostAliases: readonly HostAlias[]): string {
+function hostsEntriesFromHostAliases(hostAliases: readonly KubeObject<'HostAlias'>[]): string {
   if (hostAliases.length === 0) return '';
   const lines = hostAliases.map(({ ip, hostnames = [] }) => `${ip}\t${hostnames.join('\t')}\n`);
   return `\n# Entries added by HostAliases.\n${lines.join('')}`;

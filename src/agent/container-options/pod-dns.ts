@@ -1,6 +1,7 @@
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import { isIPv6 } from '../../kube/objects/ip-address.ts';
 import type { Pod } from '../../kube/objects/types.ts';
-import { type PodDNS, podSpecOf } from '../../node/index.ts';
+import type { PodDNS } from '../../node/index.ts';
 import { lastOfEachName } from './resolv-conf.ts';
 
 const maxNameservers = 3;
@@ -35,7 +36,7 @@ export function getPodDNS(pod: Pod, sources: DNSSources): PodDNSResult {
   const { warnings, ...ofPolicy } = dnsOfPolicy(pod, sources);
   const servers = [...new Set([...ofPolicy.servers, ...(dnsConfig?.nameservers ?? [])])];
   const searches = [...new Set([...ofPolicy.searches, ...(dnsConfig?.searches ?? [])])];
-  const more = (dnsConfig?.options ?? []).map(({ name, value }) => (value ? `${name}:${value}` : name));
+  const more = (dnsConfig?.options ?? []).map(({ name = '', value }) => (value ? `${name}:${value}` : name));
   const applied = {
     servers: servers.slice(0, maxNameservers),
     searches: fitSearches(searches),

@@ -1,7 +1,7 @@
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import trimEnd from 'lodash/trimEnd.js';
 import type { Pod } from '../../kube/objects/types.ts';
 import { validateDomainLabel, validateSubdomain } from '../../kube/validation/rules.ts';
-import { podSpecOf } from '../../node/index.ts';
 
 const maxHostNameLength = 63;
 const maxFQDNLength = 64;

@@ -1,3 +1,4 @@
+import { allContainersOf } from '../../kube/pods/containers.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod, ValidPod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
@@ -210,6 +211,5 @@ function terminationGracePeriod({ pod, reason }: KillRequest, container: Contain
  * Divergence: the kubelet refuses to kill it, so its pod can never end.
  */
 function containerOf({ spec }: Pod, name: string): Container {
-  const all = [...(spec?.containers ?? []), ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
-  return all.find((container) => container.name === name) ?? { name };
+  return allContainersOf(spec).find((container) => container.name === name) ?? { name };
 }

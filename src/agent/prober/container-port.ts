@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import type { Container } from '../../kube/objects/types.ts';
 
 /**
@@ -11,8 +12,8 @@ export function resolveContainerPort(port: number | string, container: Container
 }
 
 function findPortByName(container: Container, portName: string): number {
-  const ports = Array.isArray(container.ports) ? (container.ports as { name?: string; containerPort: number }[]) : [];
-  const port = ports.find(({ name = '' }) => name === portName);
+  const { ports } = container as KubeObject<'Container'>;
+  const port = ports?.find(({ name = '' }) => name === portName);
   if (port === undefined) throw new Error(`port ${JSON.stringify(portName)} not found`);
   return port.containerPort;
 }

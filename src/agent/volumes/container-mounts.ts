@@ -1,5 +1,6 @@
 import { firstBy } from '../../shared/by-field.ts';
 import { join } from 'node:path';
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import type { Container, EphemeralContainer, Pod, VolumeMount } from '../../kube/objects/types.ts';
 import {
   ContainerConfigError,
@@ -10,7 +11,6 @@ import {
   HostDirectory,
   isReadOnlySource,
   podDirectoryNames,
-  podSpecOf,
   type Volume,
   volumePath,
   volumesOf,

@@ -1,16 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
+import { allContainersOf } from '../../kube/pods/containers.ts';
 import type { Container, Pod } from '../../kube/objects/types.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
 
-/** Source: `v1.AppArmorProfile`. */
-export interface AppArmorProfile {
-  readonly type: string;
-  readonly localhostProfile?: string | undefined;
-}
-
-interface WithProfile {
-  readonly securityContext?: { readonly appArmorProfile?: AppArmorProfile | undefined } | undefined;
-}
+type AppArmorProfile = KubeObject<'AppArmorProfile'>;
 
 const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/';
 
@@ -20,9 +14,9 @@ const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/';
  */
 export function appArmorProfile(pod: Pod, container: Container): AppArmorProfile | undefined {
   return (
-    (container as WithProfile).securityContext?.appArmorProfile ??
+    (container as KubeObject<'Container'>).securityContext?.appArmorProfile ??
     profileOfAnnotation(pod.metadata?.annotations?.[annotationPrefix + container.name]) ??
-    (pod.spec as WithProfile | undefined)?.securityContext?.appArmorProfile
+    podSpecOf(pod).securityContext?.appArmorProfile
   );
 }
 
@@ -59,9 +53,8 @@ export class AppArmorAdmitHandler implements PodAdmitHandler {
   }
 
   #errorOf(pod: Pod): string | undefined {
-    const { containers = [], initContainers = [], ephemeralContainers = [] } = pod.spec ?? {};
-    const profiles = [...initContainers, ...containers, ...ephemeralContainers].map((one) => appArmorProfile(pod, one));
-    const ofPod = (pod.spec as WithProfile | undefined)?.securityContext?.appArmorProfile;
+    const profiles = allContainersOf(pod.spec).map((one) => appArmorProfile(pod, one));
+    const ofPod = podSpecOf(pod).securityContext?.appArmorProfile;
     if (![...profiles, ofPod].some((profile) => profile !== undefined && profile.type !== 'Unconfined'))
       return undefined;
     this.#hostError ??= appArmorHostError();

@@ -1,3 +1,4 @@
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
@@ -6,7 +7,6 @@ import { toleratesTaints } from '../registration/tolerates-taints.ts';
 import { insufficientResources } from './fits-resources.ts';
 import { matchesNodeAffinity } from './node-affinity.ts';
 import type { PredicateFailure } from './predicate-failure.ts';
-import { type HostPort, schedulingSpec } from './scheduling-spec.ts';
 
 /**
  * Why the pod does not fit on the Node with the other pods; empty if it fits. Without a Node, checks that need it are
@@ -17,7 +17,7 @@ export function generalPredicates(
   otherPods: readonly Pod[],
   { nodeName, node }: { readonly nodeName: string; readonly node: Node | undefined },
 ): PredicateFailure[] {
-  const wantedName = schedulingSpec(pod).nodeName;
+  const wantedName = podSpecOf(pod).nodeName;
   const failures = node ? insufficientResources(pod, otherPods, node) : [];
   const fail = (name: string, description: string): void =>
     void failures.push({ kind: 'Predicate', name, description });
@@ -40,8 +40,8 @@ function areHostPortsFree(pod: Pod, otherPods: readonly Pod[]): boolean {
 }
 
 /** Of containers and sidecars. Source: scheduler `GetHostPorts`. */
-function hostPorts(pod: Pod): HostPort[] {
-  const { containers = [], initContainers = [] } = schedulingSpec(pod);
+function hostPorts(pod: Pod): KubeObject<'ContainerPort'>[] {
+  const { containers = [], initContainers = [] } = podSpecOf(pod);
   return [...initContainers.filter(isRestartableInitContainer), ...containers]
     .flatMap(({ ports }) => ports ?? [])
     .filter(({ hostPort = 0 }) => hostPort > 0);
@@ -50,7 +50,7 @@ function hostPorts(pod: Pod): HostPort[] {
 const anyAddress = '0.0.0.0';
 
 /** Source: scheduler `HostPortInfo.CheckConflict`. */
-function doPortsConflict(a: HostPort, b: HostPort): boolean {
+function doPortsConflict(a: KubeObject<'ContainerPort'>, b: KubeObject<'ContainerPort'>): boolean {
   if (a.hostPort !== b.hostPort || (a.protocol || 'TCP') !== (b.protocol || 'TCP')) return false;
   const [addressA, addressB] = [a.hostIP || anyAddress, b.hostIP || anyAddress];
   return addressA === addressB || addressA === anyAddress || addressB === anyAddress;

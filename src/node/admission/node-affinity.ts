@@ -1,13 +1,13 @@
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { Node } from '../registration/node-types.ts';
-import { type NodeSelectorRequirement, type NodeSelectorTerm, schedulingSpec } from './scheduling-spec.ts';
 
 /**
  * True when the Node matches the `nodeSelector` and the required node affinity of the pod. Source: component-helpers
  * `GetRequiredNodeAffinity`.
  */
 export function matchesNodeAffinity(pod: Pod, { metadata: { name, labels = {} } }: Node): boolean {
-  const { nodeSelector, affinity } = schedulingSpec(pod);
+  const { nodeSelector, affinity } = podSpecOf(pod);
   if (Object.entries(nodeSelector ?? {}).some(([key, value]) => labels[key] !== value)) return false;
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (required == null) return true;
@@ -16,7 +16,7 @@ export function matchesNodeAffinity(pod: Pod, { metadata: { name, labels = {} } 
 
 /** A term without requirements matches nothing. */
 function matchesTerm(
-  { matchExpressions, matchFields }: NodeSelectorTerm,
+  { matchExpressions, matchFields }: KubeObject<'NodeSelectorTerm'>,
   labels: Readonly<Record<string, string>>,
   nodeName: string,
 ): boolean {
@@ -31,7 +31,7 @@ function matchesTerm(
 
 /** Source: apimachinery `labels.Requirement.Matches`. */
 function matchesLabels(
-  { key, operator, values }: NodeSelectorRequirement,
+  { key, operator, values }: KubeObject<'NodeSelectorRequirement'>,
   labels: Readonly<Record<string, string>>,
 ): boolean {
   const label = Object.hasOwn(labels, key) ? labels[key]! : undefined;
@@ -61,7 +61,7 @@ function isInteger(text: string): boolean {
 }
 
 /** The only field is `metadata.name`. */
-function matchesField({ key, operator, values }: NodeSelectorRequirement, nodeName: string): boolean {
+function matchesField({ key, operator, values }: KubeObject<'NodeSelectorRequirement'>, nodeName: string): boolean {
   if (values?.length !== 1) return false;
   const isEqual = (key === 'metadata.name' ? nodeName : '') === values[0];
   if (operator === 'In') return isEqual;

@@ -1,3 +1,4 @@
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
@@ -6,7 +7,6 @@ import type { Node } from '../registration/node-types.ts';
 import type { CriticalPodAdmission } from './critical-pod-admission.ts';
 import { generalPredicates } from './general-predicates.ts';
 import { admissionFailure } from './predicate-failure.ts';
-import { schedulingSpec } from './scheduling-spec.ts';
 
 export interface PredicateAdmitHandlerOptions {
   readonly nodeName: string;
@@ -52,7 +52,7 @@ export function unsupportedFeature(
   pod: Pod,
   node: Node | undefined,
 ): { readonly reason: string; readonly message: string } | undefined {
-  const { os, securityContext } = schedulingSpec(pod);
+  const { os, securityContext } = podSpecOf(pod);
   const { nodeInfo, features } = node?.status ?? {};
   const nodeOS = nodeInfo?.['operatingSystem'] || goPlatform().os;
   const label = pod.metadata?.labels?.['kubernetes.io/os'];

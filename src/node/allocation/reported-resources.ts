@@ -1,3 +1,4 @@
+import { containersOf } from '../../kube/pods/containers.ts';
 import { firstBy } from '../../shared/by-field.ts';
 import type {
   Container,
@@ -123,10 +124,6 @@ function withAmounts(list: ResourceRequirementsInput['limits'] | null, reported:
 
 function hasAmounts(reported: ReportedList, list: ResourceRequirementsInput['limits'] | null): boolean {
   return resizableResources.every((name) => compareAmounts(reported?.[name] ?? '0', list?.[name] ?? '0') === 0);
-}
-
-function containersOf(spec: PodSpec | undefined): readonly Container[] {
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
 }
 
 function statusesOf({

@@ -1,3 +1,4 @@
+import { containersOf } from '../../kube/pods/containers.ts';
 import { canonicalPodStatus } from '../../status-manager/status/canonical.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { compareRequests } from './sort-pending-resizes.ts';
@@ -5,10 +6,7 @@ import { areResourcesEqual } from './updated-from-allocation.ts';
 
 /** True when the specs request different resources for the pod or a container. Source: kubelet `recordResizeOperations`. */
 export function wantsOtherResources(oldPod: Pod, pod: Pod): boolean {
-  const resourcesOf = ({ spec }: Pod) => [
-    spec?.resources,
-    ...[...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ resources }) => resources),
-  ];
+  const resourcesOf = ({ spec }: Pod) => [spec?.resources, ...containersOf(spec).map(({ resources }) => resources)];
   const before = resourcesOf(oldPod);
   return resourcesOf(pod).some((resources, i) => !areResourcesEqual(resources, before[i]));
 }

@@ -1,10 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import { isResponse } from '../registration/node-client.ts';
-import type { ConfigMap, ObjectReader, Secret } from './object-reader.ts';
+import type { ObjectReader } from './object-reader.ts';
 import { ServiceAccountTokens } from './service-account-tokens.ts';
 
 /**
@@ -38,12 +39,16 @@ export class APIObjects implements ObjectReader {
     this.#tokens = new ServiceAccountTokens(this.#requests, clock);
   }
 
-  async getConfigMap(namespace: string, name: string): Promise<ConfigMap | undefined> {
-    return (await this.#read(`${namespacePath(namespace)}/configmaps/${pathSegment(name, 'name')}`)) as ConfigMap;
+  async getConfigMap(namespace: string, name: string): Promise<KubeObject<'ConfigMap'> | undefined> {
+    return (await this.#read(
+      `${namespacePath(namespace)}/configmaps/${pathSegment(name, 'name')}`,
+    )) as KubeObject<'ConfigMap'>;
   }
 
-  async getSecret(namespace: string, name: string): Promise<Secret | undefined> {
-    return (await this.#read(`${namespacePath(namespace)}/secrets/${pathSegment(name, 'name')}`)) as Secret;
+  async getSecret(namespace: string, name: string): Promise<KubeObject<'Secret'> | undefined> {
+    return (await this.#read(
+      `${namespacePath(namespace)}/secrets/${pathSegment(name, 'name')}`,
+    )) as KubeObject<'Secret'>;
   }
 
   getServiceAccountToken(...request: Parameters<ServiceAccountTokens['get']>): Promise<string> {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/objects/types.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
@@ -7,7 +8,6 @@ import { expandReferences } from './expand-references.ts';
 import { ExpansionLimit } from './expansion-limit.ts';
 import { type KnownAddresses, podFieldSelectorRuntimeValue } from './field-value.ts';
 import type { ObjectReader, ServiceReader } from './object-reader.ts';
-import { type ContainerWithEnvironment, type FileKeySelector, podSpecOf } from './pod-fields.ts';
 import { type Allocatable, resourceFieldValue } from './resource-field-value.ts';
 import type { EnvironmentVariable } from './run-container-options.ts';
 import { serviceEnvironment, servicesForPod } from './service-environment.ts';
@@ -32,7 +32,7 @@ export async function makeEnvironmentVariables(
   container: Container | EphemeralContainer,
   sources: EnvironmentSources,
 ): Promise<EnvironmentVariable[]> {
-  const { env = [], envFrom = [] }: ContainerWithEnvironment = container;
+  const { env = [], envFrom = [] } = container as KubeObject<'Container'>;
   const services = await serviceVariables(pod, sources.services);
   const readObject = objectData(pod, sources.objects);
   const values = new Map<string, string>();
@@ -72,7 +72,7 @@ export async function makeEnvironmentVariables(
 
 /** Empty if an optional key is missing. */
 async function fileValue(
-  { volumeName, path, key, optional }: FileKeySelector,
+  { volumeName, path, key, optional }: KubeObject<'FileKeySelector'>,
   volumePath: EnvironmentSources['volumePath'],
 ): Promise<string> {
   const volume = volumePath(volumeName);

@@ -1,8 +1,8 @@
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import { canonicalIP, isIPv6 } from '../../kube/objects/ip-address.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { validateQualifiedName } from '../../kube/validation/rules.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
-import { type ObjectFieldSelector, podSpecOf } from './pod-fields.ts';
 
 /** Addresses, primary first. */
 export interface KnownAddresses {
@@ -15,7 +15,7 @@ export interface KnownAddresses {
  * Source: kubelet `podFieldSelectorRuntimeValue`. @throws ContainerConfigError
  */
 export function podFieldSelectorRuntimeValue(
-  { apiVersion = 'v1', fieldPath }: ObjectFieldSelector,
+  { apiVersion = 'v1', fieldPath }: KubeObject<'ObjectFieldSelector'>,
   pod: Pod,
   { podIPs, hostIPs }: KnownAddresses,
 ): string {

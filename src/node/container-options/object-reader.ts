@@ -1,20 +1,6 @@
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { PodScope } from '../pod-scope.ts';
-
-/** The fields of a ConfigMap that containers use. */
-export interface ConfigMap {
-  readonly data?: Readonly<Record<string, string>> | undefined;
-  /** Base64. */
-  readonly binaryData?: Readonly<Record<string, string>> | undefined;
-}
-
-/** The fields of a Secret that containers and image pulls use. */
-export interface Secret {
-  readonly metadata?: { readonly uid?: string | undefined } | undefined;
-  readonly type?: string | undefined;
-  /** Base64. */
-  readonly data?: Readonly<Record<string, string>> | undefined;
-}
 
 /** The fields of a Service that environment variables describe. */
 export interface Service {
@@ -42,9 +28,9 @@ export interface TokenRequest {
 /** Objects of the API server that the containers of a pod reference. */
 export interface ObjectReader {
   /** Undefined if it does not exist. */
-  getConfigMap(namespace: string, name: string): Promise<ConfigMap | undefined>;
+  getConfigMap(namespace: string, name: string): Promise<KubeObject<'ConfigMap'> | undefined>;
   /** Undefined if it does not exist. */
-  getSecret(namespace: string, name: string): Promise<Secret | undefined>;
+  getSecret(namespace: string, name: string): Promise<KubeObject<'Secret'> | undefined>;
   /** A token of the pod's service account, bound to the pod, and kept as long as its scope. */
   getServiceAccountToken(pod: Pod, request: TokenRequest, scope: PodScope): Promise<string>;
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { lookupCredentials, registryOf, splitRepository } from './docker-keyring.ts';
 import { parseImageName } from '../runtime/image-name.ts';
-import type { ObjectReader, Secret } from './object-reader.ts';
-import { podSpecOf } from './pod-fields.ts';
+import type { ObjectReader } from './object-reader.ts';
 import type { PodPullCredentials, PullCredentials } from './run-container-options.ts';
 
 /** Source: kubelet credentialprovider `DockerConfigEntry`. */
@@ -55,7 +55,7 @@ export async function readPullSecrets(
 
 /** The entries of a Secret in one of Docker's two formats; none of another Secret. */
 function dockerConfigOf(
-  { type, metadata, data = {} }: Secret,
+  { type, metadata, data = {} }: KubeObject<'Secret'>,
   namespace: string,
   name: string,
 ): readonly PullSecretEntry[] {

@@ -1,7 +1,7 @@
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import { parseQuantity } from '../../kube/objects/quantity.ts';
 import type { Container, Pod, ResourceRequirementsInput } from '../../kube/objects/types.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
-import type { ResourceFieldSelector } from './pod-fields.ts';
 
 /** Quantities by resource name. */
 export type Allocatable = Readonly<Record<string, string | undefined>>;
@@ -15,7 +15,7 @@ const nanosPerMilli = 10n ** 6n;
  * Source: kubelet `containerResourceRuntimeValue`, `defaultPodLimitsForDownwardAPI`. @throws ContainerConfigError
  */
 export function resourceFieldValue(
-  { containerName = '', resource, divisor = '0' }: ResourceFieldSelector,
+  { containerName = '', resource, divisor = '0' }: KubeObject<'ResourceFieldSelector'>,
   pod: Pod,
   container: Container | undefined,
   allocatable: Allocatable,

@@ -1,3 +1,4 @@
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { Pod } from '../../kube/objects/types.ts';
@@ -5,7 +6,6 @@ import type { Clock } from '../../shared/clock.ts';
 import { Expiry } from '../../shared/time.ts';
 import type { PodScope } from '../pod-scope.ts';
 import type { TokenRequest } from './object-reader.ts';
-import { podSpecOf } from './pod-fields.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 
 const defaultExpirationSeconds = 3600;

@@ -1,4 +1,6 @@
 import { normalize } from 'node:path';
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
+import { allContainersOf } from '../../kube/pods/containers.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { fieldPathAsString } from '../container-options/field-value.ts';
 import type { ObjectReader } from '../container-options/object-reader.ts';
@@ -6,14 +8,7 @@ import { type Allocatable, resourceFieldValue } from '../container-options/resou
 import { requirePathLength } from '../host-paths/names.ts';
 import type { PodScope } from '../pod-scope.ts';
 import { refusedFields } from '../pod-spec/refused-fields.ts';
-import {
-  type ConfigMapSource,
-  type DownwardAPISource,
-  fsGroupOf,
-  type KeyToPath,
-  type Volume,
-  type VolumeProjection,
-} from './volume-sources.ts';
+import { fsGroupOf, type Volume } from './volume-sources.ts';
 
 /** One file of a volume. Source: kubelet `FileProjection`. */
 export interface FileProjection {
@@ -63,7 +58,7 @@ export async function collectPayload(
 ): Promise<VolumePayload> {
   const { configMap, secret, downwardAPI, projected } = volume;
   const defaultMode = (configMap ?? secret ?? downwardAPI ?? projected)?.defaultMode ?? defaultFileMode;
-  const projections: readonly VolumeProjection[] = projected
+  const projections: readonly KubeObject<'VolumeProjection'>[] = projected
     ? (projected.sources ?? [])
     : [{ configMap, secret: secret && { ...secret, name: secret.secretName }, downwardAPI }];
   const payload = new Map<string, FileProjection>();
@@ -77,7 +72,7 @@ export async function collectPayload(
 
 async function projectedFiles(
   pod: Pod,
-  projection: VolumeProjection,
+  projection: KubeObject<'VolumeProjection'>,
   defaultMode: number,
   scope: PodScope,
   sources: PayloadSources,
@@ -97,14 +92,22 @@ async function projectedFiles(
   throw new Error(`projected source ${Object.keys(projection).join(', ')} is not supported by this agent`);
 }
 
-async function configMapData(pod: Pod, { name = '', optional }: ConfigMapSource, objects: ObjectReader): Promise<Data> {
+async function configMapData(
+  pod: Pod,
+  { name = '', optional }: KubeObject<'ConfigMapProjection'>,
+  objects: ObjectReader,
+): Promise<Data> {
   const object = await objects.getConfigMap(pod.metadata?.namespace ?? '', name);
   if (object === undefined && optional !== true) throw new Error(`configmap ${JSON.stringify(name)} not found`);
   const texts = Object.entries(object?.data ?? {}).map(([key, value]) => [key, Buffer.from(value)] as const);
   return new Map([...texts, ...decoded(object?.binaryData)]);
 }
 
-async function secretData(pod: Pod, { name = '', optional }: ConfigMapSource, objects: ObjectReader): Promise<Data> {
+async function secretData(
+  pod: Pod,
+  { name = '', optional }: KubeObject<'ConfigMapProjection'>,
+  objects: ObjectReader,
+): Promise<Data> {
   const object = await objects.getSecret(pod.metadata?.namespace ?? '', name);
   if (object === undefined && optional !== true) throw new Error(`secret ${JSON.stringify(name)} not found`);
   return new Map(decoded(object?.data));
@@ -120,7 +123,7 @@ function objectFiles(
   {
     items = [],
     optional,
-  }: { readonly items?: readonly KeyToPath[] | undefined; readonly optional?: boolean | undefined },
+  }: { readonly items?: readonly KubeObject<'KeyToPath'>[] | undefined; readonly optional?: boolean | undefined },
   defaultMode: number,
 ): readonly Entry[] {
   if (items.length === 0) return [...data].map(([key, bytes]) => [key, { data: bytes, mode: defaultMode }]);
@@ -135,7 +138,7 @@ function objectFiles(
 
 function downwardFiles(
   pod: Pod,
-  { items = [] }: DownwardAPISource,
+  { items = [] }: KubeObject<'DownwardAPIProjection'>,
   defaultMode: number,
   allocatable: Allocatable,
 ): readonly Entry[] {
@@ -150,14 +153,12 @@ function downwardFiles(
 }
 
 /** The user that all containers run as, if the spec says so. Source: kubelet `FsUserFrom`. */
-function commonUser({ spec }: Pod): number | undefined {
-  interface WithUser {
-    readonly securityContext?: { readonly runAsUser?: number | undefined } | undefined;
-  }
-  const { securityContext } = (spec ?? {}) as WithUser;
-  const { initContainers = [], containers = [], ephemeralContainers = [] } = spec ?? {};
-  const all: readonly WithUser[] = [...initContainers, ...containers, ...ephemeralContainers] as readonly WithUser[];
-  const users = new Set(all.map((one) => one.securityContext?.runAsUser ?? securityContext?.runAsUser));
+function commonUser(pod: Pod): number | undefined {
+  const spec = podSpecOf(pod);
+  const { securityContext } = spec;
+  const users = new Set(
+    allContainersOf(spec).map((one) => one.securityContext?.runAsUser ?? securityContext?.runAsUser),
+  );
   return users.size === 1 ? [...users][0] : undefined;
 }
 

@@ -1,73 +1,18 @@
 import { join } from 'node:path';
+import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import type { Pod } from '../../kube/objects/types.ts';
-import type { TokenRequest } from '../container-options/object-reader.ts';
-import type { ObjectFieldSelector, ResourceFieldSelector } from '../container-options/pod-fields.ts';
 import { requireName } from '../host-paths/names.ts';
 
-/** Source: `v1.KeyToPath`. */
-export interface KeyToPath {
-  readonly key: string;
-  readonly path: string;
-  readonly mode?: number | undefined;
-}
+/** A volume of a pod; beside the name, one field is set. */
+export type Volume = KubeObject<'Volume'>;
 
-interface ObjectSource {
-  readonly items?: readonly KeyToPath[] | undefined;
-  readonly optional?: boolean | undefined;
-}
-
-export interface ConfigMapSource extends ObjectSource {
-  readonly name?: string | undefined;
-}
-
-interface SecretSource extends ObjectSource {
-  readonly secretName?: string | undefined;
-}
-
-export interface DownwardAPISource {
-  readonly items?:
-    | readonly {
-        readonly path: string;
-        readonly fieldRef?: ObjectFieldSelector | undefined;
-        readonly resourceFieldRef?: ResourceFieldSelector | undefined;
-        readonly mode?: number | undefined;
-      }[]
-    | undefined;
-}
-
-/** One field is set. Source: `v1.VolumeProjection`. */
-export interface VolumeProjection {
-  readonly configMap?: ConfigMapSource | undefined;
-  readonly secret?: ConfigMapSource | undefined;
-  readonly downwardAPI?: DownwardAPISource | undefined;
-  readonly serviceAccountToken?: (TokenRequest & { readonly path: string }) | undefined;
-}
-
-interface WithDefaultMode {
-  /** Default: 0644. */
-  readonly defaultMode?: number | undefined;
-}
-
-/** A volume of a pod; beside the name, one field is set. Source: `v1.Volume`. */
-export interface Volume {
-  readonly name: string;
-  readonly emptyDir?: { readonly medium?: string | undefined; readonly sizeLimit?: string | undefined } | undefined;
-  readonly hostPath?: { readonly path: string; readonly type?: string | undefined } | undefined;
-  readonly configMap?: (ConfigMapSource & WithDefaultMode) | undefined;
-  readonly secret?: (SecretSource & WithDefaultMode) | undefined;
-  readonly downwardAPI?: (DownwardAPISource & WithDefaultMode) | undefined;
-  readonly image?: { readonly reference?: string | undefined; readonly pullPolicy?: string | undefined } | undefined;
-  readonly projected?: (WithDefaultMode & { readonly sources?: readonly VolumeProjection[] | undefined }) | undefined;
-}
-
-export function volumesOf({ spec }: Pod): readonly Volume[] {
-  return (spec as { readonly volumes?: readonly Volume[] } | undefined)?.volumes ?? [];
+export function volumesOf(pod: Pod): readonly Volume[] {
+  return podSpecOf(pod).volumes ?? [];
 }
 
 /** The pod's `fsGroup`: the group of its volumes. */
-export function fsGroupOf({ spec }: Pod): number | undefined {
-  const { securityContext } = (spec ?? {}) as { readonly securityContext?: { readonly fsGroup?: number } };
-  return securityContext?.fsGroup ?? undefined;
+export function fsGroupOf(pod: Pod): number | undefined {
+  return podSpecOf(pod).securityContext?.fsGroup ?? undefined;
 }
 
 /** Whether containers cannot write the volume: its content comes from API objects or an image. */

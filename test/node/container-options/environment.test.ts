@@ -1,16 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { KubeObject } from '../../../src/kube/objects/kube-object.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeEnvironmentVariables } from '../../../src/node/container-options/environment.ts';
-import type {
-  ConfigMap,
-  ObjectReader,
-  Secret,
-  Service,
-  ServiceReader,
-} from '../../../src/node/container-options/object-reader.ts';
-import type { ContainerWithEnvironment } from '../../../src/node/container-options/pod-fields.ts';
+import type { ObjectReader, Service, ServiceReader } from '../../../src/node/container-options/object-reader.ts';
 import type { EnvironmentVariable } from '../../../src/node/container-options/run-container-options.ts';
 import { serviceEnvironment } from '../../../src/node/container-options/service-environment.ts';
 import { ContainerConfigError } from '../../../src/node/runtime/container-runtime.ts';
@@ -56,8 +50,8 @@ interface Case {
   readonly nilLister?: boolean;
   readonly isStatic?: boolean;
   readonly unsyncedServices?: boolean;
-  readonly configMap?: ConfigMap;
-  readonly secret?: Secret;
+  readonly configMap?: KubeObject<'ConfigMap'>;
+  readonly secret?: KubeObject<'Secret'>;
   readonly podIPs?: readonly string[];
   readonly expected?: Record<string, string>;
   readonly error?: string;
@@ -605,7 +599,7 @@ it('a container gets one version of a ConfigMap, however many variables come fro
     return { data: { key: base64('hidden') } };
   };
   const reference = { name: 'one', key: 'key' };
-  const container: ContainerWithEnvironment = {
+  const container: KubeObject<'Container'> = {
     name: 'app',
     envFrom: [{ configMapRef: { name: 'one' } }, { prefix: 'P_', secretRef: { name: 'one' } }],
     env: [
@@ -640,7 +634,7 @@ describe('fileKeyRef', () => {
 
   const environment = (fileKeyRef: object): Promise<EnvironmentVariable[]> => {
     const pod: Pod = { metadata: { namespace: 'test' }, spec: { enableServiceLinks: false } };
-    const container: ContainerWithEnvironment = {
+    const container: KubeObject<'Container'> = {
       name: 'app',
       env: [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'data', path: 'env', key: 'KEY', ...fileKeyRef } } }],
     };

@@ -1,23 +1,24 @@
+import type { KubeObject } from '../../../src/kube/objects/kube-object.ts';
 import { describe, expect, it } from 'vitest';
-import type { ObjectReader, Secret } from '../../../src/node/container-options/object-reader.ts';
+import type { ObjectReader } from '../../../src/node/container-options/object-reader.ts';
 import { pullCredentials } from '../../../src/node/container-options/pull-credentials.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 const entry = (username: string) => ({ auth: base64(`${username}:pass:word`) });
 
-function secretOf(auths: unknown): Secret {
+function secretOf(auths: unknown): KubeObject<'Secret'> {
   return {
     type: 'kubernetes.io/dockerconfigjson',
     data: { '.dockerconfigjson': base64(JSON.stringify({ auths })) },
   };
 }
 
-function oldSecretOf(auths: unknown): Secret {
+function oldSecretOf(auths: unknown): KubeObject<'Secret'> {
   return { type: 'kubernetes.io/dockercfg', data: { '.dockercfg': base64(JSON.stringify(auths)) } };
 }
 
 /** A pod with these image pull secrets; one that is undefined does not exist. */
-function pull(image: string, secrets: Readonly<Record<string, Secret | undefined>>) {
+function pull(image: string, secrets: Readonly<Record<string, KubeObject<'Secret'> | undefined>>) {
   const objects: ObjectReader = {
     getConfigMap: async () => undefined,
     getSecret: async (namespace, name) => (namespace === 'ns' ? secrets[name] : undefined),
@@ -27,7 +28,7 @@ function pull(image: string, secrets: Readonly<Record<string, Secret | undefined
   return pullCredentials({ metadata: { namespace: 'ns' }, spec: { imagePullSecrets } }, image, objects);
 }
 
-async function usersFor(image: string, secret: Secret): Promise<string[]> {
+async function usersFor(image: string, secret: KubeObject<'Secret'>): Promise<string[]> {
   const { credentials } = await pull(image, { pull: secret });
   return credentials.map(({ username, password }) => `${username}/${password}`);
 }
@@ -130,7 +131,7 @@ describe('TestDockerConfigEntryJSONDecode: the entries of a Secret', () => {
     expect(Object.keys(credentials[0]!)).toEqual(['username', 'password', 'secret']);
   });
 
-  it.each<[string, Secret]>([
+  it.each<[string, KubeObject<'Secret'>]>([
     ['a text', secretOf({ 'reg.io': 'me' })],
     ['a list', secretOf({ 'reg.io': [] })],
     ['a list of entries', secretOf([entry('me')])],
@@ -145,7 +146,7 @@ describe('TestDockerConfigEntryJSONDecode: the entries of a Secret', () => {
     );
   });
 
-  it.each<[string, Secret]>([
+  it.each<[string, KubeObject<'Secret'>]>([
     ['of another type', { ...secretOf({ 'reg.io': entry('me') }), type: 'Opaque' }],
     [
       'with the key of the other format',
@@ -217,7 +218,7 @@ describe('what a hostile Secret or image says is read in linear time', () => {
     [{}, '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'],
     [null, '44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a'],
   ])('says which Secret %j is from, with the hash of a kubelet', async (auth, credentialHash) => {
-    const secret: Secret = { ...secretOf({ 'reg.io': auth }), metadata: { uid: 'u' } };
+    const secret: KubeObject<'Secret'> = { ...secretOf({ 'reg.io': auth }), metadata: { uid: 'u' } };
     const { credentials } = await pull('reg.io/app', { pull: secret });
     expect(credentials[0]?.secret).toEqual({ uid: 'u', namespace: 'ns', name: 'pull', credentialHash });
   });

@@ -26,6 +26,14 @@ describe('the fields of a pod', () => {
     expect(missing).toEqual([]);
   });
 
+  it('no row is of a field that the API does not have', () => {
+    const unknown = Object.entries(podSpecFields).flatMap(([struct, fields]) => {
+      const known = new Set(fieldTypes(struct as PodSpecStruct).map(([field]) => field));
+      return Object.keys(fields).filter((field) => !known.has(field));
+    });
+    expect(unknown).toEqual([]);
+  });
+
   it('what is honoured is named in the file that does it', () => {
     const wrong = rows.filter(({ field, row }) => {
       if (!('honoured' in row)) return false;
