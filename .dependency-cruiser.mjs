@@ -14,7 +14,7 @@ const areas = {
   cri: ['node', 'status-manager', 'kube', 'shared'],
   'kubelet-api': ['node', 'observe', 'status-manager', 'kube', 'shared'],
   'virtual-nodes': ['node', 'observe', 'status-manager', 'kube', 'shared'],
-  testing: ['api-server', 'agent', 'node', 'status-manager', 'kube', 'shared'],
+  testing: ['api-server', 'agent', 'virtual-nodes', 'node', 'status-manager', 'kube', 'shared'],
 };
 
 /** Inside the status manager: folder → the folders that it may import. `.` stands for the files beside them. */

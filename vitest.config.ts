@@ -18,6 +18,7 @@ export const slow = [
   'test/e2e/**/*.test.ts',
   'test/examples/*.test.ts',
   'test/examples/process-runtime/**/*.test.ts',
+  'examples/testing/provider.test.ts',
   'test/growth/*.test.ts',
   'test/observe/outages/night.test.ts',
   'test/observe/statusz/browser.test.ts',

@@ -15,11 +15,12 @@ import { createPodClient } from 'kubelet-status-manager/http';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
 import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import type { KubeletAPIOptions } from 'kubelet-status-manager/kubelet-api';
-import type { VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
+import type { PodProvider, VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
 import type { Container } from 'kubelet-status-manager';
 import { checkContainerRuntime } from 'kubelet-status-manager/testing';
+import { checkPodProvider } from 'kubelet-status-manager/testing';
 import { Registry } from 'prom-client';
 import type { Pod, PodClient, PodManager } from '../../src/status-manager/index.ts';
 
@@ -136,4 +137,13 @@ export async function aChecklist(runtime: ContainerRuntime): Promise<void> {
     stubborn: sh('trap "" TERM; while true; do sleep 1; done'),
   });
   console.table(results.filter(({ passed }) => !passed));
+}
+
+export async function aChecklistOfProviders(provider: PodProvider): Promise<void> {
+  const results = await checkPodProvider(provider, {
+    running: { name: 'app', image: 'busybox:1', command: ['sleep', '3600'] },
+    completed: { name: 'app', image: 'busybox:1', command: ['true'] },
+    failed: { container: { name: 'app', image: 'busybox:1', command: ['false'] }, exitCode: 1 },
+  });
+  for (const { rule, passed, message } of results) if (!passed) console.log(`${rule}: ${message}`);
 }

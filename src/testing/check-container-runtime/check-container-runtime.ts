@@ -13,10 +13,11 @@ import {
   checkStarted,
   checkStartFailure,
   checkSurvived,
-  show,
 } from './check-statuses.ts';
-import { CheckedRuntime, type Outcome } from './checked-runtime.ts';
-import { RuleResults } from './runtime-rules.ts';
+import { seenIn } from '../call-outcome.ts';
+import { type RuleResult, RuleResults, show } from '../rule-results.ts';
+import { CheckedRuntime } from './checked-runtime.ts';
+import { type RuntimeRule, runtimeRules } from './runtime-rules.ts';
 
 /** A program such as a shell does not ignore SIGTERM from its first moment. */
 const maxTrapMs = 1_000;
@@ -90,8 +91,8 @@ export interface CheckContainerRuntimeOptions {
 export async function checkContainerRuntime(
   runtime: ContainerRuntime,
   options: CheckContainerRuntimeOptions,
-): Promise<{ readonly rule: string; readonly passed: boolean; readonly message: string }[]> {
-  const results = new RuleResults();
+): Promise<RuleResult[]> {
+  const results = new RuleResults(runtimeRules);
   const checklist = new Checklist(runtime, options, results);
   await checklist.run();
   return results.list();
@@ -99,11 +100,11 @@ export async function checkContainerRuntime(
 
 class Checklist {
   readonly #options: CheckContainerRuntimeOptions;
-  readonly #results: RuleResults;
+  readonly #results: RuleResults<RuntimeRule>;
   readonly #clock: Clock;
   readonly #runtime: CheckedRuntime;
 
-  constructor(runtime: ContainerRuntime, options: CheckContainerRuntimeOptions, results: RuleResults) {
+  constructor(runtime: ContainerRuntime, options: CheckContainerRuntimeOptions, results: RuleResults<RuntimeRule>) {
     this.#options = options;
     this.#results = results;
     this.#clock = resolveClock(options.clock);
@@ -339,8 +340,4 @@ class Checklist {
       `${method} was still pending after its signal was aborted`,
     );
   }
-}
-
-function seenIn(outcome: Outcome): string {
-  return outcome.state === 'rejected' ? `rejected with ${show(outcome.message)}` : outcome.state;
 }

@@ -8,7 +8,10 @@ import type {
   RuntimeSandboxStatus,
 } from '../../node/index.ts';
 import type { ResourceRequirementsInput } from '../../kube/objects/types.ts';
-import type { RuleResults } from './runtime-rules.ts';
+import { type RuleResults as Results, show } from '../rule-results.ts';
+import type { RuntimeRule } from './runtime-rules.ts';
+
+type RuleResults = Results<RuntimeRule>;
 
 /** A time further away from now than this is not in milliseconds. */
 const maxAgeMs = 24 * 3_600_000;
@@ -151,10 +154,6 @@ export function checkSurvived(
     const seen = changed && `${changed} was ${show(was[changed])} and is ${show(is?.[changed])}`;
     results.check('survives-restart', changed === undefined, is === undefined ? `${was.id} is gone` : (seen ?? ''));
   }
-}
-
-export function show(value: unknown): string {
-  return value === undefined ? 'absent' : JSON.stringify(value);
 }
 
 function isTime(ms: number | undefined, nowMs: number): boolean {

@@ -11,19 +11,14 @@ import {
 import type { Container, PodSpec, ValidPod } from '../../kube/objects/types.ts';
 import type { JSONObject } from '../../kube/objects/json-object.ts';
 import { withPodSpecDefaults } from '../../kube/pods/pod-defaults.ts';
-import { type Clock, sleep } from '../../shared/clock.ts';
-import { checkCreated, checkListed, checkSandbox, show } from './check-statuses.ts';
-import type { RuleResults } from './runtime-rules.ts';
+import type { Clock } from '../../shared/clock.ts';
+import { type Outcome, outcomeOf, pollUntil, seenIn } from '../call-outcome.ts';
+import { type RuleResults, show } from '../rule-results.ts';
+import { checkCreated, checkListed, checkSandbox } from './check-statuses.ts';
+import type { RuntimeRule } from './runtime-rules.ts';
 
-const pollMs = 20;
 /** An error of grpc-js begins like this. */
 const grpcPrefix = /^\d+ [A-Z_]+: /;
-
-/** How a call has ended so far. */
-export type Outcome =
-  | { readonly state: 'resolved'; readonly value: unknown }
-  | { readonly state: 'rejected'; readonly message: string }
-  | { readonly state: 'pending' };
 
 /** A pod of the checklist, with its sandbox. */
 export interface PodUnderCheck {
@@ -32,7 +27,7 @@ export interface PodUnderCheck {
 }
 
 export interface CheckedRuntimeOptions {
-  readonly results: RuleResults;
+  readonly results: RuleResults<RuntimeRule>;
   readonly podSpec: PodSpec;
   readonly timeoutMs: number;
   readonly clock: Clock;
@@ -108,7 +103,7 @@ export class CheckedRuntime {
   /** The status as soon as the container has exited, or when the time is over. */
   async whenExited(pod: ValidPod, id: string): Promise<RuntimeContainerStatus | undefined> {
     let status: RuntimeContainerStatus | undefined;
-    await this.#until(async () => (status = await this.statusOf(pod, id))?.state === 'exited');
+    await pollUntil(this.#options, async () => (status = await this.statusOf(pod, id))?.state === 'exited');
     this.#options.results.check('exit-observed', status?.state === 'exited', `The state stays ${show(status?.state)}`);
     return status;
   }
@@ -119,29 +114,15 @@ export class CheckedRuntime {
       this.#events.some(
         ({ type, podUID, containerID }) => type === 'stopped' && podUID === metadata.uid && containerID === id,
       );
-    await this.#until(async () => isReported());
+    await pollUntil(this.#options, async () => isReported());
     this.#options.results.check('exit-event', isReported(), `No event that ${id} has stopped`);
   }
 
   /** Calls a method of `raw`, and waits for its end until the time is over. */
   async outcomeOf(call: () => Promise<unknown>): Promise<Outcome> {
-    const { clock, timeoutMs } = this.#options;
-    const ended = new AbortController();
-    const called = async (): Promise<unknown> => call();
-    const outcome = called().then(
-      (value): Outcome => ({ state: 'resolved', value }),
-      (error: unknown): Outcome => {
-        const message = error instanceof Error ? error.message : String(error);
-        this.checkMessage(message);
-        return { state: 'rejected', message };
-      },
-    );
-    const timedOut = sleep(clock, timeoutMs, ended.signal).then((): Outcome => ({ state: 'pending' }));
-    try {
-      return await Promise.race([outcome, timedOut]);
-    } finally {
-      ended.abort();
-    }
+    const outcome = await outcomeOf(this.#options, call);
+    if (outcome.state === 'rejected') this.checkMessage(outcome.message);
+    return outcome;
   }
 
   checkMessage(message: string): void {
@@ -156,7 +137,7 @@ export class CheckedRuntime {
   async repeat(method: string, call: () => Promise<unknown>): Promise<void> {
     await call();
     const outcome = await this.outcomeOf(call);
-    const seen = outcome.state === 'rejected' ? outcome.message : outcome.state;
+    const seen = seenIn(outcome);
     this.#options.results.check('repeatable', outcome.state === 'resolved', `${method}, called again: ${seen}`);
   }
 
@@ -214,12 +195,5 @@ export class CheckedRuntime {
     const { sandboxes = [], ips = [] } = (await this.podOf(pod)) ?? {};
     const { ip, additionalIPs = [] } = sandboxes[0]?.network ?? {};
     return ip === undefined ? [...ips] : [ip, ...additionalIPs];
-  }
-
-  async #until(isMet: () => Promise<boolean>): Promise<void> {
-    const { clock, timeoutMs } = this.#options;
-    const deadlineMs = clock.monotonicMs() + timeoutMs;
-    while (!(await isMet()) && clock.monotonicMs() < deadlineMs)
-      await sleep(clock, pollMs, new AbortController().signal);
   }
 }

@@ -64,32 +64,3 @@ export const runtimeRules = {
 } as const satisfies Readonly<Record<string, string>>;
 
 export type RuntimeRule = keyof typeof runtimeRules;
-
-/** Whether the runtime keeps one rule. */
-export interface RuleResult {
-  readonly rule: RuntimeRule;
-  readonly passed: boolean;
-  /** The reason for the rule, after what was seen instead if it was broken. */
-  readonly message: string;
-}
-
-/** Collects the results of the rules that were tried. */
-export class RuleResults {
-  /** Undefined: kept so far. */
-  readonly #seen = new Map<RuntimeRule, string | undefined>();
-
-  /** @param seen what was seen instead; the first one counts */
-  check(rule: RuntimeRule, isMet: boolean, seen: string): void {
-    if (this.#seen.get(rule) === undefined) this.#seen.set(rule, isMet ? undefined : seen);
-  }
-
-  /** In the order of the table. */
-  list(): RuleResult[] {
-    return (Object.keys(runtimeRules) as RuntimeRule[]).flatMap((rule) => {
-      if (!this.#seen.has(rule)) return [];
-      const seen = this.#seen.get(rule);
-      const reason = runtimeRules[rule];
-      return [{ rule, passed: seen === undefined, message: seen === undefined ? reason : `${seen}. ${reason}` }];
-    });
-  }
-}

@@ -1,0 +1,45 @@
+/** Each rule, with its reason: what is wrong with the pods of a provider that breaks it. */
+export const providerRules = {
+  'calls-succeed':
+    'A call that rejects is repeated with a back-off, and its message is shown in the status of the pod.',
+  errors: 'A call rejects with an Error whose message says why: the message is shown in the status of the pod.',
+  secrets: 'What the pod gets from Secrets is in no message and in no listed pod: everybody may read a status.',
+  'valid-pods': 'An entry that is not valid is ignored, and its pod counts neither as present nor as missing.',
+  listed: 'A pod is listed soon after `createPod` has resolved: one that is missing in a few lists fails as lost.',
+  'listed-once': 'A pod that is listed twice is ignored: which one is right cannot be known.',
+  reference: 'A pod is listed with the UID, namespace, name and node that it was created with.',
+  'container-names': 'Containers are found in the spec of the pod by their names.',
+  'running-observed': 'A container that runs is shown as running.',
+  'started-at': 'startedAt is when the pod began to run, and does not change while it runs.',
+  'pod-address': 'ips are the addresses of the pod, as text: the API server refuses a status with others.',
+  'pod-hash':
+    'podHash is that of the last call that was carried out; with an older one, `updatePod` is called at each start.',
+  'create-repeatable': '`createPod` is called again when its result is not known, and must find the pod that it made.',
+  'abort-signals': 'A call ends soon after its signal was aborted: the next call for the pod waits for it.',
+  'get-pod': '`getPod` shows what `listPods` shows, and undefined for a pod that the cloud does not have.',
+  'update-repeatable':
+    '`updatePod` is called again when its result is not known, and after a start without `previous`.',
+  'delete-unknown': 'Deleting what the cloud does not have succeeds: a pod may be deleted before it was created.',
+  'delete-repeatable': 'Deleting again succeeds: a call whose response was lost is repeated.',
+  'delete-ends': 'A deleted pod stops within its grace period: its object stays on the API server until then.',
+  'delete-shortened': 'A shorter grace period overrides an earlier one: the pod was deleted by force.',
+  'delete-others': 'A deletion ends only the pod with this UID.',
+  'exit-observed': 'A pod whose containers have ended for good is `stopped`.',
+  'exit-code': 'exitCode is that of the process: it decides between Succeeded and Failed.',
+  'exit-times': 'finishedAt is not before startedAt, and both are times of now.',
+  'exit-kept': 'A pod that has stopped is listed until it is deleted: it fails as lost otherwise.',
+  refusal:
+    'A pod that cannot run is refused by a permanent ProviderError, or is `stopped`, with a reason in CamelCase.',
+  notified: 'Each change is notified, as it is listed: a provider with `notifyPods` is listed once a minute only.',
+  unsubscribe: 'No notifications after the subscription has ended: the process may own the node no longer.',
+  'log-content': '`logs` yields what the container has written.',
+  'log-tail': 'With `tailLines`, only so many lines from the end are yielded.',
+  'log-ends':
+    '`logs` ends after what there is without `follow`, and with it when the container ends or the signal is aborted.',
+  'exec-result': 'The exit code of the command is the result, not an error, and its output is written before.',
+  'unknown-container': '`logs` and `exec` of an unknown pod reject: the client is told why.',
+  stats: '`stats` has the running pods, with their UIDs and containers.',
+  'survives-restart': 'The cloud keeps the pods while no process runs, and a new process lists them as they were.',
+} as const satisfies Readonly<Record<string, string>>;
+
+export type ProviderRule = keyof typeof providerRules;
