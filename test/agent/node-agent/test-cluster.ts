@@ -1,19 +1,12 @@
 import type { Pod, PodStatus } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
 import type { KubeEvent } from '../../../src/node/events/kube-event.ts';
-import {
-  APIServer,
-  FakeClock,
-  FakeContainerRuntime,
-  type FakeContainerRuntimeOptions,
-  recordingLogger,
-  settle,
-} from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock, FakeContainerRuntime, recordingLogger, settle } from 'kubelet-status-manager/testing';
 
 const nodeName = 'node-a';
 
 export interface TestClusterOptions {
-  readonly runtime?: Omit<FakeContainerRuntimeOptions, 'clock'>;
+  readonly runtime?: Omit<ConstructorParameters<typeof FakeContainerRuntime>[0], 'clock'>;
 }
 
 /** An API server, a runtime, and the agents of one node that a test starts one after the other; on one fake clock. */
