@@ -1,5 +1,13 @@
 import { basename, dirname, join } from 'node:path';
-import { codeOf, exists, HostDirectory, removeAll, undefinedIfMissing, useLogFolder } from '../node/index.ts';
+import {
+  codeOf,
+  exists,
+  HostDirectory,
+  type HostFiles,
+  removeAll,
+  undefinedIfMissing,
+  useLogFolder,
+} from '../node/index.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 
@@ -7,15 +15,15 @@ import { type Logger, reasonOf } from '../shared/logger.ts';
  * The restart count of the next run: one more than the highest one in the log files, including rotated ones. Source:
  * kubelet `calcRestartCountByLogDir`.
  */
-export async function calcRestartCountByLogDir(directory: string): Promise<number> {
-  const names = await namesIn(directory);
+export async function calcRestartCountByLogDir(files: HostFiles, directory: string): Promise<number> {
+  const names = await namesIn(files, directory);
   const runs = names.map((name) => /^(\d{1,9})\.log(?:\..*)?$/.exec(name)?.[1]).filter((run) => run !== undefined);
   return runs.reduce((next, run) => Math.max(next, Number(run) + 1), 0);
 }
 
 /** Removes the log of one run and its rotated files. Source: kubelet `removeContainerLog`. */
-export async function removeLogs(path: string): Promise<void> {
-  const removing = useLogFolder(path, async (folder, log) => {
+export async function removeLogs(files: HostFiles, path: string): Promise<void> {
+  const removing = useLogFolder(files, path, async (folder, log) => {
     for await (const { name } of folder.entries())
       if (name.toString() === log || name.toString().startsWith(`${log}.`))
         await folder.unlink(name).catch(undefinedIfMissing);
@@ -43,10 +51,10 @@ export function logLinkName(
 }
 
 /** Links to a log, unless there is the link; false if the log does not exist. The folder of the link must exist. */
-export async function linkLog(link: string, log: string): Promise<boolean> {
-  if (!(await exists(log))) return false;
+export async function linkLog(files: HostFiles, link: string, log: string): Promise<boolean> {
+  if (!(await exists(files, log))) return false;
   try {
-    await HostDirectory.use(dirname(link), [], (folder) => folder.symlink(log, basename(link)));
+    await HostDirectory.use(files, dirname(link), [], (folder) => folder.symlink(log, basename(link)));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
   }
@@ -70,6 +78,7 @@ export interface LogFolders {
  * kubelet `evictPodLogsDirectories`.
  */
 export async function evictPodLogsDirectories(
+  files: HostFiles,
   { podLogsDirectory, listLiveContainers, logger }: LogFolders,
   shouldPodContentBeRemoved: (podUID: string) => boolean,
 ): Promise<void> {
@@ -81,16 +90,17 @@ export async function evictPodLogsDirectories(
       logger.warn({ path, reason: reasonOf(error) }, 'Failed to remove old logs');
     }
   };
-  for (const name of await namesIn(podLogsDirectory)) {
+  for (const name of await namesIn(files, podLogsDirectory)) {
     const podUID = /^[^_]+_[^_]+_([^_]+)$/.exec(name)?.[1];
     if (podUID === undefined || !shouldPodContentBeRemoved(podUID)) continue;
     const path = join(podLogsDirectory, name);
-    await attempt(path, () => HostDirectory.use(podLogsDirectory, [], (folder) => removeAll(folder, name)));
+    await attempt(path, () => HostDirectory.use(files, podLogsDirectory, [], (folder) => removeAll(folder, name)));
   }
   const links: (readonly [name: string, containerID: string])[] = [];
-  for (const name of await namesIn(linksDirectory)) {
+  for (const name of await namesIn(files, linksDirectory)) {
     const containerID = /-([^-]{6,})\.log$/.exec(name)?.[1];
-    if (containerID !== undefined && !(await exists(join(linksDirectory, name)))) links.push([name, containerID]);
+    if (containerID !== undefined && !(await exists(files, join(linksDirectory, name))))
+      links.push([name, containerID]);
   }
   if (links.length === 0) return;
   await attempt(linksDirectory, async () => {
@@ -98,15 +108,19 @@ export async function evictPodLogsDirectories(
     for (const [name, containerID] of links)
       if (!live.has(containerID))
         await attempt(join(linksDirectory, name), () =>
-          HostDirectory.use(linksDirectory, [], (folder) => removeAll(folder, name)),
+          HostDirectory.use(files, linksDirectory, [], (folder) => removeAll(folder, name)),
         );
   });
 }
 
 /** How much the files of a container's logs use, and their folder. Source: kubelet `getPodContainerLogStats`. */
-export async function logUsage(podLogsDirectory: string, names: readonly string[]): Promise<LogUsage> {
+export async function logUsage(
+  files: HostFiles,
+  podLogsDirectory: string,
+  names: readonly string[],
+): Promise<LogUsage> {
   let [usedBytes, inodesUsed] = [0, 1];
-  await HostDirectory.use(podLogsDirectory, names, async (folder) => {
+  await HostDirectory.use(files, podLogsDirectory, names, async (folder) => {
     for await (const { name } of folder.entries()) {
       usedBytes += Number((await folder.stats(name)).blocks) * 512;
       inodesUsed += 1;
@@ -116,11 +130,11 @@ export async function logUsage(podLogsDirectory: string, names: readonly string[
 }
 
 /** Empty if the folder cannot be read. */
-async function namesIn(path: string): Promise<string[]> {
+async function namesIn(files: HostFiles, path: string): Promise<string[]> {
   const names: string[] = [];
   const list = async (folder: HostDirectory): Promise<void> => {
     for await (const { name } of folder.entries()) names.push(name.toString());
   };
-  await HostDirectory.use(path, [], list).catch(() => {});
+  await HostDirectory.use(files, path, [], list).catch(() => {});
   return names;
 }

@@ -1,5 +1,6 @@
 import { CgroupFiles, type CgroupFileSystem } from './cgroup-files.ts';
 import { CRIClient } from './cri-client.ts';
+import { systemFiles } from '../node/index.ts';
 import type { CRIConnection } from './cri-connection.ts';
 import type { MachineResources } from './linux-resources.ts';
 import { readMachineResources } from './machine-resources.ts';
@@ -24,7 +25,7 @@ export type PodUserNamespaces = Pick<UserNamespaces, 'get' | 'getOrCreate' | 're
 /** This machine. */
 export const thisHost: CRIHost = {
   connect: (endpoint) => new CRIClient(endpoint),
-  podFiles: hostPodFiles,
+  podFiles: (folders) => hostPodFiles(systemFiles, folders),
   cgroupFiles: () => new CgroupFiles(),
   runCommand,
   readMachineResources,

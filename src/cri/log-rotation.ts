@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { codeOf, type HostDirectory, undefinedIfMissing, useLogFolder } from '../node/index.ts';
+import { codeOf, type HostDirectory, type HostFiles, undefinedIfMissing, useLogFolder } from '../node/index.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 
 export interface RotationOptions {
@@ -10,8 +10,8 @@ export interface RotationOptions {
 }
 
 /** In bytes; undefined if the log is missing. */
-export async function logSize(path: string): Promise<number | undefined> {
-  return useLogFolder(path, async (folder, log) => {
+export async function logSize(files: HostFiles, path: string): Promise<number | undefined> {
+  return useLogFolder(files, path, async (folder, log) => {
     const stats = await folder.stats(log).catch(undefinedIfMissing);
     return stats && Number(stats.size);
   });
@@ -21,8 +21,12 @@ export async function logSize(path: string): Promise<number | undefined> {
  * `0.log` becomes `0.log.20260102-030405`, which is returned, and what was rotated before is compressed. The oldest files
  * are removed.
  */
-export async function rotateLog(path: string, { maxFiles, epochMs }: RotationOptions): Promise<string> {
-  return useLogFolder(path, async (folder, log) => {
+export async function rotateLog(
+  files: HostFiles,
+  path: string,
+  { maxFiles, epochMs }: RotationOptions,
+): Promise<string> {
+  return useLogFolder(files, path, async (folder, log) => {
     const { inUse, unused } = await rotatedLogs(folder, log);
     // The log itself and the file that it becomes count, too. The oldest files are removed first.
     const excess = inUse.slice(0, Math.max(0, inUse.length - (maxFiles - 2)));
@@ -38,8 +42,8 @@ export async function rotateLog(path: string, { maxFiles, epochMs }: RotationOpt
  * Gives a log its name back, which the container still writes to. Does nothing if there is a new log: the runtime may have
  * opened it although its response was lost.
  */
-export async function restoreLog(path: string, rotated: string): Promise<void> {
-  await useLogFolder(path, async (folder, log) => {
+export async function restoreLog(files: HostFiles, path: string, rotated: string): Promise<void> {
+  await useLogFolder(files, path, async (folder, log) => {
     try {
       // Unlike `rename`, it never replaces a log.
       await folder.link(rotated, log);

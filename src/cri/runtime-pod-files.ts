@@ -1,6 +1,6 @@
 import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
-import { type FileSystemInfo, fileSystemInfo } from '../node/index.ts';
+import { type FileSystemInfo, fileSystemInfo, type HostFiles } from '../node/index.ts';
 import type { Logger } from '../shared/logger.ts';
 import { type ContainerFiles, makeContainerFiles, makeLogFolder } from './container-files.ts';
 import { evictPodLogsDirectories, linkLog, type LogUsage, logUsage, removeLogs } from './container-logs.ts';
@@ -43,15 +43,21 @@ export interface RuntimePodFiles {
   ): Promise<void>;
 }
 
-/** The files of this machine. */
-export function hostPodFiles(folders: PodFolders): RuntimePodFiles {
+/** The files of a machine. */
+export function hostPodFiles(files: HostFiles, folders: PodFolders): RuntimePodFiles {
   const { podLogsDirectory } = folders;
   return {
-    makePodLogsDirectory: (pod) => makeLogFolder(podLogsDirectory, podLogsDirectoryName(pod)),
-    makeContainerFiles: (pod, container) => makeContainerFiles(pod, container, folders),
-    logUsage: (podLogsName, containerName) => logUsage(podLogsDirectory, [podLogsName, containerName]),
+    makePodLogsDirectory: (pod) => makeLogFolder(files, podLogsDirectory, podLogsDirectoryName(pod)),
+    makeContainerFiles: (pod, container) => makeContainerFiles(files, pod, container, folders),
+    logUsage: (podLogsName, containerName) => logUsage(files, podLogsDirectory, [podLogsName, containerName]),
     evictPodLogsDirectories: (listLiveContainers, shouldPodContentBeRemoved) =>
-      evictPodLogsDirectories({ ...folders, listLiveContainers }, shouldPodContentBeRemoved),
-    ...{ readTerminationMessage, linkLog, logSize, rotateLog, restoreLog, removeLogs, fileSystemInfo },
+      evictPodLogsDirectories(files, { ...folders, listLiveContainers }, shouldPodContentBeRemoved),
+    readTerminationMessage: (status) => readTerminationMessage(files, status),
+    linkLog: (link, log) => linkLog(files, link, log),
+    logSize: (log) => logSize(files, log),
+    rotateLog: (log, options) => rotateLog(files, log, options),
+    restoreLog: (log, rotated) => restoreLog(files, log, rotated),
+    removeLogs: (log) => removeLogs(files, log),
+    fileSystemInfo,
   };
 }

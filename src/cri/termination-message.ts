@@ -1,4 +1,4 @@
-import { readEnd } from '../node/index.ts';
+import { type HostFiles, readEnd } from '../node/index.ts';
 import { decodeUTF8 } from '../shared/decode-utf8.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { terminationMessagePathAnnotation, terminationMessagePolicyAnnotation } from './labels.ts';
@@ -18,18 +18,18 @@ const readLogBytes = 32 * 1024;
  * Divergence: what is not a regular file, a FIFO for example, is not opened; the kubelet waits for a writer of the FIFO for
  * ever, and follows links.
  */
-export async function readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string> {
+export async function readTerminationMessage(files: HostFiles, status: CRIMessage<'ContainerStatus'>): Promise<string> {
   const path = status.annotations[terminationMessagePathAnnotation];
   const mount = status.mounts.find(({ container_path: containerPath }) => containerPath === path);
   if (mount !== undefined) {
     try {
-      const message = await readEnd(mount.host_path, maxMessageBytes);
+      const message = await readEnd(files, mount.host_path, maxMessageBytes);
       if (message.length > 0) return decodeUTF8(message);
     } catch (error) {
       if (!isNoEntry(error)) return `Error on reading termination log ${mount.host_path}: ${(error as Error).message}`;
     }
   }
-  return fallsBackToLogs(status) ? await readEndOfLog(status.log_path) : '';
+  return fallsBackToLogs(status) ? await readEndOfLog(files, status.log_path) : '';
 }
 
 /** A container that could not be started has no log. */
@@ -39,9 +39,9 @@ function fallsBackToLogs({ annotations, exit_code: exitCode, reason }: CRIMessag
 }
 
 /** The text of the last lines of a log in the CRI's format. Source: kubelet `readLastStringFromContainerLogs`. */
-async function readEndOfLog(path: string): Promise<string> {
+async function readEndOfLog(files: HostFiles, path: string): Promise<string> {
   try {
-    const end = await readEnd(path, readLogBytes);
+    const end = await readEnd(files, path, readLogBytes);
     // One character a byte: the limit is about the bytes of the container, which need not be UTF-8.
     const lines = end.toString('latin1').split('\n').slice(0, -1).slice(-maxMessageLogLines);
     return decodeUTF8(Buffer.from(lines.map(textOfLogLine).join('').slice(-maxMessageLogBytes), 'latin1'));

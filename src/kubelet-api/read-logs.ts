@@ -1,5 +1,12 @@
 import type { FileHandle } from 'node:fs/promises';
-import { codeOf, type ContainerLogOptions, type HostDirectory, useLogFolder, watchFile } from '../node/index.ts';
+import {
+  codeOf,
+  type ContainerLogOptions,
+  type HostDirectory,
+  systemFiles,
+  useLogFolder,
+  watchFile,
+} from '../node/index.ts';
 import type { Clock } from '../shared/clock.ts';
 import { fixedWidthTime, parseLogLine } from './parse-log-line.ts';
 
@@ -23,7 +30,7 @@ const forceCheckMs = 1000;
  * Rejects for a link and for what is not a regular file. Source: cri-client `ReadLogs`.
  */
 export async function readLogs(path: string, options: ContainerLogOptions, reader: LogReaderOptions): Promise<void> {
-  await useLogFolder(path, (folder, name) => readLogsIn(folder, name, path, options, reader));
+  await useLogFolder(systemFiles, path, (folder, name) => readLogsIn(folder, name, path, options, reader));
 }
 
 async function readLogsIn(

@@ -2,27 +2,33 @@ import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
+/** How folders are made: `node:fs/promises`, or a port that has these functions. */
+interface Folders {
+  mkdir(path: string, options: { readonly mode: number }): Promise<unknown>;
+  stat(path: string): Promise<{ isDirectory(): boolean }>;
+}
+
 /**
  * Creates a directory and those above it, as `mkdir -p`; resolves with whether `path` is new. Node's own
  * recursive `mkdir` never ends, and occupies a thread, where a directory exists and refuses a new one
  * with ENOENT: below /proc and /sys.
  */
-export async function makeDirectories(path: string, mode = 0o777): Promise<boolean> {
+export async function makeDirectories(path: string, mode = 0o777, files: Folders = { mkdir, stat }): Promise<boolean> {
   try {
-    await mkdir(path, { mode });
+    await files.mkdir(path, { mode });
     return true;
   } catch (error) {
-    if (await isDirectory(path)) return false;
+    if (await isDirectory(files, path)) return false;
     const parent = dirname(path);
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || parent === path) throw error;
-    await makeDirectories(parent, mode);
+    await makeDirectories(parent, mode, files);
   }
   try {
-    await mkdir(path, { mode });
+    await files.mkdir(path, { mode });
     return true;
   } catch (error) {
     // Another call may have created it in the meantime.
-    if (await isDirectory(path)) return false;
+    if (await isDirectory(files, path)) return false;
     throw error;
   }
 }
@@ -49,6 +55,6 @@ function makeDirectorySync(path: string, mode: number): NodeJS.ErrnoException | 
   }
 }
 
-async function isDirectory(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isDirectory() === true;
+async function isDirectory(files: Folders, path: string): Promise<boolean> {
+  return (await files.stat(path).catch(() => undefined))?.isDirectory() === true;
 }

@@ -1,5 +1,5 @@
 import { constants, type Stats } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 
 /** Why a file was not read. The message names the file and never quotes its content. */
@@ -23,8 +23,12 @@ const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
  * more than `maxBytes`, even if the file grows in the meantime. Rejects with a `RegularFileError`, or
  * with the error of the file system, for example ENOENT.
  */
-export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer> {
-  const handle = await open(path, openFlags);
+export async function readRegularFile(
+  path: string,
+  maxBytes: number,
+  files: { open(path: string, flags: number): Promise<FileHandle> } = { open },
+): Promise<Buffer> {
+  const handle = await files.open(path, openFlags);
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) {

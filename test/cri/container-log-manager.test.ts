@@ -9,6 +9,7 @@ import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { settle } from '../../src/testing/settle.ts';
 import { recordingLogger } from '../../src/testing/recording-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -20,7 +21,7 @@ function setUp({ maxFiles = 3, maxSizeBytes = 10, logs = 1, reopen = async (): P
   const logger = recordingLogger();
   const reopened: string[] = [];
   const manager = new ContainerLogManager({
-    files: hostPodFiles({ rootDirectory: folder, podLogsDirectory: folder, logger }),
+    files: hostPodFiles(systemFiles, { rootDirectory: folder, podLogsDirectory: folder, logger }),
     listLogs: async () =>
       Array.from({ length: logs }, (_, i) => ({
         ...{ containerID: `c${i + 1}`, path: join(folder, `${i}.log`), link: join(links, `c${i + 1}`) },
@@ -156,7 +157,11 @@ it('the log of a container that was listed is known without a call for its statu
     ...({
       ...settings,
       client: { call, close: () => {} },
-      files: hostPodFiles({ rootDirectory: '/none', podLogsDirectory: '/logs', logger: recordingLogger() }),
+      files: hostPodFiles(systemFiles, {
+        rootDirectory: '/none',
+        podLogsDirectory: '/logs',
+        logger: recordingLogger(),
+      }),
       clock,
       logger: recordingLogger(),
     } as object as CRIRuntimeSettings),
@@ -184,7 +189,7 @@ function withSlowRuntime(...names: readonly string[]) {
   const logger = recordingLogger();
   const calls: { readonly name: string; readonly signal: AbortSignal; respond(): void }[] = [];
   const manager = new ContainerLogManager({
-    files: hostPodFiles({ rootDirectory: root, podLogsDirectory, logger }),
+    files: hostPodFiles(systemFiles, { rootDirectory: root, podLogsDirectory, logger }),
     listLogs: async () => names.map((name) => ({ containerID: name, path: pathOf(name), link: join(root, name) })),
     reopenContainerLog: (name, signal) =>
       new Promise<void>((resolve) => {

@@ -11,6 +11,7 @@ import {
 } from '../../src/cri/container-logs.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => {
@@ -28,14 +29,14 @@ it.each([
   const folder = join(directories.create(), 'app');
   if (files !== undefined) mkdirSync(folder);
   for (const name of files ?? []) writeFileSync(join(folder, name), '');
-  expect(await calcRestartCountByLogDir(folder)).toBe(expected);
+  expect(await calcRestartCountByLogDir(systemFiles, folder)).toBe(expected);
 });
 
 it('calcRestartCountByLogDir: more logs than a function has arguments', async () => {
   vi.spyOn(HostDirectory.prototype, 'entries').mockImplementation(async function* () {
     for (let run = 0; run < 200_000; run += 1) yield { name: Buffer.from(`${run}.log`) } as Dirent<Buffer>;
   });
-  expect(await calcRestartCountByLogDir(directories.create())).toBe(200_000);
+  expect(await calcRestartCountByLogDir(systemFiles, directories.create())).toBe(200_000);
 });
 
 it('logLinkName: at most 255 characters', () => {
@@ -57,7 +58,7 @@ it('evictPodLogsDirectories removes the logs of removed pods, and links without 
     const log = join(podLogsDirectory, name, '0.log');
     mkdirSync(join(podLogsDirectory, name), { recursive: true });
     writeFileSync(log, '');
-    await linkLog(join(linksDirectory, `p_default_app-${id}.log`), log);
+    await linkLog(systemFiles, join(linksDirectory, `p_default_app-${id}.log`), log);
   }
   mkdirSync(join(podLogsDirectory, 'other'));
   let lists = 0;
@@ -67,7 +68,7 @@ it('evictPodLogsDirectories removes the logs of removed pods, and links without 
       return new Set(live);
     };
     const folders = { podLogsDirectory, listLiveContainers, logger: silentLogger };
-    return evictPodLogsDirectories(folders, (podUID) => podUID === 'u1');
+    return evictPodLogsDirectories(systemFiles, folders, (podUID) => podUID === 'u1');
   };
   await evict('gone01');
   expect(readdirSync(podLogsDirectory)).toEqual(['default_kept_u2', 'other']);
@@ -82,9 +83,9 @@ it('evictPodLogsDirectories removes the logs of removed pods, and links without 
 it('linkLog creates no link to a log that does not exist, says so, and leaves a link that is there', async () => {
   const folder = directories.create();
   const [log, link] = [join(folder, '0.log'), join(folder, 'a.log')];
-  expect(await linkLog(link, log)).toBe(false);
+  expect(await linkLog(systemFiles, link, log)).toBe(false);
   expect(readdirSync(folder)).toEqual([]);
   writeFileSync(log, '');
-  expect([await linkLog(link, log), await linkLog(link, log)]).toEqual([true, true]);
+  expect([await linkLog(systemFiles, link, log), await linkLog(systemFiles, link, log)]).toEqual([true, true]);
   expect(readlinkSync(link)).toBe(log);
 });

@@ -9,6 +9,7 @@ import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { machine, podWith } from './pods.ts';
 import { TestStream } from './test-stream.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 let folder: string;
@@ -71,7 +72,7 @@ function runtimeWith(settings: object = {}): CRIRuntime {
       containerLogMaxFiles: 5,
     },
     ...folders,
-    files: hostPodFiles({ ...folders, logger }),
+    files: hostPodFiles(systemFiles, { ...folders, logger }),
     client,
     ...{ helper, machine, clock: new FakeClock('2026-01-02T03:04:05Z'), logger, ...settings },
   } as object as CRIRuntimeSettings);

@@ -8,6 +8,7 @@ import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.t
 import { listPodStats, type ListPodStatsOptions } from '../../src/cri/pod-stats.ts';
 import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { TestDirectories } from '../support/directories.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -38,7 +39,7 @@ const responses: Record<string, object | Error> = {
 };
 
 const hostFiles = (podLogsDirectory: string) =>
-  hostPodFiles({ rootDirectory: '/none', podLogsDirectory, logger: silentLogger });
+  hostPodFiles(systemFiles, { rootDirectory: '/none', podLogsDirectory, logger: silentLogger });
 const listStats = (options: Omit<ListPodStatsOptions, 'files'>) =>
   listPodStats({ ...options, files: hostFiles(options.podLogsDirectory) });
 

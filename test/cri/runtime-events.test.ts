@@ -9,6 +9,7 @@ import type { RuntimeEvent } from '../../src/node/runtime/container-runtime.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
 import { TestStream } from './test-stream.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -184,7 +185,7 @@ it("a sandbox that the agent runs is known as one before its status is read, to 
     runtimeName: 'containerd',
     podLogsDirectory: directories.create(),
     containerLogMaxSizeBytes: Infinity,
-    files: hostPodFiles({
+    files: hostPodFiles(systemFiles, {
       ...{ rootDirectory: '', podLogsDirectory: directories.create() },
       logger: recordingLogger(),
     }),

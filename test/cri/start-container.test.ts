@@ -8,6 +8,7 @@ import { FakeClock } from '../../src/testing/fake-clock.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { machine, podWith } from './pods.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -56,7 +57,7 @@ function setUp(generatePodHostName = () => 'web', handlers: readonly object[] = 
   const folders = { rootDirectory: folder, podLogsDirectory: join(folder, 'pods-logs') };
   const runtime = new CRIRuntime({
     ...{ runtimeName: 'containerd', ...folders, clock: new FakeClock() },
-    files: hostPodFiles({ ...folders, logger: silentLogger }),
+    files: hostPodFiles(systemFiles, { ...folders, logger: silentLogger }),
     ...{ containerLogMaxSizeBytes: Infinity, client: { call }, logger: silentLogger },
     machine,
     userNamespaces: {

@@ -127,6 +127,7 @@ import {
 import { cutTerminationMessage } from '../../src/status-manager/status/utf8.ts';
 import { apiPodOf, decide } from '../../src/status-manager/sync/decide.ts';
 import { withoutDroppedFields } from '../../src/status-manager/sync/dropped-fields.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 import { replacesAllConditions } from '../../src/status-manager/sync/trusted-object.ts';
 import type { Reader } from './growth.ts';
 import {
@@ -561,7 +562,7 @@ export const rows: readonly Row[] = [
       objects: nothing,
       services: undefined,
       allocatable: {},
-      volumePath: () => undefined,
+      volume: () => undefined,
       podIPs: [],
       hostIPs: [],
     }).catch(() => {}),
@@ -725,6 +726,7 @@ export const rows: readonly Row[] = [
       },
       {
         ...{
+          files: systemFiles,
           rootDirectory: '/nowhere',
           mounts: false,
           podIPs: [],

@@ -1,9 +1,9 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { setMaxListeners } from 'node:events';
-import { readFileSync } from 'node:fs';
 import {
   APIObjects,
   ContainerConfigError,
+  type HostFiles,
   expandContainerCommandAndArgs,
   makeEnvironmentVariables,
   type PodEventRecorder,
@@ -12,6 +12,7 @@ import {
   refusedFields,
   type RuntimeHelper,
   ServiceLister,
+  systemFiles,
   volumePath,
   volumesOf,
   withoutLinks,
@@ -30,7 +31,8 @@ import { type APIClientSource, resolveTransport } from '../../kube/http/resolve-
 import type { ClockLike } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
+import { systemRandom } from '../../shared/entropy.ts';
+import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { requireBooleanOption } from '../../shared/validate.ts';
 
 /** A pod without volumes needs no volume manager, and one that has ended gets nothing any more. */
@@ -112,6 +114,14 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
    */
   close(): Promise<void>;
 } {
+  return createRuntimeHelperOn({ files: systemFiles, random: systemRandom }, options);
+}
+
+/** `createRuntimeHelper` on any machine. */
+export function createRuntimeHelperOn(
+  { files, random }: { readonly files: HostFiles; readonly random: () => number },
+  options: RuntimeHelperOptions,
+): ReturnType<typeof createRuntimeHelper> {
   const {
     client,
     rootDirectory: givenRootDirectory = '/var/lib/kubelet',
@@ -125,21 +135,22 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
   } = options;
   if (!givenRootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', givenRootDirectory);
   requireBooleanOption('mounts', mounts);
-  const rootDirectory = withoutLinks(givenRootDirectory);
+  const rootDirectory = withoutLinks(files, givenRootDirectory);
   const clock = resolveClock(options.clock);
   const logger = resolveLogger(options.logger);
   const api = client && resolveTransport(client, { clock, logger });
   const transport = api?.transport;
   const objects = transport && new APIObjects(transport, clock);
-  const services =
-    transport && new ServiceLister({ transport, clock, random: resolveRandom(undefined, logger), logger });
+  const services = transport && new ServiceLister({ transport, clock, random, logger });
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
   const credentialProviders = createCredentialProviders(options.credentialProviders, {
     ...{ clock, logger, signal: closed.signal },
   });
   const scopes = new PodScopes({ clock, logger });
-  const volumes = new PodVolumes({ scopes, rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger });
+  const volumes = new PodVolumes({
+    ...{ scopes, files, rootDirectory, mounts, objects, allocatable, eventRecorder, clock, logger },
+  });
   return {
     volumeManager: {
       waitForAttachAndMount: (pod, callOptions) => {
@@ -163,15 +174,15 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
           throw new ContainerConfigError(`${refused.path} is not supported by this agent: ${refused.because}`);
         const envs = await makeEnvironmentVariables(pod, container, {
           ...{ objects, services, podIPs, hostIPs, allocatable },
-          volumePath: (name) => {
+          volume: (name) => {
             const volume = volumesOf(pod).find((each) => each.name === name);
-            return volume && volumePath(rootDirectory, pod, volume);
+            return volume && { files, path: volumePath(rootDirectory, pod, volume) };
           },
         });
         const hostName = generatePodHostNameAndDomain(pod, clusterDomain);
         const mountsOf = (call: { readonly signal: AbortSignal }) =>
           makeMounts(pod, container, {
-            ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
+            ...{ files, rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
             ...call,
           });
         const inTurnOn = `mounts of container ${container.name}`;
@@ -188,7 +199,7 @@ export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelpe
     },
     async getPodDNS(pod) {
       // Not a promise: reading this small file takes less time than waiting for another thread.
-      const nodeDNS = resolvConf === '' ? undefined : parseResolvConf(readFileSync(resolvConf, 'utf8'));
+      const nodeDNS = resolvConf === '' ? undefined : parseResolvConf(files.readFileSync(resolvConf));
       const { warnings, ...dns } = getPodDNS(pod, { clusterDNS, clusterDomain, nodeDNS, nodeIPs: hostIPs });
       for (const { reason, message } of warnings) eventRecorder?.event({ pod, type: 'Warning', reason, message });
       return dns;

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import {
   type FileProjection,
@@ -32,7 +31,7 @@ export async function writeAtomically(
   const isWritten = previous !== undefined && (await hasFiles(volume, previous, payload));
   if (!isWritten) {
     const time = timeFromEpochMs(nowMs).slice(0, 19).replaceAll(/[-:T]/g, '_');
-    const name = `..${time}.${randomBytes(5).toString('hex')}`;
+    const name = `..${time}.${volume.files.entropy.bytes(5).toString('hex')}`;
     try {
       const write = async (folder: HostDirectory): Promise<void> => {
         for (const [path, file] of payload) {

@@ -9,6 +9,7 @@ import {
   expandReferences,
   ExpansionLimit,
   HostDirectory,
+  type HostFiles,
   isReadOnlySource,
   podDirectoryNames,
   type Volume,
@@ -25,6 +26,7 @@ const maxHostsFileBytes = 1024 * 1024;
 
 /** Inputs for the mounts of a container, in addition to its pod. */
 export interface MountSources {
+  readonly files: HostFiles;
   readonly rootDirectory: string;
   /** False: subPaths are not bind mounts, and `/etc/hosts` is the machine's. */
   readonly mounts: boolean;
@@ -140,15 +142,15 @@ async function hostPathOf(
   index: number,
   volume: Volume,
   subPath: string,
-  { rootDirectory, mounts, signal }: MountSources,
+  { files, rootDirectory, mounts, signal }: MountSources,
 ): Promise<string> {
   const path = volumePath(rootDirectory, pod, volume);
   if (subPath === '') return path;
   const folder = [...podDirectoryNames(pod), 'volume-subpaths', volume.name, containerName];
   signal.throwIfAborted();
   try {
-    if (!mounts) return await makeSubPath(path, subPath);
-    return await bindSubPath(path, subPath, { rootDirectory, folder, name: String(index), signal });
+    if (!mounts) return await makeSubPath(files, path, subPath);
+    return await bindSubPath(files, path, subPath, { rootDirectory, folder, name: String(index), signal });
   } catch (cause) {
     // The error has no details, because they could reveal host paths to the pod.
     throw new ContainerConfigError(
@@ -159,13 +161,16 @@ async function hostPathOf(
 }
 
 /** Source: kubelet `ensureHostsFile`. */
-async function ensureHostsFile(pod: Pod, { rootDirectory, podIPs, hostName, signal }: MountSources): Promise<string> {
+async function ensureHostsFile(
+  pod: Pod,
+  { files, rootDirectory, podIPs, hostName, signal }: MountSources,
+): Promise<string> {
   const { hostAliases, hostNetwork } = podSpecOf(pod);
   const content = hostNetwork
-    ? nodeHostsFileContent((await readRegularFile(etcHosts, maxHostsFileBytes)).toString(), hostAliases)
+    ? nodeHostsFileContent((await readRegularFile(etcHosts, maxHostsFileBytes, files)).toString(), hostAliases)
     : managedHostsFileContent(podIPs, hostName, hostAliases);
   const names = podDirectoryNames(pod);
   signal.throwIfAborted();
-  await HostDirectory.use(rootDirectory, names, (folder) => folder.writeFile('etc-hosts', content, 0o644));
+  await HostDirectory.use(files, rootDirectory, names, (folder) => folder.writeFile('etc-hosts', content, 0o644));
   return join(rootDirectory, ...names, 'etc-hosts');
 }

@@ -14,6 +14,7 @@ import {
   fsGroupOf,
   hasMounts,
   HostDirectory,
+  type HostFiles,
   type InPodScope,
   isMountPoint,
   mountHugePages,
@@ -50,6 +51,7 @@ const maxRetryMs = 122_000;
 export interface PodVolumesOptions extends PayloadSources {
   /** Opened by `waitForAttachAndMount`, and closed by `waitForUnmount`. */
   readonly scopes: PodScopes;
+  readonly files: HostFiles;
   readonly rootDirectory: string;
   /** False: without root, for processes of this user. */
   readonly mounts: boolean;
@@ -81,8 +83,8 @@ export class PodVolumes implements VolumeManager {
 
   constructor(options: PodVolumesOptions) {
     this.#options = options;
-    const { rootDirectory, clock, logger } = options;
-    this.#stats = new VolumeStatCalculator({ rootDirectory, clock, logger });
+    const { files, rootDirectory, clock, logger } = options;
+    this.#stats = new VolumeStatCalculator({ files, rootDirectory, clock, logger });
     this.#cleanUpFailures = new FailureLog({ clock, logger, what: 'Removing the folders of orphaned pods' });
   }
 
@@ -96,10 +98,10 @@ export class PodVolumes implements VolumeManager {
   }
 
   async waitForUnmount(pod: Pod, options: CallOptions): Promise<void> {
-    const { scopes, rootDirectory } = this.#options;
+    const { scopes, files, rootDirectory } = this.#options;
     await scopes.close(pod, options, async ({ signal }) => {
       await this.#unmountAll(podDirectory(rootDirectory, pod));
-      await HostDirectory.useIfPresent(rootDirectory, podDirectoryNames(pod), async (folder) => {
+      await HostDirectory.useIfPresent(files, rootDirectory, podDirectoryNames(pod), async (folder) => {
         for (const name of ['volume-subpaths', 'volumes', 'plugins']) await removeAll(folder, name, signal);
       });
     });
@@ -110,9 +112,9 @@ export class PodVolumes implements VolumeManager {
     existingPodUIDs: Pick<ReadonlySet<string>, 'has'>,
     { signal }: CallOptions,
   ): Promise<void> {
-    const { scopes, rootDirectory, logger } = this.#options;
+    const { scopes, files, rootDirectory, logger } = this.#options;
     const failures: string[] = [];
-    await HostDirectory.useIfPresent(rootDirectory, ['pods'], async (pods) => {
+    await HostDirectory.useIfPresent(files, rootDirectory, ['pods'], async (pods) => {
       for await (const { name } of pods.entries()) {
         const uid = name.toString();
         if (existingPodUIDs.has(uid)) continue;
@@ -142,7 +144,12 @@ export class PodVolumes implements VolumeManager {
     const known = this.#ready.get(scope);
     if (known !== undefined) return known;
     const mode = this.#options.mounts ? 0o750 : 0o700;
-    const folder = await HostDirectory.make(this.#options.rootDirectory, podDirectoryNames(pod), mode);
+    const folder = await HostDirectory.make(
+      this.#options.files,
+      this.#options.rootDirectory,
+      podDirectoryNames(pod),
+      mode,
+    );
     await folder.closedAfter(async () => {
       for (const name of ['volumes', 'plugins']) await (await folder.makeChild(name, mode)).close();
     });
@@ -152,10 +159,11 @@ export class PodVolumes implements VolumeManager {
   }
 
   async #unmountAll(folder: string): Promise<void> {
-    if (!this.#options.mounts) return;
-    await unmountAll(folder);
+    const { files, mounts } = this.#options;
+    if (!mounts) return;
+    await unmountAll(files, folder);
     // What is mounted, a host path for example, must not be removed.
-    if (await hasMounts(folder)) throw new Error('a volume cannot be unmounted');
+    if (await hasMounts(files, folder)) throw new Error('a volume cannot be unmounted');
   }
 
   /** Retries until the volume is set up. If an update of an existing volume fails, its old files stay usable. */
@@ -183,7 +191,7 @@ export class PodVolumes implements VolumeManager {
     requireSupportedVolume(volume);
     // The runtime mounts it.
     if (volume.image) return;
-    if (volume.hostPath) return checkHostPathType(volume.hostPath.path, volume.hostPath.type);
+    if (volume.hostPath) return checkHostPathType(this.#options.files, volume.hostPath.path, volume.hostPath.type);
     const names = volumeNames(pod, volume);
     if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, names, signal);
     // Does not wait for a request that nobody needs any more.
@@ -206,17 +214,17 @@ export class PodVolumes implements VolumeManager {
     names: readonly string[],
     signal: AbortSignal,
   ): Promise<void> {
-    const { rootDirectory, mounts } = this.#options;
+    const { files, rootDirectory, mounts } = this.#options;
     const medium = emptyDir?.medium ?? '';
     const pageSizeBytes = isHugePageMedium(medium) ? hugePageSizeBytes(pod, medium) : undefined;
     const isMounted = medium === 'Memory' || pageSizeBytes !== undefined;
     if (medium !== '' && !isMounted) throw new Error(`unknown storage medium ${JSON.stringify(medium)}`);
     const path = join(rootDirectory, ...names);
     const plugin = [...podDirectoryNames(pod), 'plugins', 'kubernetes.io~empty-dir', name];
-    const readyFile = await HostDirectory.use(rootDirectory, plugin, (folder) => folder.stats('ready')).catch(
+    const readyFile = await HostDirectory.use(files, rootDirectory, plugin, (folder) => folder.stats('ready')).catch(
       undefinedIfMissing,
     );
-    if (readyFile !== undefined && (!isMounted || !mounts || (await isMountPoint(path)))) return;
+    if (readyFile !== undefined && (!isMounted || !mounts || (await isMountPoint(files, path)))) return;
     signal.throwIfAborted();
     await this.#makeFolder(names, async (parent) => {
       if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes, signal);
@@ -224,13 +232,18 @@ export class PodVolumes implements VolumeManager {
       await this.#setOwnership(pod, parent, name, false);
     });
     signal.throwIfAborted();
-    const folder = await HostDirectory.make(rootDirectory, plugin, 0o750);
+    const folder = await HostDirectory.make(files, rootDirectory, plugin, 0o750);
     await folder.closedAfter(() => folder.writeFile('ready', '', 0o640));
   }
 
   /** Makes the folder of a volume for `work`, which gets the open folder that it is in. An existing folder keeps its mode. */
   async #makeFolder(names: readonly string[], work: (parent: HostDirectory) => Promise<void>): Promise<void> {
-    const parent = await HostDirectory.make(this.#options.rootDirectory, names.slice(0, -1), 0o755);
+    const parent = await HostDirectory.make(
+      this.#options.files,
+      this.#options.rootDirectory,
+      names.slice(0, -1),
+      0o755,
+    );
     await parent.closedAfter(async () => {
       await (await parent.makeChild(names.at(-1)!, 0o777)).close();
       await work(parent);
@@ -243,16 +256,20 @@ export class PodVolumes implements VolumeManager {
   }
 
   async #onHugePages(path: string, pageSizeBytes: number, signal: AbortSignal): Promise<void> {
-    if (!this.#options.mounts || (await isMountPoint(path))) return;
+    if (!this.#options.mounts || (await isMountPoint(this.#options.files, path))) return;
     signal.throwIfAborted();
-    await mountHugePages(path, pageSizeBytes);
+    await mountHugePages(this.#options.files, path, pageSizeBytes);
   }
 
   async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined, signal: AbortSignal): Promise<void> {
-    if (!this.#options.mounts || (await isMountPoint(path))) return;
+    if (!this.#options.mounts || (await isMountPoint(this.#options.files, path))) return;
     signal.throwIfAborted();
     // Like the kubelet's, it keeps the mode of a new tmpfs, 01777.
-    await mountTmpfs(path, memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'));
+    await mountTmpfs(
+      this.#options.files,
+      path,
+      memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'),
+    );
   }
 }
 

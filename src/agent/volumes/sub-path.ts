@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   bindMountOpenFile,
   HostDirectory,
+  type HostFiles,
   isMountPoint,
   resolveInside,
   undefinedIfMissing,
@@ -23,17 +24,23 @@ export interface SubPathTarget {
  * is opened relative to its open parent, and the open file is mounted, so a container cannot redirect the mount to a host
  * file with a symbolic link. Source: kubelet `SafeMakeDir`, `PrepareSafeSubpath`.
  */
-export async function bindSubPath(volume: string, subPath: string, target: SubPathTarget): Promise<string> {
-  const { root, names } = await resolveInside(volume, subPath);
-  const file = await HostDirectory.use(root, [], (directory) => openOrMake(directory, names));
+export async function bindSubPath(
+  files: HostFiles,
+  volume: string,
+  subPath: string,
+  target: SubPathTarget,
+): Promise<string> {
+  const { root, names } = await resolveInside(files, volume, subPath);
+  const file = await HostDirectory.use(files, root, [], (directory) => openOrMake(directory, names));
   try {
-    return await mountOpenFile(file, target);
+    return await mountOpenFile(files, file, target);
   } finally {
     await file.close();
   }
 }
 
 async function mountOpenFile(
+  files: HostFiles,
   file: FileHandle,
   { rootDirectory, folder, name, signal }: SubPathTarget,
 ): Promise<string> {
@@ -41,17 +48,17 @@ async function mountOpenFile(
   if (opened.isSymbolicLink()) throw new Error('the path is a link');
   const path = join(rootDirectory, ...folder, name);
   signal.throwIfAborted();
-  const parent = await HostDirectory.make(rootDirectory, folder, 0o750);
+  const parent = await HostDirectory.make(files, rootDirectory, folder, 0o750);
   return parent.closedAfter(async () => {
-    if (await isMountPoint(path)) {
+    if (await isMountPoint(files, path)) {
       const mounted = await parent.stats(name);
       if (mounted.dev === opened.dev && mounted.ino === opened.ino) return path;
-      await unmountAll(path);
+      await unmountAll(files, path);
     }
     if (opened.isDirectory()) await (await parent.makeChild(name, 0o750)).close();
     else await parent.writeFile(name, '', 0o640);
     signal.throwIfAborted();
-    await bindMountOpenFile(file.fd, path);
+    await bindMountOpenFile(files, file.fd, path);
     return path;
   });
 }
@@ -60,9 +67,9 @@ async function mountOpenFile(
  * The path itself, for containers without mounts; creates missing directories. Rejects a path that leads out of the
  * volume now; unlike a mount, it can be redirected later.
  */
-export async function makeSubPath(volume: string, subPath: string): Promise<string> {
-  const { root, names } = await resolveInside(volume, subPath);
-  await (await HostDirectory.use(root, [], (directory) => openOrMake(directory, names))).close();
+export async function makeSubPath(files: HostFiles, volume: string, subPath: string): Promise<string> {
+  const { root, names } = await resolveInside(files, volume, subPath);
+  await (await HostDirectory.use(files, root, [], (directory) => openOrMake(directory, names))).close();
   return join(volume, subPath);
 }
 

@@ -8,6 +8,7 @@ import { timeFromEpochMs } from '../../shared/time.ts';
 import {
   diskUsage,
   HostDirectory,
+  type HostFiles,
   isLocalEphemeralVolume,
   podDirectoryNames,
   type PodScope,
@@ -38,6 +39,7 @@ interface MeasuredPod {
  * Divergence: a pod is measured when it is asked for, not every minute.
  */
 export class VolumeStatCalculator {
+  readonly #files: HostFiles;
   readonly #rootDirectory: string;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -46,7 +48,13 @@ export class VolumeStatCalculator {
   readonly #pods = new WeakMap<PodScope, MeasuredPod>();
   #lastLane = 0;
 
-  constructor({ rootDirectory, clock, logger }: { rootDirectory: string; clock: Clock; logger: Logger }) {
+  constructor({
+    files,
+    rootDirectory,
+    clock,
+    logger,
+  }: Readonly<{ files: HostFiles; rootDirectory: string; clock: Clock; logger: Logger }>) {
+    this.#files = files;
     this.#rootDirectory = rootDirectory;
     this.#clock = clock;
     this.#logger = logger;
@@ -90,7 +98,7 @@ export class VolumeStatCalculator {
   }
 
   async #usage(pod: ValidPod, names: readonly string[]): Promise<UsageInfo> {
-    const usage = await HostDirectory.useIfPresent(this.#rootDirectory, names.slice(0, -1), (folder) =>
+    const usage = await HostDirectory.useIfPresent(this.#files, this.#rootDirectory, names.slice(0, -1), (folder) =>
       diskUsage(folder, names.at(-1)!),
     );
     if (usage?.isComplete === false)

@@ -1,7 +1,6 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
-import { type BigIntStats, type FSWatcher, watch } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -10,6 +9,7 @@ import { reasonOf } from '../../shared/logger.ts';
 import { readRegularFile, RegularFileError } from '../../shared/regular-file.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import { codeOf, undefinedIfMissing } from '../host-paths/error-code.ts';
+import { type HostFiles, systemFiles } from '../host-paths/host-files.ts';
 import { decodeSinglePod } from './decode-manifest.ts';
 import {
   maxManifestBytes,
@@ -57,23 +57,29 @@ const watchFailure = 'watch';
  * ```
  */
 export function fileSource(options: FileSourceOptions): PodSource {
+  return fileSourceOn(systemFiles, options);
+}
+
+/** `fileSource` on any machine. */
+export function fileSourceOn(files: HostFiles, options: FileSourceOptions): PodSource {
   requireFields('options', options, ['path', 'parse', 'fileCheckFrequencyMs']);
   const { path, parse, fileCheckFrequencyMs } = options;
   if (typeof path !== 'string' || path === '') refuseOption('path', 'the path of a folder or file');
   requireFunctionOption('parse', parse);
   requireDurationOption('fileCheckFrequencyMs', fileCheckFrequencyMs);
-  return podSource('file', (sink, context) => new FileSource(options, sink, context));
+  return podSource('file', (sink, context) => new FileSource(files, options, sink, context));
 }
 
 class FileSource {
+  readonly #files: HostFiles;
   readonly #options: FileSourceOptions;
   readonly #path: string;
   readonly #sink: PodSink;
   readonly #context: PodSourceContext;
   #isStopped = false;
-  #watcher: FSWatcher | undefined;
+  #watcher: ReturnType<HostFiles['watch']> | undefined;
   /** The inode that is watched: a folder that is deleted and created again has a new one. */
-  #watchedInode: number | undefined;
+  #watchedInode: bigint | undefined;
   #timer: Timer | undefined;
   #reading: Promise<void> = Promise.resolve();
   #isReadPending = false;
@@ -87,7 +93,8 @@ class FileSource {
   /** The last error that was logged for each file; removed when the file is valid again. */
   readonly #logged = new Map<string, { readonly reason: string; readonly since: string }>();
 
-  constructor(options: FileSourceOptions, sink: PodSink, context: PodSourceContext) {
+  constructor(files: HostFiles, options: FileSourceOptions, sink: PodSink, context: PodSourceContext) {
+    this.#files = files;
     this.#options = options;
     this.#path = resolve(options.path);
     this.#sink = sink;
@@ -128,7 +135,7 @@ class FileSource {
 
   /** Source: kubelet `listConfig`. */
   async #list(): Promise<void> {
-    const stats = await stat(this.#path).catch(undefinedIfMissing);
+    const stats = await this.#files.stat(this.#path).catch(undefinedIfMissing);
     if (stats === undefined) return this.#handleMissing();
     // Watch before reading the files, so that a change during the read is not missed.
     this.#watch(stats.ino);
@@ -137,10 +144,14 @@ class FileSource {
       this.#logged.delete(this.#path);
       return this.#deliver([pod]);
     }
-    const entries = await readdir(this.#path).catch(undefinedIfMissing);
+    const entries = await this.#files.opendir(this.#path).catch(undefinedIfMissing);
     if (entries === undefined) return this.#handleMissing();
-    const names = entries.filter((name) => !name.startsWith('.')).toSorted();
-    const paths = names.map((name) => join(this.#path, name));
+    const names: string[] = [];
+    for await (const entry of entries) names.push(entry.name.toString());
+    const paths = names
+      .filter((name) => !name.startsWith('.'))
+      .toSorted()
+      .map((name) => join(this.#path, name));
     this.#logged.delete(this.#path);
     for (const known of [...this.#lastPods.keys(), ...this.#logged.keys()])
       if (!paths.includes(known) && known !== watchFailure) {
@@ -186,7 +197,7 @@ class FileSource {
   /** @returns true if the file is invalid and may be being written */
   async #update(path: string): Promise<boolean> {
     // Before the file is read, so that a later change makes another version.
-    const stats = await stat(path, { bigint: true }).catch(() => undefined);
+    const stats = await this.#files.stat(path).catch(() => undefined);
     try {
       this.#lastPods.set(path, await this.#readPod(path));
       this.#logged.delete(path);
@@ -216,18 +227,18 @@ class FileSource {
   }
 
   async #readPod(path: string): Promise<ValidPod> {
-    const text = (await readRegularFile(path, maxManifestBytes)).toString();
+    const text = (await readRegularFile(path, maxManifestBytes, this.#files)).toString();
     const { parse = JSON.parse } = this.#options;
     const { nodeName } = this.#context;
     return decodeSinglePod(text, parse, { source: path, isFile: true, nodeName });
   }
 
-  #watch(inode: number): void {
+  #watch(inode: bigint): void {
     if (this.#watcher !== undefined && this.#watchedInode === inode) return;
     this.#unwatch();
     if (this.#isStopped) return;
     try {
-      this.#watcher = watch(this.#path, (_, name) => {
+      this.#watcher = this.#files.watch(this.#path, (_, name) => {
         if (name?.startsWith('.') !== true) this.#read();
       });
       this.#watchedInode = inode;

@@ -1,4 +1,5 @@
 import { HostDirectory } from '../host-paths/host-directory.ts';
+import type { HostFiles } from '../host-paths/host-files.ts';
 import { readAll } from '../host-paths/host-file.ts';
 import { resolveInside } from '../host-paths/resolve.ts';
 
@@ -11,9 +12,11 @@ const maxFileBytes = 1024 * 1024;
  *
  * Divergence: a file of more than 1 MiB is refused; the kubelet reads as far as the variable.
  */
-export async function readEnvFile(volume: string, path: string, key: string): Promise<string> {
-  const { root, names } = await resolveInside(volume, path);
-  const file = await HostDirectory.use(root, names.slice(0, -1), (folder) => folder.openFile(names.at(-1) ?? ''));
+export async function readEnvFile(files: HostFiles, volume: string, path: string, key: string): Promise<string> {
+  const { root, names } = await resolveInside(files, volume, path);
+  const file = await HostDirectory.use(files, root, names.slice(0, -1), (folder) =>
+    folder.openFile(names.at(-1) ?? ''),
+  );
   return parseEnvFile((await readAll(file, maxFileBytes)).toString(), key);
 }
 

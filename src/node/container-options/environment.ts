@@ -3,6 +3,7 @@ import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import type { Container, EphemeralContainer, Pod } from '../../kube/objects/types.ts';
 import { ContainerConfigError } from '../runtime/container-runtime.ts';
+import type { HostFiles } from '../host-paths/host-files.ts';
 import { readEnvFile } from './env-file.ts';
 import { expandReferences } from './expand-references.ts';
 import { ExpansionLimit } from './expansion-limit.ts';
@@ -19,8 +20,8 @@ export interface EnvironmentSources extends KnownAddresses {
   readonly services: ServiceReader | undefined;
   /** Of the node. */
   readonly allocatable: Allocatable;
-  /** The folder of one of the pod's volumes; undefined for another name. */
-  readonly volumePath: (name: string) => string | undefined;
+  /** One of the pod's volumes; undefined for another name. */
+  readonly volume: (name: string) => { readonly files: HostFiles; readonly path: string } | undefined;
 }
 
 /**
@@ -61,7 +62,7 @@ export async function makeEnvironmentVariables(
           `couldn't find key ${reference.key} in ${kindNames[kind]} ${pod.metadata?.namespace}/${reference.name}`,
         );
     } else if (valueFrom?.fileKeyRef) {
-      const found = await fileValue(valueFrom.fileKeyRef, sources.volumePath);
+      const found = await fileValue(valueFrom.fileKeyRef, sources.volume);
       if (found !== '') set(name, found);
     } else if (valueFrom === undefined) set(name, '');
     else throw new ContainerConfigError(`the source of the environment variable ${name} is not supported`);
@@ -73,18 +74,18 @@ export async function makeEnvironmentVariables(
 /** Empty if an optional key is missing. */
 async function fileValue(
   { volumeName, path, key, optional }: KubeObject<'FileKeySelector'>,
-  volumePath: EnvironmentSources['volumePath'],
+  volumeOf: EnvironmentSources['volume'],
 ): Promise<string> {
-  const volume = volumePath(volumeName);
+  const volume = volumeOf(volumeName);
   if (volume === undefined)
     throw new ContainerConfigError(`cannot find the volume ${JSON.stringify(volumeName)} referenced by FileKeyRef`);
-  const value = await readEnvFile(volume, path, key).catch((cause: unknown) => {
+  const value = await readEnvFile(volume.files, volume.path, path, key).catch((cause: unknown) => {
     // The error has no details, because they could show parts of files.
     throw new ContainerConfigError("couldn't parse env file", { cause });
   });
   if (value === '' && optional !== true)
     throw new ContainerConfigError(
-      `environment variable key ${JSON.stringify(key)} not found in file ${JSON.stringify(join(volume, path))}`,
+      `environment variable key ${JSON.stringify(key)} not found in file ${JSON.stringify(join(volume.path, path))}`,
     );
   return value;
 }

@@ -26,7 +26,7 @@ export async function diskUsage(
 ): Promise<UsageInfo & { readonly isComplete: boolean }> {
   const counter = new UsageCounter();
   const path = `${await parent.ownPath()}/${name}`;
-  const mounts = await mountsBelow(path);
+  const mounts = await mountsBelow(parent.files, path);
   const own = mounts.findLast((mount) => mount.path === path);
   if (own !== undefined && !typesOfAgent.has(own.type)) return { ...counter.usage, isComplete: true };
   const stats = await parent.stats(name).catch(undefinedIfMissing);

@@ -1,21 +1,8 @@
 import { type BigIntStats, constants, type Dirent } from 'node:fs';
-import {
-  chmod,
-  type FileHandle,
-  lchown,
-  link,
-  lstat,
-  mkdir,
-  open,
-  opendir,
-  readlink,
-  rename,
-  rmdir,
-  symlink,
-  unlink,
-} from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { makeDirectories } from '../../shared/make-directories.ts';
 import { codeOf, undefinedIfMissing } from './error-code.ts';
+import type { HostFiles } from './host-files.ts';
 import { isLinux, openReference, openRegularFile, openWithoutWaiting, pathOnly } from './host-file.ts';
 import { requireName } from './names.ts';
 
@@ -42,42 +29,46 @@ export type EntryName = string | Buffer;
  * Source: kubelet `pkg/volume/util/subpath`.
  */
 export class HostDirectory {
+  readonly files: HostFiles;
   readonly #handle: FileHandle;
   readonly #path: string;
 
-  private constructor(handle: FileHandle, path: string) {
+  private constructor(files: HostFiles, handle: FileHandle, path: string) {
+    this.files = files;
     this.#handle = handle;
     this.#path = isLinux ? `/proc/self/fd/${handle.fd}` : path;
   }
 
   /** Opens a folder of the agent, whose path may have links, and then each of `names` in the one before. */
-  static async open(path: string, ...names: readonly string[]): Promise<HostDirectory> {
-    return new HostDirectory(await open(path, directoryFlags), path).#leaveFor(names, undefined);
+  static async open(files: HostFiles, path: string, ...names: readonly string[]): Promise<HostDirectory> {
+    return new HostDirectory(files, await files.open(path, directoryFlags), path).#leaveFor(names, undefined);
   }
 
   /** Like `open`, and creates what is missing; a new directory has this mode, whatever the umask. */
-  static async make(path: string, names: readonly string[], mode: number): Promise<HostDirectory> {
-    await makeDirectories(path, mode);
-    return new HostDirectory(await open(path, directoryFlags), path).#leaveFor(names, mode);
+  static async make(files: HostFiles, path: string, names: readonly string[], mode: number): Promise<HostDirectory> {
+    await makeDirectories(path, mode, files);
+    return new HostDirectory(files, await files.open(path, directoryFlags), path).#leaveFor(names, mode);
   }
 
   /** Like `use`; undefined, without calling `work`, if the directory is missing. What `work` misses is an error. */
   static async useIfPresent<Result>(
+    files: HostFiles,
     path: string,
     names: readonly string[],
     work: (directory: HostDirectory) => Promise<Result>,
   ): Promise<Result | undefined> {
-    const directory = await HostDirectory.open(path, ...names).catch(undefinedIfMissing);
+    const directory = await HostDirectory.open(files, path, ...names).catch(undefinedIfMissing);
     return directory?.closedAfter(() => work(directory));
   }
 
   /** Opens a directory like `open` for the time of `work`. */
   static async use<Result>(
+    files: HostFiles,
     path: string,
     names: readonly string[],
     work: (directory: HostDirectory) => Promise<Result>,
   ): Promise<Result> {
-    const directory = await HostDirectory.open(path, ...names);
+    const directory = await HostDirectory.open(files, path, ...names);
     return directory.closedAfter(() => work(directory));
   }
 
@@ -97,7 +88,11 @@ export class HostDirectory {
   async child(name: EntryName): Promise<HostDirectory> {
     const path = this.#pathOf(name);
     // A link is not a directory.
-    return new HostDirectory(await open(path, directoryFlags | constants.O_NOFOLLOW), String(path));
+    return new HostDirectory(
+      this.files,
+      await this.files.open(path, directoryFlags | constants.O_NOFOLLOW),
+      String(path),
+    );
   }
 
   /** The child. If it is missing, it is created with this mode, whatever the umask. */
@@ -109,7 +104,7 @@ export class HostDirectory {
       return this.child(name);
     }
     const child = await this.child(name);
-    await chmod(child.#path, mode);
+    await this.files.chmod(child.#path, mode);
     return child;
   }
 
@@ -131,7 +126,7 @@ export class HostDirectory {
   /** The directory that this one is in now: it may have been moved. */
   async parent(): Promise<HostDirectory> {
     const path = `${this.#path}/..`;
-    return new HostDirectory(await open(path, directoryFlags), path);
+    return new HostDirectory(this.files, await this.files.open(path, directoryFlags), path);
   }
 
   /**
@@ -140,9 +135,7 @@ export class HostDirectory {
    */
   async *entries(): AsyncGenerator<Dirent<Buffer>> {
     try {
-      // The types know names of Node.js' default encoding only.
-      const directory = await opendir(`${this.#path}/`, { encoding: 'buffer' as BufferEncoding });
-      yield* directory as unknown as AsyncIterable<Dirent<Buffer>>;
+      yield* await this.files.opendir(`${this.#path}/`);
     } catch (error) {
       undefinedIfMissing(error);
     }
@@ -150,7 +143,7 @@ export class HostDirectory {
 
   /** Where the directory is now, if its path is not too long. */
   async ownPath(): Promise<string> {
-    return isLinux ? readlink(this.#path) : this.#path;
+    return isLinux ? this.files.readlink(this.#path) : this.#path;
   }
 
   /** Of the directory itself. */
@@ -159,27 +152,27 @@ export class HostDirectory {
   }
 
   async stats(name: EntryName): Promise<BigIntStats> {
-    return lstat(this.#pathOf(name), { bigint: true });
+    return this.files.lstat(this.#pathOf(name));
   }
 
   /** Opens a regular file for reading, and rejects for everything else. */
   async openFile(name: EntryName): Promise<FileHandle> {
-    return openRegularFile(this.#pathOf(name));
+    return openRegularFile(this.files, this.#pathOf(name));
   }
 
   /** Opens an entry of any type as a reference, which can be mounted: nothing is read, and no driver is involved. */
   async openReference(name: EntryName): Promise<FileHandle> {
-    return openReference(this.#pathOf(name));
+    return openReference(this.files, this.#pathOf(name));
   }
 
   /** A reference to the directory itself. */
   async openOwnReference(): Promise<FileHandle> {
-    return openReference(`${this.#path}/.`);
+    return openReference(this.files, `${this.#path}/.`);
   }
 
   /** Opens a new file for writing. Rejects with EEXIST if there is an entry of that name. */
   async createFile(name: EntryName, mode: number): Promise<FileHandle> {
-    return openWithoutWaiting(this.#pathOf(name), writeFlags | constants.O_EXCL, mode);
+    return openWithoutWaiting(this.files, this.#pathOf(name), writeFlags | constants.O_EXCL, mode);
   }
 
   /**
@@ -188,10 +181,10 @@ export class HostDirectory {
    */
   async writeFile(name: EntryName, content: string, mode: number): Promise<void> {
     const path = this.#pathOf(name);
-    const existing = await lstat(path).catch(undefinedIfMissing);
+    const existing = await this.files.lstat(path).catch(undefinedIfMissing);
     if (existing !== undefined && !existing.isFile() && !existing.isSymbolicLink())
       throw new Error('not a regular file');
-    const file = await openWithoutWaiting(path, writeFlags | constants.O_TRUNC, mode);
+    const file = await openWithoutWaiting(this.files, path, writeFlags | constants.O_TRUNC, mode);
     try {
       await file.writeFile(content);
       await file.chmod(mode);
@@ -201,44 +194,44 @@ export class HostDirectory {
   }
 
   async mkdir(name: EntryName, mode: number): Promise<void> {
-    await mkdir(this.#pathOf(name), { mode });
+    await this.files.mkdir(this.#pathOf(name), { mode });
   }
 
   async symlink(target: string, name: EntryName): Promise<void> {
-    await symlink(target, this.#pathOf(name));
+    await this.files.symlink(target, this.#pathOf(name));
   }
 
   async readlink(name: EntryName): Promise<string> {
-    return readlink(this.#pathOf(name));
+    return this.files.readlink(this.#pathOf(name));
   }
 
   /** Replaces an entry of the new name. */
   async rename(name: EntryName, to: HostDirectory, newName: EntryName): Promise<void> {
-    await rename(this.#pathOf(name), to.#pathOf(newName));
+    await this.files.rename(this.#pathOf(name), to.#pathOf(newName));
   }
 
   /** Gives an entry another name besides. Rejects with EEXIST if there is an entry of that name. */
   async link(name: EntryName, newName: EntryName): Promise<void> {
-    await link(this.#pathOf(name), this.#pathOf(newName));
+    await this.files.link(this.#pathOf(name), this.#pathOf(newName));
   }
 
   async unlink(name: EntryName): Promise<void> {
-    await unlink(this.#pathOf(name));
+    await this.files.unlink(this.#pathOf(name));
   }
 
   async rmdir(name: EntryName): Promise<void> {
-    await rmdir(this.#pathOf(name));
+    await this.files.rmdir(this.#pathOf(name));
   }
 
   /** -1 keeps the user or the group. */
   async chown(name: EntryName, uid: number, gid: number): Promise<void> {
-    await lchown(this.#pathOf(name), uid, gid);
+    await this.files.lchown(this.#pathOf(name), uid, gid);
   }
 
   async chmod(name: EntryName, mode: number): Promise<void> {
     const reference = await this.openReference(name);
     try {
-      if (isLinux) await chmod(`/proc/self/fd/${reference.fd}`, mode);
+      if (isLinux) await this.files.chmod(`/proc/self/fd/${reference.fd}`, mode);
       else await reference.chmod(mode);
     } finally {
       await reference.close();

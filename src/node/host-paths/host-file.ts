@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { codeOf } from './error-code.ts';
+import type { HostFiles } from './host-files.ts';
 
 /** Whether the kernel resolves names relative to an open directory, `/proc/self/fd/N/name`, and has `O_PATH`. */
 export const isLinux = process.platform === 'linux';
@@ -13,9 +14,14 @@ const referenceFlags = constants.O_NOFOLLOW | (isLinux ? pathOnly : constants.O_
  * Opens a file without waiting for anybody. A container that holds a lease of its file (`fcntl F_SETLEASE`) would
  * otherwise hold a thread for 45 s, and Node.js has four of them. Such a file is an error, which says that it is busy.
  */
-export async function openWithoutWaiting(path: string | Buffer, flags: number, mode?: number): Promise<FileHandle> {
+export async function openWithoutWaiting(
+  files: HostFiles,
+  path: string | Buffer,
+  flags: number,
+  mode?: number,
+): Promise<FileHandle> {
   try {
-    return await open(path, flags | constants.O_NONBLOCK, mode);
+    return await files.open(path, flags | constants.O_NONBLOCK, mode);
   } catch (error) {
     if (codeOf(error) !== 'EAGAIN') throw error;
     throw Object.assign(new Error('the file is busy: a process holds a lease of it', { cause: error }), {
@@ -25,28 +31,28 @@ export async function openWithoutWaiting(path: string | Buffer, flags: number, m
 }
 
 /** Opens what a path leads to, but not through a link at its end, without reading it. */
-export async function openReference(path: string | Buffer): Promise<FileHandle> {
-  return open(path, referenceFlags);
+export async function openReference(files: HostFiles, path: string | Buffer): Promise<FileHandle> {
+  return files.open(path, referenceFlags);
 }
 
 /**
  * Opens a regular file for reading. Rejects for a busy file and for a link, and for a FIFO or a device, without opening it:
  * that could block a thread, or start a watchdog of the machine.
  */
-export async function openRegularFile(path: string | Buffer): Promise<FileHandle> {
-  const reference = await openReference(path);
+export async function openRegularFile(files: HostFiles, path: string | Buffer): Promise<FileHandle> {
+  const reference = await openReference(files, path);
   try {
     if (!(await reference.stat()).isFile()) throw new Error('not a regular file');
-    if (!isLinux) return await openWithoutWaiting(path, constants.O_RDONLY | referenceFlags);
-    return await openWithoutWaiting(`/proc/self/fd/${reference.fd}`, constants.O_RDONLY);
+    if (!isLinux) return await openWithoutWaiting(files, path, constants.O_RDONLY | referenceFlags);
+    return await openWithoutWaiting(files, `/proc/self/fd/${reference.fd}`, constants.O_RDONLY);
   } finally {
     await reference.close();
   }
 }
 
 /** The last bytes of a regular file. */
-export async function readEnd(path: string, maxBytes: number): Promise<Buffer> {
-  const file = await openRegularFile(path);
+export async function readEnd(files: HostFiles, path: string, maxBytes: number): Promise<Buffer> {
+  const file = await openRegularFile(files, path);
   try {
     const { size } = await file.stat();
     const length = Math.min(size, maxBytes);
@@ -74,8 +80,8 @@ export async function readAll(file: FileHandle, maxBytes: number): Promise<Buffe
 }
 
 /** Whether a path leads to something; follows links. */
-export async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
+export async function exists(files: HostFiles, path: string): Promise<boolean> {
+  return files.stat(path).then(
     () => true,
     () => false,
   );

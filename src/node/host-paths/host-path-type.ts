@@ -1,6 +1,6 @@
-import { constants, type Stats } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
+import { constants, type BigIntStats as Stats } from 'node:fs';
 import { makeDirectories } from '../../shared/make-directories.ts';
+import type { HostFiles } from './host-files.ts';
 
 interface FileKind {
   readonly what: string;
@@ -26,13 +26,13 @@ const kinds: ReadonlyMap<string, FileKind> = new Map([
  *
  * Divergence: a file is not created through a link at the end of its path.
  */
-export async function checkHostPathType(path: string, type = ''): Promise<void> {
+export async function checkHostPathType(files: HostFiles, path: string, type = ''): Promise<void> {
   if (type === '') return;
   const kind = kinds.get(type);
   if (kind === undefined) throw new Error(`${type} is an invalid volume type`);
-  const stats = await stat(path).catch(() => undefined);
-  if (stats === undefined && type === 'DirectoryOrCreate') await makeDirectories(path, 0o755);
-  else if (stats === undefined && type === 'FileOrCreate') await createFile(path);
+  const stats = await files.stat(path).catch(() => undefined);
+  if (stats === undefined && type === 'DirectoryOrCreate') await makeDirectories(path, 0o755, files);
+  else if (stats === undefined && type === 'FileOrCreate') await createFile(files, path);
   else if (stats === undefined)
     throw new Error(
       `hostPath type check failed, ${path} is not a ${kind.what}, unable to determine its type: path ${JSON.stringify(path)} does not exist`,
@@ -41,8 +41,8 @@ export async function checkHostPathType(path: string, type = ''): Promise<void> 
     throw new Error(`hostPath type check failed: ${path} is not a ${kind.what}, it's a ${typeOf(stats)}`);
 }
 
-async function createFile(path: string): Promise<void> {
-  await (await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o644)).close();
+async function createFile(files: HostFiles, path: string): Promise<void> {
+  await (await files.open(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o644)).close();
 }
 
 function typeOf(stats: Stats): string {

@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path';
 import { HostDirectory } from './host-directory.ts';
+import type { HostFiles } from './host-files.ts';
 
 /**
  * Opens the folder of a container's log, `…/POD/CONTAINER`, for the time of `work`, which gets the name of the log in it.
@@ -8,11 +9,12 @@ import { HostDirectory } from './host-directory.ts';
  * Divergence: the kubelet follows links to logs, which are Docker's.
  */
 export async function useLogFolder<Result>(
+  files: HostFiles,
   path: string,
   work: (folder: HostDirectory, name: string) => Promise<Result>,
 ): Promise<Result> {
   const folders = dirname(path).split('/').filter(Boolean);
-  return HostDirectory.use(`/${folders.slice(0, -2).join('/')}`, folders.slice(-2), (folder) =>
+  return HostDirectory.use(files, `/${folders.slice(0, -2).join('/')}`, folders.slice(-2), (folder) =>
     work(folder, basename(path)),
   );
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { codeOf, undefinedIfMissing } from './error-code.ts';
 import type { EntryName, HostDirectory } from './host-directory.ts';
 
@@ -54,7 +53,7 @@ async function emptyDirectory(root: HostDirectory, signal: AbortSignal | undefin
 }
 
 async function moveUp(directory: HostDirectory, name: EntryName, root: HostDirectory): Promise<string> {
-  const newName = randomUUID();
+  const newName = directory.files.entropy.uuid();
   await directory.rename(name, root, newName);
   return newName;
 }

@@ -1,16 +1,15 @@
-import { realpathSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { codeOf, undefinedIfMissing } from './error-code.ts';
+import type { HostFiles } from './host-files.ts';
 import { requirePathLength } from './names.ts';
 
 /** A path of the agent as the kernel lists mount points: without links. What does not exist yet is kept as it is. */
-export function withoutLinks(path: string): string {
+export function withoutLinks(files: HostFiles, path: string): string {
   try {
-    return realpathSync(path);
+    return files.realpathSync(path);
   } catch (error) {
     if (codeOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
-    return join(withoutLinks(dirname(path)), basename(path));
+    return join(withoutLinks(files, dirname(path)), basename(path));
   }
 }
 
@@ -24,11 +23,11 @@ export interface PathInside {
  * Resolves the links in a path of a container below a volume; the end of the path need not exist. Rejects for a path that
  * leads out of the volume or is too long. Others may change it at once, so what it led to is reached through `HostDirectory` only.
  */
-export async function resolveInside(volume: string, path: string): Promise<PathInside> {
-  const root = await realpath(volume);
+export async function resolveInside(files: HostFiles, volume: string, path: string): Promise<PathInside> {
+  const root = await files.realpath(volume);
   const missing: string[] = [];
   for (let existing = requirePathLength(join(root, path)); ; existing = dirname(existing)) {
-    const real = await realpath(existing).catch(undefinedIfMissing);
+    const real = await files.realpath(existing).catch(undefinedIfMissing);
     if (real !== undefined) {
       if (real !== root && !real.startsWith(`${root}/`)) throw new Error('the path is outside of the volume');
       return { root, names: [...relative(root, real).split('/').filter(Boolean), ...missing] };

@@ -110,7 +110,7 @@ export class PodMaterialsReader {
     limit: ByteLimit,
   ): Promise<ReadonlyMap<string, ContainerMaterials>> {
     const { objects, services } = { objects: this.#objects, services: this.#services };
-    const sources = { ...node, objects, services, podIPs: [], volumePath: () => undefined };
+    const sources = { ...node, objects, services, podIPs: [], volume: () => undefined };
     const { initContainers = [], containers = [] } = pod.spec ?? {};
     const materials = new Map<string, ContainerMaterials>();
     for (const container of [...initContainers, ...containers]) {

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { writeAtomically } from '../../../src/agent/volumes/atomic-writer.ts';
 import type { FileProjection } from '../../../src/node/volumes/volume-payload.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const file = (text: string, mode = 0o644) => ({ data: Buffer.from(text), mode });
 
@@ -17,7 +18,7 @@ function newVolume() {
     setOwnership = async () => {},
     signal = new AbortController().signal,
   ) =>
-    HostDirectory.use(folder, [], (volume) => {
+    HostDirectory.use(systemFiles, folder, [], (volume) => {
       const nowMs = Date.UTC(2030, 0, 2, 3, 4, 5);
       return writeAtomically(volume, new Map(Object.entries(files)), { nowMs, setOwnership, signal });
     });

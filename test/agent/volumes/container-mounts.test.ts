@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ContainerConfigError } from '../../../src/node/runtime/container-runtime.ts';
 import { makeMounts } from '../../../src/agent/volumes/container-mounts.ts';
 import { memoryVolumeSize } from '../../../src/agent/volumes/memory-size.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const volumes = [
   { name: 'disk', hostPath: { path: '/mnt/disk' } },
@@ -34,6 +35,7 @@ async function mountsOf(
   return {
     rootDirectory,
     mounts: await makeMounts(pod, container, {
+      files: systemFiles,
       ...{ rootDirectory, mounts, podIPs, hostName, envs, supportsRecursiveReadOnly, imageVolumes },
       signal: new AbortController().signal,
     }),

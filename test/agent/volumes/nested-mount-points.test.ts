@@ -5,12 +5,13 @@ import { makeNestedMountPoints, nestedMountPoints } from '../../../src/agent/vol
 import type { Pod } from '../../../src/kube/objects/types.ts';
 import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { TestDirectories } from '../../support/directories.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
 
 const make = (pod: Pod, folder: string): Promise<void> =>
-  HostDirectory.use(folder, ['v'], (volume) => makeNestedMountPoints(nestedMountPoints(pod)('v'), volume));
+  HostDirectory.use(systemFiles, folder, ['v'], (volume) => makeNestedMountPoints(nestedMountPoints(pod)('v'), volume));
 
 /** What is created in a folder with a volume `v`, for containers with these mounts: `v` at the first path. */
 async function created(...containers: readonly (readonly string[])[]): Promise<string[]> {

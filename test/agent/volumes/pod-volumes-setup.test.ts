@@ -23,6 +23,7 @@ import { TestDirectories } from '../../support/directories.ts';
 import { nestDirectories } from '../../support/nested-directories.ts';
 import { podScopes } from '../../support/pod-scope.ts';
 import { goodNews } from '../../support/log-lines.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 let rootDirectory: string;
@@ -38,7 +39,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  await (isRoot ? unmountAll(rootDirectory) : Promise.resolve()).finally(() => directories.removeAll());
+  await (isRoot ? unmountAll(systemFiles, rootDirectory) : Promise.resolve()).finally(() => directories.removeAll());
 });
 const isRoot = process.getuid?.() === 0 && process.platform === 'linux';
 
@@ -60,6 +61,7 @@ async function getConfigMap(): Promise<unknown> {
 }
 function newVolumes(options: object = {}): PodVolumes {
   return new PodVolumes({
+    files: systemFiles,
     ...{ scopes: podScopes(clock), rootDirectory, mounts: false, allocatable: { memory: '1Gi' }, clock, logger },
     objects: { getConfigMap, getSecret: async () => ({ data: { key: 'c2VjcmV0' } }) } as unknown as ObjectReader,
     eventRecorder: { event: (event) => void events.push(event) },

@@ -7,6 +7,7 @@ import { open } from 'node:fs/promises';
 import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { TestDirectories } from '../../support/directories.ts';
 import { podScopes } from '../../support/pod-scope.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -14,6 +15,7 @@ afterEach(() => directories.removeAll());
 function volumesIn(rootDirectory: string): PodVolumes {
   const unused = { mounts: true, objects: undefined, allocatable: {}, eventRecorder: undefined };
   return new PodVolumes({
+    files: systemFiles,
     ...unused,
     scopes: podScopes(),
     rootDirectory,
@@ -42,11 +44,11 @@ it.skipIf(process.getuid?.() !== 0)(
     writeFileSync(join(host, 'precious'), '');
     const [memory, subPath] = ['memory', 'sub-path'].map((name) => join(root, 'pods', 'orphan', name));
     for (const path of [memory!, subPath!]) mkdirSync(path, { recursive: true });
-    await mountTmpfs(memory!, 4096n);
+    await mountTmpfs(systemFiles, memory!, 4096n);
     const folder = await open(host);
-    await bindMountOpenFile(folder.fd, subPath!);
+    await bindMountOpenFile(systemFiles, folder.fd, subPath!);
     await folder.close();
-    expect(await isMountPoint(subPath!)).toBe(true);
+    expect(await isMountPoint(systemFiles, subPath!)).toBe(true);
     await volumesIn(root).cleanupOrphanedPodDirs(new Set(), {});
     expect(existsSync(join(root, 'pods', 'orphan'))).toBe(false);
     expect(readdirSync(host)).toEqual(['precious']);
@@ -97,6 +99,7 @@ it.each<[string, object, string]>([
 ])('a pod with %s does not start, and an Event says so at once', async (_name, source, why) => {
   const events: { readonly reason: string; readonly message: string }[] = [];
   const volumes = new PodVolumes({
+    files: systemFiles,
     ...{ scopes: podScopes(), rootDirectory: directories.create(), mounts: false, objects: undefined, allocatable: {} },
     eventRecorder: { event: (event) => void events.push(event) },
     ...{ clock: new FakeClock(), logger: silentLogger },

@@ -16,6 +16,7 @@ import { unmountAll } from '../../../src/node/host-paths/mounts.ts';
 import { bindSubPath, makeSubPath } from '../../../src/agent/volumes/sub-path.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { openBelow } from '../../support/open-descriptors.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const { signal } = new AbortController();
 
@@ -32,25 +33,25 @@ beforeEach(() => {
 });
 afterEach(async () => {
   vi.restoreAllMocks();
-  await (isRoot ? unmountAll(folder) : Promise.resolve()).finally(() => directories.removeAll());
+  await (isRoot ? unmountAll(systemFiles, folder) : Promise.resolve()).finally(() => directories.removeAll());
 });
 const isRoot = process.getuid?.() === 0 && process.platform === 'linux';
 
 describe('makeSubPath', () => {
   it.each(['a', 'a/file', '.', 'new', 'a/new/deep'])('is the path in the volume: %s', async (subPath) => {
-    expect(await makeSubPath(volume, subPath)).toBe(join(volume, subPath));
+    expect(await makeSubPath(systemFiles, volume, subPath)).toBe(join(volume, subPath));
     expect(existsSync(join(volume, subPath))).toBe(true);
   });
 
   it('new folders have the mode of the volume, whatever the umask', async () => {
     execFileSync('chmod', ['2773', volume]);
-    await makeSubPath(volume, 'new/deep');
+    await makeSubPath(systemFiles, volume, 'new/deep');
     for (const path of ['new', 'new/deep']) expect(statSync(join(volume, path)).mode & 0o777).toBe(0o773);
   });
 
   it('follows links inside the volume', async () => {
     symlinkSync('a', join(volume, 'link'));
-    await makeSubPath(volume, 'link/new');
+    await makeSubPath(systemFiles, volume, 'link/new');
     expect(readdirSync(join(volume, 'a')).toSorted()).toEqual(['file', 'new']);
   });
 
@@ -62,7 +63,7 @@ describe('makeSubPath', () => {
   ])('never leads out of the volume: %s', async (_, subPath) => {
     symlinkSync('../outside', join(volume, 'link'));
     mkdirSync(join(folder, 'volume2'));
-    await expect(makeSubPath(volume, subPath)).rejects.toThrow('the path is outside of the volume');
+    await expect(makeSubPath(systemFiles, volume, subPath)).rejects.toThrow('the path is outside of the volume');
     expect(readdirSync(join(folder, 'outside'))).toEqual(['file']);
   });
 
@@ -73,7 +74,7 @@ describe('makeSubPath', () => {
       symlinkSync(join(folder, 'outside'), join(volume, 'a'));
       return use.apply(HostDirectory, parameters);
     });
-    await expect(makeSubPath(volume, 'a/new')).rejects.toThrow('ENOTDIR');
+    await expect(makeSubPath(systemFiles, volume, 'a/new')).rejects.toThrow('ENOTDIR');
     expect(readdirSync(join(folder, 'outside'))).toEqual(['file']);
   });
 });
@@ -82,14 +83,14 @@ it.runIf(process.platform === 'linux')(
   'bindSubPath leaves nothing open when the target cannot be created',
   async () => {
     const target = { rootDirectory: join(volume, 'a', 'file'), folder: ['pods'], name: '0', signal };
-    await expect(bindSubPath(volume, 'a', target)).rejects.toThrow('EEXIST');
+    await expect(bindSubPath(systemFiles, volume, 'a', target)).rejects.toThrow('EEXIST');
     expect(openBelow(volume)).toBe(0);
   },
 );
 
 describe.runIf(isRoot)('as root, bindSubPath', () => {
   const bind = (subPath: string): Promise<string> =>
-    bindSubPath(volume, subPath, {
+    bindSubPath(systemFiles, volume, subPath, {
       ...{ rootDirectory: folder, folder: ['pods', 'u1', 'volume-subpaths'], name: '0', signal },
     });
 
@@ -97,7 +98,7 @@ describe.runIf(isRoot)('as root, bindSubPath', () => {
     const target = await bind('a');
     expect(target).toBe(join(folder, 'pods/u1/volume-subpaths/0'));
     expect(readFileSync(join(target, 'file'), 'utf8')).toBe('inside');
-    await unmountAll(target);
+    await unmountAll(systemFiles, target);
     await bind('new/deep');
     writeFileSync(join(target, 'written'), '');
     expect(readdirSync(join(volume, 'new', 'deep'))).toEqual(['written']);
@@ -105,7 +106,7 @@ describe.runIf(isRoot)('as root, bindSubPath', () => {
 
   it('mounts a file, and a FIFO without waiting for its writer', async () => {
     expect(readFileSync(await bind('a/file'), 'utf8')).toBe('inside');
-    await unmountAll(join(folder, 'pods'));
+    await unmountAll(systemFiles, join(folder, 'pods'));
     execFileSync('mkfifo', [join(volume, 'fifo')]);
     expect(statSync(await bind('fifo')).isFIFO()).toBe(true);
   });

@@ -9,6 +9,7 @@ import { TestDirectories } from '../../support/directories.ts';
 import { podScope } from '../../support/pod-scope.ts';
 import type { PodScope } from '../../../src/node/pod-scope.ts';
 import { linesAtInfo } from '../../support/log-lines.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 let rootDirectory: string;
@@ -20,7 +21,7 @@ beforeEach(() => {
   rootDirectory = directories.create();
   clock = new FakeClock('2026-01-02T03:04:05Z');
   logger = recordingLogger();
-  calculator = new VolumeStatCalculator({ rootDirectory, clock, logger });
+  calculator = new VolumeStatCalculator({ files: systemFiles, rootDirectory, clock, logger });
   scope = podScope();
 });
 afterEach(() => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseEnvFile, readEnvFile } from '../../../src/node/container-options/env-file.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 describe('TestParseEnv', () => {
   it.each<[string, string, string, string]>([
@@ -56,20 +57,20 @@ describe('a file of a volume', () => {
 
   it('is read by its path in the volume, also through a link that stays inside', async () => {
     await symlink('sub/env', join(volume, 'link'));
-    expect(await readEnvFile(volume, 'sub/env', 'KEY')).toBe('inside');
-    expect(await readEnvFile(volume, 'link', 'KEY')).toBe('inside');
+    expect(await readEnvFile(systemFiles, volume, 'sub/env', 'KEY')).toBe('inside');
+    expect(await readEnvFile(systemFiles, volume, 'link', 'KEY')).toBe('inside');
   });
 
   it.each(['../secret', 'link', 'folder/secret'])('never gives a container a file of the host: %s', async (path) => {
     await symlink('../secret', join(volume, 'link'));
     await symlink('..', join(volume, 'folder'));
-    await expect(readEnvFile(volume, path, 'KEY')).rejects.toThrow('the path is outside of the volume');
+    await expect(readEnvFile(systemFiles, volume, path, 'KEY')).rejects.toThrow('the path is outside of the volume');
   });
 
   it('must be a regular file of at most 1 MiB', async () => {
-    await expect(readEnvFile(volume, 'sub', 'KEY')).rejects.toThrow('not a regular file');
-    await expect(readEnvFile(volume, 'none', 'KEY')).rejects.toThrow('ENOENT');
+    await expect(readEnvFile(systemFiles, volume, 'sub', 'KEY')).rejects.toThrow('not a regular file');
+    await expect(readEnvFile(systemFiles, volume, 'none', 'KEY')).rejects.toThrow('ENOENT');
     await writeFile(join(volume, 'big'), Buffer.alloc(1024 * 1024 + 1));
-    await expect(readEnvFile(volume, 'big', 'KEY')).rejects.toThrow('larger than 1048576 bytes');
+    await expect(readEnvFile(systemFiles, volume, 'big', 'KEY')).rejects.toThrow('larger than 1048576 bytes');
   });
 });

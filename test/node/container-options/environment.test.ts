@@ -9,6 +9,7 @@ import type { EnvironmentVariable } from '../../../src/node/container-options/ru
 import { serviceEnvironment } from '../../../src/node/container-options/service-environment.ts';
 import { ContainerConfigError } from '../../../src/node/runtime/container-runtime.ts';
 import type { Pod } from '../../../src/kube/objects/types.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 function service(name: string, namespace: string, clusterIP: string, port: number): Service {
   return { metadata: { name, namespace }, spec: { clusterIP, ports: [{ protocol: 'TCP', port }] } };
@@ -567,7 +568,7 @@ describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
         podIPs: one.podIPs ?? [],
         hostIPs: ['127.0.0.1', '::1'],
         allocatable: { cpu: '1500m', memory: '8Gi', 'ephemeral-storage': '10Gi' },
-        volumePath: () => undefined,
+        volume: () => undefined,
       },
     );
     if (one.error === undefined) {
@@ -579,7 +580,7 @@ describe('TestMakeEnvironmentVariables: makeEnvironmentVariables', () => {
   it('has no ConfigMaps, Secrets and Services without an API server', async () => {
     const pod = { metadata: { namespace: 'test' }, spec: { enableServiceLinks: true } };
     const unavailable = { objects: undefined, services: undefined };
-    const sources = { ...unavailable, podIPs: [], hostIPs: [], allocatable: {}, volumePath: () => undefined };
+    const sources = { ...unavailable, podIPs: [], hostIPs: [], allocatable: {}, volume: () => undefined };
     expect(await makeEnvironmentVariables(pod, { name: 'app' }, sources)).toEqual([]);
     const container = { name: 'app', envFrom: [{ secretRef: { name: 'keys' } }] };
     await expect(makeEnvironmentVariables(pod, container, sources)).rejects.toThrow(
@@ -611,7 +612,7 @@ it('a container gets one version of a ConfigMap, however many variables come fro
   const pod: Pod = { metadata: { namespace: 'ns' }, spec: { enableServiceLinks: false } };
   const made = await makeEnvironmentVariables(pod, container, {
     objects: { getConfigMap, getSecret, getServiceAccountToken: async () => '' },
-    ...{ services: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath: () => undefined },
+    ...{ services: undefined, podIPs: [], hostIPs: [], allocatable: {}, volume: () => undefined },
   });
   expect(asked).toEqual(['ns/one', 'secret ns/one', 'ns/two']);
   expect(made.map(({ name, value }) => `${name}=${value}`)).toEqual([
@@ -638,9 +639,9 @@ describe('fileKeyRef', () => {
       name: 'app',
       env: [{ name: 'A', valueFrom: { fileKeyRef: { volumeName: 'data', path: 'env', key: 'KEY', ...fileKeyRef } } }],
     };
-    const volumePath = (name: string) => (name === 'data' ? folder : undefined);
+    const volume = (name: string) => (name === 'data' ? { files: systemFiles, path: folder } : undefined);
     return makeEnvironmentVariables(pod, container, {
-      ...{ objects: undefined, services: undefined, podIPs: [], hostIPs: [], allocatable: {}, volumePath },
+      ...{ objects: undefined, services: undefined, podIPs: [], hostIPs: [], allocatable: {}, volume },
     });
   };
 

@@ -8,6 +8,7 @@ import { removeAll } from '../../../src/node/host-paths/remove-all.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { nestDirectories } from '../../support/nested-directories.ts';
 import { openBelow } from '../../support/open-descriptors.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const isLinux = process.platform === 'linux';
 const directories = new TestDirectories();
@@ -21,12 +22,12 @@ beforeEach(() => {
 afterEach(async () => {
   vi.restoreAllMocks();
   // Unlike rmSync, at any depth.
-  await HostDirectory.use(folder, [], (directory) => removeAll(directory, 'volume'));
+  await HostDirectory.use(systemFiles, folder, [], (directory) => removeAll(directory, 'volume'));
   directories.removeAll();
 });
 
 const measure = (name = 'volume'): ReturnType<typeof diskUsage> =>
-  HostDirectory.use(folder, [], (directory) => diskUsage(directory, name));
+  HostDirectory.use(systemFiles, folder, [], (directory) => diskUsage(directory, name));
 
 /** The sum of these paths. */
 const sumOf = (...paths: readonly string[]): object => ({

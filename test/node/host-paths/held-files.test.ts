@@ -11,6 +11,7 @@ import { isMountPoint, unmountAll } from '../../../src/node/host-paths/mounts.ts
 import { removeAll } from '../../../src/node/host-paths/remove-all.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { canHold, hold, releaseAll } from '../../support/hostile-pod/hold.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 // An operation that waits for a pod is one that takes longer than a test may: a lease is taken away after 45 s.
 const directories = new TestDirectories();
@@ -23,12 +24,12 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await releaseAll();
-  await unmountAll(folder);
+  await unmountAll(systemFiles, folder);
   directories.removeAll();
 });
 
 const use = <Result>(work: (directory: HostDirectory) => Promise<Result>): Promise<Result> =>
-  HostDirectory.use(volume, [], work);
+  HostDirectory.use(systemFiles, volume, [], work);
 
 describe.skipIf(!canHold('lease'))('a file whose lease a container holds (needs Linux and Python)', () => {
   let file: string;
@@ -41,8 +42,8 @@ describe.skipIf(!canHold('lease'))('a file whose lease a container holds (needs 
   it.each<[string, () => Promise<unknown>]>([
     ['read', () => use((directory) => directory.openFile('file'))],
     ['written', () => use((directory) => directory.writeFile('file', 'x', 0o644))],
-    ['read as a termination message', () => readEnd(file, 100)],
-    ['read for environment variables', () => readEnvFile(volume, 'file', 'KEY')],
+    ['read as a termination message', () => readEnd(systemFiles, file, 100)],
+    ['read for environment variables', () => readEnvFile(systemFiles, volume, 'file', 'KEY')],
   ])('is not waited for to be %s: it is busy', async (_, work) => {
     await expect(work()).rejects.toThrow('the file is busy: a process holds a lease of it');
     await releaseAll();
@@ -50,7 +51,7 @@ describe.skipIf(!canHold('lease'))('a file whose lease a container holds (needs 
   });
 
   it.each<[string, (directory: HostDirectory) => Promise<unknown>]>([
-    ['measured', () => HostDirectory.use(folder, [], (directory) => diskUsage(directory, 'volume'))],
+    ['measured', () => HostDirectory.use(systemFiles, folder, [], (directory) => diskUsage(directory, 'volume'))],
     ['moved', (directory) => directory.rename('file', directory, 'other')],
     ['given another owner', (directory) => directory.chown('file', -1, process.getgid!())],
     ['given another mode', (directory) => directory.chmod('file', 0o600)],
@@ -62,13 +63,13 @@ describe.skipIf(!canHold('lease'))('a file whose lease a container holds (needs 
 
   it('is read when the lease has ended', async () => {
     await releaseAll();
-    expect(await readEnvFile(volume, 'file', 'KEY')).toBe('value');
+    expect(await readEnvFile(systemFiles, volume, 'file', 'KEY')).toBe('value');
   });
 });
 
 describe.skipIf(!canHold('fuse'))('a mounted file system that does not respond (needs root and FUSE)', () => {
   const measured = (name: string): Promise<{ readonly inodes: number }> =>
-    HostDirectory.use(folder, [], (directory) => diskUsage(directory, name));
+    HostDirectory.use(systemFiles, folder, [], (directory) => diskUsage(directory, name));
   beforeEach(async () => {
     mkdirSync(join(volume, 'sub', 'silent'), { recursive: true });
     await hold('fuse', join(volume, 'sub', 'silent'));
@@ -79,22 +80,26 @@ describe.skipIf(!canHold('fuse'))('a mounted file system that does not respond (
   });
 
   it('in place of a volume is not touched to measure it', async () => {
-    expect((await HostDirectory.use(join(volume, 'sub'), [], (sub) => diskUsage(sub, 'silent'))).inodes).toBe(0);
+    expect(
+      (await HostDirectory.use(systemFiles, join(volume, 'sub'), [], (sub) => diskUsage(sub, 'silent'))).inodes,
+    ).toBe(0);
   });
 
   it('is found as a mount point', async () => {
-    expect(await isMountPoint(join(volume, 'sub', 'silent'))).toBe(true);
+    expect(await isMountPoint(systemFiles, join(volume, 'sub', 'silent'))).toBe(true);
   });
 
   it('is left by a removal, which fails', async () => {
     writeFileSync(join(volume, 'file'), '');
-    await expect(HostDirectory.use(folder, [], (directory) => removeAll(directory, 'volume'))).rejects.toThrow('EBUSY');
+    await expect(
+      HostDirectory.use(systemFiles, folder, [], (directory) => removeAll(directory, 'volume')),
+    ).rejects.toThrow('EBUSY');
     expect(existsSync(join(volume, 'file'))).toBe(false);
   });
 
   it('is unmounted', async () => {
-    await unmountAll(folder);
-    expect(await isMountPoint(join(volume, 'sub', 'silent'))).toBe(false);
+    await unmountAll(systemFiles, folder);
+    expect(await isMountPoint(systemFiles, join(volume, 'sub', 'silent'))).toBe(false);
   });
 });
 
@@ -112,7 +117,7 @@ describe('what is not a regular file', () => {
   it.each(['fifo', 'socket', 'device'])('is neither opened nor written, but removed: %s', async (name) => {
     await expect(use((directory) => directory.openFile(name))).rejects.toThrow('not a regular file');
     await expect(use((directory) => directory.writeFile(name, 'x', 0o600))).rejects.toThrow('not a regular file');
-    await expect(readEnd(join(volume, name), 10)).rejects.toThrow('not a regular file');
+    await expect(readEnd(systemFiles, join(volume, name), 10)).rejects.toThrow('not a regular file');
     await use((directory) => removeAll(directory, name));
     expect(existsSync(join(volume, name))).toBe(false);
   });

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { TestDirectories } from '../../support/directories.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const isLinux = process.platform === 'linux';
 const directories = new TestDirectories();
@@ -36,21 +37,21 @@ describe('HostDirectory creates', () => {
     mkdirSync(join(folder, 'a'), { mode: 0o700 });
     process.umask(0o077);
     const before = openDescriptors();
-    const made = await HostDirectory.make(folder, ['a', 'b', 'c'], 0o775);
+    const made = await HostDirectory.make(systemFiles, folder, ['a', 'b', 'c'], 0o775);
     await made.close();
     expect([modeOf('a'), modeOf('a', 'b'), modeOf('a', 'b', 'c')]).toEqual([0o700, 0o775, 0o775]);
     expect(openDescriptors()).toBeLessThanOrEqual(before);
   });
 
   it('the folder of the agent itself', async () => {
-    await (await HostDirectory.make(join(folder, 'root', 'deep'), ['a'], 0o750)).close();
+    await (await HostDirectory.make(systemFiles, join(folder, 'root', 'deep'), ['a'], 0o750)).close();
     expect([modeOf('root'), modeOf('root', 'deep'), modeOf('root', 'deep', 'a')]).toEqual([0o750, 0o750, 0o750]);
   });
 
   it('files with a mode whatever the umask, and replaces their content', async () => {
     process.umask(0o077);
     const before = openDescriptors();
-    await HostDirectory.use(folder, [], async (directory) => {
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       await directory.writeFile('file', 'a long text', 0o664);
       await directory.writeFile('file', 'short', 0o644);
     });
@@ -60,7 +61,7 @@ describe('HostDirectory creates', () => {
   });
 
   it('a file only if there is none', async () => {
-    await HostDirectory.use(folder, [], async (directory) => {
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       await (await directory.createFile('file', 0o600)).close();
       await expect(directory.createFile('file', 0o600)).rejects.toThrow('EEXIST');
     });
@@ -68,7 +69,7 @@ describe('HostDirectory creates', () => {
   });
 
   it('and reads, moves and removes what is in it', async () => {
-    await HostDirectory.use(folder, [], async (directory) => {
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       await directory.mkdir('a', 0o700);
       expect(modeOf('a')).toBe(0o700);
       await directory.symlink('target', 'link');
@@ -98,7 +99,7 @@ describe('HostDirectory never follows a link that a pod has made', () => {
     statSync(join(outside, 'file')).mode & 0o777,
   ];
   const use = <Result>(work: (directory: HostDirectory) => Promise<Result>): Promise<Result> =>
-    HostDirectory.use(folder, [], work);
+    HostDirectory.use(systemFiles, folder, [], work);
 
   it.each<[string, (directory: HostDirectory) => Promise<unknown>, string]>([
     ['to open a directory', (directory) => directory.child('link'), 'ENOTDIR'],
@@ -116,7 +117,12 @@ describe('HostDirectory never follows a link that a pod has made', () => {
 
   it('but the folder of the agent may have links in its path', async () => {
     expect(
-      await HostDirectory.use(join(folder, 'link'), [], async (directory) => (await directory.ownStats()).ino),
+      await HostDirectory.use(
+        systemFiles,
+        join(folder, 'link'),
+        [],
+        async (directory) => (await directory.ownStats()).ino,
+      ),
     ).toBe(BigInt(statSync(outside).ino));
   });
 
@@ -129,7 +135,7 @@ describe('HostDirectory never follows a link that a pod has made', () => {
 });
 
 it.each(['', '.', '..', 'a/b', '/etc', 'a\0b'])('HostDirectory refuses %j, which is not one name', async (name) => {
-  await HostDirectory.use(folder, [], async (directory) => {
+  await HostDirectory.use(systemFiles, folder, [], async (directory) => {
     const message = `${JSON.stringify(name)} is not the name of a file`;
     for (const work of [
       () => directory.child(name),
@@ -147,7 +153,7 @@ it.each(['', '.', '..', 'a/b', '/etc', 'a\0b'])('HostDirectory refuses %j, which
 
 it.runIf(isLinux)('a HostDirectory stays the same one when its path is replaced', async () => {
   mkdirSync(join(folder, 'a', 'b'), { recursive: true });
-  await HostDirectory.use(folder, ['a', 'b'], async (directory) => {
+  await HostDirectory.use(systemFiles, folder, ['a', 'b'], async (directory) => {
     renameSync(join(folder, 'a'), join(folder, 'moved'));
     mkdirSync(join(folder, 'a', 'b'), { recursive: true });
     await directory.writeFile('file', '', 0o600);
@@ -163,10 +169,10 @@ describe('a HostDirectory is closed', () => {
   it.runIf(isLinux)('when the work in it fails, or a directory in it cannot be opened', async () => {
     mkdirSync(join(folder, 'a'));
     const before = openDescriptors();
-    const failing = HostDirectory.use(folder, ['a'], () => Promise.reject(new Error('failed')));
+    const failing = HostDirectory.use(systemFiles, folder, ['a'], () => Promise.reject(new Error('failed')));
     await expect(failing).rejects.toThrow('failed');
-    await expect(HostDirectory.open(folder, 'a', 'missing', 'b')).rejects.toThrow('ENOENT');
-    await HostDirectory.use(folder, [], async (directory) => {
+    await expect(HostDirectory.open(systemFiles, folder, 'a', 'missing', 'b')).rejects.toThrow('ENOENT');
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       await expect(directory.within(['a', 'missing'], async () => {})).rejects.toThrow('ENOENT');
       await expect(directory.within(['a'], () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
       expect(await directory.within([], async (same) => same)).toBe(directory);
@@ -180,7 +186,7 @@ describe('what is in a HostDirectory', () => {
   it.runIf(isLinux)('may have a name that is not UTF-8', async () => {
     const name = Buffer.from([0x66, 0xff]);
     writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), name]), 'x');
-    await HostDirectory.use(folder, [], async (directory) => {
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       const names: Buffer[] = [];
       for await (const entry of directory.entries()) names.push(entry.name);
       expect(names).toEqual([name]);
@@ -192,7 +198,7 @@ describe('what is in a HostDirectory', () => {
 
   it('is read without waiting for the writer of a FIFO', async () => {
     execFileSync('mkfifo', [join(folder, 'fifo')]);
-    await HostDirectory.use(folder, [], async (directory) => {
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       await expect(directory.openFile('fifo')).rejects.toThrow('not a regular file');
       const reference = await directory.openReference('fifo');
       expect((await reference.stat()).isFIFO()).toBe(true);
@@ -204,7 +210,7 @@ describe('what is in a HostDirectory', () => {
     mkdirSync(join(folder, 'a'));
     writeFileSync(join(folder, 'file'), '');
     const before = openDescriptors();
-    await HostDirectory.use(folder, [], async (directory) => {
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       await directory.chmod('a', 0o2711);
       await directory.chmod('file', 0o604);
     });

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { undefinedIfMissing } from '../../../src/node/host-paths/error-code.ts';
 import { exists, openRegularFile, readAll, readEnd } from '../../../src/node/host-paths/host-file.ts';
 import { TestDirectories } from '../../support/directories.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const isLinux = process.platform === 'linux';
 const directories = new TestDirectories();
@@ -22,7 +23,7 @@ const openDescriptors = (): number => (isLinux ? readdirSync('/proc/self/fd').le
 
 describe('openRegularFile', () => {
   it('opens a file for reading only', async () => {
-    const handle = await openRegularFile(file);
+    const handle = await openRegularFile(systemFiles, file);
     expect(await handle.readFile('utf8')).toBe('one two three');
     await expect(handle.write('x')).rejects.toThrow('EBADF');
     await handle.close();
@@ -33,7 +34,7 @@ describe('openRegularFile', () => {
     mkdirSync(join(folder, 'folder'));
     execFileSync('mkfifo', [join(folder, 'fifo')]);
     const before = openDescriptors();
-    await expect(openRegularFile(join(folder, name))).rejects.toThrow(
+    await expect(openRegularFile(systemFiles, join(folder, name))).rejects.toThrow(
       isLinux || name !== 'link' ? 'not a regular file' : 'ELOOP',
     );
     expect(openDescriptors()).toBeLessThanOrEqual(before);
@@ -48,13 +49,13 @@ describe('readEnd', () => {
     [0, ''],
   ])('has the last bytes of a file, at most %i', async (maxBytes, text) => {
     const before = openDescriptors();
-    expect((await readEnd(file, maxBytes)).toString()).toBe(text);
+    expect((await readEnd(systemFiles, file, maxBytes)).toString()).toBe(text);
     expect(openDescriptors()).toBeLessThanOrEqual(before);
   });
 
   it('is empty for an empty file', async () => {
     writeFileSync(file, '');
-    expect(await readEnd(file, 10)).toHaveLength(0);
+    expect(await readEnd(systemFiles, file, 10)).toHaveLength(0);
   });
 });
 
@@ -92,9 +93,9 @@ describe('readAll', () => {
 it('exists follows links', async () => {
   symlinkSync('file', join(folder, 'link'));
   symlinkSync('gone', join(folder, 'broken'));
-  expect(await Promise.all(['file', 'link', 'broken', 'gone'].map((name) => exists(join(folder, name))))).toEqual([
-    ...[true, true, false, false],
-  ]);
+  expect(
+    await Promise.all(['file', 'link', 'broken', 'gone'].map((name) => exists(systemFiles, join(folder, name)))),
+  ).toEqual([...[true, true, false, false]]);
 });
 
 it('undefinedIfMissing hides nothing but that something does not exist', () => {

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readAll } from '../../../src/node/host-paths/host-file.ts';
 import { useLogFolder } from '../../../src/node/host-paths/log-folder.ts';
 import { TestDirectories } from '../../support/directories.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 let logs: string;
@@ -17,7 +18,7 @@ beforeEach(() => {
 afterEach(() => directories.removeAll());
 
 const read = (): Promise<string> =>
-  useLogFolder(join(logs, 'pod', 'app', '0.log'), async (folder, name) =>
+  useLogFolder(systemFiles, join(logs, 'pod', 'app', '0.log'), async (folder, name) =>
     (await readAll(await folder.openFile(name), 100)).toString(),
   );
 

@@ -6,6 +6,7 @@ import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { removeAll } from '../../../src/node/host-paths/remove-all.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { nestDirectories } from '../../support/nested-directories.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const isLinux = process.platform === 'linux';
 const isRoot = process.getuid?.() === 0;
@@ -25,7 +26,7 @@ afterEach(() => {
 });
 
 const remove = (name: string | Buffer, signal?: AbortSignal): Promise<void> =>
-  HostDirectory.use(folder, [], (directory) => removeAll(directory, name, signal));
+  HostDirectory.use(systemFiles, folder, [], (directory) => removeAll(directory, name, signal));
 
 describe('removeAll removes', () => {
   it('a folder with everything in it, a file, a link, and what does not exist', async () => {
@@ -91,7 +92,7 @@ describe('removeAll removes', () => {
 
 describe('removeAll never reaches what is outside', () => {
   it('when a folder is replaced by a link before it is opened', async () => {
-    await HostDirectory.use(folder, [], async (directory) => {
+    await HostDirectory.use(systemFiles, folder, [], async (directory) => {
       const child = directory.child.bind(directory);
       directory.child = async (name) => {
         renameSync(join(folder, 'volume'), join(folder, 'moved'));
@@ -144,7 +145,7 @@ describe('removeAll never reaches what is outside', () => {
 
   it('by a name that is a path', async () => {
     // From the inside, so that a failure of this test would remove nothing but its own folder.
-    await HostDirectory.use(folder, ['volume'], async (volume) => {
+    await HostDirectory.use(systemFiles, folder, ['volume'], async (volume) => {
       await expect(removeAll(volume, '..')).rejects.toThrow('".." is not the name of a file');
     });
     await expect(remove('volume/a')).rejects.toThrow('"volume/a" is not the name of a file');

@@ -6,6 +6,7 @@ import { silentLogger } from 'kubelet-status-manager/testing';
 import { isMountPoint } from '../../../src/node/host-paths/mounts.ts';
 import { resolveInside, withoutLinks } from '../../../src/node/host-paths/resolve.ts';
 import { TestDirectories } from '../../support/directories.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 let folder: string;
@@ -22,35 +23,40 @@ it.each([
   ['link/new/deep', 'volume/new/deep'],
   ['new', 'new'],
 ])('withoutLinks: %s', (path, expected) => {
-  expect(withoutLinks(join(folder, path))).toBe(join(folder, expected));
+  expect(withoutLinks(systemFiles, join(folder, path))).toBe(join(folder, expected));
 });
 
 it('withoutLinks refuses a link that leads to itself', () => {
   symlinkSync('loop', join(folder, 'loop'));
-  expect(() => withoutLinks(join(folder, 'loop', 'a'))).toThrow('ELOOP');
-  expect(withoutLinks('/')).toBe('/');
+  expect(() => withoutLinks(systemFiles, join(folder, 'loop', 'a'))).toThrow('ELOOP');
+  expect(withoutLinks(systemFiles, '/')).toBe('/');
 });
 
 describe('resolveInside', () => {
   it('rejects for a link that leads to itself', async () => {
     symlinkSync('loop', join(folder, 'volume', 'loop'));
-    await expect(resolveInside(join(folder, 'volume'), 'loop/a')).rejects.toThrow('ELOOP');
+    await expect(resolveInside(systemFiles, join(folder, 'volume'), 'loop/a')).rejects.toThrow('ELOOP');
   });
 
   it('resolves links in a path and keeps what does not exist', async () => {
     symlinkSync('a', join(folder, 'volume', 'inner'));
     const root = join(folder, 'volume');
-    expect(await resolveInside(join(folder, 'link'), 'inner/new/deep')).toEqual({ root, names: ['a', 'new', 'deep'] });
-    expect(await resolveInside(root, '.')).toEqual({ root, names: [] });
+    expect(await resolveInside(systemFiles, join(folder, 'link'), 'inner/new/deep')).toEqual({
+      root,
+      names: ['a', 'new', 'deep'],
+    });
+    expect(await resolveInside(systemFiles, root, '.')).toEqual({ root, names: [] });
   });
 
   it('rejects for a path that leads out', async () => {
     symlinkSync('/', join(folder, 'volume', 'out'));
-    await expect(resolveInside(join(folder, 'volume'), 'out/etc')).rejects.toThrow('the path is outside of the volume');
+    await expect(resolveInside(systemFiles, join(folder, 'volume'), 'out/etc')).rejects.toThrow(
+      'the path is outside of the volume',
+    );
   });
 
   it('rejects for a path that the kernel cannot open at once', async () => {
-    const resolved = resolveInside(join(folder, 'volume'), 'a/'.repeat(300_000));
+    const resolved = resolveInside(systemFiles, join(folder, 'volume'), 'a/'.repeat(300_000));
     await expect(resolved).rejects.toThrow('invalid path: must be less than or equal to 4096 characters');
   });
 });
@@ -65,7 +71,7 @@ it.runIf(process.getuid?.() === 0 && process.platform === 'linux')(
     };
     await volumeManager.waitForAttachAndMount(pod, {});
     const path = join(folder, 'volume', 'pods', 'u1', 'volumes', 'kubernetes.io~empty-dir', 'memory');
-    expect(await isMountPoint(path)).toBe(true);
+    expect(await isMountPoint(systemFiles, path)).toBe(true);
     writeFileSync(join(path, 'file'), '');
     await volumeManager.waitForUnmount(pod, {});
     expect(existsSync(path)).toBe(false);

@@ -6,6 +6,7 @@ import { mountTmpfs, unmountAll } from '../../../src/node/host-paths/mounts.ts';
 import { walk } from '../../../src/node/host-paths/walk.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { nestDirectories } from '../../support/nested-directories.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 let folder: string;
@@ -20,7 +21,7 @@ const isLinux = process.platform === 'linux';
 async function visited(maxPending?: number): Promise<{ readonly names: string[]; readonly isComplete: boolean }> {
   const names: string[] = [];
   const visit = (_: HostDirectory, name: string | Buffer): void => void names.push(String(name));
-  const isComplete = await HostDirectory.use(folder, [], (root) =>
+  const isComplete = await HostDirectory.use(systemFiles, folder, [], (root) =>
     walk(root, visit, { ...(maxPending !== undefined && { maxPending }) }),
   );
   return { names: names.toSorted(), isComplete };
@@ -76,7 +77,7 @@ describe('walk goes on', () => {
       if (String(name) === 'a') throw errorOf('ENOENT');
       names.push(String(name));
     };
-    await HostDirectory.use(folder, [], (root) => walk(root, visit));
+    await HostDirectory.use(systemFiles, folder, [], (root) => walk(root, visit));
     expect(names).toEqual(['b', 'inside']);
   });
 
@@ -109,7 +110,7 @@ it.runIf(isLinux)('walk leaves no directory open when a visit fails', async () =
   const visit = (): void => {
     if (++count === 38) throw new Error('failed');
   };
-  await expect(HostDirectory.use(folder, [], (root) => walk(root, visit))).rejects.toThrow('failed');
+  await expect(HostDirectory.use(systemFiles, folder, [], (root) => walk(root, visit))).rejects.toThrow('failed');
   expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(open);
 });
 
@@ -136,12 +137,12 @@ it.runIf(isLinux)('walk never visits what is beside a directory that was moved a
 
 it.runIf(process.getuid?.() === 0 && isLinux)('walk visits nothing of another file system', async () => {
   for (const name of ['other', 'own/inside']) mkdirSync(join(folder, name), { recursive: true });
-  await mountTmpfs(join(folder, 'other'), 65_536n);
+  await mountTmpfs(systemFiles, join(folder, 'other'), 65_536n);
   try {
     mkdirSync(join(folder, 'other', 'mounted'));
     expect(await visited()).toEqual({ names: ['inside', 'own'], isComplete: true });
   } finally {
-    await unmountAll(folder);
+    await unmountAll(systemFiles, folder);
   }
 });
 

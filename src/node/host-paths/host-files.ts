@@ -1,0 +1,69 @@
+import { execFile } from 'node:child_process';
+import { type BigIntStats, type Dirent, type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
+import {
+  chmod,
+  type FileHandle,
+  lchown,
+  link,
+  lstat,
+  mkdir,
+  open,
+  opendir,
+  readFile,
+  readlink,
+  realpath,
+  rename,
+  rmdir,
+  stat,
+  symlink,
+  unlink,
+} from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { type Entropy, systemEntropy } from '../../shared/entropy.ts';
+
+type Path = string | Buffer;
+
+/**
+ * The port through which a node reaches the files and mounts of its machine: the functions of `node:fs`, which know nothing
+ * of pods. What makes it safe to use names of pods is above it, in `HostDirectory`, so a simulation runs that, too.
+ */
+export interface HostFiles {
+  open(path: Path, flags: number, mode?: number): Promise<FileHandle>;
+  /** Follows links. */
+  stat(path: Path): Promise<BigIntStats>;
+  lstat(path: Path): Promise<BigIntStats>;
+  /** The names are bytes: what a container calls a file need not be UTF-8. */
+  opendir(path: string): Promise<AsyncIterable<Dirent<Buffer>>>;
+  readFile(path: string): Promise<string>;
+  readFileSync(path: string): string;
+  readlink(path: Path): Promise<string>;
+  realpath(path: string): Promise<string>;
+  realpathSync(path: string): string;
+  mkdir(path: Path, options: { readonly mode: number }): Promise<unknown>;
+  symlink(target: string, path: Path): Promise<void>;
+  link(existingPath: Path, newPath: Path): Promise<void>;
+  rename(oldPath: Path, newPath: Path): Promise<void>;
+  unlink(path: Path): Promise<void>;
+  rmdir(path: Path): Promise<void>;
+  lchown(path: Path, uid: number, gid: number): Promise<void>;
+  chmod(path: Path, mode: number): Promise<void>;
+  /** @throws Error if the path cannot be watched */
+  watch(path: string, onChange: (event: string, name: string | null) => void): Pick<FSWatcher, 'on' | 'close'>;
+  /** Runs `mount` and `umount`. */
+  run(program: string, args: readonly string[]): Promise<unknown>;
+  /** For names that nobody may guess. */
+  readonly entropy: Entropy;
+}
+
+export const systemFiles: HostFiles = {
+  ...{ open, readlink, realpath, mkdir, symlink, link, rename, unlink, rmdir, lchown, chmod, watch, realpathSync },
+  stat: (path) => stat(path, { bigint: true }),
+  lstat: (path) => lstat(path, { bigint: true }),
+  // The types know names of Node.js' default encoding only.
+  opendir: async (path) =>
+    (await opendir(path, { encoding: 'buffer' as BufferEncoding })) as unknown as AsyncIterable<Dirent<Buffer>>,
+  readFile: (path) => readFile(path, 'utf8'),
+  readFileSync: (path) => readFileSync(path, 'utf8'),
+  run: promisify(execFile),
+  entropy: systemEntropy,
+};
