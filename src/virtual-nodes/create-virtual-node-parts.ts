@@ -97,8 +97,6 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
 
   // What the node learns of the pods that it should run.
   const informer = createInformerPodManager({ client: api.podClient, nodeName, clock, random, logger });
-  // Divergence: the kubelet's first list may be old. A pod that an earlier process has ended in the cloud must not look new.
-  informer.listCurrent();
   const requests = tellingInformer(api.requests, informer);
   const ownEventRecorder =
     shared.eventRecorder === undefined

@@ -116,20 +116,13 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
     await this.#close();
   }
 
-  /** For virtual nodes. The next list is not answered from a cache that lags behind, as the first one may be. */
-  listCurrent(): void {
-    this.#source.listCurrent?.();
-  }
-
   /** `stop()`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
   isGone(uid: string): boolean | undefined {
-    const { hasCurrentList } = this.#source;
-    if (hasCurrentList === false) this.#source.listCurrent?.();
-    return hasCurrentList && !this.#pods.hasAPIPod(uid);
+    return this.#source.listsNewest && this.#isSynced && !this.#pods.hasAPIPod(uid);
   }
 
   requestSucceeded(): void {

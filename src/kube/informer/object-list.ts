@@ -3,7 +3,6 @@ import { isObject, type Raw } from '../../shared/json.ts';
 
 /** Parameters of a list, besides its selector. */
 export interface ListQuery {
-  readonly resourceVersion?: string;
   readonly limit?: number;
   readonly continue?: string;
 }
@@ -11,7 +10,6 @@ export interface ListQuery {
 export interface ListOptions<T> {
   /** `pods`. */
   readonly resource: string;
-  readonly resourceVersion: string;
   readonly requestPage: (query: ListQuery) => Promise<unknown>;
   /** Converts each object, so that no more than a page of whole objects is in memory. */
   readonly transform: (object: Raw) => T;
@@ -22,21 +20,21 @@ export interface ObjectList<T> {
   readonly resourceVersion: string;
 }
 
-/** As in client-go. A list from the watch cache is returned in one page. */
+/** As in client-go. */
 const PAGE_SIZE = 500;
 /** Half a million objects: a list with more pages never ends. */
 const MAX_PAGES = 1000;
 
 /**
- * Lists all objects of a resource, page by page. All pages have the same resource version; when it has
+ * Lists all objects of a resource at its newest version, page by page. All pages have the same resource version; when it has
  * expired (410), all objects are requested again in one response. Rejects for a list of more than 1,000 pages.
  * Source: client-go `tools/pager.ListPager`.
  */
 export async function listObjects<T>(options: ListOptions<T>): Promise<ObjectList<T>> {
-  const { resource, resourceVersion, requestPage, transform } = options;
+  const { resource, requestPage, transform } = options;
   let objects: T[] = [];
   let pages = 0;
-  let query: ListQuery = { resourceVersion, limit: PAGE_SIZE };
+  let query: ListQuery = { limit: PAGE_SIZE };
   let isExpired = false;
   for (;;) {
     try {
@@ -52,7 +50,7 @@ export async function listObjects<T>(options: ListOptions<T>): Promise<ObjectLis
       if (isExpired || query.continue === undefined || !isResourceVersionExpired(describeAPIError(error))) throw error;
       isExpired = true;
       objects = [];
-      query = { resourceVersion };
+      query = {};
     }
   }
 }

@@ -10,10 +10,8 @@ export interface InformerPodSource {
   start(sink: InformerPodSink): void;
   /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
-  /** As `Reflector.hasCurrentList`; absent if the source does not list. */
-  readonly hasCurrentList?: boolean;
-  /** As `Reflector.listCurrent`. */
-  listCurrent?(): void;
+  /** A pod that is not in its list is gone. Absent: a list of the caller's informer may be old. */
+  readonly listsNewest?: true;
   /** As `Reflector.requestSucceeded`; absent if the caller restarts the informer. */
   requestSucceeded?(): void;
   /** Lists and watches, or the caller's informer, that failed and were started again. */

@@ -58,24 +58,22 @@ const MAX_FAILURES_AT_ONE_VERSION = 3;
 
 /**
  * Lists the objects of a resource and watches them from that resource version, repeatedly until
- * stopped. A watch that breaks is resumed from the last resource version. When that version has
- * expired (410), or watches from it keep failing, the objects are listed again. A watch without an
- * event or bookmark for longer than the servers' bookmark interval counts as broken.
- * Source: client-go `tools/cache.Reflector`.
+ * stopped. Each list is of the newest version, as in client-go since 1.35 (gate `WatchListClient`): an
+ * older one from a watch cache can lack an object that exists, or show one that is gone. A watch that
+ * breaks is resumed from the last resource version. When that version has expired (410), or watches
+ * from it keep failing, the objects are listed again. A watch without an event or bookmark for longer
+ * than the servers' bookmark interval counts as broken. Source: client-go `tools/cache.Reflector`.
  */
 export class Reflector<T> {
+  /** As in `InformerPodSource`. */
+  readonly listsNewest = true;
   readonly #options: ReflectorOptions<T>;
   readonly #path: string;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   /** Resource version from which the next watch starts; undefined: list first. */
   #resourceVersion: string | undefined;
-  /** `0` for the first list, which the server may serve from its watch cache; later lists request the newest version. */
-  #listVersion: '0' | '' = '0';
   #listedMs = -Infinity;
-  #hasCurrentList = false;
-  /** Ends the watch in progress, so that the objects are listed again. */
-  #watchAborter: AbortController | undefined;
   readonly #delays = new ExponentialBackOff(BACK_OFF);
   /** Ends the wait after the last failure. */
   #waitAborter = new AbortController();
@@ -103,21 +101,6 @@ export class Reflector<T> {
 
   get failure(): InformerState['failure'] {
     return this.#failureLog.failure;
-  }
-
-  /**
-   * A list was at least as new as the start of this reflector, and so is what followed it. The first list
-   * may be from a watch cache that lags.
-   */
-  get hasCurrentList(): boolean {
-    return this.#hasCurrentList;
-  }
-
-  /** Lists the objects again, unless `hasCurrentList`. */
-  listCurrent(): void {
-    if (this.#hasCurrentList || this.#listVersion === '') return;
-    this.#listVersion = '';
-    this.#watchAborter?.abort();
   }
 
   /** Another request has succeeded: a wait because the server could not be reached ends, and its back-off begins again. */
@@ -155,11 +138,9 @@ export class Reflector<T> {
     let isOpened = false;
     let isHealthy = false;
     let healthTimer: Timer | undefined;
-    const aborter = (this.#watchAborter = new AbortController());
     try {
-      if (this.#listVersion === '' && !this.#hasCurrentList) this.#resourceVersion = undefined;
       this.#resourceVersion ??= await this.#list(sink);
-      await this.#watch(this.#resourceVersion, aborter.signal, sink, () => {
+      await this.#watch(this.#resourceVersion, sink, () => {
         isOpened = true;
         healthTimer = clock.afterFunc(HEALTHY_MS, () => {
           isHealthy = true;
@@ -172,7 +153,7 @@ export class Reflector<T> {
         });
       return 0;
     } catch (error) {
-      if (this.#stopping.signal.aborted || aborter.signal.aborted) return 0;
+      if (this.#stopping.signal.aborted) return 0;
       const tookMs = isHealthy ? 0 : clock.monotonicMs() - startedMs;
       return this.#afterFailure(describeAPIError(error, clock.now()), isOpened, tookMs);
     } finally {
@@ -189,7 +170,6 @@ export class Reflector<T> {
     let delayMs: number;
     if (this.#resourceVersion !== undefined && (cannotWatchFromThere(error) || this.#isStuck(error, isOpened))) {
       this.#resourceVersion = undefined;
-      this.#listVersion = '';
       delayMs = clock.monotonicMs() - this.#listedMs >= HEALTHY_MS ? 0 : this.#backOff();
     } else {
       delayMs = Math.max(this.#backOff(), error.retryAfterMs ?? 0);
@@ -230,7 +210,6 @@ export class Reflector<T> {
   async #list(sink: ReflectorSink<T>): Promise<string> {
     const { transport, resource, fieldSelector, logFields, transform, listTimeoutMs, clock, logger } = this.#options;
     const deadline = this.#deadline();
-    const listVersion = this.#listVersion;
     try {
       const requestPage = async (query: ListQuery): Promise<unknown> => {
         deadline.within(listTimeoutMs);
@@ -240,10 +219,8 @@ export class Reflector<T> {
         });
         return response.json();
       };
-      const options = { resource, resourceVersion: listVersion, requestPage, transform };
-      const { objects, resourceVersion } = await listObjects(options);
+      const { objects, resourceVersion } = await listObjects({ resource, requestPage, transform });
       this.#stopping.signal.throwIfAborted();
-      if (listVersion === '') this.#hasCurrentList = true;
       this.#listedMs = clock.monotonicMs();
       logger.debug({ ...logFields, [resource]: objects.length, resourceVersion }, `Listed ${resource}`);
       sink.replace(objects);
@@ -255,15 +232,10 @@ export class Reflector<T> {
   }
 
   /** Resolves when the server ends the watch. */
-  async #watch(
-    resourceVersion: string,
-    signal: AbortSignal,
-    sink: ReflectorSink<T>,
-    onOpen: () => void,
-  ): Promise<void> {
+  async #watch(resourceVersion: string, sink: ReflectorSink<T>, onOpen: () => void): Promise<void> {
     const { transport, resource, fieldSelector, logFields, transform, inactivityTimeoutMs } = this.#options;
     const { random, logger } = this.#options;
-    const deadline = this.#deadline(signal);
+    const deadline = this.#deadline();
     try {
       deadline.within(inactivityTimeoutMs);
       const query = {
@@ -289,16 +261,12 @@ export class Reflector<T> {
     }
   }
 
-  /** Aborted by stop(), by `signals`, or with a TimeoutError when the latest timeout expires. */
-  #deadline(...signals: readonly AbortSignal[]): {
-    readonly signal: AbortSignal;
-    within(ms: number): void;
-    clear(): void;
-  } {
+  /** Aborted by stop(), or with a TimeoutError when the latest timeout expires. */
+  #deadline(): { readonly signal: AbortSignal; within(ms: number): void; clear(): void } {
     const controller = new AbortController();
     let timer: Timer | undefined;
     return {
-      signal: AbortSignal.any([this.#stopping.signal, controller.signal, ...signals]),
+      signal: AbortSignal.any([this.#stopping.signal, controller.signal]),
       within: (ms) => {
         timer?.stop();
         timer = this.#options.clock.afterFunc(ms, () =>

@@ -1,5 +1,4 @@
 import type { BasicPodManager } from '../../kube/pod-manager/basic-pod-manager.ts';
-import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
@@ -16,7 +15,7 @@ import { type OrphanedPodsParticipants, removeOrphanedPods } from './orphaned-po
 import { recordPodCounts } from './pod-counts.ts';
 
 export interface PodCleanupsOptions extends OrphanedPodsParticipants {
-  readonly podManager: BasicPodManager & Pick<PodManager, 'isGone'>;
+  readonly podManager: BasicPodManager;
   readonly podWorkers: PodWorkers;
   readonly statuses: PodSyncStatuses;
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
@@ -39,9 +38,6 @@ const orphanGracePeriodSeconds = 1;
  * 3. Pods that should run and have no worker get one: static pods that were added again with the same UID.
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
- *
- * Divergence: such a pod is killed only after a list of the API server that was not allowed to be stale; the kubelet kills a
- * young pod that its first list, of a watch cache that lags, does not have.
  *
  * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. Source: kubelet `HandlePodCleanups`.
  */
@@ -73,9 +69,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   }
   for (const pod of terminalPodsToDelete(pods, runningPods, workers))
     podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod: podManager.getMirrorPodByPod(pod) });
-  const orphaned = runningPods.filter(
-    ({ uid }) => !workersBefore.has(uid) && !workers.has(uid) && podManager.isGone?.(uid) !== false,
-  );
+  const orphaned = runningPods.filter(({ uid }) => !workersBefore.has(uid) && !workers.has(uid));
   for (const runningPod of orphaned) {
     logger.info(podFieldsOf(toAPIPod(runningPod)), 'Killing orphaned pod that only the runtime knows');
     const killPodOptions = { podTerminationGracePeriodSecondsOverride: orphanGracePeriodSeconds };

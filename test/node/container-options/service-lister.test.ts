@@ -49,7 +49,7 @@ describe('ServiceLister', () => {
     lister.start();
     await sync();
     expect(api.calls.map(({ path, isWatch, query }) => ({ path, isWatch, query }))).toEqual([
-      { path: '/api/v1/services', isWatch: false, query: { resourceVersion: '0', limit: 500 } },
+      { path: '/api/v1/services', isWatch: false, query: { limit: 500 } },
       {
         path: '/api/v1/services',
         isWatch: true,

@@ -96,17 +96,6 @@ describe('TestKubelet_HandlePodCleanups', () => {
     expect(worker()).toBeUndefined();
   });
 
-  it('a pod that only a list which may be stale does not have is not killed', async () => {
-    runtime.put(runtimePod);
-    let isGone: boolean | undefined = false;
-    Object.assign(podManager, { isGone: (podUID: string) => (podUID === uid ? isGone : undefined) });
-    await cleanUp();
-    expect(calls()).toEqual([]);
-    isGone = true;
-    await cleanUp();
-    expect(calls()).toEqual(['terminating runtime pod']);
-  });
-
   it('a pod whose worker ends it while the runtime lists it is not killed as an orphan', async () => {
     runtime.put(runtimePod);
     await update({ updateType: 'create', pod: simplePod() });

@@ -23,18 +23,15 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   calls = 0;
   readonly #world: World;
   readonly #cluster: SimulatedCluster;
-  readonly #currentAgent: () => string;
-  /** By UID: the pods that have a terminal phase on the API server, or had, and the agent that ran then. */
-  readonly #ended = new Map<string, string>();
+  /** By UID: the pods that have a terminal phase on the API server, or had. */
+  readonly #ended = new Set<string>();
 
-  /** @param currentAgent the name of the agent that runs */
-  constructor(world: World, cluster: SimulatedCluster, currentAgent: () => string) {
+  constructor(world: World, cluster: SimulatedCluster) {
     this.#world = world;
-    this.#currentAgent = currentAgent;
     this.#cluster = cluster;
     cluster.server.pods.subscribe(({ pod }) => {
       const { uid = '' } = pod.metadata ?? {};
-      if (isTerminal(pod) && !this.#ended.has(uid)) this.#ended.set(uid, currentAgent());
+      if (isTerminal(pod)) this.#ended.add(uid);
       if (isTerminal(pod) && this.runs !== undefined && !this.#isMirror(pod)) this.#checkNothingRuns(pod, this.runs);
     });
   }
@@ -46,9 +43,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   /** An agent has begun something for a pod that has an effect. */
   began(what: string, { metadata, spec }: ValidPod, container?: Container | EphemeralContainer): void {
     const { uid, name } = metadata;
-    // The first list of another agent may come from an API server that lags.
-    if (this.#ended.get(uid) === this.#currentAgent())
-      this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
+    if (this.#ended.has(uid)) this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
     if (what === 'createContainer' && !this.mounted.has(uid))
       this.#world.violate('a container is created when the volumes are mounted', `${name} ${uid}`);
     if (container?.image?.startsWith('private') !== true) return;

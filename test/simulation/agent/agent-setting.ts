@@ -59,7 +59,7 @@ class AgentSimulation {
     this.#world = world;
     this.#random = world.random.fork('agent setting');
     this.#cluster = new SimulatedCluster(world, [nodeName]);
-    const guarantees = new AgentGuarantees(world, this.#cluster, () => this.#current.process.name);
+    const guarantees = new AgentGuarantees(world, this.#cluster);
     this.#guarantees = guarantees;
     this.#machine = { world, runs: new ContainerRuns(world, guarantees), wallOffsetMs: 0 };
     guarantees.runs = this.#machine.runs;

@@ -15,6 +15,7 @@ import type { SimulatedDisk } from '../simulated-disk.ts';
 import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import { BehindPods } from './behind-pods.ts';
+import { OldFirstList } from './old-first-list.ts';
 
 export const versionsPerProcess = 1_000_000;
 const orphanPeriodMs = 1_000;
@@ -88,13 +89,15 @@ export class ManagerProcess {
       error: this.#log('error'),
     };
     this.#transport = network.transport(this.process, options.token);
+    const oldFirstList = this.#random.fork('first list').chance(0.5) ? new OldFirstList(this.#transport) : undefined;
     this.pods = createInformerPodManager({
-      client: { transport: this.#transport },
+      client: { transport: oldFirstList?.transport ?? this.#transport },
       nodeName: options.nodeName,
       listTimeoutMs: 5_000,
       inactivityTimeoutMs: 25_000,
       ...this.#ports(),
     });
+    oldFirstList?.restrict(this.pods);
   }
 
   /** Resolves when it runs, or when it was stopped before that; never if it was killed before that. */
