@@ -39,8 +39,11 @@ export function checkStatuses(history: readonly PodWrite[], runs: ContainerRuns)
     };
     const phase: string = pod.status?.phase ?? 'Pending';
     const before = phases.get(uid);
-    // The init containers run again in a new sandbox.
-    const mayBePending = isMirror(pod) || (pod.spec.initContainers ?? []).length > 0;
+    // The init containers run again in a new sandbox. And as with the kubelet, a container whose last two runs were only
+    // created is shown as one that has never run.
+    const isOnlyCreated = ({ lastState }: Json): boolean => lastState?.waiting != null;
+    const mayBePending =
+      isMirror(pod) || (pod.spec.initContainers ?? []).length > 0 || containerStatuses(pod).some(isOnlyCreated);
     if (before === 'Running' && phase === 'Pending' && !mayBePending)
       add('no status is older than one before it', 'Running → Pending');
     phases.set(uid, phase);
