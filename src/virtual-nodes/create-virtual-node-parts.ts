@@ -88,7 +88,8 @@ export type VirtualNodeParts = ReturnType<typeof createVirtualNodeParts>;
  */
 export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedParts, owned?: OwnedNode) {
   const { nodeName, addresses: hostIPs, canAdmitPod } = node;
-  const { options, provider, lister, materials, orphanedPods, lostMisses, lostPods } = shared;
+  const { options, provider, lister, materials, orphanedPods } = shared;
+  const canResizePods = provider.updatePod !== undefined;
   const epoch = owned?.epoch ?? node.epoch ?? 0;
   const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
   const calls = owned ? callsWhileOwned(shared.calls, owned) : shared.calls;
@@ -112,14 +113,14 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const inputs = createPodInputs(context, informer, [source]);
   const { channels, sourcesReady, podManager } = inputs;
   const podCache = new ProviderPodCache({
-    ...{ nodeName, lister, lostMisses, clock },
+    ...{ nodeName, lister, clock, lostPods: shared.lostPods, lostAfterLists: shared.lostMisses },
+    canUpdate: canResizePods,
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
     arePodsKnown: () => sourcesReady.allReady(),
     onEvent: (event) => channels.lifecycleEvent(event),
   });
 
   // The Node.
-  const canResizePods = provider.updatePod !== undefined;
   const { endpoints } = shared;
   const nodeStatus = () => {
     const { kubeletPort, features = [] } = endpoints.byNode.get(nodeName) ?? endpoints.shared ?? {};
@@ -150,7 +151,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   });
   const { statuses, statusManager } = podStatuses;
   const podSyncer = new ProviderPodSyncer({
-    ...{ nodeName, provider, calls, podCache, orphanedPods, materials, epoch, lostPods },
+    ...{ nodeName, provider, calls, podCache, orphanedPods, materials, epoch },
     ...{ statusManager, eventRecorder, hostIPs, clock },
     nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
   });

@@ -2,6 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import type { ProviderPod } from 'kubelet-status-manager/virtual-nodes';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { ProviderPodCache } from '../../src/virtual-nodes/pods/provider-pod-cache.ts';
+import { reportedPod } from '../../src/virtual-nodes/pods/provider-pod-record.ts';
 import { readProviderPods } from '../../src/virtual-nodes/calls/require-provider-pods.ts';
 
 const pod: ProviderPod = { uid: 'u-1', namespace: 'default', name: 'web', nodeName: 'node-a', state: 'running' };
@@ -13,12 +14,18 @@ let cache: ProviderPodCache;
 const begin = (): number => ++observation;
 const list = (pods: readonly ProviderPod[], began = begin()): void =>
   void cache.replace(pods, began, readProviderPods(pods));
+const creating = (uid: string): void => {
+  const created = { metadata: { uid, namespace: 'default', name: 'web' } };
+  cache.reconcile(uid, { report: { kind: 'creating', pod: created, observation: begin() } });
+};
+const isLost = (uid: string): boolean => cache.record(uid).state.kind === 'lost';
+const reported = (uid: string): ProviderPod | undefined => reportedPod(cache.record(uid));
 beforeEach(() => {
   clock = new FakeClock();
   observation = 4;
   events = [];
   cache = new ProviderPodCache({
-    ...{ nodeName: 'node-a', lostMisses: 1, clock },
+    ...{ nodeName: 'node-a', lostAfterLists: 1, lostPods: 'fail', canUpdate: true, clock },
     lister: {
       beginObservation: begin,
       lastObservation: () => observation,
@@ -39,13 +46,13 @@ it('a list that began before the node was added does not count as its first list
 });
 
 it('a list that began before the provider accepted a pod does not make it lost', () => {
-  cache.requested('u-1');
+  creating('u-1');
   const before = begin();
-  cache.created('u-1');
+  cache.reconcile('u-1', { report: { kind: 'created', observation: begin() } });
   list([], before);
-  expect(cache.isLost('u-1')).toBe(false);
+  expect(isLost('u-1')).toBe(false);
   list([]);
-  expect(cache.isLost('u-1')).toBe(true);
+  expect(isLost('u-1')).toBe(true);
   expect(events).toEqual(['u-1']);
 });
 
@@ -53,21 +60,21 @@ it('a list that began before a notification does not undo it', () => {
   const before = begin();
   cache.set({ ...pod, state: 'stopped' }, begin());
   list([pod], before);
-  expect(cache.reported('u-1')?.state).toBe('stopped');
+  expect(reported('u-1')?.state).toBe('stopped');
 });
 
 it('a pod that is reported before its creation is accepted stays reported', () => {
-  cache.requested('u-1');
+  creating('u-1');
   cache.set(pod, begin());
-  cache.created('u-1');
-  expect(cache.known('u-1')).toMatchObject({ state: 'reported', pod });
+  cache.reconcile('u-1', { report: { kind: 'created', observation: begin() } });
+  expect(cache.record('u-1').state).toMatchObject({ kind: 'reported', pod });
 });
 
 it('a deleted pod has ended when a list that began later does not have it, or when it is reported as stopped', async () => {
   const { signal } = new AbortController();
   cache.set(pod, begin());
   const before = begin();
-  cache.deleted('u-1');
+  cache.reconcile('u-1', { report: { kind: 'deleted', observation: begin() } });
   let hasEnded = false;
   const ended = cache.untilEnded('u-1', signal).then(() => (hasEnded = true));
   list([], before);
@@ -76,11 +83,11 @@ it('a deleted pod has ended when a list that began later does not have it, or wh
   expect(hasEnded).toBe(false);
   list([]);
   await ended;
-  expect(cache.reported('u-1')).toBeUndefined();
+  expect(reported('u-1')).toBeUndefined();
 
   cache.set({ ...pod, uid: 'u-2', state: 'stopped' }, begin());
   await cache.untilEnded('u-2', signal);
-  expect(cache.reported('u-2')).toBeDefined();
+  expect(reported('u-2')).toBeDefined();
 });
 
 it('untilEnded rejects when it is aborted', async () => {
@@ -93,7 +100,7 @@ it('untilEnded rejects when it is aborted', async () => {
 
 it('a pod whose deletion was accepted is listed again after a minute, so that it is deleted again', () => {
   cache.set(pod, begin());
-  cache.deleted('u-1');
+  cache.reconcile('u-1', { report: { kind: 'deleted', observation: begin() } });
   cache.set(pod, begin());
   clock.advance(59_999);
   expect(cache.listed()).toEqual([]);
@@ -109,24 +116,24 @@ it('a list without changes causes no sync, whatever else the provider has added 
   expect(events).toEqual(['u-1']);
   list([{ ...pod, ...added, containers: [{ ...containers[0]!, ready: false }] }]);
   expect(events).toEqual(['u-1', 'u-1']);
-  expect(cache.reported('u-1')).not.toHaveProperty('client');
+  expect(reported('u-1')).not.toHaveProperty('client');
 });
 
-it('retain forgets the pods that are neither in the cloud nor wanted', () => {
+it('removeOrphanedPods drops the records of pods that are neither in the cloud nor wanted', () => {
   cache.set(pod, begin());
   cache.set({ ...pod, uid: 'u-2' }, begin());
-  cache.requested('u-3');
+  creating('u-3');
   list([pod]);
-  cache.retain(new Set(['u-3']));
-  expect(['u-1', 'u-2', 'u-3'].map((uid) => cache.known(uid) !== undefined)).toEqual([true, false, true]);
+  cache.removeOrphanedPods(new Set(['u-3']));
+  expect(['u-1', 'u-2', 'u-3'].map((uid) => cache.record(uid).state.kind !== 'notAsked')).toEqual([true, false, true]);
 });
 
 it('a change of a pod is noticed although the provider reports the same object, which it has changed', () => {
-  const reported = { ...pod, state: 'running' as ProviderPod['state'] };
-  list([reported]);
-  reported.state = 'stopped';
-  expect(cache.reported('u-1')?.state).toBe('running');
-  list([reported]);
-  expect(cache.reported('u-1')?.state).toBe('stopped');
+  const same = { ...pod, state: 'running' as ProviderPod['state'] };
+  list([same]);
+  same.state = 'stopped';
+  expect(reported('u-1')?.state).toBe('running');
+  list([same]);
+  expect(reported('u-1')?.state).toBe('stopped');
   expect(events).toEqual(['u-1', 'u-1']);
 });

@@ -1,0 +1,442 @@
+import isEqual from 'lodash/isEqual.js';
+import type { PodObservation } from '../../node/index.ts';
+import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
+import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-off.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
+import type { ProviderContainer, ProviderPod } from '../pod-provider.ts';
+import { isSamePod, podHash } from './pod-hash.ts';
+
+/** What is known of a pod in the cloud. Times are on the monotonic clock unless they say otherwise. */
+export type ProviderPodState =
+  /** This process has not asked for the pod, and the provider has not reported it. */
+  | { readonly kind: 'notAsked' }
+  /** `createPod` was called, but not accepted: the cloud may have the pod. */
+  | { readonly kind: 'asked'; readonly calledMs: number | undefined }
+  /** `createPod` was accepted; the pod has not been reported yet. */
+  | { readonly kind: 'accepted'; readonly calledMs: number | undefined }
+  /**
+   * The provider has the pod. `pod` is undefined if only an earlier process has seen it: the status on the API server shows
+   * that it ran. `atMs` is when it was last reported, in milliseconds since the epoch.
+   */
+  | { readonly kind: 'reported'; readonly pod?: ProviderPod | undefined; readonly atMs?: number | undefined }
+  /** `deletePod` was accepted at `deletedMs`; the pod has not been seen to end. */
+  | { readonly kind: 'ending'; readonly pod?: ProviderPod | undefined; readonly deletedMs: number }
+  /** The pod is reported as stopped, or no longer listed after its deletion; then `pod` is undefined. */
+  | { readonly kind: 'ended'; readonly pod?: ProviderPod | undefined; readonly deletedMs?: number | undefined }
+  /** The pod was not deleted, but too many lists in a row lacked it. `was` is the state before. */
+  | { readonly kind: 'lost'; readonly was: Extract<ProviderPodState, { kind: 'asked' | 'accepted' | 'reported' }> };
+
+export type PodOperation = 'create_pod' | 'update_pod' | 'delete_pod';
+
+/** Reason and message of a pod that fails. */
+export type PodFailure = NonNullable<PodObservation['eviction']>;
+
+/** All that is known of a pod in the cloud. It never changes: `reconcileProviderPod` returns the next one. */
+export interface ProviderPodRecord {
+  readonly state: ProviderPodState;
+  /** Reports of observations up to the one with this number are out of date. */
+  readonly observation: number;
+  /** How many lists in a row lacked the pod; only lists that began after `observation` count. */
+  readonly missingLists: number;
+  /** The pod as the provider has it; undefined if that is not known. */
+  readonly applied?: ValidPod | undefined;
+  /**
+   * Why `applied` may be wrong: `createPod` was called with it and has not been accepted, or was accepted although the cloud
+   * may have had an older version of the pod; or a call of `updatePod` failed and may have had an effect.
+   */
+  readonly uncertain?: 'attempted' | 'created' | 'updated' | undefined;
+  /** The pod whose update was refused permanently. */
+  readonly refused?: ValidPod | undefined;
+  /** Why `createPod` failed. */
+  readonly createFailure?: PodFailure | undefined;
+  /** The call that failed last. It is not repeated before `untilMs`. */
+  readonly backOff?: CallBackOff | undefined;
+  /** True while `deletePod` is being called. */
+  readonly isDeleting?: boolean | undefined;
+  /** The inputs of the last generated status, and the status that was cached afterwards. */
+  readonly generated?: { readonly inputs: readonly unknown[]; readonly status: PodStatusInput } | undefined;
+  /**
+   * True once the worker has finished the pod. This field outlives the worker: when the pod's object is gone, what the cloud
+   * still has of the pod is deleted without asking the API server.
+   */
+  readonly isTerminated?: boolean | undefined;
+}
+
+interface CallBackOff {
+  readonly operation: PodOperation;
+  /** The last delay that was ours, not requested by the cloud; the next one is twice as long. */
+  readonly delayMs: number;
+  readonly untilMs: number;
+  readonly message: string;
+}
+
+/** What has happened to a pod: an observation, or the beginning or result of a call. */
+export type ProviderPodReport =
+  /** @property atMs the time in milliseconds since the epoch */
+  | { readonly kind: 'listed'; readonly pod: ProviderPod; readonly observation: number; readonly atMs: number }
+  | { readonly kind: 'missing'; readonly observation: number }
+  /** `getPod` did not find it. */
+  | { readonly kind: 'notFound'; readonly observation: number }
+  | { readonly kind: 'creating'; readonly pod: ValidPod; readonly observation: number }
+  | { readonly kind: 'created'; readonly observation: number }
+  | { readonly kind: 'updated'; readonly pod: ValidPod }
+  | { readonly kind: 'deleting' }
+  | { readonly kind: 'deleted'; readonly observation: number }
+  | {
+      readonly kind: 'failed';
+      readonly operation: PodOperation;
+      readonly failure: PodFailure;
+      /** Absent if the API server could not be asked before a deletion. */
+      readonly pod?: ValidPod | undefined;
+      readonly isPermanent: boolean;
+      readonly retryAfterMs?: number | undefined;
+    }
+  /** The call may have had an effect, but nobody waits for its result. */
+  | { readonly kind: 'aborted'; readonly operation: PodOperation }
+  /** The worker has finished the pod. */
+  | { readonly kind: 'terminated' };
+
+/** What should become of a pod. */
+export type WantedPod = (
+  | { readonly kind: 'running'; readonly pod: ValidPod }
+  /** @property hasObject false for a pod that only the cloud has: it is deleted even if it has stopped */
+  | { readonly kind: 'ended'; readonly hasObject: boolean }
+) & {
+  /** True if an earlier process may have created the pod. */
+  readonly mayExist: boolean;
+};
+
+/** What to do next for a pod. */
+export type NextCall =
+  | { readonly kind: 'create' | 'delete' }
+  /** @property previous what the provider has; undefined if that is not known */
+  | { readonly kind: 'update'; readonly previous: ValidPod | undefined }
+  /** Nothing: `applied` if the provider has the pod as it is wanted. */
+  | { readonly kind: 'none' | 'applied' }
+  /** The pod ran before a restart and is not listed yet: its status must not change. */
+  | { readonly kind: 'wait' }
+  /** The pod has ended. */
+  | { readonly kind: 'terminate' }
+  | { readonly kind: 'fail'; readonly failure: PodFailure }
+  | { readonly kind: 'backOff'; readonly untilMs: number; readonly message: string };
+
+export interface ReconcileInput {
+  /** Default: nothing has happened. */
+  readonly report?: ProviderPodReport | undefined;
+  /** Default: only `report` is recorded. */
+  readonly wanted?: WantedPod | undefined;
+  /** True if the last list lacked the pod. */
+  readonly isUnlisted: boolean;
+  /** On the monotonic clock. */
+  readonly nowMs: number;
+}
+
+export interface ProviderPodPolicy {
+  /** A pod is lost when so many lists in a row lacked it. */
+  readonly lostAfterLists: number;
+  /** What happens to a lost pod: it fails, or it is created again. */
+  readonly lostPods: 'fail' | 'recreate';
+  /** False if the provider has no `updatePod`. */
+  readonly canUpdate: boolean;
+}
+
+export const unknownProviderPod: ProviderPodRecord = { state: { kind: 'notAsked' }, observation: 0, missingLists: 0 };
+
+/** A cloud that does not list a pod may be creating it for this long after `createPod`. */
+const creationMs = 60_000;
+/** A deleted pod that is still listed is not an orphan for this long. */
+const deletionMs = 60_000;
+
+/** The delays after temporary failures; the worker adds jitter. A pod that must end may cost money and keeps its name. */
+const retryRanges: Readonly<Record<PodOperation, BackOffRange>> = {
+  create_pod: { firstMs: 1000, maxMs: 300_000 },
+  update_pod: { firstMs: 1000, maxMs: 300_000 },
+  delete_pod: { firstMs: 1000, maxMs: 60_000 },
+};
+
+/**
+ * The state machine of a pod in the cloud. Pure: records `report`, and says what to do next for the pod that is wanted. After
+ * a report of a failed call, this is about that call.
+ */
+export function reconcileProviderPod(
+  before: ProviderPodRecord,
+  { report, wanted, isUnlisted, nowMs }: ReconcileInput,
+  policy: ProviderPodPolicy,
+): { readonly record: ProviderPodRecord; readonly call: NextCall } {
+  const record = report === undefined ? before : withReport(before, report, nowMs, policy);
+  if (report?.kind === 'failed') return { record, call: afterFailure(record, report, nowMs) };
+  if (wanted === undefined) return { record, call: { kind: 'none' } };
+  const expected =
+    wanted.mayExist && record.state.kind === 'notAsked' ? expectedPod(record, isUnlisted, policy) : record;
+  return wanted.kind === 'ended'
+    ? { record: expected, call: callToEnd(expected, wanted.hasObject, nowMs) }
+    : callToRun(expected, wanted.pod, nowMs, policy);
+}
+
+/** The pod as last reported; undefined if the cloud does not have it. */
+export function reportedPod({ state }: ProviderPodRecord): ProviderPod | undefined {
+  return 'pod' in state ? state.pod : undefined;
+}
+
+/** What the provider has accepted of the pod, as far as is known. */
+export function appliedPod({ applied, uncertain }: ProviderPodRecord): ValidPod | undefined {
+  return uncertain === 'attempted' ? undefined : applied;
+}
+
+/** The pod if the last list had it, unless its deletion was accepted a short time ago. */
+export function listedPod(record: ProviderPodRecord, nowMs: number): ProviderPod | undefined {
+  const { deletedMs = -Infinity } = 'deletedMs' in record.state ? record.state : {};
+  return record.missingLists === 0 && nowMs - deletedMs >= deletionMs ? reportedPod(record) : undefined;
+}
+
+/** True if the cloud has nothing of the pod that may still run. */
+export function hasEnded({ state: { kind } }: ProviderPodRecord): boolean {
+  return kind === 'notAsked' || kind === 'ended';
+}
+
+/** True if the cloud does not have the pod, so that the record can be dropped once nobody wants the pod. */
+export function isGone(
+  { state: { kind }, missingLists }: ProviderPodRecord,
+  { lostAfterLists }: ProviderPodPolicy,
+): boolean {
+  return kind === 'notAsked' || missingLists >= lostAfterLists;
+}
+
+function withReport(
+  record: ProviderPodRecord,
+  report: ProviderPodReport,
+  nowMs: number,
+  policy: ProviderPodPolicy,
+): ProviderPodRecord {
+  const { state } = record;
+  switch (report.kind) {
+    case 'listed': {
+      const { observation } = report;
+      if (observation <= record.observation) return record;
+      return { ...record, state: reportedState(state, report.pod, report.atMs), observation, missingLists: 0 };
+    }
+    case 'missing':
+    case 'notFound': {
+      if (report.observation <= record.observation || isGone(record, policy)) return record;
+      const missingLists = report.kind === 'missing' ? record.missingLists + 1 : policy.lostAfterLists;
+      return missingLists < policy.lostAfterLists
+        ? { ...record, missingLists }
+        : { ...record, missingLists, state: goneState(state) };
+    }
+    case 'creating': {
+      const { applied: last, uncertain } = record;
+      const isAsLast = last !== undefined && uncertain !== 'updated' && isSamePod(last, report.pod);
+      const isFirst = state.kind === 'notAsked' || isAsLast;
+      const applied = isFirst ? report.pod : undefined;
+      return toCreated({ ...record, applied, uncertain: 'attempted' }, 'asked', nowMs, report.observation);
+    }
+    case 'created': {
+      const calledMs = calledMsOf(state);
+      const created = { ...record, uncertain: 'created', createFailure: undefined, backOff: undefined } as const;
+      return toCreated(created, 'accepted', calledMs, report.observation);
+    }
+    case 'updated':
+      return { ...withApplied(record, report.pod), backOff: undefined };
+    case 'deleting':
+      return { ...record, isDeleting: true };
+    case 'deleted':
+      return toDeleted({ ...record, isDeleting: undefined, backOff: undefined }, nowMs, report.observation);
+    case 'failed':
+      return withFailure(record, report, nowMs);
+    case 'aborted':
+      if (report.operation === 'update_pod') return withUncertainUpdate(record);
+      return report.operation === 'delete_pod' ? { ...record, isDeleting: undefined } : record;
+    default: {
+      const { observation, missingLists } = record;
+      return { state, observation, missingLists, isTerminated: true };
+    }
+  }
+}
+
+function reportedState(state: ProviderPodState, pod: ProviderPod, atMs: number): ProviderPodState {
+  const known = 'pod' in state ? state.pod : undefined;
+  const fields = fieldsOf(pod);
+  const reported = isEqual(known, fields) ? known! : fields;
+  const deletedMs = 'deletedMs' in state ? state.deletedMs : undefined;
+  if (pod.state === 'stopped') return { kind: 'ended', pod: reported, deletedMs };
+  if (deletedMs !== undefined) return { kind: 'ending', pod: reported, deletedMs };
+  return { kind: 'reported', pod: reported, atMs };
+}
+
+/** The state after too many lists without the pod, or after `getPod` has not found it. */
+function goneState(state: ProviderPodState): ProviderPodState {
+  switch (state.kind) {
+    case 'asked':
+    case 'accepted':
+      return { kind: 'lost', was: state };
+    case 'reported':
+      return { kind: 'lost', was: { kind: 'reported', atMs: state.atMs } };
+    case 'ending':
+      return { kind: 'ended', deletedMs: state.deletedMs };
+    default:
+      return state;
+  }
+}
+
+/** A report during the call of `createPod` says more than the call. */
+function toCreated(
+  record: ProviderPodRecord,
+  kind: 'accepted' | 'asked',
+  calledMs: number | undefined,
+  observation: number,
+): ProviderPodRecord {
+  const { state } = record;
+  if (state.kind === 'reported' || state.kind === 'ending' || state.kind === 'ended') return record;
+  return { ...record, state: { kind, calledMs }, observation, missingLists: 0 };
+}
+
+/** Lists since the first deletion count: they may take longer than it takes until the deletion is requested again. */
+function toDeleted(record: ProviderPodRecord, deletedMs: number, observation: number): ProviderPodRecord {
+  const { state } = record;
+  if (state.kind === 'notAsked') return record;
+  const isRepeated = 'deletedMs' in state && state.deletedMs !== undefined;
+  const since = isRepeated ? {} : { observation, missingLists: 0 };
+  if (state.kind === 'ended') return { ...record, ...since, state: { ...state, deletedMs } };
+  return { ...record, ...since, state: { kind: 'ending', pod: reportedPod(record), deletedMs } };
+}
+
+function withFailure(
+  record: ProviderPodRecord,
+  report: Extract<ProviderPodReport, { kind: 'failed' }>,
+  nowMs: number,
+): ProviderPodRecord {
+  const { operation, failure, pod, isPermanent, retryAfterMs } = report;
+  if (operation === 'create_pod' && isPermanent) {
+    const { state } = record;
+    const refused = state.kind === 'asked' ? ({ kind: 'asked', calledMs: undefined } as const) : state;
+    return { ...record, state: refused, createFailure: failure };
+  }
+  if (operation === 'update_pod' && isPermanent) return { ...record, refused: pod };
+  const lastMs = record.backOff?.operation === operation ? record.backOff.delayMs : 0;
+  const delayMs = retryAfterMs === undefined ? nextDelayMs(lastMs, retryRanges[operation]) : lastMs;
+  const backOff = { operation, delayMs, untilMs: nowMs + (retryAfterMs ?? delayMs), message: failure.message };
+  if (operation === 'create_pod') return { ...record, createFailure: failure, backOff };
+  return operation === 'update_pod'
+    ? { ...withUncertainUpdate(record), backOff }
+    : { ...record, isDeleting: undefined, backOff };
+}
+
+function withUncertainUpdate(record: ProviderPodRecord): ProviderPodRecord {
+  return { ...record, applied: appliedPod(record), uncertain: 'updated' };
+}
+
+function withApplied(record: ProviderPodRecord, applied: ValidPod): ProviderPodRecord {
+  return { ...record, applied, uncertain: undefined, refused: undefined };
+}
+
+/** An earlier process may have created the pod although the cloud does not list it: one list is not enough for its end. */
+function expectedPod(record: ProviderPodRecord, isUnlisted: boolean, policy: ProviderPodPolicy): ProviderPodRecord {
+  const missingLists = isUnlisted ? 1 : 0;
+  const state = { kind: 'reported' } as const;
+  return { ...record, missingLists, state: missingLists < policy.lostAfterLists ? state : goneState(state) };
+}
+
+function afterFailure(
+  record: ProviderPodRecord,
+  { operation, failure, isPermanent }: Extract<ProviderPodReport, { kind: 'failed' }>,
+  nowMs: number,
+): NextCall {
+  if (operation === 'create_pod' && isPermanent) return { kind: 'fail', failure };
+  if (operation === 'update_pod' && isPermanent) return { kind: 'none' };
+  return backOffOf(record, operation, nowMs) ?? { kind: 'none' };
+}
+
+function callToRun(
+  record: ProviderPodRecord,
+  pod: ValidPod,
+  nowMs: number,
+  policy: ProviderPodPolicy,
+): { readonly record: ProviderPodRecord; readonly call: NextCall } {
+  const { state } = record;
+  switch (state.kind) {
+    case 'accepted':
+    case 'ending':
+      return { record, call: { kind: 'none' } };
+    case 'reported':
+      return state.pod === undefined
+        ? { record, call: { kind: 'wait' } }
+        : callToUpdate(record, pod, state.pod.podHash, nowMs, policy);
+    case 'ended':
+      return { record, call: { kind: 'terminate' } };
+    case 'lost':
+      if (state.was.kind === 'reported' && policy.lostPods === 'fail')
+        return { record, call: { kind: 'fail', failure: lostFailure(state.was.atMs) } };
+      break;
+    case 'notAsked':
+    case 'asked':
+      break;
+  }
+  return { record, call: backOffOf(record, 'create_pod', nowMs) ?? { kind: 'create' } };
+}
+
+function callToUpdate(
+  before: ProviderPodRecord,
+  pod: ValidPod,
+  reportedHash: string | undefined,
+  nowMs: number,
+  { canUpdate }: ProviderPodPolicy,
+): { readonly record: ProviderPodRecord; readonly call: NextCall } {
+  const record = reportedHash === undefined ? before : withReportedHash(before, reportedHash);
+  const { refused, uncertain } = record;
+  if (!canUpdate || (refused !== undefined && isSamePod(refused, pod))) return { record, call: { kind: 'none' } };
+  const previous = appliedPod(record);
+  const isApplied = previous === undefined ? reportedHash === podHash(pod) : isSamePod(previous, pod);
+  if (isApplied && uncertain !== 'updated') return { record: withApplied(record, pod), call: { kind: 'applied' } };
+  return { record, call: backOffOf(record, 'update_pod', nowMs) ?? { kind: 'update', previous } };
+}
+
+/** The reported hash shows whether the cloud had an older version of the pod when `createPod` was accepted. */
+function withReportedHash(record: ProviderPodRecord, reportedHash: string): ProviderPodRecord {
+  const { applied, uncertain } = record;
+  if (uncertain === undefined || uncertain === 'attempted' || applied === undefined) return record;
+  if (podHash(applied) !== reportedHash) return { ...record, applied: undefined };
+  return uncertain === 'created' ? { ...record, uncertain: undefined } : record;
+}
+
+function callToEnd(record: ProviderPodRecord, hasObject: boolean, nowMs: number): NextCall {
+  if (hasEnded(record) && (hasObject || reportedPod(record) === undefined)) return { kind: 'none' };
+  return backOffOf(record, 'delete_pod', nowMs) ?? { kind: 'delete' };
+}
+
+/**
+ * What to do instead of a call that has failed a short time ago; undefined if it may be made. A cloud may refuse to delete what
+ * it does not have, and what it is creating.
+ */
+function backOffOf(
+  { state, backOff }: ProviderPodRecord,
+  operation: PodOperation,
+  nowMs: number,
+): NextCall | undefined {
+  if (backOff?.operation !== operation || nowMs >= backOff.untilMs) return undefined;
+  const mayBeCreating = nowMs < (calledMsOf(state) ?? -Infinity) + creationMs;
+  if (operation === 'delete_pod' && state.kind === 'lost' && !mayBeCreating) return { kind: 'none' };
+  return { kind: 'backOff', untilMs: backOff.untilMs, message: backOff.message };
+}
+
+function calledMsOf(state: ProviderPodState): number | undefined {
+  const asked = state.kind === 'lost' ? state.was : state;
+  return asked.kind === 'asked' || asked.kind === 'accepted' ? asked.calledMs : undefined;
+}
+
+function lostFailure(reportedAtMs: number | undefined): PodFailure {
+  const since =
+    reportedAtMs === undefined ? 'since this process was started' : `since ${timeFromEpochMs(reportedAtMs)}`;
+  return { reason: 'LostByProvider', message: `The provider has not listed the pod ${since}` };
+}
+
+type Fields<T> = { readonly [Field in keyof Required<T>]: T[Field] };
+
+/** Without what a provider may add, such as the object of its cloud: that is neither compared nor stored. */
+function fieldsOf(pod: ProviderPod): Fields<ProviderPod> {
+  const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt } = pod;
+  const containers = pod.containers?.map((container): Fields<ProviderContainer> => {
+    const { name, ready, started, restartCount, startedAt, exit, waiting, imageID } = container;
+    return { name, ready, started, restartCount, startedAt, exit, waiting, imageID };
+  });
+  return { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt, containers };
+}
