@@ -1,5 +1,5 @@
 import min from 'lodash/min.js';
-import type { PodStatusCache, SentAs, VersionedPodStatus } from './cache/pod-status-cache.ts';
+import type { PodStatusCache, VersionedPodStatus } from './cache/pod-status-cache.ts';
 import type { Clock } from '../shared/clock.ts';
 import { epochMsOf, MonotonicTimes, timeFromEpochMs } from '../shared/time.ts';
 import type { JournalFailure } from './journal/journal.ts';
@@ -8,7 +8,8 @@ import type { InformerState, PodManager, UIDTranslations } from '../kube/pod-man
 import type { PodTermination } from './pod-deletion-safety.ts';
 import type { OutageInspection } from './sync/api-outage.ts';
 import type { DroppedStatuses } from './explain/dropped-statuses.ts';
-import type { LoopInspection, ManagerState, WaitingFor } from './sync/loop-inspection.ts';
+import type { ManagerState, SyncLoop } from './sync/sync-loop.ts';
+import { waitingFor, type WaitingFor } from './sync/waiting-for.ts';
 import { dueMsOf } from './sync/back-off.ts';
 import type { HotLoop, PodRecords } from './sync/pod-records.ts';
 import { type RejectionInspection, rejectionOf } from './sync/rejected-updates.ts';
@@ -38,7 +39,7 @@ export interface PodInspection {
   /** Why the last sync failed; undefined when it succeeded. */
   readonly lastError: string | undefined;
   /** How the newest sent version was confirmed: by a PATCH (`written`), by a read (`unchanged`), or at start (`adopted`). */
-  readonly sentAs: SentAs | undefined;
+  readonly sentAs: VersionedPodStatus['sentAs'];
   /** Time of that confirmation, or of the latest rewrite of that version; undefined if none was sent. */
   readonly sentAt: string | undefined;
   /** Set while writes to this pod are undone: the fields affected, and the field managers that own them. */
@@ -86,7 +87,7 @@ export interface InspectionSources {
   readonly clock: Clock;
   readonly records: PodRecords;
   /** Undefined without a client. */
-  readonly loop: LoopInspection | undefined;
+  readonly loop: SyncLoop | undefined;
   readonly journal: StatusJournal;
   readonly dropped: DroppedStatuses;
   /** By pod UID. */
@@ -105,9 +106,9 @@ export function inspectManager(state: ManagerState, sources: InspectionSources):
     pods: Array.from(cache.entries(), ([podUID, versioned]) =>
       inspectPod(podUID, versioned, sources, times, translations),
     ),
-    requestedDeletions: loop?.requestedDeletions(times) ?? [],
-    outage: loop?.outage(times),
-    requestFailure: loop?.requestFailure(times),
+    requestedDeletions: loop?.terminatingPods.requestedDeletions(times) ?? [],
+    outage: loop?.apiOutage.inspect(times),
+    requestFailure: loop?.apiOutage.requestFailure(times),
     lastSuccessfulRequestAt: successAgeMs === undefined ? undefined : timeFromEpochMs(clock.now() - successAgeMs),
     informer,
     journalFailure: sources.journal.failure,
@@ -117,22 +118,23 @@ export function inspectManager(state: ManagerState, sources: InspectionSources):
 
 /** Since a request last succeeded, or the informer received an event; undefined when neither has happened. */
 export function lastSuccessAgeMs(
-  loop: LoopInspection | undefined,
+  loop: SyncLoop | undefined,
   informer: InformerState | undefined,
   clock: Pick<Clock, 'now'>,
 ): number | undefined {
   const { lastEventAt } = informer ?? {};
   const eventAgeMs = lastEventAt === undefined ? undefined : clock.now() - epochMsOf(lastEventAt);
-  return min([loop?.lastSuccessAgeMs, eventAgeMs]);
+  return min([loop?.requests.lastSuccessAgeMs, eventAgeMs]);
 }
 
 export function inspectPod(
   podUID: string,
   versioned: VersionedPodStatus,
-  { cache, loop, records, terminations }: InspectionSources,
+  sources: InspectionSources,
   times: MonotonicTimes,
   translations?: UIDTranslations,
 ): PodInspection {
+  const { cache, loop, records, terminations } = sources;
   const record = records.get(podUID);
   const failed = record?.backOff;
   const dueMs = failed && loop?.isSending === true ? dueMsOf(failed, versioned.version) : undefined;
@@ -147,7 +149,7 @@ export function inspectPod(
     podIsFinished: versioned.podIsFinished,
     unsentSince: unsentSinceMs === undefined ? undefined : times.format(unsentSinceMs),
     isInFlight: record?.inFlight !== undefined && record.inFlight.phase.kind !== 'ended',
-    waitingFor: waitingForOf(podUID, versioned, loop, times),
+    waitingFor: waitingForOf(podUID, versioned, sources, times),
     nextTryAt: dueMs === undefined ? undefined : times.formatDue(Math.max(times.nowMs, dueMs)),
     lastError: failed?.message,
     sentAs,
@@ -160,13 +162,13 @@ export function inspectPod(
   };
 }
 
-/** @param loop undefined without a client */
+/** What the pod waits for; undefined if it waits for nothing. */
 export function waitingForOf(
   podUID: string,
   { unsentSinceMs }: VersionedPodStatus,
-  loop: LoopInspection | undefined,
+  sources: InspectionSources,
   times: MonotonicTimes,
 ): WaitingFor | undefined {
-  if (loop !== undefined) return loop.waitingFor(podUID, times);
+  if (sources.loop !== undefined) return waitingFor(podUID, sources.loop, sources, times);
   return unsentSinceMs === undefined ? undefined : { kind: 'no-client', since: times.format(unsentSinceMs) };
 }

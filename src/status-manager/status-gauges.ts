@@ -1,7 +1,8 @@
 import type { Metrics, StatusGauges, TerminatingPodsGauge, TerminatingWait, WaitReason } from './metrics.ts';
 import { epochMsOf, MonotonicTimes } from '../shared/time.ts';
 import { terminationWaitOf } from './pod-deletion-safety.ts';
-import type { WaitingFor } from './sync/loop-inspection.ts';
+import type { PodRecord, PodRecords } from './sync/pod-records.ts';
+import { uidsThatMayWait, type WaitingFor } from './sync/waiting-for.ts';
 import { type InspectionSources, lastSuccessAgeMs, waitingForOf } from './inspection.ts';
 
 /** @returns unregisters the gauges of a manager that stops */
@@ -30,9 +31,9 @@ function readStatusGauges(sources: InspectionSources): StatusGauges {
     const ageSeconds = Math.max(oldestAgeSeconds, secondsSince(since));
     terminating.set(waitingFor, { waitingFor, count: before + 1, oldestAgeSeconds: ageSeconds });
   };
-  for (const uid of loop?.uidsThatMayWait() ?? cache.unsentCandidates()) {
+  for (const uid of uidsThatMayWait(sources)) {
     const versioned = cache.get(uid);
-    const wait = versioned && waitingForOf(uid, versioned, loop, times);
+    const wait = versioned && waitingForOf(uid, versioned, sources, times);
     if (wait === undefined) continue;
     count(wait.kind === 'back-off' ? wait.class : wait.kind);
     if (versioned?.unsentSinceMs === undefined && wait.kind === 'back-off' && wait.class === 'hot-loop') {
@@ -42,7 +43,7 @@ function readStatusGauges(sources: InspectionSources): StatusGauges {
     const terminatingWait = terminatingWaitOf(wait);
     if (terminatingWait !== undefined) countTerminating(terminatingWait, wait.since);
   }
-  for (const { since } of loop?.requestedDeletions(times) ?? []) {
+  for (const { since } of loop?.terminatingPods.requestedDeletions(times) ?? []) {
     count('finalizers');
     countTerminating('finalizers', since);
   }
@@ -51,7 +52,7 @@ function readStatusGauges(sources: InspectionSources): StatusGauges {
     if (secondsSince(gracePeriodEndsAt) > 0) countTerminating(terminationWaitOf(termination), gracePeriodEndsAt);
   }
   const informer = podManager.informerState?.();
-  const outage = loop?.outage(times);
+  const outage = loop?.apiOutage.inspect(times);
   const successAgeMs = lastSuccessAgeMs(loop, informer, clock);
   return {
     cachedStatuses: gauges.cachedStatuses,
@@ -65,8 +66,8 @@ function readStatusGauges(sources: InspectionSources): StatusGauges {
       outcome: outage.failure,
       code: String(outage.statusCode ?? '<error>'),
     },
-    hotLoopPods: loop?.hotLoopPods ?? 0,
-    rejectedPods: [...records.values()].filter(({ rejected }) => rejected !== undefined).length,
+    hotLoopPods: countOf(records, ({ lastPatch }) => lastPatch?.hotLoop !== undefined),
+    rejectedPods: countOf(records, ({ rejected }) => rejected !== undefined),
     isJournalFailing: journal.isRecording ? journal.failure !== undefined : undefined,
     informer: informer && {
       isSynced: informer.isSynced,
@@ -74,6 +75,10 @@ function readStatusGauges(sources: InspectionSources): StatusGauges {
       restarts: informer.restarts,
     },
   };
+}
+
+function countOf(records: PodRecords, isCounted: (record: PodRecord) => boolean): number {
+  return [...records.values()].filter(isCounted).length;
 }
 
 function terminatingWaitOf(wait: WaitingFor): TerminatingWait | undefined {

@@ -29,15 +29,13 @@ import type { PodManager } from '../kube/pod-manager/pod-manager.ts';
 import { isObject } from '../shared/json.ts';
 import { isMirrorPod, isStaticPod } from '../kube/pods/static-pods.ts';
 import { createSyncLoop } from './sync/create-sync-loop.ts';
-import type { SyncBatchResult } from './sync/in-flight-syncs.ts';
 import { Outcomes } from './sync/outcomes.ts';
 import { type OutcomeListener } from './sync/status-outcome.ts';
 import { PodRecords } from './sync/pod-records.ts';
 import { RejectedUpdates } from './sync/rejected-updates.ts';
 import type { PodStartupLatency } from './sync/sync-ports.ts';
 import type { WrittenResult } from './sync/status-outcome.ts';
-import type { ManagerState } from './sync/loop-inspection.ts';
-import type { SyncLoop } from './sync/sync-loop.ts';
+import type { ManagerState, SyncBatchResult, SyncLoop } from './sync/sync-loop.ts';
 import type {
   Pod,
   PodCondition,
@@ -379,9 +377,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
         this.#loop.setOrphaned(uid, isOrphan);
       } else if (isOrphan) {
         this.#logger.debug({ podUID: uid }, 'Removing status of a pod that is no longer there');
-        const phase = this.#records.get(uid)?.inFlight?.phase;
-        const isDeleting = phase !== undefined && 'verb' in phase && phase.verb === 'delete';
-        this.#forgetPod(uid, isDeleting ? 'deleting' : 'removed');
+        this.#forgetPod(uid, this.#records.get(uid)?.inFlight?.isDeleting === true ? 'deleting' : 'removed');
       }
     }
     this.#resizeConditions.recount();
@@ -668,7 +664,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
       podManager: this.podManager,
       clock: this.#clock,
       records: this.#records,
-      loop: this.#loop?.inspection,
+      loop: this.#loop,
       journal: this.#journal,
       dropped: this.#dropped,
       terminations: terminationsOf(this.#podDeletionSafety),

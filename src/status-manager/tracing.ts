@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { RequestVerb } from '../kube/client/pod-client.ts';
 import { CriticalSection } from '../shared/critical-section.ts';
+import type { SyncResult } from './sync/sync-result.ts';
 
 /**
  * Names of the channels of `node:diagnostics_channel`; docs/guides/production.md lists them.
@@ -53,7 +54,7 @@ export interface SyncMessage {
   /** Set at the end: the version sent; undefined if none was. */
   version: number | undefined;
   /** Set at the end. `gone`: the status was dropped. */
-  outcome: 'written' | 'unchanged' | 'failed' | 'gone' | undefined;
+  outcome: SyncResult['kind'] | undefined;
 }
 
 /** One request. On failure the tracing channel's `error` is an `APIError`, safe to log. */
@@ -66,12 +67,6 @@ export interface RequestMessage {
   readonly podName: string;
   /** The sync that sends this request; undefined if the channel had no subscriber when the sync began. */
   readonly sync: SyncMessage | undefined;
-}
-
-/** How a sync ended. */
-export interface TracedSync {
-  readonly outcome: NonNullable<SyncMessage['outcome']>;
-  readonly version: number | undefined;
 }
 
 const maxAccepted = 32;
@@ -109,9 +104,9 @@ export class Tracing {
   }
 
   /** Runs a sync, which reports its result through `end`. */
-  sync<T>(podUID: string, sync: (end: (traced: TracedSync) => void) => Promise<T>): Promise<T> {
+  sync<T>(podUID: string, sync: (end: (result: SyncResult) => void) => Promise<T>): Promise<T> {
     if (!hasSubscribers(this.#sync) && !hasSubscribers(this.#request)) {
-      return sync(({ version }) => this.#takeSent(podUID, version));
+      return sync((result) => this.#takeSent(podUID, sentVersionOf(result)));
     }
     const message: SyncMessage = {
       podUID,
@@ -119,11 +114,12 @@ export class Tracing {
       version: undefined,
       outcome: undefined,
     };
-    const end = ({ outcome, version }: TracedSync): void => {
+    const end = (result: SyncResult): void => {
+      const version = sentVersionOf(result);
       const sent = this.#takeSent(podUID, version);
       if (version !== undefined) message.accepted = sent;
       message.version = version;
-      message.outcome = outcome;
+      message.outcome = result.kind;
     };
     return this.#currentSync.run(message, () => this.#sync.tracePromise(() => sync(end), message));
   }
@@ -147,6 +143,10 @@ export class Tracing {
     else this.#unsent.set(podUID, rest);
     return unsent.filter((message) => message.version <= version);
   }
+}
+
+function sentVersionOf(result: SyncResult): number | undefined {
+  return result.kind === 'written' || result.kind === 'unchanged' ? result.versioned.version : undefined;
 }
 
 /** `TracingChannel.hasSubscribers` came with Node.js 20.13 and is not in all types. */

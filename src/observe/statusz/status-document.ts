@@ -4,7 +4,8 @@ import { podSummary, statusWordOf } from '../../kube/pods/pod-summary.ts';
 import { type PodTermination, terminationWaitOf } from '../../status-manager/pod-deletion-safety.ts';
 import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import type { RequestedDeletion } from '../../status-manager/sync/terminating-pods.ts';
-import type { ManagerState, WaitingFor } from '../../status-manager/sync/loop-inspection.ts';
+import type { ManagerState } from '../../status-manager/sync/sync-loop.ts';
+import type { WaitingFor } from '../../status-manager/sync/waiting-for.ts';
 import type { InformerState } from '../../kube/pod-manager/pod-manager.ts';
 
 /** A time as in Kubernetes: RFC 3339, UTC, whole seconds. */

@@ -4,16 +4,13 @@ import type { PodStatus } from '../../kube/objects/types.ts';
 import { isNewer } from '../../kube/objects/is-newer.ts';
 import { type Adopted, adoptedFrom, type AdoptedFromServer } from './adopted-status.ts';
 
-/** How a version was confirmed: by a PATCH, by a read, or because it came from the API server (`seed`). */
-export type SentAs = 'written' | 'unchanged' | 'adopted';
-
 /** The API server has confirmed a version. */
 export interface Confirmation {
   /** When the version was read from the cache, on the monotonic clock. */
   readonly readAtMs: number;
   /** When it was confirmed, on the monotonic clock. */
   readonly atMs: number;
-  readonly as: SentAs;
+  readonly as: NonNullable<VersionedPodStatus['sentAs']>;
 }
 
 /** One accepted status of a pod. Immutable except for the fields that are not `readonly`. */
@@ -33,7 +30,8 @@ export interface VersionedPodStatus {
   unsentSinceMs: number | undefined;
   /** When the newest sent version was confirmed or last rewritten; undefined if none was sent. */
   sentAtMs: number | undefined;
-  sentAs: SentAs | undefined;
+  /** How: by a PATCH, by a read, or because the status came from the API server (`seed`). */
+  sentAs: 'written' | 'unchanged' | 'adopted' | undefined;
   /** An unsent change affects readiness, a terminal phase or the deletion: it is sent first. */
   urgent: boolean;
   /** Set while the status is of an earlier run, and this run has set none; see `Adopted`. */

@@ -1,5 +1,5 @@
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import type { DropReason } from '../sync/sync-result.ts';
+import type { DropReason } from '../sync/status-outcome.ts';
 
 /** The last status of a pod that was dropped from the cache. Times are on the monotonic clock. */
 export interface DroppedStatus {

@@ -5,7 +5,7 @@ import { statusWordOf } from '../../kube/pods/pod-summary.ts';
 import { isBeingDeleted } from '../status/deletion.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { OutageInspection } from '../sync/api-outage.ts';
-import type { ManagerState } from '../sync/loop-inspection.ts';
+import type { ManagerState } from '../sync/sync-loop.ts';
 import type { RequestedDeletion } from '../sync/terminating-pods.ts';
 import type { Pod, PodStatus } from '../../kube/objects/types.ts';
 import { inspectPod, type InspectionSources, type PodInspection } from '../inspection.ts';
@@ -44,7 +44,7 @@ interface DroppedInspection extends Omit<DroppedStatus, 'atMs'> {
 
 /** Collects the facts about one pod; makes no request. @param uid of the pod, or of its mirror pod */
 export function readExplainFacts(uid: string, state: ManagerState, sources: InspectionSources): ExplainFacts {
-  const { cache, clock, loop, podManager } = sources;
+  const { cache, clock, loop, podManager, records } = sources;
   const podUID = podManager.translatePodUID(uid) || uid;
   const versioned = cache.get(podUID);
   const pod = podManager.getPodByUID(podUID);
@@ -58,8 +58,8 @@ export function readExplainFacts(uid: string, state: ManagerState, sources: Insp
     apiPod: (pod && podManager.getMirrorPodByPod(pod)) ?? pod,
     status: versioned?.status,
     inspection: versioned && inspectPod(podUID, versioned, sources, times),
-    requestedDeletion: loop?.requestedDeletionOf(podUID, times),
-    outage: loop?.outage(times),
+    requestedDeletion: loop?.terminatingPods.requestedDeletionOf(records.get(podUID), times),
+    outage: loop?.apiOutage.inspect(times),
     dropped: versioned === undefined ? inspectDropped(sources.dropped.get(podUID), times) : undefined,
   };
 }

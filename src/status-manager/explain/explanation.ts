@@ -1,4 +1,4 @@
-import type { SentAs } from '../cache/pod-status-cache.ts';
+import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { BackOffReason } from '../sync/back-off.ts';
 import type { HotLoop } from '../sync/pod-records.ts';
@@ -32,7 +32,7 @@ export interface PodExplanation {
   /** The version that the API object shows, as in `inspect()`. */
   readonly sentVersion: number | undefined;
   /** How and when the newest sent version was confirmed, as in `inspect()`. */
-  readonly sentAs: SentAs | undefined;
+  readonly sentAs: VersionedPodStatus['sentAs'];
   /** When it was confirmed; undefined if none was sent. */
   readonly sentAt: string | undefined;
   /** When the oldest unsent change was accepted; undefined if nothing is unsent. */

@@ -1,36 +1,21 @@
-import type { AbortSignalLike } from '../../shared/abort.ts';
-import { describeAbort } from '../../kube/client/api-error.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Semaphore } from '../../shared/semaphore.ts';
 import type { TokenBucket } from '../../shared/token-bucket.ts';
+import type { PodSync } from './pod-sync.ts';
 
 /** Pause of all requests when the API server is overloaded and sends no `Retry-After`. */
 const defaultPauseMs = 1_000;
 /** Longest pause of all requests; beyond it only the throttled pods wait. */
 const maxPauseMs = 60_000;
 
-/** What holds a request back: a pause that the API server asked for, `maxInFlight`, or `qps` and `burst`. */
-export type ClientLimit = 'pause' | 'max-in-flight' | 'qps';
-
-/** What one sync needs before each of its requests. */
-export interface RequestPermit {
-  /**
-   * Resolves when the pod may make one request; rejects with an `APIError` when `signal` aborts.
-   * @param onWait called whenever the request begins to wait for a limit
-   */
-  acquire(signal: AbortSignalLike, onWait?: (limit: ClientLimit) => void): Promise<void>;
-  /** The sync has ended. */
-  release(): void;
-}
-
-/** Admits every request immediately. */
-export const unlimited: RequestPermit = { acquire: () => Promise.resolve(), release: () => {} };
+/** What the limiter needs of a sync. */
+type LimitedSync = Pick<PodSync, 'enter' | 'hasSlot' | 'isLimited' | 'signal'>;
 
 /**
  * A PATCH passes these gates, in this order, before it is sent:
  *
- * 1. `concurrency` (`SyncLoop`): pods of this manager in flight. While one of them waits at a later
- *    gate, the loop starts no other pod. Each of the managers that share a gate therefore has one
+ * 1. `concurrency` (`SyncQueue`): pods of this manager in flight. While one of them waits at a later
+ *    gate, no other pod starts. Each of the managers that share a gate therefore has one
  *    request or a few in its queue, and first come first served gives them equal shares.
  * 2. The pause of this user after 429 or 503 (here).
  * 3. The limits that the user has set with a `RequestLimiter` (here): `maxInFlight`, `qps`.
@@ -68,48 +53,38 @@ export class ClientLimiter {
     return this.pauseMs > 0;
   }
 
-  /** For one sync. */
-  admission(): RequestPermit {
-    const slots = this.#slots;
-    let hasSlot = slots === undefined;
-    const release = (): void => {
-      if (slots === undefined || !hasSlot) return;
-      hasSlot = false;
-      slots.release();
-    };
-    const isFree = (): boolean => hasSlot && this.#bucket.isUnlimited && !this.isPaused;
-    const waitInTurn = async (signal: AbortSignalLike, onWait: (limit: ClientLimit) => void): Promise<void> => {
-      for (;;) {
-        if (this.isPaused) {
-          release();
-          onWait('pause');
-        }
-        while (this.isPaused && !signal.aborted) await sleep(this.#clock, this.pauseMs, signal);
-        if (signal.aborted) throw signal.reason;
-        if (!hasSlot && slots?.tryAcquire() === false) {
-          onWait('max-in-flight');
-          await slots.acquire(signal);
-        }
-        hasSlot = true;
-        if (!this.#bucket.tryTake()) {
-          onWait('qps');
-          await this.#bucket.take(signal);
-        }
-        if (!this.isPaused) return;
-        // A pause began while it waited: another client may use the token.
-        this.#bucket.giveBack();
+  /** Resolves when the sync may make one request; rejects with the reason of its signal when that is aborted. */
+  async acquire(sync: LimitedSync): Promise<void> {
+    const { isLimited, signal } = sync;
+    sync.enter({ kind: 'starting' });
+    if (!isLimited) return;
+    for (;;) {
+      if (this.isPaused) {
+        this.release(sync);
+        sync.enter({ kind: 'retry-after' });
       }
-    };
-    return {
-      release,
-      async acquire(signal, onWait = () => {}) {
-        try {
-          if (!isFree()) await waitInTurn(signal, onWait);
-        } catch (error) {
-          throw signal.aborted ? describeAbort(signal) : error;
-        }
-      },
-    };
+      while (this.isPaused && !signal.aborted) await sleep(this.#clock, this.pauseMs, signal);
+      if (signal.aborted) throw signal.reason;
+      if (!sync.hasSlot && this.#slots?.tryAcquire() === false) {
+        sync.enter({ kind: 'limiter', limit: 'max-in-flight' });
+        await this.#slots.acquire(signal);
+      }
+      sync.hasSlot = true;
+      if (!this.#bucket.tryTake()) {
+        sync.enter({ kind: 'limiter', limit: 'qps' });
+        await this.#bucket.take(signal);
+      }
+      if (!this.isPaused) return;
+      // A pause began while it waited: another client may use the token.
+      this.#bucket.giveBack();
+    }
+  }
+
+  /** The sync has ended, or waits for the end of a pause: another one may use its slot. */
+  release(sync: LimitedSync): void {
+    if (!sync.hasSlot) return;
+    sync.hasSlot = false;
+    this.#slots?.release();
   }
 
   /** The API server refused a request of this pod with 429 or 503. */

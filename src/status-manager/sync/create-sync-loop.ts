@@ -13,31 +13,24 @@ import { TerminatingPods } from './terminating-pods.ts';
 
 /** Creates the loop and its parts. Starts nothing. */
 export function createSyncLoop(ports: SyncPorts): SyncLoop {
-  const { cache, logger, records } = ports;
-  const statusEvents = new StatusEvents(ports.eventRecorder, ports.podManager);
+  const { cache, logger, podManager, records } = ports;
+  const statusEvents = new StatusEvents(ports.eventRecorder, podManager);
   const apiOutage = new APIOutage({ ...ports, countUnsent: () => cache.unsentUIDs().length });
   const failureGroups = new FailureGroups(ports);
   records.onDropped((record) => apiOutage.dropped(record));
   records.onDropped((record) => failureGroups.dropped(record));
   const onSuccess = (): void => {
     apiOutage.requestSucceeded();
-    ports.podManager.requestSucceeded?.();
+    podManager.requestSucceeded?.();
   };
   const parts = {
     ...ports,
     requests: new PodRequests({ ...ports, onSuccess }),
     hotLoops: new HotLoops(logger),
-    droppedFields: new DroppedFields(logger),
-    failureGroups,
-    statusEvents,
-    terminatingPods: new TerminatingPods({ ...ports, statusEvents }),
     apiOutage,
+    terminatingPods: new TerminatingPods({ ...ports, statusEvents }),
   };
-  const resultHandler = new SyncResultHandler(parts);
-  return new SyncLoop({
-    ...parts,
-    resultHandler,
-    syncer: new PodSyncer({ ...parts, resultHandler }),
-    fullBatch: new FullBatch(parts),
-  });
+  const resultHandler = new SyncResultHandler({ ...parts, failureGroups, statusEvents });
+  const syncer = new PodSyncer({ ...parts, droppedFields: new DroppedFields(logger), resultHandler });
+  return new SyncLoop({ ...parts, resultHandler, syncer, fullBatch: new FullBatch(parts) });
 }

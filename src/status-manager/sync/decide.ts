@@ -7,6 +7,7 @@ import { isServerNewer } from '../status/server-newer.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { createStatusPatch, diffPodStatus } from '../status/strategic-merge.ts';
 import { terminatedPodStatus } from '../status/terminate.ts';
+import type { DropReason } from './status-outcome.ts';
 import type { Pod, PodCondition, PodStatus } from '../../kube/objects/types.ts';
 import { canonicalPodStatus } from '../status/canonical.ts';
 
@@ -52,7 +53,7 @@ export type Decision =
    * The status has no API object. `recreated`: the object belongs to another pod. `outdated`: the
    * status is from the journal and the API server has a newer one.
    */
-  | { readonly kind: 'gone'; readonly reason: 'recreated' | 'outdated' }
+  | { readonly kind: 'gone'; readonly reason: Exclude<DropReason, 'removed'> }
   /** The object is a mirror pod that the pod manager does not know yet: retry. */
   | { readonly kind: 'unknown-mirror' }
   /** The API server already has the status. */

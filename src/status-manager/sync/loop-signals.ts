@@ -39,20 +39,23 @@ export class WakeUp {
   }
 }
 
-/** Callers that wait until nothing is in flight or queued. */
-export class IdleWaiters {
+/** Callers that wait for a change of state. Source: Go `sync.Cond`. */
+export class Condition {
   #resolves: (() => void)[] = [];
 
-  notifyIdle(): void {
+  /** The state has changed. */
+  broadcast(): void {
     const resolves = this.#resolves;
     this.#resolves = [];
     for (const resolve of resolves) resolve();
   }
 
-  /**
-   * Resolves when `isDone` returns true, after `deadlineMs`, or when the signal is aborted. Calls `isDone` immediately and
-   * at each `notifyIdle`.
-   */
+  /** Resolves at the next `broadcast`. */
+  wait(): Promise<void> {
+    return new Promise((resolve) => this.#resolves.push(resolve));
+  }
+
+  /** Resolves when `isDone` returns true, which is called now and at each `broadcast`; after `deadlineMs`; or when the signal is aborted. */
   async waitUntil(
     isDone: () => boolean,
     deadlineMs: number,
@@ -60,23 +63,17 @@ export class IdleWaiters {
     signal: AbortSignalLike | undefined,
   ): Promise<void> {
     let isOver = signal?.aborted ?? false;
-    let end = (): void => {};
-    const deadline = new Promise<void>((resolve) => (end = resolve));
-    const onOver = (): void => {
+    const end = (): void => {
       isOver = true;
-      end();
+      this.broadcast();
     };
-    const timer = clock.afterFunc(deadlineMs, onOver);
-    signal?.addEventListener('abort', onOver);
+    const timer = clock.afterFunc(deadlineMs, end);
+    signal?.addEventListener('abort', end);
     try {
-      while (!isOver && !isDone()) await Promise.race([this.#nextIdle(), deadline]);
+      while (!isOver && !isDone()) await this.wait();
     } finally {
       timer.stop();
-      signal?.removeEventListener('abort', onOver);
+      signal?.removeEventListener('abort', end);
     }
-  }
-
-  #nextIdle(): Promise<void> {
-    return new Promise((resolve) => this.#resolves.push(resolve));
   }
 }

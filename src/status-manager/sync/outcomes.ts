@@ -6,8 +6,14 @@ import type { CriticalSection } from '../../shared/critical-section.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Subscribers } from '../../shared/subscribers.ts';
 import type { PodRecords } from './pod-records.ts';
-import { type OutcomeListener, type StatusOutcome, subjectOf, type WrittenResult } from './status-outcome.ts';
-import type { DropReason } from './sync-result.ts';
+import {
+  type DropReason,
+  type OutcomeListener,
+  type StatusOutcome,
+  subjectOf,
+  type WrittenResult,
+} from './status-outcome.ts';
+import type { SentResult } from './sync-result.ts';
 import { addWaiter, settleWaiters, stopWaiters } from './written-waiters.ts';
 
 /** Name of the diagnostics channel on which every outcome of every manager is published. */
@@ -54,7 +60,7 @@ export class Outcomes {
   }
 
   /** This version has reached the API server. @param isAgain it had reached it before */
-  sent(uid: string, versioned: VersionedPodStatus, kind: 'written' | 'unchanged', isAgain: boolean): void {
+  sent(uid: string, versioned: VersionedPodStatus, kind: SentResult['kind'], isAgain: boolean): void {
     this.#closeSending(uid, versioned);
     const subject = subjectOf(uid, versioned);
     if (!isAgain) this.report({ ...subject, outcome: kind });

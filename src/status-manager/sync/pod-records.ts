@@ -1,34 +1,10 @@
-import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { FailureLog } from '../../shared/failure-log.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { BackOffEntry } from './back-off.ts';
-import type { ClientLimit } from './client-limiter.ts';
 import type { APIPod } from './decide.ts';
 import type { GroupedFailure } from './failure-classes.ts';
+import type { PodSync } from './pod-sync.ts';
 import type { OutcomeSubject, WrittenResult } from './status-outcome.ts';
-
-/** What a sync does or waits for. */
-export type SyncPhase = { readonly sinceMs: number } & (
-  | {
-      /**
-       * `starting`: it is about to make a request. `working`: a request has ended, and the sync goes on.
-       * `ended`: its result is recorded.
-       */
-      readonly kind: 'starting' | 'working' | 'ended';
-    }
-  | { readonly kind: 'limiter'; readonly limit: ClientLimit }
-  | { readonly kind: 'connection' | 'response'; readonly verb: RequestVerb }
-);
-
-/** How a sync ended. */
-export type SyncedAs = 'written' | 'unchanged' | 'failed' | 'gone';
-
-/** The sync of a pod that is in flight. */
-export interface InFlightSync {
-  /** Resolves when it has ended. */
-  readonly ended: Promise<SyncedAs>;
-  phase: SyncPhase;
-}
 
 /** What keeps a pod from terminating, and since when. */
 export interface TerminationWait {
@@ -73,10 +49,10 @@ export interface Waiter {
 export class PodRecord {
   /** The pod's UID; for a static pod its own, not its mirror's. */
   readonly uid: string;
-  /** Since when the pod is in the `SyncQueue`. */
-  queuedSinceMs: number | undefined;
+  /** Since when the pod is in `ReadyPods`. */
+  readySinceMs: number | undefined;
   /** Its sync in flight; at most one. */
-  inFlight: InFlightSync | undefined;
+  inFlight: PodSync | undefined;
   /** The open version in a PATCH in flight (`Outcomes`). */
   sending: VersionedPodStatus | undefined;
   /** The newest version that was superseded, until a newer one is sent. */

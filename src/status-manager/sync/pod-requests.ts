@@ -1,5 +1,5 @@
 import min from 'lodash/min.js';
-import { type AbortSignalLike, LightAbortController } from '../../shared/abort.ts';
+import { LightAbortController } from '../../shared/abort.ts';
 import {
   APIError,
   type APIErrorKind,
@@ -18,6 +18,7 @@ import type {
 } from '../../kube/client/pod-client.ts';
 import type { Timer } from '../../shared/clock.ts';
 import type { RequestOutcome } from '../metrics.ts';
+import type { PodSync } from './pod-sync.ts';
 import type { SyncPorts } from './sync-ports.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../../kube/objects/types.ts';
@@ -25,16 +26,8 @@ import type { Pod } from '../../kube/objects/types.ts';
 /** Upper bound of the wait for a connection; a client should give up earlier. */
 const maxQueuedMs = 600_000;
 
-/** Limits of one sync: a signal that aborts it, and a permit to acquire before each request. */
-export interface SyncPermits {
-  readonly signal: AbortSignalLike;
-  acquire(signal: AbortSignalLike): Promise<void>;
-  /** Called when a request starts or ends to wait. */
-  readonly onWait?: RequestListener | undefined;
-}
-
-/** Called when a request starts to wait for a connection or for its response, and when it ends: with undefined. */
-export type RequestListener = (verb: RequestVerb, waitsFor: 'connection' | 'response' | undefined) => void;
+/** The sync that makes a request: its signal aborts the request, and it is told what the request waits for. */
+export type RequestingSync = Pick<PodSync, 'enter' | 'signal'>;
 
 export interface PodRequestsOptions extends Pick<
   SyncPorts,
@@ -79,26 +72,21 @@ export class PodRequests {
     return min([ownMs, client.lastSuccessAgeMs]);
   }
 
-  get(pod: PodReference, signal: AbortSignalLike, onWait?: RequestListener): Promise<Pod> {
-    return this.#request('get', pod, signal, onWait, undefined, async (deadline) =>
+  get(pod: PodReference, sync: RequestingSync): Promise<Pod> {
+    return this.#request('get', pod, sync, undefined, async (deadline) =>
       requirePod('get', await this.#options.client.getPod(pod, deadline)),
     );
   }
 
-  patchStatus(
-    pod: PodReference,
-    patch: PodStatusPatch,
-    signal: AbortSignalLike,
-    onWait?: RequestListener,
-  ): Promise<Pod> {
-    return this.#request('patch', pod, signal, onWait, patch.type, async (deadline) =>
+  patchStatus(pod: PodReference, patch: PodStatusPatch, sync: RequestingSync): Promise<Pod> {
+    return this.#request('patch', pod, sync, patch.type, async (deadline) =>
       requirePod('patch', await this.#options.client.patchPodStatus(pod, patch, deadline)),
     );
   }
 
   /** Deletes the object with this UID immediately (grace period 0). */
-  delete(pod: PodReference, uid: string, signal: AbortSignalLike, onWait?: RequestListener): Promise<void> {
-    return this.#request('delete', pod, signal, onWait, undefined, async (deadline) => {
+  delete(pod: PodReference, uid: string, sync: RequestingSync): Promise<void> {
+    return this.#request('delete', pod, sync, undefined, async (deadline) => {
       await this.#options.client.deletePod(pod, { uid, gracePeriodSeconds: 0 }, deadline);
     });
   }
@@ -106,18 +94,16 @@ export class PodRequests {
   async #request<T>(
     verb: RequestVerb,
     pod: PodReference,
-    signal: AbortSignalLike,
-    onWait: RequestListener | undefined,
+    sync: RequestingSync,
     patchType: PatchType | undefined,
     call: (deadline: RequestOptions) => Promise<T>,
   ): Promise<T> {
+    const { signal } = sync;
     if (signal.aborted) throw signal.reason;
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     try {
-      const response = await this.#options.tracing.request(verb, pod, () =>
-        this.#withDeadline(call, signal, (waitsFor) => onWait?.(verb, waitsFor)),
-      );
+      const response = await this.#options.tracing.request(verb, pod, () => this.#withDeadline(verb, sync, call));
       this.#lastSuccessMs = clock.monotonicMs();
       this.#options.onSuccess?.();
       this.#count(verb, 'ok', '2xx', startedMs);
@@ -144,10 +130,11 @@ export class PodRequests {
    * never sent. The client limits that wait; if it does not, `maxQueuedMs` does.
    */
   #withDeadline<T>(
+    verb: RequestVerb,
+    sync: RequestingSync,
     call: (deadline: RequestOptions) => Promise<T>,
-    signal: AbortSignalLike,
-    onWait: (waitsFor: 'connection' | 'response' | undefined) => void,
   ): Promise<T> {
+    const { signal } = sync;
     const { clock, requestTimeoutMs } = this.#options;
     return new Promise((resolve, reject) => {
       const controller = new LightAbortController();
@@ -162,13 +149,13 @@ export class PodRequests {
         if (isSettled) return;
         isQueued = false;
         giveUpAfter(requestTimeoutMs, 'No response', 'timeout');
-        onWait('response');
+        sync.enter({ kind: 'response', verb });
       };
       const onQueued = (): void => {
         if (isSettled) return;
         isQueued = true;
         giveUpAfter(maxQueuedMs, 'Not sent', 'connection-wait');
-        onWait('connection');
+        sync.enter({ kind: 'connection', verb });
       };
       const abort = (): void => giveUp(signal.reason);
       const cleanUp = (): void => {
@@ -176,7 +163,7 @@ export class PodRequests {
         isSettled = true;
         timer?.stop();
         signal.removeEventListener('abort', abort);
-        onWait(undefined);
+        sync.enter({ kind: 'syncing' });
       };
       const giveUp = (reason: unknown): void => {
         cleanUp();

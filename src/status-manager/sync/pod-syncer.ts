@@ -1,4 +1,3 @@
-import type { AbortSignalLike } from '../../shared/abort.ts';
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import { isUnrelatedToNode } from '../../kube/access/node-authorizer.ts';
 import { APIError } from '../../kube/client/api-error.ts';
@@ -9,15 +8,34 @@ import { canBeDeleted } from '../status/deletion.ts';
 import { equalJSON } from '../status/equality.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { type APIPod, apiPodOf, decide, type Decision } from './decide.ts';
-import { type PodRequests, RequestFailure, type SyncPermits } from './pod-requests.ts';
+import { type PodRequests, RequestFailure } from './pod-requests.ts';
+import type { PodSync } from './pod-sync.ts';
 import { type DroppedFields, withoutDroppedFields } from './dropped-fields.ts';
 import type { HotLoops } from './hot-loops.ts';
 import type { SyncPorts } from './sync-ports.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
-import type { Aborted, DeletedResult, DeletionResult, SentResult, SyncFailure, SyncResult } from './sync-result.ts';
+import type { AbortedSync, SentResult, SyncFailure, SyncResult } from './sync-result.ts';
 import { isCuredByReading, replacesAllConditions, stillTrusted, trustedObject } from './trusted-object.ts';
 
-export interface PodSyncerOptions extends SyncPorts {
+export interface PodSyncerOptions extends Pick<
+  SyncPorts,
+  | 'cache'
+  | 'clock'
+  | 'deletePodStatus'
+  | 'dropOutdatedStatus'
+  | 'limiter'
+  | 'logger'
+  | 'metrics'
+  | 'onSettled'
+  | 'outcomes'
+  | 'patchStrategy'
+  | 'podDeletionSafety'
+  | 'podManager'
+  | 'podStartupLatency'
+  | 'readBeforePatch'
+  | 'records'
+  | 'section'
+> {
   readonly requests: PodRequests;
   readonly hotLoops: HotLoops;
   readonly droppedFields: DroppedFields;
@@ -33,17 +51,12 @@ type Plan<D extends Decision = Decision> = D & {
 
 /** A plan after which the API server has the status. */
 type SendingPlan = Plan<Extract<Decision, { readonly kind: 'unchanged' | 'patch' }>>;
-/** How the API server is known to have a status, and whether it has exactly this one. */
-interface Sent {
-  readonly kind: 'written' | 'unchanged';
-  readonly isAsMerged: boolean;
-}
 type PatchPlan = Plan<Extract<Decision, { readonly kind: 'patch' }>>;
 
 /**
- * Syncs one pod's cached status to the API server: GET, then PATCH if it differs (`syncPod`), then
- * DELETE if the pod has terminated (`deletePod`). The caller never syncs a pod twice concurrently. A
- * failed request is a result, not a rejection. What follows from a result has happened when it is returned.
+ * Syncs one pod's cached status to the API server: GET, then PATCH if it differs, then DELETE if the
+ * pod has terminated. The caller never syncs a pod twice concurrently. A failed request is a result,
+ * not a rejection. What follows from a result has happened when it is returned.
  * Source: kubelet `syncPod`.
  */
 export class PodSyncer {
@@ -56,58 +69,82 @@ export class PodSyncer {
     this.#keepsRawStatus = options.patchStrategy === 'json-patch';
   }
 
-  async syncPod(uid: string, permits: SyncPermits): Promise<SyncResult> {
-    const result = await this.#sync(uid, permits);
-    this.#handleFailure(uid, result);
+  /** @param onSynced gets the result before the DELETE, if one follows */
+  async syncPod(sync: PodSync, onSynced: (result: SyncResult) => void): Promise<SyncResult> {
+    const trusted = this.#takeTrusted(sync.uid);
+    let result = trusted && (await this.#syncTrusted(sync, trusted));
+    result ??= await this.#readAndSync(sync);
+    this.#handleFailure(sync.uid, result);
+    onSynced(result);
+    if ('deletionDue' in result && result.deletionDue !== undefined)
+      await this.#deletePod(sync, result.versioned, result.deletionDue);
     return result;
   }
 
-  #sync(uid: string, permits: SyncPermits): Promise<SyncResult> {
+  /** The API object that may be patched without a GET. It is trusted for one sync. */
+  #takeTrusted(uid: string): APIPod | undefined {
     const { podManager, records } = this.#options;
     const record = records.get(uid);
-    if (record?.trusted === undefined) return this.#readAndSync(uid, permits);
+    if (record?.trusted === undefined) return undefined;
     const trusted = stillTrusted(uid, record.trusted, podManager);
     record.trusted = undefined;
-    return trusted === undefined ? this.#readAndSync(uid, permits) : this.#syncObject(uid, trusted, 'trusted', permits);
+    return trusted;
   }
 
-  async #readAndSync(uid: string, permits: SyncPermits): Promise<SyncResult> {
-    const versioned = this.#options.cache.get(uid);
+  /** Patches an object without a GET. Undefined if it has to be read first. */
+  async #syncTrusted(sync: PodSync, trusted: APIPod): Promise<SyncResult | undefined> {
+    const { cache, limiter } = this.#options;
+    const { uid } = sync;
+    let plan = this.#plan(uid, trusted);
+    if (!isSafeUnread(plan, trusted)) return undefined;
+    try {
+      await limiter.acquire(sync);
+    } catch (error) {
+      return failureOf(error, plan.versioned, sync);
+    }
+    // With the status set since, if any. No `await` between this and the PATCH.
+    if (cache.get(uid) !== plan.versioned) plan = this.#plan(uid, trusted);
+    if (!isSafeUnread(plan, trusted)) return undefined;
+    const response = await this.#patch(sync, plan, trusted);
+    if ('kind' in response) return isCuredByReading(response) ? undefined : response;
+    if (equalJSON(response.status, plan.merged)) return this.#recordSent(uid, plan, trusted, response, 'written', true);
+    // The response shows what another writer has changed, as a GET would.
+    return this.#syncObject(sync, response, 'written');
+  }
+
+  async #readAndSync(sync: PodSync): Promise<SyncResult> {
+    const { cache, limiter, requests } = this.#options;
+    const { uid } = sync;
+    const versioned = cache.get(uid);
     if (versioned === undefined) return gone;
     let api: APIPod;
     try {
-      await permits.acquire(permits.signal);
-      api = apiPodOf(await this.#options.requests.get(referenceOf(versioned), permits.signal, permits.onWait));
+      await limiter.acquire(sync);
+      api = apiPodOf(await requests.get(referenceOf(versioned), sync));
     } catch (error) {
-      const result = failureOf(error, versioned, permits.signal);
-      return result.kind === 'failed' && this.#isKnownToBeGone(uid, result.error) ? this.#dropOrphan(uid) : result;
+      const result = failureOf(error, versioned, sync);
+      return result.failure !== 'aborted' && this.#isKnownToBeGone(uid, result.error) ? this.#dropOrphan(uid) : result;
     }
-    return this.#syncObject(uid, api, 'read', permits);
+    return this.#syncObject(sync, api, 'unchanged');
   }
 
   /**
-   * Brings this object in line with the cached status. A `trusted` object differs at two points: it is
-   * read first if the patch is not safe without, or fails for want of a GET; and the response to its
-   * patch shows what another writer has changed, as a GET would.
+   * Brings an object that was read in line with the cached status.
+   * @param kind of the result if there is no difference
    */
-  async #syncObject(
-    uid: string,
-    api: APIPod,
-    from: 'read' | 'trusted' | 'response',
-    permits: SyncPermits,
-  ): Promise<SyncResult> {
-    const mustRead = (plan: Plan | undefined): boolean => from === 'trusted' && !isSafeUnread(plan, api);
+  async #syncObject(sync: PodSync, api: APIPod, kind: SentResult['kind']): Promise<SyncResult> {
+    const { cache, limiter } = this.#options;
+    const { uid } = sync;
     let plan = this.#plan(uid, api);
-    if (plan?.kind === 'patch' && !mustRead(plan)) {
+    if (plan?.kind === 'patch') {
       try {
-        await permits.acquire(permits.signal);
+        await limiter.acquire(sync);
       } catch (error) {
-        return failureOf(error, plan.versioned, permits.signal);
+        return failureOf(error, plan.versioned, sync);
       }
       // With the status set since, if any. No `await` between this and the PATCH.
-      if (this.#options.cache.get(uid) !== plan.versioned) plan = this.#plan(uid, api);
+      if (cache.get(uid) !== plan.versioned) plan = this.#plan(uid, api);
     }
-    if (mustRead(plan)) return this.#readAndSync(uid, permits);
     switch (plan?.kind) {
       case undefined:
         return gone;
@@ -116,18 +153,11 @@ export class PodSyncer {
       case 'unknown-mirror':
         return this.#waitForMirror(uid, api, plan);
       case 'unchanged':
-        return this.#recordSent(uid, this.#withDisruptionTarget(uid, plan), api, api, {
-          kind: from === 'response' ? 'written' : 'unchanged',
-          isAsMerged: this.#isAsMerged(api, plan),
-        });
+        return this.#recordSent(uid, this.#withDisruptionTarget(uid, plan), api, api, kind);
       case 'patch': {
         const sending = this.#withDisruptionTarget(uid, plan);
-        const response = await this.#patch(uid, sending, api, permits);
-        if ('kind' in response)
-          return from === 'trusted' && isCuredByReading(response) ? this.#readAndSync(uid, permits) : response;
-        const isAsMerged = this.#isAsMerged(response, sending);
-        if (from === 'trusted' && !isAsMerged) return this.#syncObject(uid, response, 'response', permits);
-        return this.#recordSent(uid, sending, api, response, { kind: 'written', isAsMerged });
+        const response = await this.#patch(sync, sending, api);
+        return 'kind' in response ? response : this.#recordSent(uid, sending, api, response, 'written');
       }
       default:
         return plan satisfies never;
@@ -162,43 +192,54 @@ export class PodSyncer {
 
   /** @returns the object in the response */
   async #patch(
-    uid: string,
+    sync: PodSync,
     { versioned, patch, merged }: PatchPlan,
     api: APIPod,
-    permits: SyncPermits,
-  ): Promise<APIPod | SyncFailure | Aborted> {
+  ): Promise<APIPod | SyncFailure | AbortedSync> {
     const { droppedFields, outcomes, podStartupLatency, records, requests } = this.#options;
-    outcomes.sending(uid, versioned);
+    outcomes.sending(sync.uid, versioned);
     let pod: Pod;
     try {
       const based = { ...patch, resourceVersion: api.pod.metadata?.resourceVersion ?? undefined };
-      pod = await requests.patchStatus(referenceOf(versioned), based, permits.signal, permits.onWait);
+      pod = await requests.patchStatus(referenceOf(versioned), based, sync);
     } catch (error) {
-      return failureOf(error, versioned, permits.signal);
+      return failureOf(error, versioned, sync);
     }
     podStartupLatency?.recordStatusUpdated(pod);
     const response = apiPodOf(pod);
-    droppedFields.learn(records.of(uid), api.status, merged, response.status);
+    droppedFields.learn(records.of(sync.uid), api.status, merged, response.status);
     return response;
   }
 
-  /** With `when-stale`: the object has exactly this status, so that it may be trusted. */
-  #isAsMerged({ status }: APIPod, { merged }: SendingPlan): boolean {
-    return this.#options.readBeforePatch === 'when-stale' && equalJSON(status, merged);
-  }
-
-  /** Records that the API server has the planned status, and what follows. `latest` is the latest API object. */
-  #recordSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, sent: Sent): SentResult {
+  /**
+   * Records that the API server has the planned status, and what follows.
+   * @param latest the latest API object
+   * @param isAsMerged with `when-stale`, it has exactly the planned status and may be trusted
+   */
+  #recordSent(
+    uid: string,
+    plan: SendingPlan,
+    api: APIPod,
+    latest: APIPod,
+    kind: SentResult['kind'],
+    isAsMerged = this.#options.readBeforePatch === 'when-stale' && equalJSON(latest.status, plan.merged),
+  ): SentResult {
     const { cache, resultHandler, section } = this.#options;
     return section.run(() => {
-      const result = this.#markSent(uid, plan, api, latest, sent);
+      const result = this.#markSent(uid, plan, api, latest, { kind, isAsMerged });
       // The outcome of a status that was dropped in the meantime has already been reported.
       if (!cache.wasDropped(uid, result.versioned)) resultHandler.handle(uid, result);
       return result;
     });
   }
 
-  #markSent(uid: string, plan: SendingPlan, api: APIPod, latest: APIPod, { kind, isAsMerged }: Sent): SentResult {
+  #markSent(
+    uid: string,
+    plan: SendingPlan,
+    api: APIPod,
+    latest: APIPod,
+    { kind, isAsMerged }: { readonly kind: SentResult['kind']; readonly isAsMerged: boolean },
+  ): SentResult {
     const { cache, clock, hotLoops, logger, metrics, onSettled, outcomes, records } = this.#options;
     const { versioned, readAtMs, merged } = plan;
     const { unsentSinceMs } = versioned;
@@ -225,40 +266,32 @@ export class PodSyncer {
   }
 
   /** Deletes this object (UID precondition) with grace period 0. */
-  async deletePod(
-    uid: string,
-    versioned: VersionedPodStatus,
-    api: APIPod,
-    permits: SyncPermits,
-  ): Promise<DeletionResult> {
-    const reference = referenceOf(versioned);
+  async #deletePod(sync: PodSync, versioned: VersionedPodStatus, api: APIPod): Promise<void> {
+    const { limiter, requests, section } = this.#options;
     try {
-      await permits.acquire(permits.signal);
-      await this.#options.requests.delete(reference, api.uid, permits.signal, permits.onWait);
+      await limiter.acquire(sync);
+      await requests.delete(referenceOf(versioned), api.uid, sync);
     } catch (error) {
-      const failure = failureOf(error, versioned, permits.signal);
-      this.#handleFailure(uid, failure);
-      return failure;
+      return this.#handleFailure(sync.uid, failureOf(error, versioned, sync));
     }
-    return this.#options.section.run(() => this.#recordDeleted(uid, versioned, api.pod.metadata?.finalizers ?? []));
+    section.run(() => this.#recordDeleted(sync.uid, versioned, api.pod.metadata?.finalizers ?? []));
   }
 
-  #recordDeleted(uid: string, versioned: VersionedPodStatus, finalizers: readonly string[]): DeletedResult {
+  #recordDeleted(uid: string, versioned: VersionedPodStatus, finalizers: readonly string[]): void {
     const { deletePodStatus, logger, resultHandler } = this.#options;
     deletePodStatus(uid, 'deleted');
     const fields = podFields(uid, versioned);
     const isGone = finalizers.length === 0;
     if (isGone) logger.info(fields, 'Pod fully terminated and removed from the API server');
     else logger.info({ ...fields, finalizers }, 'Pod fully terminated; finalizers keep it on the API server');
-    const result = { kind: isGone ? 'deleted' : 'deletion-requested', versioned, finalizers } as const;
-    resultHandler.handle(uid, result);
-    return result;
+    resultHandler.handle(uid, { kind: isGone ? 'deleted' : 'deletion-requested', versioned, finalizers });
   }
 
   /** The failure of a status that was dropped in the meantime has no consequences. */
-  #handleFailure(uid: string, result: SyncResult | DeletionResult): void {
+  #handleFailure(uid: string, result: SyncResult): void {
     const { cache, resultHandler } = this.#options;
-    if (result.kind === 'failed' && !cache.wasDropped(uid, result.versioned)) resultHandler.handle(uid, result);
+    if (result.kind !== 'failed' || result.failure === 'aborted') return;
+    if (!cache.wasDropped(uid, result.versioned)) resultHandler.handle(uid, result);
   }
 
   #drop(
@@ -342,7 +375,7 @@ function heldBack({ merged, versioned }: SendingPlan): boolean {
  * usually the containers have just stopped, and the pod's worker is about to say so. Then one patch has
  * all, as in the kubelet.
  */
-function isSafeUnread(plan: Plan | undefined, trusted: APIPod): boolean {
+function isSafeUnread(plan: Plan | undefined, trusted: APIPod): plan is PatchPlan {
   return (
     plan?.kind === 'patch' &&
     plan.disruptionTarget === undefined &&
@@ -351,13 +384,13 @@ function isSafeUnread(plan: Plan | undefined, trusted: APIPod): boolean {
   );
 }
 
-/** @throws `error` when it is neither a failed request nor due to the signal */
-function failureOf(error: unknown, versioned: VersionedPodStatus, signal: AbortSignalLike): SyncFailure | Aborted {
+/** @throws `error` when it is neither a failed request nor due to the signal of the sync */
+function failureOf(error: unknown, versioned: VersionedPodStatus, { signal }: PodSync): SyncFailure | AbortedSync {
   if (error instanceof RequestFailure && error.failure !== 'aborted') {
     const { verb, failure, error: cause, tookMs } = error;
     return { kind: 'failed', versioned, verb, failure, error: cause, tookMs };
   }
-  if (error instanceof RequestFailure || signal.aborted) return { kind: 'aborted', versioned };
+  if (error instanceof RequestFailure || signal.aborted) return { kind: 'failed', failure: 'aborted' };
   throw error;
 }
 

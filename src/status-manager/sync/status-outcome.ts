@@ -54,6 +54,9 @@ export type StatusOutcome = {
     }
 );
 
+/** Why a status was dropped. */
+export type DropReason = Extract<StatusOutcome, { readonly outcome: 'gone' }>['reason'];
+
 /** A pod and a version of its status. */
 export type OutcomeSubject = Pick<StatusOutcome, 'podUID' | 'podNamespace' | 'podName' | 'version'>;
 
@@ -78,7 +81,7 @@ export type WrittenResult =
        * `gone`. `refused`: the API server refuses it; `error` says why. `stopped`: the manager
        * stopped. `no-client`: the manager has no client.
        */
-      readonly reason: 'not-cached' | 'no-client' | 'removed' | 'recreated' | 'outdated' | 'refused' | 'stopped';
+      readonly reason: 'not-cached' | 'no-client' | DropReason | 'refused' | 'stopped';
       readonly error?: APIError;
     };
 

@@ -1,24 +1,55 @@
 import { type AbortSignalLike, LightAbortController } from '../../shared/abort.ts';
-import { Alarm } from '../../shared/alarm.ts';
+import { runInMicrotask } from '../../shared/clock.ts';
 import { podFields } from '../../shared/log-fields.ts';
 import { thrownFields } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import type { APIOutage } from './api-outage.ts';
-import { remainingWaitMs, withoutCurrentWait, withoutWait } from './back-off.ts';
-import type { FullBatch } from './full-batch.ts';
-import { InFlightSyncs, type SyncBatchResult } from './in-flight-syncs.ts';
-import { LoopInspection, type ManagerState } from './loop-inspection.ts';
-import { IdleWaiters, WakeUp } from './loop-signals.ts';
+import { withoutCurrentWait } from './back-off.ts';
+import type { ClientLimiter } from './client-limiter.ts';
 import { mayBeGone } from './consequences.ts';
+import type { FullBatch } from './full-batch.ts';
+import { Condition, WakeUp } from './loop-signals.ts';
 import type { PodRecord } from './pod-records.ts';
 import type { PodRequests } from './pod-requests.ts';
+import type { PodSync } from './pod-sync.ts';
 import type { PodSyncer } from './pod-syncer.ts';
-import { SyncQueue } from './sync-queue.ts';
 import type { SyncPorts } from './sync-ports.ts';
+import { SyncQueue } from './sync-queue.ts';
+import type { SyncResult } from './sync-result.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
 
-export interface SyncLoopOptions extends SyncPorts {
+/** The states of a manager; `SyncLoop` says what happens in each. */
+export type ManagerState = 'created' | 'running' | 'stopping' | 'stopped';
+
+/** What one batch did. */
+export interface SyncBatchResult {
+  /** Pods synced: the sum of the counts below, plus the pods whose status was dropped. */
+  readonly tried: number;
+  /** The API server took a PATCH. */
+  readonly written: number;
+  /** The API server already had the status. */
+  readonly unchanged: number;
+  /** A GET or PATCH failed; a later batch retries it. */
+  readonly failed: number;
+}
+
+export interface SyncLoopOptions extends Pick<
+  SyncPorts,
+  | 'apiObjectGone'
+  | 'cache'
+  | 'clock'
+  | 'concurrency'
+  | 'limiter'
+  | 'logger'
+  | 'metrics'
+  | 'outcomes'
+  | 'podManager'
+  | 'records'
+  | 'section'
+  | 'syncPeriodMs'
+  | 'tracing'
+> {
   readonly syncer: PodSyncer;
   readonly fullBatch: FullBatch;
   readonly resultHandler: SyncResultHandler;
@@ -30,75 +61,67 @@ export interface SyncLoopOptions extends SyncPorts {
 /** Maximum number of pods named in a log entry. */
 const maxLoggedPods = 20;
 
-/** Minimum interval between scans of the pods that wait for a retry. */
-const minRetryIntervalMs = 100;
-
 /**
- * The sync loop: decides when pods are examined, and which pod is synced next.
+ * The sync loop: a wake-up, a tick or an expired back-off selects pods, `SyncQueue` says which of them
+ * is synced next, `PodSyncer` syncs it.
  *
  * The loop is in one of these states:
  *
  * - **created**: nothing runs on its own; `syncBatch` and `flush` work. Left by `start` or `stop`.
- * - **running**: a wake-up enqueues the pods whose status changed; a tick enqueues those that are
- *   unsent or differ from the pod manager's pod; the retry timer enqueues those whose back-off has
- *   expired.
+ * - **running**: a wake-up adds the pods whose status changed; a tick adds those that are unsent or
+ *   differ from the pod manager's pod; the retry timer adds those whose back-off has expired.
  * - **stopping**: no ticks; with a deadline, `flush` first sends unsent statuses. Then everything is
  *   aborted.
  * - **stopped**: no timer, request or promise is left.
  *
- * The loop sends while it is running, and during a flush in any state. Each pod is in one of these
- * states:
- *
- * - **idle**: the API server is known to have its status.
- * - **queued** (`SyncQueue`): it is synced once fewer than `concurrency` pods are in flight and none of
- *   them waits for the limiter or a connection. The most urgent pod is therefore chosen late, and
- *   managers that share a client get equal shares.
- * - **in flight** (`InFlightSyncs`): one sync at a time; afterwards it is examined again.
- * - **waiting** (`backOff` in its record): its last sync failed or was undone. Left when the retry timer fires, by a
- *   new version if the failure class permits it, by `flush`, by `retryNow`, and when the API server is
- *   reachable again.
- *
- * `#enqueue` decides between queued and waiting, `#startNext` between queued and in flight; all other
- * methods only select pods. Code between two `await`s is one critical section. The only awaits are in
- * `InFlightSyncs`, between the slices of a full batch, and where a caller waits for the loop to become
- * idle.
+ * The loop sends while it is running, and during a flush in any state. Code between two `await`s is one
+ * critical section. The only awaits are in a pod's sync, between the slices of a full batch, and where
+ * a caller waits for syncs to end.
  * Source: kubelet `manager.Start`, `syncBatch`.
  * Divergence: the kubelet syncs pods serially, so a hanging request delays all pods.
  */
 export class SyncLoop {
-  readonly inspection: LoopInspection;
+  readonly queue: SyncQueue;
+  /** For `inspect()` and the metrics, as the three below. */
+  readonly limiter: ClientLimiter;
+  readonly apiOutage: APIOutage;
+  readonly requests: PodRequests;
+  readonly terminatingPods: TerminatingPods;
   readonly #options: SyncLoopOptions;
-  readonly #queue = new SyncQueue();
-  readonly #inFlight: InFlightSyncs;
   readonly #ticker: Ticker;
-  readonly #wakeUp = new WakeUp(() => this.#enqueueChanged());
-  /** For the pods in back-off. */
-  readonly #retryTimer: Alarm;
-  readonly #idleWaiters = new IdleWaiters();
+  readonly #wakeUp = new WakeUp(() => this.#addChanged());
+  /** Broadcast when a sync has ended. */
+  readonly #syncEnded = new Condition();
   readonly #aborter = new LightAbortController();
   #state: ManagerState = 'created';
   #flushes = 0;
 
   constructor(options: SyncLoopOptions) {
     this.#options = options;
-    this.#inFlight = new InFlightSyncs({
+    this.limiter = options.limiter;
+    this.apiOutage = options.apiOutage;
+    this.requests = options.requests;
+    this.terminatingPods = options.terminatingPods;
+    this.queue = new SyncQueue({
       ...options,
-      onNoneWaiting: () => this.#startNext(),
-      onEnded: (uid, hasThrown) => this.#syncEnded(uid, hasThrown),
+      signal: this.#signal,
+      onReady: () => this.#startNext(),
+      onRetry: () => this.#addRetries(),
     });
     this.#ticker = new Ticker(options.clock, options.syncPeriodMs, () => this.#scan());
-    this.#retryTimer = new Alarm(options.clock, () => this.#enqueueRetries());
-    options.records.onDropped((record) => this.#queue.remove(record));
     options.apiOutage.onReachable((failing) => this.#retryFailing(failing));
-    const parts = { inFlight: this.#inFlight, wakeUp: this.#wakeUp };
-    this.inspection = new LoopInspection({ ...options, ...parts, loop: this });
   }
 
   get state(): ManagerState {
     return this.#state;
   }
 
-  /** Queued pods are synced automatically, not only by `syncBatch`. */
+  /** A change was accepted and no batch has run since. */
+  get isWakeUpWaiting(): boolean {
+    return this.#wakeUp.isWaiting;
+  }
+
+  /** Pods are synced automatically, and failed ones retried, not only by `syncBatch`. */
   get isSending(): boolean {
     return (this.#state === 'running' || this.#flushes > 0) && !this.#signal.aborted;
   }
@@ -107,7 +130,7 @@ export class SyncLoop {
   start(): void {
     this.#state = 'running';
     this.#ticker.start();
-    this.#options.apiOutage.start();
+    this.apiOutage.start();
     if (this.#wakeUp.isWaiting) this.#wakeUp.schedule();
   }
 
@@ -134,32 +157,41 @@ export class SyncLoop {
 
   /** Pods were removed from the pod manager: reports API objects that finalizers had kept and that are gone now. */
   podsRemoved(): void {
-    const { apiObjectGone, outcomes, terminatingPods } = this.#options;
-    for (const subject of terminatingPods.takeGone()) {
+    const { apiObjectGone, outcomes } = this.#options;
+    for (const subject of this.terminatingPods.takeGone()) {
       apiObjectGone(subject.podUID);
       outcomes.reportLater({ ...subject, outcome: 'deleted' });
     }
-    this.#notifyIfIdle();
+    this.#syncEnded.broadcast();
   }
 
   /** Deletes the pod's back-off entry and, while the loop sends, syncs the pod now. */
   retryNow(uid: string): void {
-    this.#endWait(uid);
+    this.queue.forget(uid);
     const record = this.#options.records.get(uid);
     if (record !== undefined) record.lastPatch = undefined;
-    if (this.isSending) this.#enqueueAll(() => [uid], 'Failed to enqueue a pod for a retry');
+    if (this.isSending) this.#addAll(() => [uid], 'Failed to enqueue a pod for a retry');
   }
 
   /** Runs one of the kubelet's batches: consumes a pending wake-up; ignores back-off, limits and priorities. */
   async syncBatch(all: boolean): Promise<SyncBatchResult> {
-    const { fullBatch, cache, concurrency } = this.#options;
+    const { cache, concurrency, fullBatch } = this.#options;
     this.#wakeUp.take();
     const uids: string[] = [];
     if (all) await fullBatch.run((uid, needsSync) => needsSync && uids.push(uid), this.#signal);
     else uids.push(...cache.uidsOfUnsentVersions());
-    const result = await this.#inFlight.syncAll(uids, concurrency, this.#signal);
+    const result = { tried: 0, written: 0, unchanged: 0, failed: 0, gone: 0 };
+    const remaining = uids.values();
+    const worker = async (): Promise<void> => {
+      for (const uid of remaining) {
+        result[await this.#syncNow(uid)]++;
+        result.tried++;
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(concurrency, uids.length) }, worker));
     if (all && !this.#signal.aborted) this.#endFullBatch();
-    return result;
+    const { gone: _gone, ...counts } = result;
+    return counts;
   }
 
   /**
@@ -173,16 +205,16 @@ export class SyncLoop {
     this.#flushes++;
     try {
       for (const uid of cache.unsentUIDs()) {
-        this.#endWait(uid);
-        this.#enqueue(uid);
+        this.queue.forget(uid);
+        this.#add(uid);
       }
       this.#startNext();
       const isDone = (): boolean =>
-        this.#signal.aborted || (this.#inFlight.size === 0 && this.#sendableUIDs().length === 0);
-      await this.#idleWaiters.waitUntil(isDone, deadlineMs, clock, signal);
+        this.#signal.aborted || (this.queue.inFlight === 0 && this.#sendableUIDs().length === 0);
+      await this.#syncEnded.waitUntil(isDone, deadlineMs, clock, signal);
     } finally {
       this.#flushes--;
-      if (!this.isSending) this.#quiesce();
+      if (!this.isSending) this.queue.clear();
     }
     return this.#sendableUIDs().length;
   }
@@ -200,26 +232,27 @@ export class SyncLoop {
       this.#options.logger.error(thrownFields(error), 'Failed to drain');
     }
     this.#aborter.abort();
-    this.#quiesce();
-    this.#options.apiOutage.stop();
-    await Promise.all([this.#inFlight.whenAllEnded(), this.#ticker.whenIdle()]);
-    this.#notifyIfIdle();
+    this.queue.clear();
+    this.apiOutage.stop();
+    while (this.queue.inFlight > 0) await this.#syncEnded.wait();
+    await this.#ticker.whenIdle();
+    this.#syncEnded.broadcast();
     this.#options.outcomes.stop();
     this.#state = 'stopped';
   }
 
-  /** At a tick: runs a full batch and enqueues the pods it finds. Never rejects. */
+  /** At a tick: runs a full batch and adds the pods it finds. Never rejects. */
   async #scan(): Promise<void> {
     const { cache, fullBatch, logger } = this.#options;
     try {
       await fullBatch.run((uid, needsSync) => {
-        if (needsSync) this.#enqueue(uid);
+        if (needsSync) this.#add(uid);
         else this.#inSync(uid);
         this.#startNext();
       }, this.#signal);
       if (this.#signal.aborted) return;
       // A status dropped and set again has a lower version than the one sent; wake-ups and the comparison miss it.
-      this.#enqueueAll(() => cache.unsentUIDs(), 'Failed to enqueue unsent pods');
+      this.#addAll(() => cache.unsentUIDs(), 'Failed to enqueue unsent pods');
       this.#endFullBatch();
     } catch (error) {
       logger.error(thrownFields(error), 'A full batch failed');
@@ -228,7 +261,7 @@ export class SyncLoop {
 
   #endFullBatch(): void {
     this.podsRemoved();
-    this.#options.terminatingPods.logStuck();
+    this.terminatingPods.logStuck();
   }
 
   /** The full batch has found nothing to send, so the pod no longer waits. */
@@ -249,101 +282,73 @@ export class SyncLoop {
     if (!this.isSending) return;
     const nowMs = this.#options.clock.monotonicMs();
     for (const record of failing) record.backOff &&= withoutCurrentWait(record.backOff, nowMs);
-    this.#enqueueAll(() => failing.map(({ uid }) => uid), 'Failed to enqueue the pods that could not be sent');
+    this.#addAll(() => failing.map(({ uid }) => uid), 'Failed to enqueue the pods that could not be sent');
   }
 
-  /** Ends the pod's wait, except for `Retry-After`. */
-  #endWait(uid: string): void {
-    const { clock, records } = this.#options;
-    const record = records.get(uid);
-    if (record !== undefined) record.backOff = withoutWait(record.backOff, clock.monotonicMs());
-  }
-
-  /** After a wake-up: enqueues the pods whose status changed. */
-  #enqueueChanged(): void {
+  /** After a wake-up: adds the pods whose status changed. */
+  #addChanged(): void {
     if (!this.isSending) return;
     this.#wakeUp.take();
-    this.#enqueueAll(() => this.#options.cache.takeChanged(), 'An incremental batch failed');
+    this.#addAll(() => this.#options.cache.takeChanged(), 'An incremental batch failed');
   }
 
-  /** At the retry timer: enqueues the unsent pods whose back-off has expired. */
-  #enqueueRetries(): void {
+  /** At the retry timer: adds the unsent pods in back-off, which is over for some of them. */
+  #addRetries(): void {
     if (!this.isSending) return;
-    const { cache, clock, records } = this.#options;
-    const nowMs = clock.monotonicMs();
-    let nextMs = Number.POSITIVE_INFINITY;
-    const due = (uid: string): boolean => {
-      const backOff = records.get(uid)?.backOff;
-      if (backOff === undefined) return false;
-      const waitMs = remainingWaitMs(backOff, cache.get(uid)!.version, nowMs);
-      if (waitMs > 0) nextMs = Math.min(nextMs, waitMs);
-      return waitMs === 0;
-    };
-    this.#enqueueAll(() => cache.unsentUIDs().filter(due), 'Failed to re-examine pods waiting for a retry');
-    if (nextMs !== Number.POSITIVE_INFINITY) this.#retryTimer.arm(Math.max(nextMs, minRetryIntervalMs));
+    const { cache, records } = this.#options;
+    const inBackOff = (uid: string): boolean => records.get(uid)?.backOff !== undefined;
+    this.#addAll(() => cache.unsentUIDs().filter(inBackOff), 'Failed to re-examine pods waiting for a retry');
   }
 
-  /**
-   * Enqueues the pod again if it was set in the meantime. A failed pod waits for its retry; a pod
-   * whose sync threw waits for the next wake-up or tick.
-   */
-  #syncEnded(uid: string, hasThrown: boolean): void {
-    const isDue = (): boolean => !hasThrown && this.isSending && this.#options.cache.isUnsent(uid);
-    this.#enqueueAll(() => (isDue() ? [uid] : []), 'Failed to examine a pod after its sync');
-    this.#notifyIfIdle();
-  }
-
-  /** Enqueues these pods and starts as many as the limits permit. A port that throws stops neither. */
-  #enqueueAll(uids: () => readonly string[], failureMessage: string): void {
+  /** Adds these pods and starts as many as the limits permit. A port that throws stops neither. */
+  #addAll(uids: () => readonly string[], failureMessage: string): void {
     try {
-      for (const uid of uids()) this.#enqueue(uid);
+      for (const uid of uids()) this.#add(uid);
     } catch (error) {
       this.#options.logger.error(thrownFields(error), failureMessage);
     }
     this.#startNext();
   }
 
-  /** Enqueues the pod, unless it is in flight (examined again then) or has to wait. */
-  #enqueue(uid: string): void {
-    const { apiOutage, cache, clock, records } = this.#options;
-    const versioned = cache.get(uid);
-    if (versioned === undefined) return;
-    const record = records.of(uid);
-    if (record.inFlight !== undefined) return;
-    const nowMs = clock.monotonicMs();
-    const waitMs = remainingWaitMs(record.backOff, versioned.version, nowMs);
-    const isDue = waitMs === 0 || (this.#inFlight.size === 0 && apiOutage.takeTrialRequest(record, versioned.version));
-    if (isDue) this.#queue.add(record, versioned.urgent || versioned.podIsFinished, nowMs);
+  #add(uid: string): void {
     // A status undone by another writer waits for the next full batch; a flush has none.
-    else if (this.isSending && (versioned.unsentSinceMs !== undefined || this.#flushes > 0))
-      this.#retryTimer.arm(waitMs);
+    this.queue.add(uid, this.#flushes > 0);
   }
 
-  /** Starts queued pods within the limits. */
+  /** Starts the syncs that the limits permit, each in a microtask: the caller may be in a critical section. */
   #startNext(): void {
-    const { limiter, concurrency } = this.#options;
-    const inFlight = this.#inFlight;
-    while (
-      inFlight.size < concurrency &&
-      inFlight.waiting === undefined &&
-      this.#queue.size > 0 &&
-      !this.#signal.aborted
-    ) {
-      const { uid, inFlight: current } = this.#queue.take()!;
-      if (current === undefined) void inFlight.start(uid, this.#signal, limiter.admission());
+    for (let sync = this.queue.get(); sync !== undefined; sync = this.queue.get()) this.#start(sync);
+  }
+
+  #start(sync: PodSync): void {
+    runInMicrotask(() => void this.#sync(sync));
+  }
+
+  /** Syncs a pod without limits, after its sync in flight. */
+  async #syncNow(uid: string): Promise<SyncResult['kind']> {
+    while (this.#options.records.get(uid)?.inFlight !== undefined) await this.#syncEnded.wait();
+    return this.#sync(this.queue.getNow(uid));
+  }
+
+  /** Never rejects. */
+  async #sync(sync: PodSync): Promise<SyncResult['kind']> {
+    const { cache, logger, outcomes, section, syncer, tracing } = this.#options;
+    const { uid } = sync;
+    let result: SyncResult | undefined;
+    try {
+      result = await tracing.sync(uid, (end) => syncer.syncPod(sync, end));
+    } catch (error) {
+      logger.error({ ...thrownFields(error), podUID: uid }, 'Unexpected error while syncing a pod');
     }
-  }
-
-  /** Stops starting syncs; unsent statuses stay unsent. */
-  #quiesce(): void {
-    for (let record = this.#queue.take(); record !== undefined; record = this.#queue.take())
-      this.#options.records.release(record.uid);
-    this.#retryTimer.stop();
-  }
-
-  #notifyIfIdle(): void {
-    const isIdle = this.#inFlight.size === 0 && (this.#queue.size === 0 || this.#signal.aborted);
-    if (isIdle) this.#idleWaiters.notifyIdle();
+    section.run(() => {
+      outcomes.syncEnded(uid, cache.get(uid));
+      this.queue.done(sync);
+      // It may have been set in the meantime, or failed. A pod whose sync threw waits for the next wake-up or tick.
+      const isDue = (): boolean => result !== undefined && this.isSending && cache.isUnsent(uid);
+      this.#addAll(() => (isDue() ? [uid] : []), 'Failed to examine a pod after its sync');
+      this.#syncEnded.broadcast();
+    });
+    return result?.kind ?? 'failed';
   }
 
   /** Unsent pods, except those known to be gone. */

@@ -7,7 +7,10 @@ import type { SyncPorts } from './sync-ports.ts';
 import type { Result } from './sync-result.ts';
 import type { TerminatingPods } from './terminating-pods.ts';
 
-export interface SyncResultHandlerOptions extends SyncPorts {
+export interface SyncResultHandlerOptions extends Pick<
+  SyncPorts,
+  'clock' | 'limiter' | 'logger' | 'outcomes' | 'podManager' | 'random' | 'records' | 'section'
+> {
   readonly apiOutage: APIOutage;
   readonly failureGroups: FailureGroups;
   readonly terminatingPods: TerminatingPods;
@@ -33,8 +36,7 @@ export class SyncResultHandler {
     const record = records.of(uid);
     const subject = subjectOf(uid, result.versioned);
     const isDeletionDue = 'deletionDue' in result && result.deletionDue !== undefined;
-    if (record.inFlight !== undefined && !isDeletionDue)
-      record.inFlight.phase = { kind: 'ended', sinceMs: clock.monotonicMs() };
+    if (!isDeletionDue) record.inFlight?.enter({ kind: 'ended' });
     apiOutage.ended(record, result);
     const pod = podManager.getPodByUID(uid);
     const { backOff, event, finalizers, group, isHeldBack, isPermitted, load, log, outcome } = consequencesOf(

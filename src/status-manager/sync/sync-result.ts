@@ -4,11 +4,8 @@ import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { APIPod } from './decide.ts';
 import type { RetriedFailureClass } from './failure-classes.ts';
 
-/** Why a status is dropped. */
-export type DropReason = 'removed' | 'recreated' | 'outdated';
-
-/** Result of one pod's sync. `gone`: the status was dropped, so there is nothing to sync. */
-export type SyncResult = SentResult | { readonly kind: 'gone' } | SyncFailure | Aborted;
+/** What one sync of a pod did. `gone`: the status was dropped, so there is nothing to sync. */
+export type SyncResult = SentResult | { readonly kind: 'gone' } | SyncFailure | AbortedSync;
 
 /** The API server shows the status. */
 export interface SentResult {
@@ -23,10 +20,10 @@ export interface SentResult {
   readonly deletionDue: APIPod | undefined;
 }
 
-/** The manager has stopped: says nothing about the API server. */
-export interface Aborted {
-  readonly kind: 'aborted';
-  readonly versioned: VersionedPodStatus;
+/** The manager has stopped, which says nothing about the API server. */
+export interface AbortedSync {
+  readonly kind: 'failed';
+  readonly failure: 'aborted';
 }
 
 /** A request failed. */
@@ -41,9 +38,7 @@ export interface SyncFailure {
   readonly tookMs: number;
 }
 
-/** Result of a DELETE. */
-export type DeletionResult = DeletedResult | SyncFailure | Aborted;
-
+/** The API server accepted the DELETE. */
 export interface DeletedResult {
   /** `deletion-requested`: accepted, but finalizers keep the object. */
   readonly kind: 'deleted' | 'deletion-requested';

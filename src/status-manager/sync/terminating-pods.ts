@@ -28,7 +28,10 @@ export interface RequestedDeletion {
   readonly since: string;
 }
 
-export interface TerminatingPodsOptions extends SyncPorts {
+export interface TerminatingPodsOptions extends Pick<
+  SyncPorts,
+  'clock' | 'logger' | 'podDeletionSafety' | 'podManager' | 'records'
+> {
   readonly statusEvents: StatusEvents;
 }
 
@@ -79,8 +82,9 @@ export class TerminatingPods {
     );
   }
 
-  requestedDeletionOf({ requestedDeletion }: PodRecord, times: MonotonicTimes): RequestedDeletion | undefined {
-    if (requestedDeletion === undefined) return undefined;
+  requestedDeletionOf(record: PodRecord | undefined, times: MonotonicTimes): RequestedDeletion | undefined {
+    if (record?.requestedDeletion === undefined) return undefined;
+    const { requestedDeletion } = record;
     const { subject, sinceMs } = requestedDeletion;
     const { podUID, podNamespace, podName } = subject;
     const finalizers = this.#finalizersOf(requestedDeletion);

@@ -4,7 +4,7 @@ import type { PodStatus } from '../../kube/objects/types.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
 import type { APIPod } from './decide.ts';
 import { failureClassTable } from './failure-classes.ts';
-import type { Aborted, SyncFailure } from './sync-result.ts';
+import type { AbortedSync, SyncFailure } from './sync-result.ts';
 
 /*
  * `readBeforePatch: 'when-stale'`: a pod is patched without a GET while its API object is trusted to be
@@ -36,8 +36,8 @@ export function stillTrusted(uid: string, trusted: APIPod, podManager: PodManage
 }
 
 /** A PATCH of a trusted object that failed like this may succeed after a GET. */
-export function isCuredByReading(result: SyncFailure | Aborted): boolean {
-  return result.kind === 'failed' && failureClassTable[result.failure].isCuredByReading;
+export function isCuredByReading(result: SyncFailure | AbortedSync): boolean {
+  return result.failure !== 'aborted' && failureClassTable[result.failure].isCuredByReading;
 }
 
 /** True if the patch replaces or removes the complete list of conditions, including foreign ones. */

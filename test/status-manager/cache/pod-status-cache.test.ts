@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  PodStatusCache,
-  type SentAs,
-  type VersionedPodStatus,
-} from '../../../src/status-manager/cache/pod-status-cache.ts';
+import { PodStatusCache, type VersionedPodStatus } from '../../../src/status-manager/cache/pod-status-cache.ts';
 import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
 import type { Pod } from '../../../src/kube/objects/types.ts';
 
@@ -33,7 +29,7 @@ describe('when a version was sent, and how', () => {
   it('a later read that finds no difference is no news; a PATCH is', () => {
     const { cache, set } = setup();
     set('a', 1);
-    const confirm = (as: SentAs, atMs: number): object => {
+    const confirm = (as: NonNullable<VersionedPodStatus['sentAs']>, atMs: number): object => {
       cache.markSent('a', 'a', cache.get('a')!, { readAtMs: atMs, atMs, as });
       return confirmed(cache.get('a')!);
     };

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { PodClient, RequestOptions } from '../../../src/kube/client/pod-client.ts';
-import { PodRequests, RequestFailure } from '../../../src/status-manager/sync/pod-requests.ts';
+import { PodRequests, RequestFailure, type RequestingSync } from '../../../src/status-manager/sync/pod-requests.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import type { Pod } from '../../../src/kube/objects/types.ts';
 import { Tracing } from '../../../src/status-manager/tracing.ts';
@@ -45,15 +45,20 @@ class DeafClient implements PodClient {
   }
 }
 
+function syncOf(signal: AbortSignal): RequestingSync {
+  return { signal, enter: () => {} };
+}
+
 type Send = (requests: PodRequests, signal: AbortSignal) => Promise<Pod | void>;
 
 const verbs: readonly [string, Send][] = [
-  ['get', (requests, signal) => requests.get(reference, signal)],
+  ['get', (requests, signal) => requests.get(reference, syncOf(signal))],
   [
     'patch',
-    (requests, signal) => requests.patchStatus(reference, { type: 'application/json-patch+json', body: [] }, signal),
+    (requests, signal) =>
+      requests.patchStatus(reference, { type: 'application/json-patch+json', body: [] }, syncOf(signal)),
   ],
-  ['delete', (requests, signal) => requests.delete(reference, 'uid-web', signal)],
+  ['delete', (requests, signal) => requests.delete(reference, 'uid-web', syncOf(signal))],
 ];
 
 function setUp() {
@@ -201,8 +206,8 @@ it.each(verbs.slice(0, 2))('a response to a %s that is no pod is not taken for o
 it('requests that share a signal each take their own listener off it', async () => {
   const { requests, controller, client, leftOvers } = setUp();
   const other = setUp();
-  const ended = requests.get(reference, controller.signal);
-  const waiting = other.requests.get(reference, controller.signal);
+  const ended = requests.get(reference, syncOf(controller.signal));
+  const waiting = other.requests.get(reference, syncOf(controller.signal));
   client.respond(pod);
   await ended;
   expect(leftOvers()).toEqual({ listeners: 1, timers: 0 });

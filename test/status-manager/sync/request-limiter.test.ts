@@ -1,8 +1,29 @@
 import { describe, expect, it } from 'vitest';
+import type { ClientLimiter } from '../../../src/status-manager/sync/client-limiter.ts';
+import { PodSync } from '../../../src/status-manager/sync/pod-sync.ts';
 import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 
 const never = new AbortController().signal;
+
+/** The permits of one sync. */
+class Permits {
+  readonly #limiter: ClientLimiter;
+  readonly #sync: PodSync;
+
+  constructor(limiter: ClientLimiter, signal = never) {
+    this.#limiter = limiter;
+    this.#sync = new PodSync('uid', signal, true, new FakeClock(), () => {});
+  }
+
+  acquire(): Promise<void> {
+    return this.#limiter.acquire(this.#sync);
+  }
+
+  release(): void {
+    this.#limiter.release(this.#sync);
+  }
+}
 
 function setUp(options: ConstructorParameters<typeof RequestLimiter>[0] = {}) {
   const clock = new FakeClock();
@@ -13,7 +34,7 @@ function setUp(options: ConstructorParameters<typeof RequestLimiter>[0] = {}) {
 describe('RequestLimiter', () => {
   it('lets everything through immediately without a limit', async () => {
     const { clock, client } = setUp();
-    for (let i = 0; i < 1_000; i++) await client.admission().acquire(never);
+    for (let i = 0; i < 1_000; i++) await new Permits(client).acquire();
     expect(clock.pendingTimers).toBe(0);
   });
 
@@ -22,15 +43,9 @@ describe('RequestLimiter', () => {
     const through: string[] = [];
     for (const name of ['a', 'b']) {
       const other = limiter.forClient({});
-      void other
-        .admission()
-        .acquire(never)
-        .then(() => void through.push(`${name} at ${clock.monotonicMs()}`));
+      void new Permits(other).acquire().then(() => void through.push(`${name} at ${clock.monotonicMs()}`));
     }
-    void client
-      .admission()
-      .acquire(never)
-      .then(() => void through.push(`c at ${clock.monotonicMs()}`));
+    void new Permits(client).acquire().then(() => void through.push(`c at ${clock.monotonicMs()}`));
     await clock.advanceAsync(1_000);
     expect(through).toEqual(['a at 0', 'b at 0', 'c at 667']);
   });
@@ -43,7 +58,7 @@ describe('RequestLimiter', () => {
     expect(client.pauseMs).toBe(0);
     client.onThrottled('b', 5_000);
     expect([client.pauseMs, other.pauseMs]).toEqual([5_000, 0]);
-    await other.admission().acquire(never);
+    await new Permits(other).acquire();
   });
 
   it('a write between two refusals shows that the API server serves this client', () => {
@@ -69,15 +84,11 @@ describe('RequestLimiter', () => {
     client.onThrottled('a');
     client.onThrottled('b', 5_000);
     let passed = 0;
-    for (let i = 0; i < 2; i++)
-      void client
-        .admission()
-        .acquire(never)
-        .then(() => passed++);
+    for (let i = 0; i < 2; i++) void new Permits(client).acquire().then(() => passed++);
     await clock.advanceAsync(4_000);
     client.onThrottled('b', 3_000);
     // The token is there for another client.
-    await limiter.forClient({}).admission().acquire(never);
+    await new Permits(limiter.forClient({})).acquire();
     await clock.advanceAsync(2_999);
     expect(passed).toBe(0);
     await clock.advanceAsync(1);
@@ -89,20 +100,20 @@ describe('RequestLimiter', () => {
 
   it('a sync keeps its slot until it ends, and leaves it to others during a pause', async () => {
     const { clock, limiter, client } = setUp({ maxInFlight: 1 });
-    const held = client.admission();
-    await held.acquire(never);
-    await held.acquire(never);
+    const held = new Permits(client);
+    await held.acquire();
+    await held.acquire();
     client.onThrottled('a');
     client.onThrottled('b');
-    const resumed = held.acquire(never);
-    const other = limiter.forClient({}).admission();
-    await other.acquire(never);
+    const resumed = held.acquire();
+    const other = new Permits(limiter.forClient({}));
+    await other.acquire();
     await clock.advanceAsync(1_000);
     other.release();
     await resumed;
     const events: string[] = [];
-    const next = limiter.forClient({}).admission();
-    const waiting = next.acquire(never).then(() => events.push('acquired'));
+    const next = new Permits(limiter.forClient({}));
+    const waiting = next.acquire().then(() => events.push('acquired'));
     await clock.yieldToEventLoop();
     events.push('released');
     held.release();
@@ -115,9 +126,9 @@ describe('RequestLimiter', () => {
     client.onThrottled('a');
     client.onThrottled('b');
     const controller = new AbortController();
-    const waiting = client.admission().acquire(controller.signal);
+    const waiting = new Permits(client, controller.signal).acquire();
     controller.abort();
-    await expect(waiting).rejects.toMatchObject({ kind: 'aborted' });
+    await expect(waiting).rejects.toBe(controller.signal.reason);
     expect(clock.pendingTimers).toBe(0);
   });
 

@@ -1,150 +1,168 @@
-import * as fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { PodRecord } from '../../../src/status-manager/sync/pod-records.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { BasicPodManager } from '../../../src/kube/pod-manager/basic-pod-manager.ts';
+import { PodStatusCache } from '../../../src/status-manager/cache/pod-status-cache.ts';
+import { APIOutage } from '../../../src/status-manager/sync/api-outage.ts';
+import { nextBackOff } from '../../../src/status-manager/sync/back-off.ts';
+import { PodRecords } from '../../../src/status-manager/sync/pod-records.ts';
+import type { PodSync } from '../../../src/status-manager/sync/pod-sync.ts';
+import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import { SyncQueue } from '../../../src/status-manager/sync/sync-queue.ts';
+import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import { recordingLogger } from '../../../src/testing/recording-logger.ts';
 
-/** A queue of pods by UID. */
-class Queue {
-  readonly #queue = new SyncQueue();
-  readonly #records = new Map<string, PodRecord>();
-
-  get size(): number {
-    return this.#queue.size;
-  }
-
-  add(uid: string, isUrgent: boolean, nowMs: number): void {
-    this.#queue.add(this.#of(uid), isUrgent, nowMs);
-  }
-
-  sinceMs(uid: string): number | undefined {
-    return this.#of(uid).queuedSinceMs;
-  }
-
-  take(): string | undefined {
-    return this.#queue.take()?.uid;
-  }
-
-  remove(uid: string): void {
-    this.#queue.remove(this.#of(uid));
-  }
-
-  #of(uid: string): PodRecord {
-    const record = this.#records.get(uid) ?? new PodRecord(uid);
-    this.#records.set(uid, record);
-    return record;
-  }
-}
-
-function takeAll(queue: Queue): string[] {
-  const taken: string[] = [];
-  for (let uid = queue.take(); uid !== undefined; uid = queue.take()) taken.push(uid);
-  return taken;
+function setUp() {
+  const clock = new FakeClock();
+  const records = new PodRecords();
+  const cache = new PodStatusCache(new BasicPodManager());
+  const controller = new AbortController();
+  const calls: string[] = [];
+  const queue = new SyncQueue({
+    cache,
+    clock,
+    records,
+    concurrency: 2,
+    limiter: new RequestLimiter({ clock }).forClient({}),
+    signal: controller.signal,
+    apiOutage: new APIOutage({ clock, logger: recordingLogger(), countUnsent: () => 0 }),
+    onReady: () => void calls.push('ready'),
+    onRetry: () => void calls.push(`retry at ${clock.monotonicMs()}`),
+  });
+  /** Caches a new status of each pod and adds the pod. */
+  const add = (uids: string, { urgent = false, mustRetry = false } = {}): void => {
+    for (const uid of uids) {
+      const pod = { podName: uid, podNamespace: 'default', podIsFinished: false, adopted: undefined };
+      cache.set(uid, { ...pod, status: { phase: 'Running' }, urgent }, clock.monotonicMs());
+      queue.add(uid, mustRetry);
+    }
+  };
+  /** The pod's sync has failed. */
+  const fail = (sync: PodSync, atLeastMs?: number): void => {
+    const { version } = cache.get(sync.uid)!;
+    const cause = { reason: 'Unreachable', version, message: 'no', isShown: true, atLeastMs } as const;
+    const record = records.of(sync.uid);
+    record.backOff = nextBackOff(record.backOff, cause, clock.monotonicMs(), () => 0);
+    queue.done(sync);
+  };
+  return { add, cache, calls, clock, controller, fail, queue, records };
 }
 
 describe('SyncQueue', () => {
-  it('is first in, first out within a tier, urgent ones first', () => {
-    const queue = new Queue();
-    queue.add('a', false, 0);
-    queue.add('u', true, 1);
-    queue.add('b', false, 2);
-    queue.add('v', true, 3);
-    expect(queue.size).toBe(4);
-    expect(takeAll(queue)).toEqual(['u', 'v', 'a', 'b']);
-    expect(queue.size).toBe(0);
+  let t: ReturnType<typeof setUp>;
+  beforeEach(() => void (t = setUp()));
+
+  /** The next sync, which waits for the response to its request. */
+  const get = (): PodSync | undefined => {
+    const sync = t.queue.get();
+    sync?.enter({ kind: 'response', verb: 'get' });
+    return sync;
+  };
+
+  it('add makes a pod ready once, and get returns the most urgent one', () => {
+    t.add('aab');
+    t.add('u', { urgent: true });
+    expect([get()?.uid, get()?.uid]).toEqual(['u', 'a']);
   });
 
-  it('contains each pod once: a queued pod keeps its place, and moves up when it becomes urgent', () => {
-    const queue = new Queue();
-    queue.add('a', false, 0);
-    queue.add('b', false, 1);
-    queue.add('a', false, 2);
-    queue.add('c', false, 3);
-    queue.add('c', true, 4);
-    queue.add('c', false, 5);
-    queue.add('c', true, 6);
-    expect(takeAll(queue)).toEqual(['c', 'a', 'b']);
+  it('get returns at most `concurrency` pods, and none while one waits for a limit or a connection', () => {
+    t.add('abc');
+    const a = t.queue.get()!;
+    expect(t.queue.get()).toBeUndefined();
+    a.enter({ kind: 'connection', verb: 'get' });
+    expect(t.queue.get()).toBeUndefined();
+    expect(t.calls).toEqual([]);
+    a.enter({ kind: 'response', verb: 'get' });
+    expect(t.calls).toEqual(['ready']);
+    expect(get()?.uid).toBe('b');
+    expect(get()).toBeUndefined();
+    t.queue.done(a);
+    expect(get()?.uid).toBe('c');
   });
 
-  it('knows since when each pod is ready: an earlier start stays, another tier starts again', () => {
-    const queue = new Queue();
-    queue.add('a', false, 1);
-    queue.add('a', false, 2);
-    expect(queue.sinceMs('a')).toBe(1);
-    queue.add('a', true, 3);
-    queue.add('a', true, 4);
-    expect(queue.sinceMs('a')).toBe(3);
-    expect(queue.sinceMs('b')).toBeUndefined();
+  it('a pod in flight is not ready, and is added again after done', () => {
+    t.add('a');
+    const a = get()!;
+    t.add('a');
+    expect(get()).toBeUndefined();
+    t.queue.done(a);
+    expect(get()).toBeUndefined();
+    t.add('a');
+    expect(get()?.uid).toBe('a');
   });
 
-  it('does not let an aged routine pod go before the first urgent one', () => {
-    const queue = new Queue();
-    queue.add('a', false, 0);
-    queue.add('u', true, 60_000);
-    expect(takeAll(queue)).toEqual(['u', 'a']);
+  it('a failed pod is delayed by its back-off, whose end is announced', () => {
+    t.add('a');
+    t.fail(get()!);
+    t.queue.add('a', false);
+    expect(get()).toBeUndefined();
+    t.clock.advance(499);
+    expect(t.calls).toEqual(['ready']);
+    t.clock.advance(1);
+    expect(t.calls).toEqual(['ready', 'retry at 500']);
+    t.queue.add('a', false);
+    expect(get()?.uid).toBe('a');
   });
 
-  it('lets a routine pod take turns with urgent ones that came five seconds later', () => {
-    const queue = new Queue();
-    queue.add('a', false, 0);
-    queue.add('early', true, 4_998);
-    queue.add('almost', true, 4_999);
-    queue.add('late', true, 5_000);
-    expect(takeAll(queue)).toEqual(['early', 'almost', 'a', 'late']);
+  it('retries are at least 100 ms apart', () => {
+    t.add('a');
+    t.fail(get()!);
+    t.clock.advance(1);
+    t.add('b');
+    t.fail(get()!);
+    for (const uid of 'ab') t.queue.add(uid, false);
+    t.clock.advance(499);
+    t.queue.add('b', false);
+    t.clock.advance(1_000);
+    expect(t.calls.filter((call) => call !== 'ready')).toEqual(['retry at 500', 'retry at 600']);
   });
 
-  it('puts an urgent pod before a backlog that has aged', () => {
-    const queue = new Queue();
-    for (const uid of ['a', 'b', 'c']) queue.add(uid, false, 0);
-    expect(queue.take()).toBe('a');
-    for (const uid of ['u', 'v']) queue.add(uid, true, 60_000);
-    expect(takeAll(queue)).toEqual(['u', 'b', 'v', 'c']);
+  it('a status that was sent and undone is retried by the timer only if it must', () => {
+    t.add('a');
+    const a = get()!;
+    t.cache.markSent('a', 'a', t.cache.get('a')!, { readAtMs: 0, atMs: 0, as: 'written' });
+    t.fail(a);
+    t.queue.add('a', false);
+    expect(t.clock.pendingTimers).toBe(0);
+    t.queue.add('a', true);
+    expect(t.clock.pendingTimers).toBe(1);
   });
 
-  it('does not contain a pod that was removed or taken', () => {
-    const queue = new Queue();
-    for (const uid of ['a', 'b', 'c']) queue.add(uid, uid === 'b', 0);
-    queue.remove('b');
-    queue.remove('b');
-    expect(takeAll(queue)).toEqual(['a', 'c']);
-    expect(['a', 'b', 'c'].map((uid) => queue.sinceMs(uid))).toEqual([undefined, undefined, undefined]);
-    expect(queue.take()).toBeUndefined();
+  it('forget ends the back-off, except for Retry-After', () => {
+    t.add('ab');
+    t.fail(get()!);
+    t.fail(get()!, 5_000);
+    for (const uid of 'ab') {
+      t.queue.forget(uid);
+      t.queue.add(uid, false);
+    }
+    expect(get()?.uid).toBe('a');
+    expect(get()).toBeUndefined();
+    expect(t.records.get('b')?.backOff?.dueMs).toBe(5_000);
   });
 
-  it('no two urgent pods in a row pass one that has waited five seconds longer', () => {
-    const additions = fc.array(
-      fc.record({ uid: fc.nat(30), isUrgent: fc.boolean(), afterMs: fc.nat(3_000), takes: fc.nat(2) }),
-      { maxLength: 100 },
-    );
-    fc.assert(
-      fc.property(additions, (list) => {
-        const queue = new Queue();
-        const since = new Map<string, number>();
-        const urgent = new Set<string>();
-        let now = 0;
-        let hasPassed = false;
-        const take = (): void => {
-          const uid = queue.take();
-          if (uid === undefined) return;
-          const mine = since.get(uid)!;
-          since.delete(uid);
-          urgent.delete(uid);
-          const passes = [...since.values()].some((other) => mine - other >= 5_000);
-          expect(passes && hasPassed).toBe(false);
-          hasPassed = passes;
-        };
-        for (const { uid, isUrgent, afterMs, takes } of list) {
-          now += afterMs;
-          const name = String(uid);
-          // A pod that becomes urgent while it waits counts from then on.
-          const size = queue.size;
-          queue.add(name, isUrgent, now);
-          if (queue.size > size || (isUrgent && !urgent.has(name))) since.set(name, now);
-          if (isUrgent) urgent.add(name);
-          for (let i = 0; i < takes; i++) take();
-        }
-        while (queue.size > 0) take();
-        expect(since.size).toBe(0);
-      }),
-    );
+  it('getNow ignores order, delay and limits', () => {
+    t.add('abc');
+    t.fail(get()!);
+    get();
+    get();
+    expect(t.queue.getNow('a').isLimited).toBe(false);
+    expect(t.queue.inFlight).toBe(3);
+  });
+
+  it('clear leaves no ready pod, no record of it and no timer', () => {
+    t.add('a');
+    t.fail(get()!);
+    t.add('b');
+    t.queue.add('a', false);
+    t.queue.clear();
+    expect([get(), t.clock.pendingTimers, t.records.get('b')]).toEqual([undefined, 0, undefined]);
+  });
+
+  it('get starts nothing after the abort, and no pod whose status was dropped', () => {
+    t.add('ab');
+    t.records.drop('a');
+    expect(get()?.uid).toBe('b');
+    t.add('c');
+    t.controller.abort();
+    expect(get()).toBeUndefined();
   });
 });
