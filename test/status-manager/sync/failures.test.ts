@@ -235,6 +235,26 @@ describe('static pods', () => {
   const staticPod = podOf('s', { annotations: { 'kubernetes.io/config.source': 'file' } });
   const mirror = podOf('s', { uid: 'mirror-s', annotations: { 'kubernetes.io/config.mirror': 'x' } });
 
+  it.each(['strategic-merge', 'json-patch'] as const)(
+    'are sent to each new mirror immediately, however often it is recreated: %s',
+    async (patchStrategy) => {
+      const h = new SyncHarness({ patchStrategy });
+      h.podManager.addPod(staticPod);
+      h.manager.start();
+      h.set('s', 'ran');
+      for (let i = 0; i < 5; i++) {
+        const next = { ...mirror, metadata: { ...mirror.metadata, uid: `mirror-${i}` } };
+        h.addPod(next);
+        await h.settle();
+        expect(h.written('s')).toBe('ran');
+        h.client.remove('default', 's');
+        h.podManager.removePod(next);
+      }
+      expect(h.inspect('s').hotLoop).toBeUndefined();
+      await h.manager.stop();
+    },
+  );
+
   it('without a known mirror are not read and not put off: they are sent when there is one', async () => {
     const h = new SyncHarness({ syncPeriodMs: second });
     h.podManager.addPod(staticPod);
