@@ -1,7 +1,5 @@
-import { EventEmitter } from 'node:events';
 import type { Timer } from '../../src/shared/clock.ts';
 import type { APIServerHandler } from '../../src/api-server/api-server-handler.ts';
-import type { ServerRequest, ServerResponse } from '../../src/api-server/http/exchange.ts';
 import { describeAbort } from '../../src/kube/client/api-error.ts';
 import { queryString } from '../../src/kube/http/api-path.ts';
 import type {
@@ -13,6 +11,7 @@ import type {
 } from '../../src/kube/http/kube-transport.ts';
 import { errorOfConnection, errorOfResponse } from '../../src/kube/http/transport-errors.ts';
 import type { Random } from '../chaos/random.ts';
+import { connectionError, DirectRequest, DirectResponse } from '../support/direct-exchange.ts';
 import { LaggingPods, type PodWrite } from './lagging-pods.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 import type { World } from './world.ts';
@@ -274,7 +273,7 @@ export class Network {
         process.receive(delayMs, () => {
           if (!settle('network')) return;
           world.note(process.name, `✗ ${call.id}`, code);
-          reject(errorOfConnection(networkError(code), host, noCredentials, process.clock.now()));
+          reject(errorOfConnection(connectionError(code), host, noCredentials, process.clock.now()));
         });
       };
       const respond = ({ status, headers, text }: Settled): void => {
@@ -361,14 +360,14 @@ export class Network {
     onDone: (settled: Settled) => void,
   ): void {
     const chunks: Buffer[] = [];
-    const response = new SimulatedResponse({
+    const response = new DirectResponse({
       onHead() {},
       onChunk: (chunk) => chunks.push(chunk),
       onEnd: (isCut, { statusCode, headers }) => {
         if (!isCut) onDone({ status: statusCode, headers, text: Buffer.concat(chunks).toString() });
       },
     });
-    void this.#server.serve(new SimulatedRequest(method, target, headers, body), response);
+    void this.#server.serve(new DirectRequest(method, target, headers, body), response);
   }
 
   #stream(process: SimulatedProcess, token: string, path: string, options: KubeStreamOptions): Promise<KubeStream> {
@@ -388,7 +387,7 @@ export class Network {
       let isClosed = false;
       let isStalled = false;
       let lastArrivalMs = 0;
-      let response: SimulatedResponse | undefined;
+      let response: DirectResponse | undefined;
       /** In order, however long each takes. */
       const deliver = (run: () => void): Timer => {
         lastArrivalMs = Math.max(lastArrivalMs + tickMs, world.nowMs + laggingMs + this.#latencyMs(false));
@@ -414,7 +413,7 @@ export class Network {
       const cut = (): void => {
         if (isClosed) return;
         world.note(process.name, '✗ watch');
-        const error = networkError('ECONNRESET');
+        const error = connectionError('ECONNRESET');
         failWith(errorOfConnection(error, host, isOpen ? undefined : noCredentials, process.clock.now()));
       };
       const handle: OpenStream = {
@@ -459,7 +458,7 @@ export class Network {
         if (!this.isServerUp) return handle.cut();
         if (refused !== undefined) return void deliver(() => void refuse(refusalOf(refused, 1)));
         const before: Buffer[] = [];
-        response = new SimulatedResponse({
+        response = new DirectResponse({
           onHead: (status) =>
             deliver(() => {
               isOpen = true;
@@ -484,7 +483,7 @@ export class Network {
           },
         });
         void this.#server.serve(
-          new SimulatedRequest('GET', target, this.#headers(token, options.headers), undefined),
+          new DirectRequest('GET', target, this.#headers(token, options.headers), undefined),
           response,
         );
       });
@@ -502,10 +501,6 @@ function refusalOf({ code, reason }: Refusal, retryAfterSeconds: number): Settle
   };
 }
 
-function networkError(code: string): Error {
-  return Object.assign(new Error(`${code} (simulated)`), { code });
-}
-
 /** What a line of a watch is about, without parsing it. */
 function summaryOf(chunk: Buffer): string {
   const text = chunk.toString();
@@ -513,92 +508,4 @@ function summaryOf(chunk: Buffer): string {
   const [, name] = /"name":"([^"]+)"/.exec(text) ?? [];
   const [, revision] = /"resourceVersion":"(\d+)"/.exec(text) ?? [];
   return `${type ?? ''} ${name ?? ''}@${revision ?? ''} ${chunk.length}`;
-}
-
-/** A request that comes on no connection. */
-class SimulatedRequest extends EventEmitter implements ServerRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Record<string, string>;
-  readonly complete = true;
-  readonly socket = { destroy() {}, once() {} };
-  bodyText?: string;
-
-  constructor(method: string, url: string, headers: Record<string, string>, body: string | undefined) {
-    super();
-    this.method = method;
-    this.url = url;
-    this.headers = headers;
-    this.once('newListener', () =>
-      process.nextTick(() => {
-        if (body !== undefined) this.emit('data', Buffer.from(body));
-        this.emit('end');
-      }),
-    );
-  }
-
-  resume(): void {}
-}
-
-interface ResponseHandlers {
-  readonly onHead: (statusCode: number) => void;
-  readonly onChunk: (chunk: Buffer) => void;
-  readonly onEnd: (
-    isCut: boolean,
-    head: { readonly statusCode: number; readonly headers: Record<string, string> },
-  ) => void;
-}
-
-class SimulatedResponse extends EventEmitter implements ServerResponse {
-  statusCode = 200;
-  headersSent = false;
-  readonly writableLength = 0;
-  readonly headers: Record<string, string> = {};
-  readonly #handlers: ResponseHandlers;
-  #isOver = false;
-
-  constructor(handlers: ResponseHandlers) {
-    super();
-    this.#handlers = handlers;
-  }
-
-  setHeader(name: string, value: string): void {
-    this.headers[name.toLowerCase()] = value;
-  }
-
-  appendHeader(name: string, value: string): void {
-    this.setHeader(name, value);
-  }
-
-  writeHead(statusCode: number, headers: Readonly<Record<string, string | number>>): void {
-    this.statusCode = statusCode;
-    for (const [name, value] of Object.entries(headers)) this.setHeader(name, String(value));
-    this.headersSent = true;
-  }
-
-  flushHeaders(): void {
-    this.#handlers.onHead(this.statusCode);
-  }
-
-  write(chunk: string | Uint8Array): boolean {
-    if (!this.#isOver) this.#handlers.onChunk(Buffer.from(chunk as string));
-    return true;
-  }
-
-  end(chunk = ''): void {
-    if (this.#isOver) return;
-    if (chunk !== '') this.write(chunk);
-    this.#over(false);
-  }
-
-  destroy(): void {
-    if (!this.#isOver) this.#over(true);
-  }
-
-  #over(isCut: boolean): void {
-    this.#isOver = true;
-    this.headersSent = true;
-    this.#handlers.onEnd(isCut, this);
-    this.emit('close');
-  }
 }

@@ -242,7 +242,7 @@ describe('stop', () => {
   it('before start() needs no request', async () => {
     await test.startNodes();
     await test.stopNodes();
-    const nodes = createVirtualNodes({ client: test.server.kubeconfig(), provider: test.cloud, logger: test.logger });
+    const nodes = createVirtualNodes({ client: test.server.client(), provider: test.cloud, logger: test.logger });
     nodes.add(test.node('node-b'));
     const node = nodes.node('node-b')!;
     await nodes.stop();
@@ -255,7 +255,7 @@ describe('stop', () => {
 
 describe('options', () => {
   const options = (changed: object): VirtualNodesOptions => ({
-    ...({ client: test.server.kubeconfig(), provider: test.cloud } as const),
+    ...({ client: test.server.client(), provider: test.cloud } as const),
     ...changed,
   });
 

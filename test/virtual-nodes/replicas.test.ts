@@ -16,7 +16,7 @@ const nodeNames = ['node-a', 'node-b', 'node-c', 'node-d'];
 /** A process that shares the nodes out with others. */
 function startReplica(test: TestNodes, identity: string, options: Partial<VirtualNodesOptions> = {}): VirtualNodes {
   const nodes = createVirtualNodes({
-    client: test.server.kubeconfig(),
+    client: test.server.client(),
     provider: test.cloud,
     clock: test.clock,
     logger: test.logger,
@@ -210,7 +210,7 @@ describe('virtual nodes of several processes', () => {
 
   it('refuses what contradicts several processes', async () => {
     await using test = await TestNodes.start();
-    const options = { client: test.server.kubeconfig(), provider: test.cloud, logger: test.logger };
+    const options = { client: test.server.client(), provider: test.cloud, logger: test.logger };
     const replicas = { identity: 'a', namespace: 'default' };
     expect(() => createVirtualNodes({ ...options, replicas: { ...replicas, namespace: 'A' } })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', path: 'namespace' }),

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createPodClient } from 'kubelet-status-manager/http';
 import { podOf, TestNodes } from './test-nodes.ts';
 
 let test: TestNodes;
@@ -9,7 +8,7 @@ beforeEach(async () => {
 afterEach(() => test[Symbol.asyncDispose]());
 
 async function resize(cpu: string): Promise<void> {
-  const client = createPodClient(test.server.kubeconfig());
+  const client = test.server.client();
   const body = { spec: { containers: [{ name: 'app', resources: { requests: { cpu } } }] } };
   const contentType = 'application/strategic-merge-patch+json';
   await client.transport.request('PATCH', '/api/v1/namespaces/default/pods/web/resize', { contentType, body });

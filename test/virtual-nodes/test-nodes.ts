@@ -6,7 +6,8 @@ import {
   type VirtualNodesOptions,
 } from 'kubelet-status-manager/virtual-nodes';
 import type { KubeEvent } from '../../src/node/events/kube-event.ts';
-import { APIServer, FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
+import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
+import { DirectAPIServer } from '../support/direct-api-server.ts';
 import { FakeCloud } from './fake-cloud.ts';
 
 const capacity = { cpu: '100', memory: '100Gi', pods: '1000' };
@@ -21,12 +22,12 @@ export class TestNodes implements AsyncDisposable {
   /** How often a single pod was read. */
   podReads = 0;
   readonly #events: KubeEvent[] = [];
-  #server: APIServer | undefined;
+  #server: DirectAPIServer | undefined;
   #nodes: VirtualNodes | undefined;
 
   static async start(): Promise<TestNodes> {
     const test = new TestNodes();
-    test.#server = await APIServer.start({
+    test.#server = new DirectAPIServer({
       clock: test.clock,
       onRequest: ({ method, path, status, body }) => {
         if (method === 'GET' && /\/pods\/[^/?]+$/.test(path)) test.podReads++;
@@ -40,7 +41,7 @@ export class TestNodes implements AsyncDisposable {
     return test;
   }
 
-  get server(): APIServer {
+  get server(): DirectAPIServer {
     return this.#server!;
   }
 
@@ -62,7 +63,7 @@ export class TestNodes implements AsyncDisposable {
     options: Partial<VirtualNodesOptions> = {},
   ): Promise<VirtualNodes> {
     this.#nodes = createVirtualNodes({
-      client: this.server.kubeconfig(),
+      client: this.server.client(),
       provider: this.cloud,
       clock: this.clock,
       random: () => 0,
@@ -136,7 +137,7 @@ export class TestNodes implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stopNodes();
-    await this.server.close();
+    this.server.kill();
   }
 }
 

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
-import { createPodClient } from 'kubelet-status-manager/http';
 import { createNodeAgent, type NodeAgentNode, type PodSource } from 'kubelet-status-manager/agent';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import { TestCluster } from './test-cluster.ts';
@@ -84,7 +83,7 @@ describe('admission on the agent’s own Node', () => {
     const body = { spec: { containers: [{ name: 'app', resources: { requests: { cpu: '500m' } } }] } };
     const contentType = 'application/strategic-merge-patch+json';
     const path = '/api/v1/namespaces/default/pods/web/resize';
-    const { transport } = createPodClient(cluster.server.kubeconfig());
+    const { transport } = cluster.server.client();
     await transport.request('PATCH', path, { body, contentType });
     await transport.close();
     await cluster.advance(2000);

@@ -1,7 +1,6 @@
 /** A container that ended for good does not run again when the runtime has lost its record (kubernetes#124176, #76382). */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod, PodSpec } from 'kubelet-status-manager';
-import { createPodClient } from 'kubelet-status-manager/http';
 import { TestCluster } from './test-cluster.ts';
 
 const main: Container = { name: 'main', image: 'app:1' };
@@ -25,7 +24,7 @@ function lose(podUID: string, container: string, everything = false): void {
 
 /** As `kubectl debug` does. */
 async function patchEphemeralContainers(ephemeralContainers: readonly Container[]): Promise<void> {
-  const client = createPodClient(cluster.server.kubeconfig());
+  const client = cluster.server.client();
   await client.transport.request('PATCH', '/api/v1/namespaces/default/pods/web/ephemeralcontainers', {
     contentType: 'application/strategic-merge-patch+json',
     body: { spec: { ephemeralContainers } },

@@ -1,7 +1,6 @@
 /** An agent that stores nothing is restarted while a resize is pending or in progress. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Container, Pod } from 'kubelet-status-manager';
-import { createPodClient } from 'kubelet-status-manager/http';
 import type { NodeAgentOptions } from 'kubelet-status-manager/agent';
 import { TestCluster } from './test-cluster.ts';
 
@@ -21,7 +20,7 @@ beforeEach(async () => {
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 async function resize(name: string, cpu: string): Promise<void> {
-  const client = createPodClient(cluster.server.kubeconfig());
+  const client = cluster.server.client();
   const body = { spec: { containers: [{ name: 'app', resources: { requests: { cpu } } }] } };
   const contentType = 'application/strategic-merge-patch+json';
   await client.transport.request('PATCH', `/api/v1/namespaces/default/pods/${name}/resize`, { contentType, body });

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod, ValidPod } from 'kubelet-status-manager';
 import type { ContainerConfig, ContainerRuntime, Node } from 'kubelet-status-manager/agent';
-import { createPodClient } from 'kubelet-status-manager/http';
 import { agentProblems } from '../../../src/agent/node-agent/agent-problems.ts';
 import { updateContainers } from '../../../src/agent/pod-syncer/update-containers.ts';
 import { ActuatedResources } from '../../../src/agent/allocation/actuated-resources.ts';
@@ -197,7 +196,7 @@ describe('what the agent tells a runtime', () => {
     ];
     const contentType = 'application/strategic-merge-patch+json';
     const path = '/api/v1/namespaces/default/pods/web/ephemeralcontainers';
-    const { transport } = createPodClient(cluster.server.kubeconfig());
+    const { transport } = cluster.server.client();
     await transport.request('PATCH', path, { body: { spec: { ephemeralContainers } }, contentType });
     await transport.close();
     await cluster.advance(3000);

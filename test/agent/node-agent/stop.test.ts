@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Pod, PodSpec } from 'kubelet-status-manager';
-import { createPodClient } from 'kubelet-status-manager/http';
 import { fault } from 'kubelet-status-manager/testing';
 import { TestCluster } from './test-cluster.ts';
 
@@ -133,7 +132,7 @@ describe('stop', () => {
   });
 
   it('a client that was passed in stays open', async () => {
-    const client = createPodClient(cluster.server.kubeconfig('node-a'), { clock: cluster.clock });
+    const client = cluster.server.client('node-a');
     await cluster.startAgent({ client });
     await cluster.stopAgent();
     expect((await client.transport.request('GET', '/api/v1/nodes/node-a')).statusCode).toBe(200);

@@ -1,12 +1,13 @@
 import type { Pod, PodStatus } from 'kubelet-status-manager';
 import { createNodeAgent, type NodeAgent, type NodeAgentOptions } from 'kubelet-status-manager/agent';
 import type { KubeEvent } from '../../../src/node/events/kube-event.ts';
-import { APIServer, FakeClock, FakeContainerRuntime, recordingLogger, settle } from 'kubelet-status-manager/testing';
+import { FakeClock, FakeContainerRuntime, recordingLogger, settle } from 'kubelet-status-manager/testing';
+import { DirectAPIServer } from '../../support/direct-api-server.ts';
 
 const nodeName = 'node-a';
 
 export interface TestClusterOptions {
-  readonly runtime?: Omit<ConstructorParameters<typeof FakeContainerRuntime>[0], 'clock'>;
+  readonly runtime?: Omit<NonNullable<ConstructorParameters<typeof FakeContainerRuntime>[0]>, 'clock'>;
 }
 
 /** An API server, a runtime, and the agents of one node that a test starts one after the other; on one fake clock. */
@@ -19,7 +20,7 @@ export class TestCluster implements AsyncDisposable {
   readonly #starts: { readonly podUID: string; readonly container: string; readonly seconds: number }[] = [];
   readonly #events: KubeEvent[] = [];
   readonly #startedMs = this.clock.monotonicMs();
-  #server: APIServer | undefined;
+  #server: DirectAPIServer | undefined;
   #agent: NodeAgent | undefined;
 
   private constructor({ runtime }: TestClusterOptions) {
@@ -33,7 +34,7 @@ export class TestCluster implements AsyncDisposable {
 
   static async start(options: TestClusterOptions = {}): Promise<TestCluster> {
     const cluster = new TestCluster(options);
-    cluster.#server = await APIServer.start({
+    cluster.#server = new DirectAPIServer({
       clock: cluster.clock,
       nodeUsers: [nodeName],
       onRequest: ({ method, path, status, body }) => {
@@ -48,7 +49,7 @@ export class TestCluster implements AsyncDisposable {
     return cluster;
   }
 
-  get server(): APIServer {
+  get server(): DirectAPIServer {
     return this.#server!;
   }
 
@@ -85,7 +86,7 @@ export class TestCluster implements AsyncDisposable {
   createAgent(options: Partial<NodeAgentOptions> = {}): NodeAgent {
     this.#agent = createNodeAgent({
       nodeName,
-      client: this.server.kubeconfig(nodeName),
+      client: this.server.client(nodeName),
       runtime: this.runtime,
       node: { addresses: ['10.1.2.3'] },
       clock: this.clock,
@@ -146,7 +147,7 @@ export class TestCluster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stopAgent();
-    await this.server.close();
+    this.server.kill();
   }
 
   /** Stops the agent while time goes on. */

@@ -39,7 +39,7 @@ export interface TestAgentOptions extends Partial<Omit<AgentPodSyncerOptions, 'h
   /** True: probes are made, and have their effects. Default: `probeResults` is what they would find. */
   readonly withProbes?: boolean;
   readonly admitHandlers?: readonly PodAdmitHandler[];
-  readonly runtimeOptions?: Omit<ConstructorParameters<typeof FakeContainerRuntime>[0], 'clock'>;
+  readonly runtimeOptions?: Omit<NonNullable<ConstructorParameters<typeof FakeContainerRuntime>[0]>, 'clock'>;
   readonly runtimeMethods?: Partial<ContainerRuntime>;
 }
 

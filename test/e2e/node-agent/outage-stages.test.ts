@@ -156,9 +156,9 @@ const cases: readonly Case[] = [
 const outages: readonly (readonly [string, (cluster: TestCluster) => Promise<() => unknown>])[] = [
   [
     'refuses connections',
-    async ({ server }) => {
-      await server.kill();
-      return () => server.startAgain();
+    ({ server }) => {
+      server.kill();
+      return Promise.resolve(() => server.startAgain());
     },
   ],
   [
