@@ -56,12 +56,16 @@ export class OutcomeLedger {
 
   /** Call it after the manager has stopped. Returns a description of every violation. */
   broken(pods: readonly PodInspection[]): string[] {
+    const waiting = this.#waiting === 0 ? [] : [`${this.#waiting} whenWritten() are still pending`];
+    return [...this.#broken, ...this.withoutOutcome(pods), ...waiting];
+  }
+
+  /** Versions that should have a final outcome, whether the manager has stopped or not. */
+  withoutOutcome(pods: readonly PodInspection[]): string[] {
     const unsent = new Set(pods.filter(({ unsentSince }) => unsentSince !== undefined).map(({ podUID }) => podUID));
-    const withoutOutcome = [...this.#open]
+    return [...this.#open]
       .filter(([podUID, open]) => open > (unsent.has(podUID) ? maxOpenWhenUnsent : 0))
       .map(([podUID, open]) => `${podUID}: ${open} versions without a final outcome`);
-    const waiting = this.#waiting === 0 ? [] : [`${this.#waiting} whenWritten() are still pending`];
-    return [...this.#broken, ...withoutOutcome, ...waiting];
   }
 
   #accept(manager: StatusManager, podUID: string): void {

@@ -20,6 +20,8 @@ export interface PodLifeOptions {
   readonly send: (report: AgentReport) => void;
   /** The state that an earlier agent left. */
   readonly runtime: PodRuntime | undefined;
+  /** A pod is finished some time after its containers have ended, as after its volumes were unmounted. Default: at once. */
+  readonly finishesLater?: boolean | undefined;
 }
 
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
@@ -181,8 +183,16 @@ export class PodLife {
     this.#runtime.ended = true;
     this.#reportRuntime();
     this.#report(true);
-    this.#options.send({ kind: 'ended', uid: this.#uid, atMs: this.#options.reportNow() });
-    this.#options.manager.terminatePod(this.#pod);
+    const { clock, finishesLater, random } = this.#options;
+    if (finishesLater === true) this.#timer = clock.afterFunc(random.integer(50, 600), () => this.#finish());
+    else this.#finish();
+  }
+
+  #finish(): void {
+    const { manager, reportNow, send } = this.#options;
+    send({ kind: 'ended', uid: this.#uid, atMs: reportNow() });
+    // An earlier agent has finished it, and the deletion that followed has been requested.
+    if (manager.getPodStatus(this.#uid) !== undefined) manager.terminatePod(this.#pod);
   }
 
   #terminate(container: RuntimeContainer, exitCode: number): void {

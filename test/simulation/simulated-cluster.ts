@@ -68,6 +68,19 @@ export class SimulatedCluster {
     }
   }
 
+  /** Every request is refused for a while. @param meanwhile is called every now and then */
+  async outage(lastsMs: number, meanwhile: () => void): Promise<void> {
+    this.#world.note('network', 'outage', lastsMs);
+    Object.assign(this.network, { isDown: true, isRefusing: true });
+    const fromMs = this.#world.nowMs;
+    for (const stream of this.network.streams) stream.cut();
+    // A partition that ends ends it, too.
+    for (const endMs = fromMs + lastsMs; this.#world.nowMs < endMs && this.network.isDown; await this.#world.sleep(100))
+      meanwhile();
+    this.partitions.push({ fromMs, toMs: this.#world.nowMs - 100 });
+    this.network.isDown = false;
+  }
+
   /** Everything works again, and stays so. */
   heal(): void {
     this.#isDisturbed = false;

@@ -47,6 +47,14 @@ class Inode {
     return this.#durable.read();
   }
 
+  /** What a power loss may leave. @param survives whether a write that is not durable does */
+  possible(survives: () => boolean): Buffer {
+    const content = new Content();
+    content.apply({ offset: 0, bytes: this.#durable.read() });
+    for (const write of this.#pending) if (survives()) content.apply(write);
+    return content.read();
+  }
+
   /** How many writes there have been. */
   get writes(): number {
     return this.#settled + this.#pending.length;
@@ -89,6 +97,8 @@ export class SimulatedDisk {
   isFull = false;
   /** Called when the power fails at a write; until then and `powerOn`, nothing has an effect. */
   onPowerLoss = (): void => {};
+  /** Called after each write. */
+  onWrite = (): void => {};
   readonly #world: World;
   readonly #random: Random;
   #files = new Map<string, Inode>();
@@ -175,6 +185,11 @@ export class SimulatedDisk {
     return this.#durableNames.get(path)?.durable;
   }
 
+  /** What a power loss may leave of a file; undefined if that is none. */
+  possibleContentOf(path: string, random: Random): Buffer | undefined {
+    return this.#durableNames.get(path)?.possible(() => random.chance(1 - lostWrite));
+  }
+
   /** The machine loses power, and has it again at once. */
   losePower(): void {
     this.#files = new Map(this.#durableNames);
@@ -241,6 +256,7 @@ export class SimulatedDisk {
   #write(path: string, inode: Inode, write: Write): void {
     if (!this.#acts()) return;
     inode.write(write);
+    this.onWrite();
     this.#world.note('disk', 'write', path, 'truncate' in write ? write : [write.offset, write.bytes.length]);
   }
 

@@ -190,7 +190,9 @@ export class JournalRecorder implements Journal {
     try {
       this.#setLive(entry, this.#append(line));
     } catch (error) {
+      if (this.#overwriteFree(record, line.length)) return;
       this.#oldLines.markAllOf(entry.podUID);
+      // The lines of its older statuses are free now.
       if (this.#overwriteFree(record, line.length)) return;
       this.#isFailing = true;
       this.#arm();

@@ -95,6 +95,7 @@ class AgentSimulation {
     this.#staticPods.stop();
     this.#users.release(this.#random.fork('release'));
     await world.until('everything settles', settleMs, () => this.#difference());
+    await this.#runtime.checkRunning?.();
     await this.#deleteAll();
     await world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
     await this.#checkQuiet();

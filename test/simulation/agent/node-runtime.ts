@@ -39,6 +39,8 @@ export interface NodeRuntime {
   loseSandbox(podUID: string): void;
   /** The pods of which anything is left: sandboxes, containers, cgroups, logs. */
   podsLeft(): ReadonlySet<string>;
+  /** Checks what is so of containers that run once all has worked for a while. */
+  checkRunning?(): Promise<void>;
   /** Checks what is so once all has been quiet for a while. */
   checkQuiet?(): Promise<void>;
   /** Connections and listeners of agents that have stopped. */

@@ -17,8 +17,10 @@ const machineResources: MachineResources = {
   ...{ memoryBytes: 2 ** 34, cpus: 4, hugePageSizes: [], thermalThrottlePaths: [] },
   ...{ hasCgroup2: true, hasSwapController: false, hasSELinux: false },
 };
-/** A log is rotated after some 30 s. */
-const containerLogMaxSizeBytes = 30_000;
+/** A log is rotated after some 30 s, or in some worlds 5 s. */
+const logBytes = [5_000, 30_000];
+/** A log grows for so long until its rotation is due, and it has been rotated. */
+const rotationMs = 15_000;
 /** Those that change something, or that others wait for. */
 const focusMethods = [
   ...['RunPodSandbox', 'StopPodSandbox', 'RemovePodSandbox', 'CreateContainer', 'StartContainer'],
@@ -37,6 +39,7 @@ export class SimulatedCRINode implements NodeRuntime {
   readonly #endpoint: SimulatedCRIEndpoint;
   /** Pods with IDs of their own. */
   readonly #userNamespaces = new Set<string>();
+  readonly #containerLogMaxSizeBytes: number;
   #isDisturbed = false;
 
   /** @param kind default: as the seed says */
@@ -47,6 +50,7 @@ export class SimulatedCRINode implements NodeRuntime {
     const random = world.random.fork('CRI node');
     const events = kind ?? random.pick<EventsKind>(['cri', 'cri', 'containerd', 'none']);
     this.#logs = new SimulatedLogs(world);
+    this.#containerLogMaxSizeBytes = random.fork('logs').pick(logBytes);
     this.#service = new SimulatedCRIService({
       ...{ machine, logs: this.#logs },
       exitLagMs: events === 'containerd' ? 100 : 0,
@@ -60,8 +64,8 @@ export class SimulatedCRINode implements NodeRuntime {
     for (;;) {
       try {
         const runtime = await createCRIRuntimeOn(this.#hostOf(process), {
-          ...{ endpoint: 'unix:///run/containerd/containerd.sock', helper, containerLogMaxSizeBytes },
-          ...{ clock: process.clock, logger },
+          ...{ endpoint: 'unix:///run/containerd/containerd.sock', helper, clock: process.clock, logger },
+          containerLogMaxSizeBytes: this.#containerLogMaxSizeBytes,
         });
         const observed = observedRuntime(runtime, { service: this.#service, process });
         return { runtime: observed, close: () => runtime.close() };
@@ -103,7 +107,7 @@ export class SimulatedCRINode implements NodeRuntime {
     this.#endpoint.heal();
   }
 
-  async checkQuiet(): Promise<void> {
+  async checkRunning(): Promise<void> {
     await this.#world.sleep(quietMs);
     this.#checkLogs();
     this.#checkGarbage();
@@ -178,7 +182,7 @@ export class SimulatedCRINode implements NodeRuntime {
     };
   }
 
-  /** A container that runs has a log at its path and a link to it. */
+  /** A container that runs has a log at its path, which is not too large, and a link to it. */
   #checkLogs(): void {
     for (const container of this.#service.containers.values()) {
       const { id, process, logPath, log } = container;
@@ -189,6 +193,8 @@ export class SimulatedCRINode implements NodeRuntime {
         this.#world.violate('the log of a container that runs has its link', where);
       if (log === undefined || this.#logs.files.get(logPath) !== log)
         this.#world.violate('a container that runs writes to its log', `${where}: ${logPath}`);
+      else if (log.size > this.#containerLogMaxSizeBytes + rotationMs)
+        this.#world.violate('the log of a container that runs is rotated', `${where}: ${log.size} bytes`);
     }
   }
 

@@ -119,6 +119,25 @@ export function checkNewest(calls: readonly Call[], accepted: readonly AcceptedV
   return violations;
 }
 
+/** After a PATCH that failed, or that may have had an effect, the pod is read before it is patched again. */
+export function checkReads(calls: readonly Call[]): Violation[] {
+  const violations: Violation[] = [];
+  const failed = new Map<string, Call>();
+  for (const call of calls) {
+    const pod = podOf(call);
+    if (pod === undefined) continue;
+    const key = `${call.process.name} ${pod}`;
+    const before = failed.get(key);
+    failed.delete(key);
+    if (call.method !== 'PATCH') continue;
+    if (call.status === undefined || call.status >= 300) failed.set(key, call);
+    if (before === undefined) continue;
+    const details = `${key}: PATCH at ${call.sentMs}, after one that failed at ${before.endedMs} with ${before.status}`;
+    violations.push({ invariant: 'a pod is read after an error', details });
+  }
+  return violations;
+}
+
 /** The requests for pods of a process stay within its `qps` and `burst`, by the name of the process. */
 export function checkRates(calls: readonly Call[], limits: ReadonlyMap<string, AgentOptions>): Violation[] {
   const violations: Violation[] = [];

@@ -1,5 +1,6 @@
 import { podClientOf } from '../../../src/kube/http/http-pod-client.ts';
 import { createInformerPodManager, type InformerPodManager } from '../../../src/kube/informer/index.ts';
+import { isMirrorPod } from '../../../src/kube/pods/static-pods.ts';
 import type { Timer } from '../../../src/shared/clock.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import { openFileJournal } from '../../../src/status-manager/journal/file-journal.ts';
@@ -8,7 +9,7 @@ import type { Journal } from '../../../src/status-manager/journal/journal.ts';
 import { type Pod, StatusManager, StatusManagerError, type StatusOutcome } from '../../../src/status-manager/index.ts';
 import { finalOutcomes, type LifeManager, OutcomeLedger } from '../../chaos/outcome-ledger.ts';
 import { PodLife } from '../../chaos/pod-life.ts';
-import type { AgentOptions, AgentReport, PodRuntime } from '../../chaos/protocol.ts';
+import { type AgentOptions, type AgentReport, messageOf, type PodRuntime } from '../../chaos/protocol.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { Network } from '../network.ts';
 import type { SimulatedDisk } from '../simulated-disk.ts';
@@ -36,6 +37,8 @@ export interface ManagerProcessOptions {
   readonly isSilent: boolean;
   /** By pod UID, what runs on the node; outlives the process. */
   readonly runtime: ReadonlyMap<string, PodRuntime>;
+  /** Whether there is something to do for pods whose containers have ended, before they are finished. */
+  readonly finishesLater: boolean;
   /** Whether what an operator does has no cost that is counted. */
   readonly mayOperate: () => boolean;
   readonly onReport: (report: AgentReport) => void;
@@ -62,6 +65,11 @@ export class ManagerProcess {
   readonly #random: Random;
   readonly #logger: Logger;
   readonly #transport: ReturnType<Network['transport']>;
+  /** By path of a pod: the latest object that the API server has shown to the manager. */
+  readonly #shown = new Map<
+    string,
+    { readonly uid: string; readonly resourceVersion: number; readonly atMs: number }
+  >();
   readonly #lives = new Map<string, PodLife>();
   readonly #ledger = new OutcomeLedger();
   #observed: LifeManager | undefined;
@@ -90,6 +98,7 @@ export class ManagerProcess {
     };
     this.#transport = network.transport(this.process, options.token);
     const oldFirstList = this.#random.fork('first list').chance(0.5) ? new OldFirstList(this.#transport) : undefined;
+    this.#watchTrust();
     this.pods = createInformerPodManager({
       client: { transport: oldFirstList?.transport ?? this.#transport },
       nodeName: options.nodeName,
@@ -126,12 +135,13 @@ export class ManagerProcess {
         if (!this.process.isAlive) return;
         this.#world.note(this.process.name, 'outcome', outcome.podUID, outcome.version, outcome.outcome);
         this.#ledger.outcome(outcome);
-        if (finalOutcomes.has(outcome.outcome)) this.options.onOutcome(outcome, this.behind.ended(outcome));
+        this.options.onOutcome(outcome, finalOutcomes.has(outcome.outcome) ? this.behind.ended(outcome) : undefined);
       },
     });
     this.#ledger.recovered(manager);
     this.#observed = this.#ledger.observe(manager);
     this.pods.setStaticPods(this.options.staticPods);
+    this.#watchInformer();
     this.pods.start();
     await this.pods.whenSynced().catch(() => {});
     if (this.isStopped) return;
@@ -196,10 +206,29 @@ export class ManagerProcess {
     if (wasSilent && this.isRunning) this.#beginLives();
   }
 
+  /** Each pod has a new status, in the same turn. */
+  reportAll(mayReport: (podUID: string) => boolean = () => true): void {
+    for (const pod of this.pods.getPods()) {
+      const uid = pod.metadata!.uid!;
+      const status = this.#observed?.getPodStatus(uid);
+      if (status === undefined || isMirrorPod(pod) || !mayReport(uid)) continue;
+      const version = ++this.#lastVersion;
+      const { changed } = this.#observed!.setPodStatus(pod, { ...status, message: messageOf(version, uid) });
+      if (changed) this.options.onReport({ kind: 'accepted', uid, version });
+    }
+  }
+
   /** Deleted pods still terminate; otherwise nothing new happens to pods. */
   settle(): void {
     this.#isSettling = true;
     for (const life of this.#lives.values()) life.settle();
+  }
+
+  /** Of what is not cached any more, each version has its outcome, and of the others all but the newest ones. */
+  checkOutcomes(): void {
+    if (!this.isRunning || !this.process.isAlive) return;
+    for (const details of this.#ledger.withoutOutcome(this.manager?.inspect().pods ?? []))
+      this.#world.violate('each version has one final outcome, and whenWritten settles', details);
   }
 
   async stop(drain: boolean): Promise<void> {
@@ -236,6 +265,51 @@ export class ManagerProcess {
         if (this.isStopped) return undefined;
       }
     }
+  }
+
+  /** The informer never goes back: neither to an older version of a pod, nor to one that was removed. */
+  #watchInformer(): void {
+    const removed = new Set<string>();
+    const violate = (details: string): void => {
+      if (this.process.isAlive) this.#world.violate('the informer never goes back', `${this.process.name}: ${details}`);
+    };
+    this.pods.subscribe(
+      {
+        onPodAdded: ({ metadata: { uid, name } }) => {
+          if (removed.has(uid)) violate(`${name} ${uid} was removed, and is there again`);
+        },
+        onPodUpdated: ({ metadata: { uid, name, resourceVersion } }, previous) => {
+          const before = previous.metadata.resourceVersion;
+          if (Number(resourceVersion) < Number(before)) violate(`${name} ${uid}: ${before} → ${resourceVersion}`);
+        },
+        onPodRemoved: ({ metadata: { uid } }) => void removed.add(uid),
+      },
+      { includeMirrorPods: true },
+    );
+  }
+
+  /** A PATCH without a GET is based on the newest object that the process knows. */
+  #watchTrust(): void {
+    const { request } = this.#transport;
+    const watched: typeof request = async (method, path, options) => {
+      const shown = this.#shown.get(path.replace(/\/status$/, ''));
+      const known = shown && this.pods.getPodByUID(shown.uid)?.metadata?.resourceVersion;
+      // A request that waits for the limiter, after a GET.
+      const isRead = shown === undefined || shown.atMs === this.#world.nowMs || this.options.manager.qps !== undefined;
+      if (method === 'PATCH' && !isRead && Number(known ?? 0) > shown.resourceVersion) {
+        const details = `${this.process.name}: ${path} @${shown.resourceVersion}, and ${known} is known`;
+        this.#world.violate('a PATCH is based on the newest object that is known', details);
+      }
+      const response = await request(method, path, options);
+      if (/\/pods\/[^/]+(\/status)?$/.test(path)) {
+        const { metadata } = response.json() as Pod;
+        const { uid = '', resourceVersion } = metadata ?? {};
+        const atMs = this.#world.nowMs;
+        this.#shown.set(path.replace(/\/status$/, ''), { uid, resourceVersion: Number(resourceVersion), atMs });
+      }
+      return response;
+    };
+    Object.assign(this.#transport, { request: watched });
   }
 
   #ports(): { clock: SimulatedProcess['clock']; random: () => number; logger: Logger } {
@@ -275,6 +349,7 @@ export class ManagerProcess {
       nextVersion: () => ++this.#lastVersion,
       send: this.options.onReport,
       runtime: this.options.runtime.get(uid),
+      finishesLater: this.options.finishesLater,
     });
     this.#lives.set(uid, life);
     life.start();

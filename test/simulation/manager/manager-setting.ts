@@ -1,12 +1,12 @@
 import { decodeJournal } from '../../../src/status-manager/journal/journal-lines.ts';
 import type { FsyncPolicy } from '../../../src/status-manager/journal/journal-recorder.ts';
-import type { StatusOutcome } from '../../../src/status-manager/index.ts';
+import type { PodInspection, StatusOutcome } from '../../../src/status-manager/index.ts';
 import { checkForeignConditions, differenceTo } from '../../chaos/invariants.ts';
 import { type AgentOptions, type AgentReport, type PodRuntime, readMessage } from '../../chaos/protocol.ts';
 import type { Random } from '../../chaos/random.ts';
 import { nodeName, podNames } from '../../chaos/users.ts';
 import type { PodWrite } from '../lagging-pods.ts';
-import type { Call } from '../network.ts';
+import { type Call, noFaults } from '../network.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
 import { SignalListeners } from '../signal-listeners.ts';
@@ -21,6 +21,7 @@ import {
   checkPartitions,
   checkPauses,
   checkRates,
+  checkReads,
   checkTerminalPhases,
   checkVersionsOf,
   checkWrites,
@@ -45,6 +46,12 @@ const rejectedMessage = 'Status update on pod aborted';
 const mirrorCheckMs = 1_000;
 const journalCheckMs = 2_300;
 const backOffCheckMs = 700;
+/** For how long a status may be unsent without anything that it waits for. */
+const dueMs = 2_100;
+/** How long a manager that reports nothing meets faults. */
+const silentFaultsMs = 3_000;
+/** And for how long it goes on, so that it compares all statuses. */
+const silentMs = 9_000;
 const hotLoopMessage = 'The API server does not keep what is written';
 /** With fsync `interval`: the interval, and the slowest fsync twice. */
 const intervalMs = 12_000;
@@ -88,6 +95,7 @@ class ManagerSimulation {
   /** By pod UID: which process has reported that its object is to be deleted, and not yet that it is gone. */
   readonly #requested = new Map<string, ManagerProcess>();
   readonly #listeners = new SignalListeners();
+  readonly #finishLater: boolean;
   #current: ManagerProcess;
   #started = 0;
   #wallOffsetMs = 0;
@@ -113,6 +121,7 @@ class ManagerSimulation {
     this.#fsync = this.#random.pick(['always', 'always', 'interval', undefined]);
     this.#maxBytes = this.#random.pick([undefined, undefined, minJournalBytes]);
     this.#static = new StaticPods(world, this.#cluster, this.#random.pick([0, 0, 0, 1, 2]));
+    this.#finishLater = this.#random.fork('finish').chance(0.3);
     this.#current = this.#start(false);
   }
 
@@ -129,31 +138,45 @@ class ManagerSimulation {
     this.#users.start();
     this.#static.start(this.#random.fork('mirrors'));
     void this.#watchBackOffs();
+    void this.#watchUnsent();
     void this.#watchJournal();
+    this.#watchWrites(this.#random.fork('writes'));
     if (this.#random.chance(0.9))
       this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.5, 1, 1, 3]), {
         ...{ notFound: 0.01, late: this.#random.pick([0, 0.02]), clockSkewMs: 300_000 },
       });
+    // Requests take so long that much happens in the meantime.
+    if (this.#random.fork('slow').chance(0.2))
+      this.#cluster.network.faults = { ...this.#cluster.network.faults, slow: 0.2 };
     for (const disturb of [this.#restarts, this.#clockJumps, this.#fullDisks, this.#pauses]) {
       if (this.#random.chance(0.8)) void disturb.call(this, this.#random.fork(disturb.name));
     }
     await world.sleep(world.size.forMs);
+    const outages = this.#random.fork('outage');
+    if (outages.chance(0.3)) await this.#cluster.outage(outages.integer(8_000, 15_000), () => this.#reportAll());
 
     await this.#heal();
     if (this.#random.chance(0.5)) await this.#checkHealthy();
     this.#users.stop();
     this.#static.stop();
+    if (this.#random.fork('unseen').chance(0.5)) await this.#removeUnseen(this.#random.fork('unseen pod'));
 
-    await this.#checkJournalAlone();
+    await this.#checkSilent(this.#random.fork('silent'));
     this.#current.startReporting();
     this.#current.settle();
     this.#users.release(this.#random.fork('release'));
     await world.until('every last status arrives', 75_000, () => this.#difference());
+    await this.#checkNewMirrors();
 
     await this.#checkQuiet();
     this.#isOver = true;
     await this.#stop(this.#current, true);
     this.#checkHistory();
+  }
+
+  #reportAll(): void {
+    const { isRunning, isStopped, process } = this.#current;
+    if (isRunning && !isStopped && process.isAlive && !process.isPaused) this.#current.reportAll();
   }
 
   /** All faults end. */
@@ -193,7 +216,7 @@ class ManagerSimulation {
     const token = this.#cluster.server.nodeToken(nodeName);
     const started: ManagerProcess = new ManagerProcess(this.#world, this.#cluster.network, this.#disk, {
       ...{ number, nodeName, token, fsync: this.#fsync, maxBytes: this.#maxBytes, manager, isSilent },
-      ...{ runtime: this.#runtime, staticPods: this.#static.pods },
+      ...{ runtime: this.#runtime, staticPods: this.#static.pods, finishesLater: this.#finishLater },
       mayOperate: () => this.#isDisturbed && !this.#cluster.network.isDown,
       onReport: (report) => this.#onReport(started, report),
       onAsked: (podUID, could) => {
@@ -269,7 +292,10 @@ class ManagerSimulation {
         this.#stopping = undefined;
       } else if (how === 'power loss at a write' && this.#fsync === 'always') {
         await this.#losePowerAtWrite(operations);
-      } else this.#kill(how !== 'kill' && this.#fsync === 'always');
+      } else {
+        this.#current.checkOutcomes();
+        this.#kill(how !== 'kill' && this.#fsync === 'always');
+      }
       await world.sleep(downMs);
       if (!this.#isDown || !this.#isDisturbed) return;
       const isSilent = silentMs > 0 && this.#fsync !== undefined;
@@ -453,13 +479,41 @@ class ManagerSimulation {
       const { process, isRunning } = this.#current;
       if (!process.isAlive || !isRunning) continue;
       this.#checkJournal(after, this.#accepted);
+      this.#checkSettled();
       if (this.#fsync === 'interval' && !this.#hasPaused) this.#checkJournal('power loss', this.#acceptedLongAgo());
     }
   }
 
+  /** What the API server has is not in the journal any more: the next process would read it for nothing. */
+  #checkSettled(): void {
+    const { behind, manager, process } = this.#current;
+    const content = this.#disk.contentOf(journalFile, 'crash');
+    if (content === undefined || this.#hasBeenFull) return;
+    for (const uid of decodeJournal(content).live.keys()) {
+      const pod = [...this.#cluster.pods.values()].find(({ metadata }) => metadata.uid === uid);
+      const isKept = behind.entries.has(uid) || pod === undefined || pod.metadata.deletionTimestamp != null;
+      if (isKept || processOf(this.#accepted.get(uid) ?? 0) !== this.#started) continue;
+      if (terminalPhases.has(manager?.getPodStatus(uid)?.phase)) continue;
+      this.#world.violate('what was sent is not kept in the journal', `${process.name}: ${pod.metadata.name} ${uid}`);
+    }
+  }
+
+  /** Between two writes, whatever of those that are not synced is lost. */
+  #watchWrites(random: Random): void {
+    if (this.#fsync !== 'always') return;
+    this.#disk.onWrite = () => {
+      // A line that is used again because the disk is full is not there meanwhile.
+      if (random.chance(0.05) && this.#current.isRunning && !this.#isOver && !this.#disk.isFull)
+        this.#checkJournal('power loss', this.#accepted, this.#disk.possibleContentOf(journalFile, random));
+    };
+  }
+
   /** @param accepted by pod UID: the version that the journal or the API server must have, or a later one */
-  #checkJournal(after: 'crash' | 'power loss', accepted: ReadonlyMap<string, number>): void {
-    const content = this.#disk.contentOf(journalFile, after);
+  #checkJournal(
+    after: 'crash' | 'power loss',
+    accepted: ReadonlyMap<string, number>,
+    content = this.#disk.contentOf(journalFile, after),
+  ): void {
     if (content === undefined) return;
     const { live } = decodeJournal(content);
     for (const { metadata, status } of this.#recoverable()) {
@@ -502,12 +556,13 @@ class ManagerSimulation {
     for (const [podUID, behindSinceMs] of this.#current.behind.entries) this.#checkPrompt(podUID, behindSinceMs);
     this.#healthySinceMs = undefined;
     this.#checkNoBackOff();
-    if (this.#random.chance(0.5)) await this.#checkDrain();
+    await this.#checkDrain();
   }
 
   /** While everything works, a drain sends all that was accepted. */
   async #checkDrain(): Promise<void> {
     const { manager, options } = this.#current;
+    this.#current.reportAll();
     await this.#stop(this.#current, true);
     for (const pod of this.#cluster.pods.values()) {
       const cached = manager?.getPodStatus(podUIDOf(pod)) ?? {};
@@ -519,20 +574,55 @@ class ManagerSimulation {
     this.#restart(false);
   }
 
-  /** A manager that only has its journal writes what an earlier one has accepted. */
-  async #checkJournalAlone(): Promise<void> {
-    if (this.#fsync === undefined || !this.#random.chance(0.5)) return;
+  /** Pods are removed while no watch shows it: a list must, and one that is not behind. */
+  async #removeUnseen(random: Random): Promise<void> {
+    const { network, pods, server } = this.#cluster;
+    const names = [...pods.values()].filter((pod) => !isMirror(pod)).map(({ metadata }) => metadata.name as string);
+    const name = names[random.integer(0, names.length)];
+    if (!this.#world.happens('pods are removed unseen')) return;
+    this.#world.count('pods are removed unseen');
+    network.isDown = true;
+    for (const stream of network.streams) stream.cut();
+    if (name !== undefined) {
+      this.#cluster.attempt(() => server.pods.patch('default', name, { metadata: { finalizers: null } }));
+      this.#cluster.attempt(() => server.pods.delete('default', name, { gracePeriodSeconds: 0 }));
+    }
+    await this.#world.sleep(random.integer(100, 2_000));
+    server.compact();
+    network.faults = { ...noFaults, staleList: 0.7 };
+    network.isDown = false;
+    await this.#world.sleep(random.integer(1_000, 10_000));
+    network.faults = noFaults;
+  }
+
+  /**
+   * A manager that reports nothing and begins with a list that may be behind. It writes what an earlier one has accepted, if
+   * that is in its journal, and nothing that is older than what the API server has.
+   */
+  async #checkSilent(random: Random): Promise<void> {
+    if (!random.chance(0.6)) return;
+    const { network } = this.#cluster;
+    const failed = random.chance(0.4) ? this.#podToFail(random) : undefined;
+    this.#current.reportAll((podUID) => podUID === failed || random.chance(0.5));
+    await this.#world.sleep(random.pick([0, 0, 1, 5]));
+    this.#current.checkOutcomes();
     this.#kill(false);
+    if (failed !== undefined) this.#fail(failed);
+    network.faults = { ...noFaults, staleList: 0.9, notFound: random.pick([0, 0.5]) };
     this.#restart(true);
     const expected = new Map(this.#accepted);
-    for (const uid of this.#mayBeLost) expected.delete(uid);
-    const finished = [...this.#finished].filter((uid) => !this.#mayBeLost.has(uid));
+    for (const uid of [...this.#mayBeLost, failed ?? '']) expected.delete(uid);
+    const finished = [...this.#finished].filter((uid) => !this.#mayBeLost.has(uid) && uid !== failed);
+    await this.#world.sleep(silentFaultsMs);
+    network.faults = noFaults;
+    await this.#world.sleep(silentMs);
     if (
       !(await this.#world.until('the manager starts', 20_000, () =>
         this.#current.isRunning ? undefined : 'it has not',
       ))
     )
       return;
+    if (this.#fsync === undefined) return;
     const withinMs = this.#current.options.manager.qps === undefined ? recoveredMs : 120_000;
     await this.#world.until('a status in the journal arrives', withinMs, () => {
       for (const { metadata, status } of this.#recoverable()) {
@@ -546,6 +636,33 @@ class ManagerSimulation {
       }
       return undefined;
     });
+  }
+
+  /** A pod whose containers run. */
+  #podToFail(random: Random): string | undefined {
+    const living = [...this.#cluster.pods.values()].filter(({ metadata: { uid, deletionTimestamp }, ...pod }) => {
+      const isLiving = !terminalPhases.has(pod.status?.phase) && deletionTimestamp == null;
+      return isLiving && !isMirror({ metadata: { uid }, ...pod }) && this.#runtime.get(uid)?.ended !== true;
+    });
+    return living[random.integer(0, living.length)]?.metadata.uid as string | undefined;
+  }
+
+  /** While no manager runs, a controller gives up a pod, as the garbage collector of pods does. */
+  #fail(podUID: string): void {
+    const pod = [...this.#cluster.pods.values()].find(({ metadata }) => metadata.uid === podUID);
+    const status = { phase: 'Failed', reason: 'NodeLost' };
+    if (pod === undefined || terminalPhases.has(pod.status?.phase)) return;
+    this.#cluster.attempt(() => void this.#cluster.server.pods.patchStatus('default', pod.metadata.name, { status }));
+    this.#accepted.delete(podUID);
+  }
+
+  /** A mirror pod that is created when all is quiet has its status soon. */
+  async #checkNewMirrors(): Promise<void> {
+    if (this.#static.pods.length === 0 || this.#current.options.manager.qps !== undefined) return;
+    this.#static.renew();
+    await this.#world.sleep(mirrorMs);
+    this.#checkMirrors();
+    await this.#world.until('every last status arrives', 30_000, () => this.#difference());
   }
 
   /** A pod whose status has been sent does not wait, unless its DELETE fails or others undo what is written. */
@@ -566,6 +683,36 @@ class ManagerSimulation {
     }
   }
 
+  /** What can be sent is sent at once, and what has failed when its back-off has ended. */
+  async #watchUnsent(): Promise<void> {
+    const since = new Map<string, { readonly atMs: number; readonly tries: number | undefined }>();
+    for (; !this.#isOver; await this.#world.sleep(backOffCheckMs)) {
+      const { manager, isRunning, isStopped, process, options } = this.#current;
+      const isIdle = manager === undefined || !isRunning || isStopped || process.isPaused || !process.isAlive;
+      const pods = isIdle || options.manager.qps !== undefined ? [] : manager.inspect().pods;
+      const due = new Map(pods.filter((pod) => this.#isDue(pod)).map((pod) => [`${process.name} ${pod.podUID}`, pod]));
+      for (const key of since.keys()) if (!due.has(key)) since.delete(key);
+      for (const [key, pod] of due) {
+        const tries = pod.waitingFor?.kind === 'back-off' ? pod.waitingFor.tries : undefined;
+        const last = since.get(key);
+        const { atMs } = last?.tries === tries && last !== undefined ? last : { atMs: this.#world.nowMs };
+        since.set(key, { atMs, tries });
+        if (this.#world.nowMs - atMs < dueMs) continue;
+        since.delete(key);
+        this.#world.violate('what can be sent is sent', `${key} since ${atMs}: ${JSON.stringify(pod)}`);
+      }
+    }
+  }
+
+  #isDue({ podUID, unsentSince, waitingFor }: PodInspection): boolean {
+    // It may have no mirror pod.
+    if (unsentSince === undefined || this.#static.pods.some(({ metadata }) => metadata?.uid === podUID)) return false;
+    if (waitingFor?.kind !== 'back-off') return waitingFor === undefined;
+    return (
+      waitingFor.class !== 'hot-loop' && Date.parse(waitingFor.nextTryAt) <= this.#current.process.clock.now() + 1_000
+    );
+  }
+
   #checkNoBackOff(): void {
     const { manager, isRunning, options } = this.#current;
     if (manager === undefined || !isRunning) {
@@ -584,6 +731,11 @@ class ManagerSimulation {
       if (pod.lastError !== undefined && exists) {
         this.#world.violate('no back-off is left after a healthy time', JSON.stringify(pod));
       }
+    }
+    for (const [podUID, by] of this.#requested) {
+      const removedMs = this.#cluster.removedMs.get(podUID) ?? Number.POSITIVE_INFINITY;
+      if (by === this.#current && removedMs < this.#world.nowMs - 15_000)
+        this.#world.violate('the end of a deletion is reported', podUID);
     }
     for (const { metadata } of this.#current.pods.getPods()) {
       const removedMs = this.#cluster.removedMs.get(metadata!.uid!) ?? Number.POSITIVE_INFINITY;
@@ -642,6 +794,7 @@ class ManagerSimulation {
     const before = calls.length;
     await this.#world.sleep(60_000);
     this.#checkSizes();
+    this.#checkJournalIsEmpty();
     for (const [podUID, by] of this.#requested) {
       if (by === this.#current && this.#cluster.removedMs.has(podUID))
         this.#world.violate('the end of a deletion is reported', podUID);
@@ -672,6 +825,14 @@ class ManagerSimulation {
     }
   }
 
+  #checkJournalIsEmpty(): void {
+    const content = this.#disk.contentOf(journalFile, 'crash');
+    if (this.#fsync === undefined || content === undefined) return;
+    const [uid, ...others] = decodeJournal(content).live.keys();
+    if (uid !== undefined)
+      this.#world.violate('nothing is kept when all is quiet', `${others.length + 1} lines of the journal: ${uid}`);
+  }
+
   #checkHistory(): void {
     const { history, network, server } = this.#cluster;
     const violations = [
@@ -682,6 +843,7 @@ class ManagerSimulation {
       ...checkConcurrency(network.calls, this.#limits),
       ...checkRates(network.calls, this.#limits),
       ...checkNewest(network.calls, this.#versions),
+      ...checkReads(network.calls),
       ...checkPartitions(
         this.#cluster.partitions,
         [...network.calls, ...network.watches],

@@ -70,6 +70,15 @@ export class StaticPods {
     }
   }
 
+  /** Each mirror pod is replaced by a new one. */
+  renew(): void {
+    for (const pod of this.pods) {
+      const name = pod.metadata!.name!;
+      this.#cluster.attempt(() => this.#cluster.server.pods.delete(namespace, name, { gracePeriodSeconds: 0 }));
+      this.#create(pod);
+    }
+  }
+
   #create({ metadata, ...pod }: Pod): void {
     const { uid, annotations, name } = metadata!;
     const mirror = {

@@ -5,6 +5,8 @@ import type { Run } from './cloud-pods.ts';
 import type { CloudCall } from './simulated-cloud.ts';
 
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
+/** A pod that has been in the cloud for so long is in its lists. */
+const longListedMs = 10_000;
 const ofNode = 'virtual-nodes.node.';
 
 /** No pod is asked for again after the cloud has accepted its deletion, and said so. */
@@ -156,6 +158,20 @@ export function checkDeletes(
     if (status !== undefined && status < 300) deleted.add(key);
   }
   return violations;
+}
+
+/** A pod that is in the cloud all the time does not fail because one list lacked it. */
+export function checkLost(history: readonly PodWrite[], runs: ReadonlyMap<string, readonly Run[]>): Violation[] {
+  const failed = new Map<string, PodWrite>();
+  for (const write of history) {
+    const { uid } = write.pod.metadata;
+    if (write.pod.status?.reason === 'LostByProvider' && !failed.has(uid)) failed.set(uid, write);
+  }
+  return [...failed].flatMap(([uid, { pod, atMs }]) => {
+    const ran = (runs.get(uid) ?? []).some(({ fromMs, toMs }) => fromMs < atMs - longListedMs && toMs >= atMs);
+    if (!ran || runs.get(uid)!.length > 1) return [];
+    return [{ invariant: 'a pod that the cloud has is not lost', details: `${pod.metadata.name} ${uid} at ${atMs}` }];
+  });
 }
 
 /** What the cloud says of a pod has a version, which its status shows: it does not decrease. */

@@ -32,6 +32,8 @@ export interface CloudKind {
 /** Probabilities of what happens to a call. */
 export interface CloudFaults {
   readonly slow: number;
+  /** A list lacks a pod, which the one before had. */
+  readonly incomplete: number;
   /** It does not arrive. Half of those that are lost, before or after, never get an answer. */
   readonly lostBefore: number;
   readonly lostAfter: number;
@@ -42,7 +44,7 @@ export interface CloudFaults {
 }
 
 export const noCloudFaults: CloudFaults = {
-  ...{ slow: 0, lostBefore: 0, lostAfter: 0, duplicate: 0, refused: 0, permanent: 0, wrong: 0 },
+  ...{ slow: 0, incomplete: 0, lostBefore: 0, lostAfter: 0, duplicate: 0, refused: 0, permanent: 0, wrong: 0 },
 };
 
 export type CloudMethod = 'createPod' | 'updatePod' | 'deletePod' | 'getPod' | 'listPods' | 'stats';
@@ -87,6 +89,7 @@ export class SimulatedCloud {
   readonly refusedForGood = new Set<string>();
   readonly #world: World;
   readonly #random: Random;
+  readonly #answers: Random;
   /** By node, the highest epoch. */
   readonly #epochs = new Map<string, { readonly epoch: number; readonly process: SimulatedProcess }>();
   readonly #listeners = new Map<SimulatedProcess, (pod: ProviderPod) => void>();
@@ -101,6 +104,7 @@ export class SimulatedCloud {
     this.#world = world;
     this.kind = kind;
     this.#random = world.random.fork('cloud');
+    this.#answers = world.random.fork('answers of the cloud');
     this.cloudPods = new CloudPods(world, kind.losesPods);
     this.cloudPods.onChange = (pod) => this.#changed(pod);
   }
@@ -109,6 +113,7 @@ export class SimulatedCloud {
   providerFor(process: SimulatedProcess): PodProvider {
     const { kind, cloudPods } = this;
     const random = this.#random.fork(process.name);
+    let isIncomplete = false;
     const reference = ({ metadata: { uid, namespace, name }, spec }: ValidPod): ProviderPodReference => {
       return { uid, namespace, name, nodeName: spec?.nodeName ?? '' };
     };
@@ -146,7 +151,10 @@ export class SimulatedCloud {
       }),
       listPods: async ({ signal }) => {
         const run = (): ProviderPod[] => this.#list();
-        const pods = await this.#call(process, { method: 'listPods', pod: undefined, epoch: 0, signal, run });
+        const found = await this.#call(process, { method: 'listPods', pod: undefined, epoch: 0, signal, run });
+        isIncomplete = !isIncomplete && found.length > 0 && this.#strikes('incomplete');
+        const omitted = isIncomplete ? found[this.#answers.integer(0, found.length - 1)] : undefined;
+        const pods = found.filter((pod) => pod !== omitted);
         if (!this.#strikes('wrong')) return pods;
         const { kind, list } = wrongList(pods, random);
         this.#world.note(process.name, 'wrong list', kind);
@@ -230,6 +238,9 @@ export class SimulatedCloud {
   /** The materials of a pod were read later. */
   onMaterials: (process: SimulatedProcess, uid: string, calledMs: number, read: PodMaterials) => void = () => {};
 
+  /** A deletion has arrived. */
+  onDelete: (process: SimulatedProcess, uid: string, pod: ProviderPod | undefined) => void = () => {};
+
   #strikes(kind: keyof CloudFaults): boolean {
     if (this.faults[kind] === 0 || !this.#random.chance(this.faults[kind])) return false;
     if (!this.#world.happens(`cloud: ${kind}`)) return false;
@@ -247,8 +258,10 @@ export class SimulatedCloud {
     const number = this.calls.length;
     world.note(process.name, `⇒ ${number}`, method, pod?.name ?? '', uid ?? '', nodeName ?? '', epoch);
     const isSlow = this.#strikes('slow');
-    const latencyMs = isSlow ? random.integer(slowMs.min, slowMs.max) : 1 + random.next() * 200;
-    const backMs = 1 + random.next() * 50;
+    const slowlyMs = isSlow ? random.integer(slowMs.min, slowMs.max) : 0;
+    const isAnswerSlow = isSlow && this.#answers.chance(0.5);
+    const latencyMs = isSlow && !isAnswerSlow ? slowlyMs : 1 + random.next() * 200;
+    const backMs = (isAnswerSlow ? slowlyMs : 1) + random.next() * 50;
     const isHanging = random.chance(0.5);
     const thrown = failureOfCloud(random);
     const is = {
@@ -293,6 +306,7 @@ export class SimulatedCloud {
           return fail(new ProviderError('simulated: no such size', { permanent: true, reason: 'NoSuchSize' }));
         }
         call.processedMs = world.nowMs;
+        if (method === 'deletePod') this.onDelete(process, uid!, this.cloudPods.pods.get(uid!)?.reported);
         const result = run();
         if (is.duplicate) world.at(tickMs, run);
         if (!is.lostAfter) answer('ok', true, () => resolve(result));

@@ -14,6 +14,7 @@ import {
   checkCreations,
   checkDeletes,
   checkEpochs,
+  checkLost,
   checkTurns,
   checkVersions,
   checkWriters,
@@ -28,7 +29,7 @@ import { type CloudFaults, noCloudFaults, SimulatedCloud } from './simulated-clo
 const namespace = 'default';
 /** Of a bad cloud. */
 const badCloud: CloudFaults = {
-  ...{ slow: 0.02, lostBefore: 0.02, lostAfter: 0.02, duplicate: 0.01 },
+  ...{ slow: 0.02, incomplete: 0.05, lostBefore: 0.02, lostAfter: 0.02, duplicate: 0.01 },
   ...{ refused: 0.04, permanent: 0.01, wrong: 0.1 },
 };
 const maxWallOffsetMs = 4_000_000;
@@ -37,6 +38,7 @@ const settleMs = 600_000;
 /** How long nodes may have no owner, or two replicas may take to notice each other, beside the duration of a Lease. */
 const takeoverMs = 45_000;
 const stopMs = 60_000;
+const ownersCheckMs = 250;
 const maxSendingTries = 2_500;
 /** How long a watch may be silent, and a list that follows. */
 const stalledMs = 220_000;
@@ -122,8 +124,12 @@ class VirtualNodesSimulation {
       if (calledMs > removedMs + noticedMs)
         world.violate('no materials after the end of a pod', `${uid}: removed at ${removedMs}, read at ${calledMs}`);
     };
+    this.#cloud.onDelete = (process, uid, pod) => {
+      if (pod?.state !== 'stopped') this.#checkDeletion(process, uid);
+    };
     for (let i = 0; i < this.#count; i++) this.#start();
     this.#users.start();
+    if (this.#options.leaseDurationSeconds !== undefined) void this.#watchOwners();
     if (random.chance(0.9)) {
       const share = random.pick([0.5, 1, 1, 3]);
       this.#cluster.disturb(random.fork('cluster'), share);
@@ -497,6 +503,38 @@ class VirtualNodesSimulation {
     });
   }
 
+  /** No replica takes a node while another one that runs believes that it has it. */
+  async #watchOwners(): Promise<void> {
+    let before = new Map<string, string>();
+    for (; this.#isDisturbed; await this.#world.sleep(ownersCheckMs)) {
+      const running = this.#replicas.filter(({ process }) => !process.isPaused);
+      const owners = new Map<string, string[]>();
+      for (const { owned, process } of running)
+        for (const nodeName of owned) owners.set(nodeName, [...(owners.get(nodeName) ?? []), process.name]);
+      const several = [...owners]
+        .filter(([, names]) => names.length > 1)
+        .map(([name, of]) => [name, of.join()] as const);
+      for (const [nodeName, names] of several)
+        if (before.get(nodeName) === names) this.#world.violate('a node has one owner', `${nodeName}: ${names}`);
+      before = new Map(several);
+    }
+  }
+
+  /** A pod that is to run is not deleted in the cloud. */
+  #checkDeletion(process: SimulatedProcess, uid: string): void {
+    const pod = [...this.#cluster.pods.values()].find(({ metadata }) => metadata.uid === uid);
+    if (pod === undefined || pod.metadata.deletionTimestamp != null || isTerminal(pod.status?.phase)) return;
+    // It has ended on its node, which the API server may not have been told.
+    const { nodes } = this.#replicas.find((replica) => replica.process === process) ?? {};
+    const node = nodes?.node(pod.spec.nodeName);
+    const cached = node?.statusManager.getPodStatus(uid);
+    if (isTerminal(cached?.phase) || pod.spec.activeDeadlineSeconds !== undefined || node === undefined) return;
+    this.#world.violate(
+      'a pod that is to run is not deleted in the cloud',
+      `${pod.metadata.name} ${uid} by ${process.name}`,
+    );
+  }
+
   #ownersOf(nodeName: string): ReplicaProcess[] {
     return this.#replicas.filter(({ owned }) => owned.includes(nodeName));
   }
@@ -609,6 +647,7 @@ class VirtualNodesSimulation {
       ...checkTurns(this.#cloud.calls, this.#options.callTimeoutMs),
       ...checkDeletes(network.calls, this.#cloud.calls, this.#cloud.cloudPods.runs),
       ...checkWriters(network.served, nodeOf),
+      ...checkLost(history, this.#cloud.cloudPods.runs),
       // What a list shows that is behind is older than what something else has shown.
       ...(lagMs === 0 ? checkVersions(history) : []),
       ...this.#checkTokens(),

@@ -17,6 +17,8 @@ const disk = vi.hoisted(() => ({
   hasHardLinks: true,
   /** The error of opening a file. */
   openError: undefined as string | undefined,
+  /** Where was written, in order. */
+  positions: [] as number[],
 }));
 vi.mock('node:fs', async (importOriginal) => {
   const original = await importOriginal<typeof fs>();
@@ -42,6 +44,7 @@ vi.mock('node:fs', async (importOriginal) => {
       // Space inside the file is already allocated.
       const free = original.fstatSync(fd).size - position + disk.capacity - used();
       if (free <= 0) throw failure('ENOSPC', 'no space left on device');
+      disk.positions.push(position);
       return original.writeSync(fd, bytes, offset, Math.min(length, free, disk.maxWriteBytes), position);
     },
   };
@@ -112,6 +115,18 @@ describe('a journal on a full disk', () => {
     journal.accepted(entry('d', 'd1'));
     expect(logger.errors).toEqual([]);
     expect(recovered(await crash()).toSorted()).toEqual(['a a3', 'b b1', 'd d1']);
+  });
+
+  it('does not mark an older status past before its replacement is in the file, so that a power loss leaves one of them', async () => {
+    const { journal } = await openJournal(disk.dir);
+    journal.accepted(entry('a', 'a1'));
+    const offset = statSync(file()).size;
+    journal.accepted(entry('b', 'b1'));
+    journal.settled('b');
+    fill();
+    disk.positions = [];
+    journal.accepted(entry('a', 'a2'));
+    expect(disk.positions).toEqual([offset + 'live'.length, offset]);
   });
 
   it('uses the space of an older status for a slightly longer one', async () => {
