@@ -174,6 +174,14 @@ describe('every document', () => {
   });
 });
 
+it('the documents in the package have at most 15,000 words outside of code', () => {
+  const words = documents.filter(isPacked).flatMap((document) => {
+    const text = read(document).replaceAll(/```[^]*?```/g, '');
+    return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  });
+  expect(words.length).toBeLessThanOrEqual(15_000);
+});
+
 describe('README.md', () => {
   const readme = read('README.md');
 
