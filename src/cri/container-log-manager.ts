@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
+import type { NodeContext } from '../node/index.ts';
 import { boundedCall } from '../shared/deadline.ts';
-import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
-import { type Logger, reasonOf } from '../shared/logger.ts';
+import { reasonOf } from '../shared/logger.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import { Semaphore } from '../shared/semaphore.ts';
 import { Ticker } from '../shared/ticker.ts';
@@ -16,7 +16,7 @@ export interface RunLog {
   readonly link: string;
 }
 
-export interface ContainerLogManagerOptions {
+export interface ContainerLogManagerOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly files: Pick<
     RuntimePodFiles,
     'linkLog' | 'logSize' | 'rotateLog' | 'restoreLog' | 'removeLogs' | 'evictPodLogsDirectories'
@@ -29,8 +29,6 @@ export interface ContainerLogManagerOptions {
   readonly maxSizeBytes: number;
   /** Including the one that the container writes to; at least 2. Source: kubelet `containerLogMaxFiles`. */
   readonly maxFiles: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Source: kubelet `containerLogMonitorInterval`. */

@@ -31,12 +31,13 @@ export function hasCode(error: unknown, code: string): boolean {
   return error instanceof CRIError && error.code === code;
 }
 
-/** Ignores a NotFound error: the container or sandbox is already gone. */
-export async function ignoreNotFound(call: Promise<unknown>): Promise<void> {
+/** Undefined for a container or sandbox that is already gone. */
+export async function undefinedIfNotFound<T>(call: Promise<T>): Promise<T | undefined> {
   try {
-    await call;
+    return await call;
   } catch (error) {
-    if (!hasCode(error, 'NotFound')) throw error;
+    if (hasCode(error, 'NotFound')) return undefined;
+    throw error;
   }
 }
 

@@ -25,18 +25,18 @@ import {
   type RuntimeSandboxStatus,
   type StreamingRuntime,
   type StreamOptions,
+  type NodeContext,
 } from '../node/index.ts';
 import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { Container, Pod, ResourceRequirementsInput, ValidPod } from '../kube/objects/types.ts';
-import type { Clock } from '../shared/clock.ts';
-import { type Logger, reasonOf } from '../shared/logger.ts';
+import { reasonOf } from '../shared/logger.ts';
 import { generateContainerConfig } from './container-config.ts';
 import { boundedConnection } from './bounded-connection.ts';
 import { buildContainerLogsDirectory, type ContainerFiles } from './container-files.ts';
 import { logLinkName, logLinksDirectory } from './container-logs.ts';
 import { ContainerLogManager, type RunLog } from './container-log-manager.ts';
 import { toRuntimeContainerStatus, toRuntimeSandboxStatus } from './container-status.ts';
-import { hasCode, ignoreNotFound, withGoMessage } from './cri-error.ts';
+import { undefinedIfNotFound, withGoMessage } from './cri-error.ts';
 import type { CRIConnection } from './cri-connection.ts';
 import { CRIImages } from './cri-images.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
@@ -56,7 +56,7 @@ import type { RuntimePodFiles } from './runtime-pod-files.ts';
 import type { PodUserNamespaces } from './cri-host.ts';
 
 /** The dependencies that `createCRIRuntime` has resolved. */
-export interface CRIRuntimeSettings {
+export interface CRIRuntimeSettings extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly client: CRIConnection;
   readonly files: RuntimePodFiles;
   /** `containerd`, `cri-o`: the scheme of container IDs. */
@@ -71,8 +71,6 @@ export interface CRIRuntimeSettings {
   readonly helper: RuntimeHelper;
   readonly userNamespaces: PodUserNamespaces;
   readonly machine: MachineResources;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 type ResizeOptions = CallOptions & { readonly pod?: Pod | undefined; readonly container?: Container | undefined };
@@ -241,12 +239,12 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   async stopPodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
     this.#preparations.delete(this.#owners.get(id)?.podUID ?? '');
     const call = this.#client.call('StopPodSandbox', { pod_sandbox_id: id }, { signal });
-    await this.#expectEvent('stopped', id, ignoreNotFound(call));
+    await this.#expectEvent('stopped', id, undefinedIfNotFound(call));
   }
 
   async removePodSandbox(id: string, { signal }: CallOptions = {}): Promise<void> {
     const call = this.#client.call('RemovePodSandbox', { pod_sandbox_id: id }, { signal });
-    await ignoreNotFound(call).finally(() => this.#sandboxes.invalidate(id));
+    await undefinedIfNotFound(call).finally(() => this.#sandboxes.invalidate(id));
   }
 
   async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
@@ -299,14 +297,15 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
       await this.#logManager.linkLog(created, signal);
     } catch (error) {
       // Only log collectors need the link.
-      this.#logLinkFailed(containerID, error);
+      const fields = { containerID, reason: reasonOf(error) };
+      this.#settings.logger.warn(fields, 'Failed to create the symlink to a container log');
     }
   }
 
   async stopContainer(containerID: string, gracePeriodSeconds: number, { signal }: CallOptions = {}): Promise<void> {
     const id = bareID(containerID);
     const request = { container_id: id, timeout: Math.trunc(gracePeriodSeconds) };
-    const call = ignoreNotFound(this.#client.call('StopContainer', request, { signal }));
+    const call = undefinedIfNotFound(this.#client.call('StopContainer', request, { signal }));
     await this.#expectEvent('stopped', id, call).finally(() => this.#containers.invalidate(id));
   }
 
@@ -314,7 +313,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const id = bareID(containerID);
     const status = await this.#containerStatus(id, signal);
     const call = this.#client.call('RemoveContainer', { container_id: id }, { signal });
-    await ignoreNotFound(call).finally(() => this.#containers.invalidate(id));
+    await undefinedIfNotFound(call).finally(() => this.#containers.invalidate(id));
     this.#owners.invalidate(id);
     this.#logLinks.delete(id);
     // Whatever its caller does now: a container that is gone has no status to find its log with.
@@ -567,13 +566,6 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     for (const [id, link] of this.#logLinks) if (link.podUID === podUID) this.#logLinks.delete(id);
   }
 
-  #logLinkFailed(containerID: string, error: unknown): void {
-    this.#settings.logger.warn(
-      { containerID, reason: reasonOf(error) },
-      'Failed to create the symlink to a container log',
-    );
-  }
-
   async #listLogs(): Promise<RunLog[]> {
     const { containers } = await this.#client.call('ListContainers', {
       filter: { state: { state: 'CONTAINER_RUNNING' } },
@@ -677,13 +669,4 @@ function bareID(containerID: string): string {
 
 function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString();
-}
-
-async function undefinedIfNotFound<T>(call: Promise<T>): Promise<T | undefined> {
-  try {
-    return await call;
-  } catch (error) {
-    if (hasCode(error, 'NotFound')) return undefined;
-    throw error;
-  }
 }

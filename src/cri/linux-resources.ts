@@ -1,4 +1,4 @@
-import { quantityValue } from '../kube/objects/quantity.ts';
+import { binarySI, quantityValue } from '../kube/objects/quantity.ts';
 import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { Pod, ResourceRequirementsInput } from '../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../status-manager/status/container-restart.ts';
@@ -181,16 +181,4 @@ export function resourcesFromStatus({
       ...(memoryLimit > 0 && { memory: binarySI(memoryLimit) }),
     },
   };
-}
-
-/** Source: `resource.NewQuantity(bytes, BinarySI)`. */
-function binarySI(bytes: number): string {
-  for (const [suffix, factor] of [
-    ['Ti', 2 ** 40],
-    ['Gi', 2 ** 30],
-    ['Mi', 2 ** 20],
-    ['Ki', 2 ** 10],
-  ] as const)
-    if (bytes % factor === 0) return `${bytes / factor}${suffix}`;
-  return String(bytes);
 }

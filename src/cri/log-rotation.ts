@@ -62,7 +62,7 @@ async function rotatedLogs(
 ): Promise<{ readonly inUse: string[]; readonly unused: string[] }> {
   const names: string[] = [];
   for await (const entry of folder.entries()) names.push(entry.name.toString());
-  const rotated = names.filter((name) => name.startsWith(`${log}.`)).toSorted(byCodeUnits);
+  const rotated = names.filter((name) => name.startsWith(`${log}.`)).toSorted();
   const isInUse = (name: string): boolean =>
     name.endsWith('.gz') || !(name.endsWith('.tmp') || rotated.includes(`${name}.gz`));
   return { inUse: rotated.filter(isInUse), unused: rotated.filter((name) => !isInUse(name)) };
@@ -88,8 +88,4 @@ async function compress(folder: HostDirectory, file: string): Promise<void> {
 /** `20260102-030405` */
 function timestamp(epochMs: number): string {
   return timeFromEpochMs(epochMs).replaceAll(/[-:Z]/g, '').replace('T', '-');
-}
-
-function byCodeUnits(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-import { containersOf } from '../kube/pods/containers.ts';
+import { containersOf } from '../kube/pods/pod-containers.ts';
 import { quantityValue } from '../kube/objects/quantity.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import { podStatusResources } from '../status-manager/status/pod-resources.ts';

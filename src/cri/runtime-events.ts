@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import type { RuntimeEvent, RuntimeEventType } from '../node/index.ts';
-import { type Clock, sleep, type Timer } from '../shared/clock.ts';
+import type { RuntimeEvent, RuntimeEventType, NodeContext } from '../node/index.ts';
+import { sleep, type Timer } from '../shared/clock.ts';
 import { withDeadline } from '../shared/deadline.ts';
 import { FailureLog } from '../shared/failure-log.ts';
-import type { Logger } from '../shared/logger.ts';
 import { type ContainerdEvent, subscribeToContainerd } from './containerd-events.ts';
 import { type CRIError, hasCode } from './cri-error.ts';
 import type { CRIConnection, CRIStream, StreamListener } from './cri-connection.ts';
@@ -31,10 +30,8 @@ export interface EventOwner {
   readonly isSandbox: boolean;
 }
 
-export interface RuntimeEventsOptions {
+export interface RuntimeEventsOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly client: CRIConnection;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** Undefined for a container or sandbox that is not known. */
   readonly ownerOf: (id: string) => EventOwner | undefined;
   /** Whether the event is the result of a call in progress; it is dropped then. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { normalizeSysctl } from '../kube/pods/normalize-sysctl.ts';
 import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
@@ -40,12 +41,6 @@ export function generatePodSandboxConfig(pod: ValidPod, settings: SandboxSetting
       resources: sandboxLinuxResources(pod),
     },
   };
-}
-
-/** `net/ipv4/x` is `net.ipv4.x`; a name whose first separator is a dot stays. Source: `sysctl.NormalizeName`. */
-export function normalizeSysctl(name: string): string {
-  if (!/^[^./]*\//.test(name)) return name;
-  return name.replaceAll(/[./]/g, (separator) => (separator === '.' ? '/' : '.'));
 }
 
 /** Source: kubelet `MakePortMappings`. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { allContainersOf } from '../kube/pods/containers.ts';
+import { formatPod } from '../kube/pods/log-fields.ts';
+import { allContainersOf } from '../kube/pods/pod-containers.ts';
 import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { Pod, ValidPod } from '../kube/objects/types.ts';
 import { appArmorProfile, ContainerConfigError, deprecatedAppArmorProfile } from '../node/index.ts';
@@ -118,8 +119,7 @@ export function verifyRunAsNonRoot(
 ): void {
   const context = effectiveSecurityContext(podSpecOf(pod).securityContext ?? {}, container.securityContext);
   if (context.runAsNonRoot !== true) return;
-  const { name, namespace, uid: podUID } = pod.metadata;
-  const where = `(pod: "${name}_${namespace}(${podUID})", container: ${container.name})`;
+  const where = `(pod: "${formatPod(pod)}", container: ${container.name})`;
   const refuse = (message: string): never => {
     throw new ContainerConfigError(`${message} ${where}`);
   };

@@ -1,10 +1,9 @@
 import { setMaxListeners } from 'node:events';
+import type { NodeContext } from './node-context.ts';
 import { refuseOption } from '../shared/errors.ts';
 import { type HTTPPodClient, podClientOf } from '../kube/http/http-pod-client.ts';
 import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
 import { createKubeTransport, createSharingTransport } from '../kube/http/transport.ts';
-import type { Clock } from '../shared/clock.ts';
-import type { Logger } from '../shared/logger.ts';
 import type { APIRequests } from '../kube/client/api-requests.ts';
 
 /** The agent's connection to the API server. */
@@ -21,9 +20,7 @@ export interface APIConnection {
 /** Of a request whose sender sets no shorter one. */
 const requestTimeoutMs = 60_000;
 
-interface APIConnectionOptions {
-  readonly clock: Clock;
-  readonly logger: Logger;
+interface APIConnectionOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   /** Maximum number of connections for requests. */
   readonly connections?: number;
   /** For many nodes in one process: their watches share connections, and so do their heartbeats. */

@@ -3,7 +3,7 @@ import { type sendUnaryData, Server, ServerCredentials, type ServerUnaryCall } f
 import { afterEach, describe, expect, it } from 'vitest';
 import { criEnums, criMessages } from '../../src/cri/cri-api.ts';
 import { CRIClient } from '../../src/cri/cri-client.ts';
-import { CRIError, hasCode, ignoreNotFound, withGoMessage } from '../../src/cri/cri-error.ts';
+import { CRIError, hasCode, undefinedIfNotFound, withGoMessage } from '../../src/cri/cri-error.ts';
 import { createCodecs } from '../../src/cri/message-codec.ts';
 import { TestDirectories } from '../support/directories.ts';
 
@@ -45,12 +45,12 @@ describe('CRIError', () => {
   });
 });
 
-it('ignoreNotFound ignores that something is gone, and nothing else', async () => {
-  await expect(ignoreNotFound(Promise.resolve(1))).resolves.toBeUndefined();
-  await expect(ignoreNotFound(Promise.reject(errorOf(5, 'gone')))).resolves.toBeUndefined();
+it('undefinedIfNotFound ignores that something is gone, and nothing else', async () => {
+  await expect(undefinedIfNotFound(Promise.resolve(1))).resolves.toBeUndefined();
+  await expect(undefinedIfNotFound(Promise.reject(errorOf(5, 'gone')))).resolves.toBeUndefined();
   const [refused, other] = [errorOf(9, 'no'), new Error('NotFound')];
-  await expect(ignoreNotFound(Promise.reject(refused))).rejects.toBe(refused);
-  await expect(ignoreNotFound(Promise.reject(other))).rejects.toBe(other);
+  await expect(undefinedIfNotFound(Promise.reject(refused))).rejects.toBe(refused);
+  await expect(undefinedIfNotFound(Promise.reject(other))).rejects.toBe(other);
 });
 
 it('withGoMessage rejects with the text of Go, and the error of the runtime as the cause', async () => {

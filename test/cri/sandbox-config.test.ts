@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { generatePodSandboxConfig, normalizeSysctl } from '../../src/cri/sandbox-config.ts';
+import { generatePodSandboxConfig } from '../../src/cri/sandbox-config.ts';
+import { normalizeSysctl } from '../../src/kube/pods/normalize-sysctl.ts';
 import { hostUsers, podWith } from './pods.ts';
 
 const settings = {

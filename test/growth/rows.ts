@@ -33,7 +33,6 @@ import { rankPods } from '../../src/agent/eviction/rank-pods.ts';
 import { localStorageExcess } from '../../src/agent/eviction/local-storage-eviction.ts';
 import { mergeImagePullCredentials } from '../../src/agent/image-pulls/pulled-record.ts';
 import { decodeImagePulledRecord, encodeImagePulledRecord } from '../../src/agent/image-pulls/record-format.ts';
-import { orphanedMirrorPods } from '../../src/agent/mirror/reconcile-mirror-pods.ts';
 import { mergeNodeConditions } from '../../src/node/registration/node-conditions.ts';
 import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from '../../src/node/registration/node-status.ts';
 import { toleratesTaints } from '../../src/node/registration/tolerates-taints.ts';
@@ -609,7 +608,6 @@ export const rows: readonly Row[] = [
     decodeImagePulledRecord,
     (text) => decodeImagePulledRecord(text),
   ),
-  ...ofPods(orphanedMirrorPods, (pods) => [...orphanedMirrorPods(pods, pods)]),
   ...ofNode(mergeNodeConditions, ({ node, before }) =>
     mergeNodeConditions(before.status.conditions as never, node.status.conditions as never, now),
   ),

@@ -1,3 +1,4 @@
+import { normalizeSysctl } from '../../kube/pods/normalize-sysctl.ts';
 import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { PodAdmitHandler, PodAdmitResult } from '../../node/index.ts';
@@ -73,7 +74,7 @@ export class SysctlAllowlist implements PodAdmitHandler {
       ...(hostUsers ? (['User'] as const) : []),
     ]);
     for (const { name } of securityContext?.sysctls ?? []) {
-      const error = this.#errorOf(normalizedName(name), shared);
+      const error = this.#errorOf(normalizeSysctl(name), shared);
       if (error !== undefined)
         return { admit: false, reason: 'SysctlForbidden', message: `forbidden sysctl: ${error}` };
     }
@@ -83,7 +84,7 @@ export class SysctlAllowlist implements PodAdmitHandler {
   #add(pattern: string, path: string): void {
     if (typeof pattern !== 'string' || pattern.length > maxLength || !patternShape.test(pattern))
       refuseOption(path, 'a sysctl like net.core.somaxconn, or a prefix of sysctls like net.core.*', pattern);
-    const [name, suffix] = normalizedName(pattern).split('*', 2) as [string, string?];
+    const [name, suffix] = normalizeSysctl(pattern).split('*', 2) as [string, string?];
     const namespace = namespaceOf(name);
     if (namespace === undefined)
       refuseOption(
@@ -106,10 +107,4 @@ export class SysctlAllowlist implements PodAdmitHandler {
 function namespaceOf(name: string): Namespace | undefined {
   if (Object.hasOwn(namespaces, name)) return namespaces[name];
   return Object.entries(namespacesByPrefix).find(([prefix]) => name.startsWith(prefix))?.[1];
-}
-
-/** With dots as separators: `net/ipv4/conf/eno2.100` → `net.ipv4.conf.eno2/100`. Source: component-helpers `NormalizeName`. */
-function normalizedName(name: string): string {
-  const separator = /[./]/.exec(name)?.[0];
-  return separator === '/' ? name.replaceAll(/[./]/g, (one) => (one === '.' ? '/' : '.')) : name;
 }

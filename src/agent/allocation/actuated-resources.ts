@@ -1,4 +1,4 @@
-import { containersOf } from '../../kube/pods/containers.ts';
+import { containersOf } from '../../kube/pods/pod-containers.ts';
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import type {
   Container,

@@ -1,3 +1,5 @@
+import { formatPod } from '../../kube/pods/log-fields.ts';
+import { formatGoDuration } from '../../shared/go-duration.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { canonicalQuantity } from '../../kube/objects/quantity.ts';
 import type { Container, EphemeralContainer, ValidPod } from '../../kube/objects/types.ts';
@@ -53,7 +55,7 @@ export class CrashLoopBackOff {
     }
     const delayMs = this.#backOff.get(key);
     return {
-      message: `back-off ${formatGoDuration(delayMs)} restarting failed container=${container.name} pod=${formatPod(pod)}`,
+      message: `back-off ${formatGoDuration(Math.floor(delayMs / 1000) * 1000)} restarting failed container=${container.name} pod=${formatPod(pod)}`,
       untilMs: finishedMs + delayMs,
     };
   }
@@ -76,16 +78,4 @@ function canonicalEntries(list: Readonly<Record<string, string>> | null | undefi
   return Object.entries(list ?? {})
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, quantity]) => [name, canonicalQuantity(quantity)]);
-}
-
-/** Source: kubelet `format.Pod`. */
-function formatPod({ metadata }: ValidPod): string {
-  return `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
-}
-
-/** Formats whole seconds like Go's `time.Duration`: `40s`, `1m20s`, `5m0s`. */
-function formatGoDuration(ms: number): string {
-  const seconds = Math.floor(ms / 1000);
-  const minutes = Math.floor(seconds / 60);
-  return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds % 60}s`;
 }

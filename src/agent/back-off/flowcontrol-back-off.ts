@@ -1,5 +1,4 @@
 import type { Clock } from '../../shared/clock.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
 import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-off.ts';
 
 /** Options of `BackOff`. */
@@ -30,11 +29,7 @@ export class BackOff {
   readonly #expiresAfterMs: number;
   readonly #entries = new Map<string, Entry>();
 
-  /** @throws StatusManagerError INVALID_OPTION unless 0 < `baseMs` ≤ `maxMs` */
   constructor({ clock, baseMs, maxMs, expiresAfterMs = 2 * maxMs }: BackOffOptions) {
-    requireAtLeast('baseMs', baseMs, Number.MIN_VALUE);
-    requireAtLeast('maxMs', maxMs, baseMs);
-    requireAtLeast('expiresAfterMs', expiresAfterMs, 0);
     this.#clock = clock;
     this.#range = { firstMs: baseMs, maxMs };
     this.#expiresAfterMs = expiresAfterMs;
@@ -42,11 +37,6 @@ export class BackOff {
 
   has(id: string): boolean {
     return this.#entries.has(id);
-  }
-
-  /** The number of entries. */
-  get size(): number {
-    return this.#entries.size;
   }
 
   /** The current delay in milliseconds; 0 if there is none. */
@@ -67,11 +57,6 @@ export class BackOff {
       lastUpdateMs: this.#clock.monotonicMs(),
       reason,
     });
-  }
-
-  /** Forgets the back-off entry of `id`. */
-  reset(id: string): void {
-    this.#entries.delete(id);
   }
 
   /** True while less than the delay has passed since `eventMs`. */
@@ -96,12 +81,4 @@ export class BackOff {
     const entry = this.#entries.get(id);
     return entry === undefined || eventMs - entry.lastUpdateMs > this.#expiresAfterMs ? undefined : entry;
   }
-}
-
-function requireAtLeast(path: string, value: number, minimum: number): void {
-  if (value >= minimum) return;
-  const expected = minimum === Number.MIN_VALUE ? 'a number > 0' : `a number ≥ ${minimum}`;
-  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}, got ${String(value)}`, {
-    path,
-  });
 }

@@ -5,7 +5,6 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import {
   type BoundedRuntime,
-  eventReasons,
   type EventRecorder,
   nodeReference,
   type RuntimeContainerStatus,
@@ -134,7 +133,7 @@ export class ContainerGC {
       if (this.#stop.signal.aborted) return;
       this.#failures.failed(thrown);
       const { eventRecorder, nodeName } = this.#options;
-      const [object, reason] = [nodeReference(nodeName, undefined), eventReasons.containerGCFailed];
+      const [object, reason] = [nodeReference(nodeName, undefined), 'ContainerGCFailed'];
       eventRecorder.event({ object, type: 'Warning', reason, message: reasonOf(thrown) });
     }
   }

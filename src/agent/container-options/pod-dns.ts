@@ -1,3 +1,4 @@
+import { formatPod } from '../../kube/pods/log-fields.ts';
 import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import { isIPv6 } from '../../kube/objects/ip-address.ts';
 import type { Pod } from '../../kube/objects/types.ts';
@@ -54,7 +55,7 @@ export function getPodDNS(pod: Pod, sources: DNSSources): PodDNSResult {
 
 function dnsOfPolicy(pod: Pod, { clusterDNS, clusterDomain, nodeDNS, nodeIPs }: DNSSources): PodDNSResult {
   const { dnsPolicy = 'ClusterFirst', hostNetwork = false } = podSpecOf(pod);
-  const { name, namespace = '', uid } = pod.metadata ?? {};
+  const { namespace = '' } = pod.metadata ?? {};
   if (dnsPolicy === 'None') return { servers: [], searches: [], options: [], warnings: [] };
   const isCluster = dnsPolicy !== 'Default' && !(dnsPolicy === 'ClusterFirst' && hostNetwork);
   if (isCluster && clusterDNS.length > 0) {
@@ -62,7 +63,7 @@ function dnsOfPolicy(pod: Pod, { clusterDNS, clusterDomain, nodeDNS, nodeIPs }: 
     const searches = [...(clusterDomain === '' ? [] : ofCluster), ...(nodeDNS?.searches ?? [])];
     return { servers: clusterDNS, searches: [...new Set(searches)], options: ['ndots:5'], warnings: [] };
   }
-  const message = `pod: "${name}_${namespace}(${uid})". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`;
+  const message = `pod: "${formatPod(pod)}". kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`;
   const warnings = isCluster ? [{ reason: 'MissingClusterDNS', message }] : [];
   if (nodeDNS !== undefined) return { ...nodeDNS, warnings };
   const loopbacks = nodeIPs.map((ip) => (isIPv6(ip) ? '::1' : '127.0.0.1'));

@@ -1,3 +1,4 @@
+import { LRUCache } from '../../shared/lru-cache.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import {
@@ -51,8 +52,8 @@ interface CacheEntry {
 class PluginProvider {
   readonly #provider: CredentialProvider;
   readonly #options: Omit<CredentialProvidersOptions, 'providers'>;
-  /** By image, registry or `<global>`; the oldest entry is first. */
-  readonly #cache = new Map<string, CacheEntry>();
+  /** By image, registry or `<global>`. */
+  readonly #cache = new LRUCache<CacheEntry>(maxCacheEntries);
   /** Images that the plugin is being asked for. */
   readonly #inProgress = new Map<string, Promise<readonly KeyringEntry[]>>();
 
@@ -88,12 +89,7 @@ class PluginProvider {
     const entries = auth.map(([address, credentials]) => ({ registry: registryOf(address), credentials }));
     if (cacheDurationMs === 0) return entries;
     const key = { Image: image, Registry: splitRepository(image).host, Global: globalCacheKey }[cacheKeyType];
-    this.#cache.delete(key);
     this.#cache.set(key, { expiresAtMs: clock.monotonicMs() + cacheDurationMs, entries });
-    for (const oldest of this.#cache.keys()) {
-      if (this.#cache.size <= maxCacheEntries) break;
-      this.#cache.delete(oldest);
-    }
     return entries;
   }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
 import { isObject, parseJSON } from '../../shared/json.ts';
 import { boundedCall } from '../../shared/deadline.ts';
-import { parseGoDuration } from './go-duration.ts';
+import { parseGoDuration } from '../../shared/go-duration.ts';
 import type { CredentialProvider } from './provider-config.ts';
 
 /** Source: kubelet `execPlugin`. */

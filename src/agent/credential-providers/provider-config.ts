@@ -1,7 +1,7 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { isObject, type Raw } from '../../shared/json.ts';
 import { type KeyringRegistry, splitRepository } from '../../node/index.ts';
-import { parseGoDuration } from './go-duration.ts';
+import { parseGoDuration } from '../../shared/go-duration.ts';
 
 /** A plugin, from the configuration. Source: kubelet.config.k8s.io/v1 `CredentialProvider`. */
 export interface CredentialProvider {

@@ -1,8 +1,6 @@
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
-import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import type { Logger } from '../../shared/logger.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';
 import {
   type BoundedRuntime,
@@ -13,6 +11,7 @@ import {
   nodeStats,
   type PodSyncStatuses,
   type PodWorkers,
+  type NodeContext,
 } from '../../node/index.ts';
 import type { ImageGCManager } from '../image-gc/image-gc-manager.ts';
 import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
@@ -42,7 +41,7 @@ export interface EvictionOptions extends ThresholdOptions {
   readonly pressureTransitionPeriodMs?: number | undefined;
 }
 
-export interface EvictionSources {
+export interface EvictionSources extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly nodeName: string;
   readonly runtime: Pick<BoundedRuntime, 'imageFsStats' | 'listPodStats'>;
   readonly volumeManager: BoundedVolumeManager | undefined;
@@ -55,8 +54,6 @@ export interface EvictionSources {
   readonly imageGC: ImageGCManager | undefined;
   readonly podEvicted: (signal: string) => void;
   readonly eventRecorder: EventRecorder;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /**

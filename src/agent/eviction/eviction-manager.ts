@@ -15,6 +15,8 @@ import {
   type PodAdmitAttributes,
   type PodAdmitHandler,
   type PodAdmitResult,
+  pressureConditions,
+  type PressureType,
   toleratesTaints,
 } from '../../node/index.ts';
 import {
@@ -28,15 +30,7 @@ import { hasLocalStorageLimit, localStorageExcess } from './local-storage-evicti
 import { type MetThreshold, MetThresholds } from './met-thresholds.ts';
 import type { PodUsage } from './pod-usage.ts';
 import { rankPods, storageParts } from './rank-pods.ts';
-import {
-  type EvictionSignal,
-  type Observations,
-  pressureConditions,
-  type PressureType,
-  signals,
-  type Threshold,
-  thresholdsMet,
-} from './thresholds.ts';
+import { type EvictionSignal, type Observations, signals, type Threshold, thresholdsMet } from './thresholds.ts';
 
 export interface EvictionManagerOptions {
   readonly nodeName: string;
@@ -155,7 +149,7 @@ export class EvictionManager implements PodAdmitHandler {
 
   /** The conditions that are True. */
   conditions(): NodeCondition[] {
-    return pressureConditions(this.#pressure());
+    return pressureConditions('True', this.#pressure());
   }
 
   inspect(): EvictionInspection {

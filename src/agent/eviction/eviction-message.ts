@@ -1,4 +1,4 @@
-import { formatQuantity, quantityValue } from '../../kube/objects/quantity.ts';
+import { binarySI, quantityValue } from '../../kube/objects/quantity.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import type { PodUsage } from './pod-usage.ts';
 import { thresholdAmount, type Observation, signals, type StarvedResource, type Threshold } from './thresholds.ts';
@@ -69,8 +69,4 @@ export function reclaimTarget(threshold: Threshold, observed: Observation): stri
 
 export function formatAmount(resource: StarvedResource, amount: number): string {
   return resource === 'inodes' || resource === 'pids' ? String(amount) : binarySI(amount);
-}
-
-function binarySI(bytes: number): string {
-  return formatQuantity({ nanos: BigInt(Math.trunc(bytes)) * 10n ** 9n, format: 'BinarySI' });
 }

@@ -1,11 +1,5 @@
-import {
-  type Observation,
-  type Observations,
-  type PressureType,
-  signals,
-  type Threshold,
-  thresholdsMet,
-} from './thresholds.ts';
+import type { PressureType } from '../../node/index.ts';
+import { type Observation, type Observations, signals, type Threshold, thresholdsMet } from './thresholds.ts';
 
 /** A threshold that is met. */
 export interface MetThreshold {

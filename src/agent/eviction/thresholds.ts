@@ -1,6 +1,6 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { quantityValue } from '../../kube/objects/quantity.ts';
-import type { NodeCondition } from '../../node/index.ts';
+import type { PressureType } from '../../node/index.ts';
 
 /** What a threshold is about. Source: kubelet `evictionapi.Signal`. */
 export type EvictionSignal =
@@ -13,8 +13,6 @@ export type EvictionSignal =
 
 /** The resource that an eviction frees; its name is in messages. */
 export type StarvedResource = 'memory' | 'ephemeral-storage' | 'inodes' | 'pids';
-
-export type PressureType = 'MemoryPressure' | 'DiskPressure' | 'PIDPressure';
 
 interface SignalRow {
   readonly resource: StarvedResource;
@@ -140,16 +138,4 @@ export function thresholdAmount(value: string, capacity: number): number {
 function percentOf(value: string): number | undefined {
   const percent = /^(\d+(?:\.\d+)?)%$/.exec(value)?.[1];
   return percent === undefined || Number(percent) > 100 ? undefined : Number(percent);
-}
-
-/** The conditions of a node under these kinds of pressure. Source: kubelet `nodestatus.MemoryPressureCondition` and others. */
-export function pressureConditions(pressure: ReadonlySet<PressureType>): NodeCondition[] {
-  const rows: readonly (readonly [PressureType, string, string])[] = [
-    ['MemoryPressure', 'KubeletHasInsufficientMemory', 'kubelet has insufficient memory available'],
-    ['DiskPressure', 'KubeletHasDiskPressure', 'kubelet has disk pressure'],
-    ['PIDPressure', 'KubeletHasInsufficientPID', 'kubelet has insufficient PID available'],
-  ];
-  return rows
-    .filter(([type]) => pressure.has(type))
-    .map(([type, reason, message]) => ({ type, status: 'True', reason, message }));
 }

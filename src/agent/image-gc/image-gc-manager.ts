@@ -1,15 +1,15 @@
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
-import type { Clock } from '../../shared/clock.ts';
+import sortBy from 'lodash/sortBy.js';
 import { FailureLog } from '../../shared/failure-log.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import {
   type BoundedRuntime,
-  eventReasons,
   type EventRecorder,
   nodeReference,
   type RuntimeImage,
   type RuntimePod,
+  type Measured,
+  type NodeContext,
 } from '../../node/index.ts';
 
 /** When images are removed. Source: kubelet `ImageGCPolicy`. */
@@ -22,7 +22,7 @@ export interface ImageGCPolicy {
   readonly minimumAgeMs?: number | undefined;
 }
 
-export interface ImageGCManagerOptions {
+export interface ImageGCManagerOptions extends Pick<NodeContext, 'clock' | 'logger'>, Measured {
   readonly runtime: Required<Pick<BoundedRuntime, 'imageFsStats' | 'listImages' | 'removeImage'>> &
     Pick<BoundedRuntime, 'listPods'>;
   readonly policy: ImageGCPolicy;
@@ -33,10 +33,6 @@ export interface ImageGCManagerOptions {
   readonly beginImageGC: () => (imageIDs: ReadonlySet<string>) => Promise<void>;
   readonly nodeName: string;
   readonly eventRecorder: EventRecorder;
-  /** Default: nothing is measured. */
-  readonly recordMetric?: RecordKubeletMetric | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Source: kubelet `ImageGCPeriod`. */
@@ -92,7 +88,7 @@ export class ImageGCManager {
     const { capacityBytes = 0, availableBytes = 0 } = imageFs ?? {};
     if (capacityBytes === 0) {
       const message = 'invalid capacity 0 on image filesystem';
-      this.#record(eventReasons.invalidDiskCapacity, message);
+      this.#record('InvalidDiskCapacity', message);
       throw new Error(message);
     }
     const usagePercent = 100 - Math.trunc((Math.min(availableBytes, capacityBytes) * 100) / capacityBytes);
@@ -106,7 +102,7 @@ export class ImageGCManager {
       `Insufficient free disk space on the node's image filesystem (${usagePercent}% of ${formatSize(capacityBytes)} ` +
       `used). Failed to free sufficient space by deleting unused images (freed ${freedBytes} bytes). Investigate disk ` +
       'usage, as it could be used by active images, logs, volumes, or other data.';
-    this.#record(eventReasons.freeDiskSpaceFailed, message);
+    this.#record('FreeDiskSpaceFailed', message);
     throw new Error(message);
   }
 
@@ -125,7 +121,7 @@ export class ImageGCManager {
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       this.#failures.failed(error);
-      if (this.#hasFailed) this.#record(eventReasons.imageGCFailed, reasonOf(error));
+      if (this.#hasFailed) this.#record('ImageGCFailed', reasonOf(error));
       this.#hasFailed = true;
     }
   }
@@ -147,12 +143,10 @@ export class ImageGCManager {
       else if (image.pinned !== true) unused.push(image);
     }
     const recordOf = ({ id }: RuntimeImage): ImageRecord => this.#records.get(id)!;
-    const lastUsed = (image: RuntimeImage): number => recordOf(image).lastUsedMs ?? Number.NEGATIVE_INFINITY;
-    return unused.toSorted((a, b) =>
-      lastUsed(a) === lastUsed(b)
-        ? recordOf(a).firstDetectedMs - recordOf(b).firstDetectedMs
-        : lastUsed(a) - lastUsed(b),
-    );
+    return sortBy(unused, [
+      (image) => recordOf(image).lastUsedMs ?? -Infinity,
+      (image) => recordOf(image).firstDetectedMs,
+    ]);
   }
 
   /** Removes images until this much is free; returns the sum of their sizes. Source: kubelet `freeSpace`. */

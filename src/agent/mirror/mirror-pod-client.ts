@@ -1,24 +1,18 @@
 import { describeAPIError } from '../../kube/client/api-error.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { ValidPod } from '../../kube/objects/types.ts';
-import type { PodReference } from '../../kube/client/pod-client.ts';
+import type { Pod, ValidPod } from '../../kube/objects/types.ts';
+import type { APIRequests } from '../../kube/client/api-requests.ts';
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
-import type { MirrorPodAPI } from './mirror-pod-api.ts';
 import { configMirrorAnnotation, configHash } from '../../kube/pods/static-pods.ts';
-
-/** The fields of the Node that are read. */
-export interface MirrorNode {
-  readonly metadata?:
-    | { readonly uid?: string | undefined; readonly deletionTimestamp?: string | undefined }
-    | undefined;
-}
 
 /** Options of `MirrorPodClient`. */
 export interface MirrorPodClientOptions {
-  readonly api: MirrorPodAPI;
+  /** As the node's user. */
+  readonly requests: APIRequests;
   readonly nodeName: string;
   /** Resolves with the last known Node; rejects while it is not registered. */
-  readonly getNode: (signal: AbortSignal) => Promise<MirrorNode>;
+  readonly getNode: (signal: AbortSignal) => Promise<KubeObject<'Node'>>;
   readonly logger: Logger;
 }
 
@@ -31,7 +25,7 @@ export class MirrorPodClient {
   }
 
   /** The Node, which owns the mirror pods. */
-  async getNode(signal: AbortSignal): Promise<MirrorNode> {
+  async getNode(signal: AbortSignal): Promise<KubeObject<'Node'>> {
     return this.#options.getNode(signal);
   }
 
@@ -41,7 +35,7 @@ export class MirrorPodClient {
    * and does not modify that pod.
    */
   async createMirrorPod(pod: ValidPod, signal: AbortSignal): Promise<void> {
-    const { api, nodeName } = this.#options;
+    const { requests, nodeName } = this.#options;
     const hash = configHash(pod);
     const { uid } = (await this.getNode(signal)).metadata ?? {};
     if (uid === undefined || uid === '') throw new Error(`UID unset for node ${nodeName}`);
@@ -56,10 +50,10 @@ export class MirrorPodClient {
       },
     };
     try {
-      await api.createPod(mirrorPod, signal);
+      await requests.request('POST', podsPath(pod), { body: mirrorPod, signal });
     } catch (thrown) {
       if (describeAPIError(thrown).reason !== 'AlreadyExists') throw thrown;
-      const existing = await api.getPod(referenceOf(pod), signal);
+      const existing = (await requests.request('GET', podPath(pod), { signal })).json() as Pod;
       if (existing.metadata?.annotations?.[configMirrorAnnotation] !== hash) throw thrown;
     }
   }
@@ -69,9 +63,11 @@ export class MirrorPodClient {
    * false if the pod is already gone, or if the request failed, which is logged.
    */
   async deleteMirrorPod(mirrorPod: ValidPod, signal: AbortSignal): Promise<boolean> {
-    const { api, logger } = this.#options;
+    const { requests, logger } = this.#options;
+    const preconditions = { uid: mirrorPod.metadata.uid };
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', gracePeriodSeconds: 0, preconditions };
     try {
-      await api.deletePod(referenceOf(mirrorPod), mirrorPod.metadata.uid, signal);
+      await requests.request('DELETE', podPath(mirrorPod), { body, signal });
       return true;
     } catch (thrown) {
       const { statusCode, message } = describeAPIError(thrown);
@@ -82,6 +78,10 @@ export class MirrorPodClient {
   }
 }
 
-function referenceOf({ metadata: { namespace, name } }: ValidPod): PodReference {
-  return { namespace, name };
+function podsPath({ metadata: { namespace } }: ValidPod): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+}
+
+function podPath(pod: ValidPod): string {
+  return `${podsPath(pod)}/${encodeURIComponent(pod.metadata.name)}`;
 }

@@ -1,15 +1,13 @@
-import type { Clock } from '../../shared/clock.ts';
+import type { NodeContext } from '../../node/index.ts';
+import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { getPodFullName } from '../../kube/pods/static-pods.ts';
-import type { Logger } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import type { MirrorPodClient } from './mirror-pod-client.ts';
-import { deleteOrphanedMirrorPods, tryReconcileMirrorPod } from './reconcile-mirror-pods.ts';
+import { tryReconcileMirrorPod } from './reconcile-mirror-pods.ts';
 
-export interface MirrorPodsOptions {
+export interface MirrorPodsOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly client: MirrorPodClient;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 interface Task {
@@ -25,7 +23,7 @@ const timeoutMs = 10_000;
  *
  * Divergence: the kubelet waits for these requests in the pod's sync and in housekeeping, so that an
  * API server that does not respond delays the start of static pods.
- * Source: kubelet `tryReconcileMirrorPods`, `HandlePodCleanups`.
+ * Source: kubelet `tryReconcileMirrorPods`, `deleteOrphanedMirrorPods`.
  */
 export class MirrorPods {
   readonly #options: MirrorPodsOptions;
@@ -52,9 +50,11 @@ export class MirrorPods {
     for (const mirrorPod of orphans) {
       const fullName = getPodFullName(mirrorPod);
       if (this.#tasks.has(fullName) || isTerminating(fullName)) continue;
-      this.#enqueue(fullName, (signal) =>
-        deleteOrphanedMirrorPods([mirrorPod], isTerminating, { client, logger, signal }),
-      );
+      this.#enqueue(fullName, async (signal) => {
+        // Its last status has not been written yet.
+        if (isTerminating(fullName)) return;
+        if (await client.deleteMirrorPod(mirrorPod, signal)) logger.info(podFieldsOf(mirrorPod), 'Deleted mirror pod');
+      });
     }
   }
 

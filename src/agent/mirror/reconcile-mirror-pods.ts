@@ -1,10 +1,10 @@
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import { describeAPIError } from '../../kube/client/api-error.ts';
-import { getPodFullName, isStaticPod } from '../../kube/pods/static-pods.ts';
+import { isMirrorPodOf, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
-import type { MirrorNode, MirrorPodClient } from './mirror-pod-client.ts';
-import { isMirrorPodOf } from '../../kube/pods/static-pods.ts';
+import type { MirrorPodClient } from './mirror-pod-client.ts';
 
 /** Options of `tryReconcileMirrorPod`. */
 export interface ReconcileMirrorPodOptions {
@@ -30,7 +30,7 @@ export async function tryReconcileMirrorPod(
     if (!(await client.deleteMirrorPod(mirrorPod, signal))) return;
     logger.info(podFieldsOf(mirrorPod), 'Deleted mirror pod because it was outdated');
   }
-  let node: MirrorNode;
+  let node: KubeObject<'Node'>;
   try {
     node = await client.getNode(signal);
   } catch (thrown) {
@@ -47,27 +47,5 @@ export async function tryReconcileMirrorPod(
     if (signal.aborted) return;
     const fields = { ...podFieldsOf(staticPod), reason: describeAPIError(thrown).message };
     logger.error(fields, 'Failed to create mirror pod');
-  }
-}
-
-/** The mirror pods whose static pods are gone. Source: kubelet `GetPodsAndMirrorPods`. */
-export function orphanedMirrorPods(pods: Iterable<ValidPod>, mirrorPods: Iterable<ValidPod>): ValidPod[] {
-  const fullNames = new Set([...pods].map(getPodFullName));
-  return [...mirrorPods].filter((mirrorPod) => !fullNames.has(getPodFullName(mirrorPod)));
-}
-
-/**
- * Deletes the mirror pods of static pods that are gone. Skips pods that are still being terminated,
- * because their last status has not been written yet. Never rejects.
- * Source: kubelet `deleteOrphanedMirrorPods`.
- */
-export async function deleteOrphanedMirrorPods(
-  orphans: Iterable<ValidPod>,
-  isTerminating: (fullName: string) => boolean,
-  { client, logger, signal }: ReconcileMirrorPodOptions,
-): Promise<void> {
-  for (const mirrorPod of orphans) {
-    if (isTerminating(getPodFullName(mirrorPod))) continue;
-    if (await client.deleteMirrorPod(mirrorPod, signal)) logger.info(podFieldsOf(mirrorPod), 'Deleted mirror pod');
   }
 }

@@ -1,9 +1,18 @@
+import { type Disk, systemDisk } from '../../shared/disk.ts';
+import { type Entropy, systemEntropy } from '../../shared/entropy.ts';
 import type { AgentMetrics } from '../../observe/agent-metrics.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
-import type { AgentMachine } from './agent-machine.ts';
 import { guardedRecordMetric, type NodeContext } from '../../node/index.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import { stateInMemory } from './require-node-agent-options.ts';
+
+/** What an agent itself uses of its machine. */
+export interface AgentMachine {
+  readonly disk: Disk;
+  readonly entropy: Entropy;
+}
+
+export const systemMachine: AgentMachine = { disk: systemDisk, entropy: systemEntropy };
 
 /** What all parts of an agent share. */
 export interface AgentContext extends NodeContext {

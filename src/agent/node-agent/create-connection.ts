@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import { createInformerPodManager } from '../../kube/informer/informer-pod-manager.ts';
 import { tellingInformer } from '../../kube/informer/with-informer.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
@@ -10,8 +11,7 @@ import {
   guardedEventRecorder,
   openAPIConnection,
 } from '../../node/index.ts';
-import { createMirrorPodAPI } from '../mirror/mirror-pod-api.ts';
-import { type MirrorNode, MirrorPodClient } from '../mirror/mirror-pod-client.ts';
+import { MirrorPodClient } from '../mirror/mirror-pod-client.ts';
 import { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
@@ -51,8 +51,8 @@ export async function closeConnection(
 
 function createMirrorPods({ requests }: APIConnection, { nodeName, clock, logger }: AgentContext): MirrorPods {
   const nodePath = `/api/v1/nodes/${encodeURIComponent(nodeName)}`;
-  const getNode = async (signal: AbortSignal): Promise<MirrorNode> =>
-    (await requests.request('GET', nodePath, { signal })).json() as MirrorNode;
-  const client = new MirrorPodClient({ api: createMirrorPodAPI(requests), nodeName, getNode, logger });
+  const getNode = async (signal: AbortSignal): Promise<KubeObject<'Node'>> =>
+    (await requests.request('GET', nodePath, { signal })).json() as KubeObject<'Node'>;
+  const client = new MirrorPodClient({ requests, nodeName, getNode, logger });
   return new MirrorPods({ client, clock, logger });
 }

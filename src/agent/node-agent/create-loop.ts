@@ -30,7 +30,6 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
   const startUp = new StartUp(parts);
   const { allocationManager, syncLoop } = createPodLoop({ ...context, eventRecorder }, inputs, workers, workers, {
     ...{ ownNode, runtime, stopSignal, mirrorPods, orphanedPodDirs },
-    probeManager: workers.probeManager,
     admitHandlers: {
       before: [...(evictionManager ? [evictionManager] : []), new SysctlAllowlist(safeSysctls, allowedUnsafeSysctls)],
       after: [

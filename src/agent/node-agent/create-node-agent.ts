@@ -1,5 +1,4 @@
-import { createContext } from './agent-context.ts';
-import { type AgentMachine, systemMachine } from './agent-machine.ts';
+import { type AgentMachine, createContext, systemMachine } from './agent-context.ts';
 import { createConnection } from './create-connection.ts';
 import { createInputs } from './create-inputs.ts';
 import { createLoop } from './create-loop.ts';

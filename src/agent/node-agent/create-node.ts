@@ -1,8 +1,7 @@
-import { tryCall } from '../../shared/guarded.ts';
-import { reasonOf } from '../../shared/logger.ts';
 import {
   agentFeatures,
   type BoundedRuntime,
+  guardedMetrics,
   NodeReporter,
   type NodeStatus,
   nodeStatusOf,
@@ -59,11 +58,7 @@ export function createNode(
   const evictionManager = createEvictionManager({
     ...{ nodeName, runtime, podWorkers, statuses, getActivePods, containerGC, imageGC, volumeManager, eviction },
     ...{ eventRecorder, clock, logger },
-    podEvicted: (signal) =>
-      tryCall(
-        () => metrics?.incEvictions?.(signal),
-        (thrown) => logger.error({ reason: reasonOf(thrown), method: 'metrics.incEvictions' }, 'User callback threw'),
-      ),
+    podEvicted: guardedMetrics(metrics, logger).incEvictions,
   });
 
   const endpoints: NodeEndpoints = {};

@@ -1,7 +1,13 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
-import { type EventRecorder, killPodNow, type PodWorkers, withDisruptionTarget } from '../../node/index.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import {
+  type EventRecorder,
+  killPodNow,
+  type PodWorkers,
+  withDisruptionTarget,
+  type NodeContext,
+} from '../../node/index.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import type { Pod, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 
 const reason = 'Terminated';
@@ -12,11 +18,9 @@ const finishPollMs = 100;
 const finishTimeoutMs = 10_000;
 
 /** Dependencies of `terminateAllPods`. */
-interface TerminateAllPodsParts {
-  readonly clock: Clock;
+interface TerminateAllPodsParts extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly eventRecorder: EventRecorder;
   readonly getActivePods: () => readonly ValidPod[];
-  readonly logger: Logger;
   readonly podWorkers: PodWorkers;
 }
 

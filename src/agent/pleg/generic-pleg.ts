@@ -1,9 +1,8 @@
 import { setMaxListeners } from 'node:events';
-import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Timer } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import {
   type BoundedRuntime,
   computeEvents,
@@ -11,21 +10,19 @@ import {
   plegContainerStates,
   type PodLifecycleEvent,
   type RuntimePod,
+  type Measured,
+  type NodeContext,
 } from '../../node/index.ts';
 import { PodRelists } from './pod-relists.ts';
 import type { RuntimePodCache } from './runtime-pod-cache.ts';
 
 /** Options of `GenericPLEG`. */
-export interface GenericPLEGOptions {
+export interface GenericPLEGOptions extends Pick<NodeContext, 'clock' | 'logger'>, Measured {
   readonly runtime: Pick<BoundedRuntime, 'listPods' | 'getPod' | 'subscribe'>;
   /** Updated from the runtime before the events are sent. */
   readonly cache: RuntimePodCache;
-  /** Default: nothing is measured. */
-  readonly recordMetric?: RecordKubeletMetric | undefined;
   /** Called for each event, to queue it for the sync loop. Errors that it throws are logged. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** A call of the runtime that takes so long is logged. */

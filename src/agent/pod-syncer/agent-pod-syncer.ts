@@ -1,11 +1,9 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
-import type { Clock } from '../../shared/clock.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { epochMsOf } from '../../shared/time.ts';
 import { MemoryState } from '../../status-manager/allocation/memory-state.ts';
 import type { PodStatusInput, ResourceRequirementsInput, ValidPod } from '../../kube/objects/types.ts';
@@ -35,6 +33,8 @@ import {
   type SyncPodResult,
   type SyncPodType,
   toAPIPod,
+  type Measured,
+  type NodeContext,
 } from '../../node/index.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
 import { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
@@ -65,7 +65,7 @@ export interface PodProbes extends Pick<
 }
 
 /** Options of `AgentPodSyncer`. */
-export interface AgentPodSyncerOptions {
+export interface AgentPodSyncerOptions extends Pick<NodeContext, 'clock' | 'logger'>, Measured {
   readonly runtime: BoundedRuntime;
   readonly statusManager: Pick<
     StatusManagerLike,
@@ -86,15 +86,11 @@ export interface AgentPodSyncerOptions {
   /** Why pods without hostNetwork cannot be started; empty if they can. */
   readonly networkErrors: () => readonly string[];
   readonly handlerRunner: BoundedHandlerRunner;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly probeManager: PodProbes;
   /** Default: pods need no volumes. */
   readonly volumeManager?: BoundedVolumeManager | undefined;
   readonly qosCgroups: Pick<QOSCgroups, 'update'>;
   readonly eventRecorder: PodEventRecorder;
-  /** Default: nothing is measured. */
-  readonly recordMetric?: RecordKubeletMetric | undefined;
   /**
    * Called at each sync of a static pod with its mirror pod, if there is one, to create or replace the
    * mirror pod if necessary. Must not throw.

@@ -1,4 +1,3 @@
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { ContainerType } from '../../status-manager/metrics.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import {
@@ -13,16 +12,18 @@ import {
   type PodEventRecorder,
   type RuntimePodStatus,
   SyncActionError,
+  type Measured,
+  type NodeContext,
 } from '../../node/index.ts';
 import type { Container, EphemeralContainer, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { formatPod, podFieldsOf } from '../../kube/pods/log-fields.ts';
 
-export interface ContainerStarterOptions {
+export interface ContainerStarterOptions extends Pick<NodeContext, 'logger'>, Measured {
   readonly runtime: BoundedRuntime;
   readonly imageManager: ImageManager;
   readonly handlerRunner: BoundedHandlerRunner;
@@ -30,9 +31,6 @@ export interface ContainerStarterOptions {
   readonly actuatedResources: ActuatedResources | undefined;
   readonly crashLoopBackOff: CrashLoopBackOff;
   readonly eventRecorder: PodEventRecorder;
-  /** Default: nothing is measured. */
-  readonly recordMetric?: RecordKubeletMetric | undefined;
-  readonly logger: Logger;
 }
 
 /** The reference of the image of each image volume of a pod, or why it cannot be pulled. */
@@ -60,7 +58,7 @@ export class ContainerStarter {
   }
 
   /**
-   * Resolves when the container is running. Rejects with a `SyncFailure`: `CrashLoopBackOff`,
+   * Resolves when the container is running. Rejects with a `SyncActionError`: `CrashLoopBackOff`,
    * `CreateContainerConfigError`, `CreateContainerError`, `RunContainerError`, `PostStartHookError` or one of `ensureImageExists`.
    */
   async start(request: StartRequest): Promise<void> {
@@ -113,8 +111,7 @@ export class ContainerStarter {
   #checkBackOff({ pod, container, runtimeStatus }: StartRequest): void {
     const crashLoop = this.#options.crashLoopBackOff.doBackOff(pod, container, runtimeStatus);
     if (crashLoop === undefined) return;
-    const { name, namespace, uid } = pod.metadata;
-    const message = `Back-off restarting failed container ${container.name} in pod ${name}_${namespace}(${uid})`;
+    const message = `Back-off restarting failed container ${container.name} in pod ${formatPod(pod)}`;
     this.#event({ pod, container }, 'Warning', 'BackOff', message);
     const cause = new BackOffError('CrashLoopBackOff', crashLoop.untilMs);
     throw new SyncActionError('CrashLoopBackOff', crashLoop.message, { cause });

@@ -1,3 +1,4 @@
+import { formatPod } from '../../kube/pods/log-fields.ts';
 import type { Bounded } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/objects/types.ts';
@@ -145,10 +146,6 @@ function pause(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal)
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort);
   });
-}
-
-function formatPod({ metadata }: ValidPod): string {
-  return `${metadata.name}_${metadata.namespace}(${metadata.uid})`;
 }
 
 /** Maximum length of the response that is read. */

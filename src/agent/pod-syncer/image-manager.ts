@@ -1,3 +1,4 @@
+import { formatGoDuration } from '../../shared/go-duration.ts';
 import { imageSizeBucket, type RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Clock } from '../../shared/clock.ts';
@@ -132,9 +133,9 @@ export class ImageManager {
     const startedMs = clock.monotonicMs();
     try {
       const { pulled, pullMs } = await this.#pullInTurn(pod, image, options);
-      const duration = goDuration(pullMs);
+      const duration = formatGoDuration(pullMs);
       const totalMs = Math.trunc(clock.monotonicMs() - startedMs);
-      const total = goDuration(totalMs);
+      const total = formatGoDuration(totalMs);
       const size = pulled.sizeBytes === undefined ? '' : ` Image size: ${pulled.sizeBytes} bytes.`;
       const message = `Successfully pulled image "${image}" in ${duration} (${total} including waiting).${size}`;
       this.#event(pod, container, 'Normal', 'Pulled', message);
@@ -201,17 +202,6 @@ function pullFailure(
   const details = message === '' ? '' : `: ${message}`;
   const why = reason === 'RegistryUnavailable' ? 'the registry is unavailable' : 'the signature validation failed';
   return { reason, message: `image pull failed for ${image} because ${why}${details}`, error: `${reason}${details}` };
-}
-
-/** Formats a duration like Go, truncated to milliseconds: `350ms`, `1.5s`, `2m0.5s`. */
-function goDuration(ms: number): string {
-  const total = Math.trunc(ms);
-  if (total < 1000) return total === 0 ? '0s' : `${total}ms`;
-  const hours = Math.trunc(total / 3_600_000);
-  const minutes = Math.trunc(total / 60_000) % 60;
-  const seconds = `${(total % 60_000) / 1000}s`;
-  if (hours > 0) return `${hours}h${minutes}m${seconds}`;
-  return minutes > 0 ? `${minutes}m${seconds}` : seconds;
 }
 
 /** The API server's default, which a static pod may lack: the tag `latest` is always pulled. */

@@ -1,4 +1,4 @@
-import { allContainersOf } from '../../kube/pods/containers.ts';
+import { allContainersOf } from '../../kube/pods/pod-containers.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, Pod, ValidPod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';

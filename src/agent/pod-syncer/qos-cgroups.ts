@@ -1,17 +1,13 @@
 import type { ValidPod } from '../../kube/objects/types.ts';
-import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import type { Logger } from '../../shared/logger.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import { OneAtATime } from '../../shared/one-at-a-time.ts';
-import type { BoundedRuntime } from '../../node/index.ts';
+import type { BoundedRuntime, NodeContext } from '../../node/index.ts';
 
-export interface QOSCgroupsOptions {
+export interface QOSCgroupsOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   /** Its calls must end: a `boundedRuntime`. */
   readonly runtime: Pick<BoundedRuntime, 'updateQOSCgroups'>;
   readonly getActivePods: () => readonly ValidPod[];
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Source: kubelet `periodicQOSCgroupUpdateInterval`. */

@@ -1,8 +1,6 @@
-import type { Clock } from '../../shared/clock.ts';
 import type { Container, EphemeralContainer, Pod, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import type { ContainerType } from '../../status-manager/metrics.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import { lostRuns } from '../actions/lost-runs.ts';
@@ -11,7 +9,6 @@ import type { PodActions } from '../actions/pod-actions.ts';
 import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import {
   type BoundedRuntime,
-  eventReasons,
   type PodCallOptions,
   type PodEventRecorder,
   type ProbeResults,
@@ -22,6 +19,8 @@ import {
   SyncActionError,
   type SyncActionResult,
   volumesOf,
+  type Measured,
+  type NodeContext,
 } from '../../node/index.ts';
 import { podStatusFromRuntime, sandboxIPs } from '../pleg/pod-status-from-runtime.ts';
 import { ContainerStarter, type ImageVolumes, type StartRequest } from './container-starter.ts';
@@ -31,7 +30,7 @@ import { ContainerKiller, type KillPodOptions } from './kill-pod.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { updateContainers } from './update-containers.ts';
 
-export interface RuntimeManagerOptions {
+export interface RuntimeManagerOptions extends Pick<NodeContext, 'clock' | 'logger'>, Measured {
   /** A runtime whose calls have a time-out: see `boundedRuntime`. */
   readonly runtime: BoundedRuntime;
   readonly probeResults: ProbeResults;
@@ -44,11 +43,7 @@ export interface RuntimeManagerOptions {
   readonly onPodSandboxReady: (pod: ValidPod) => void;
   /** Called before a pod is prepared; must not reject. */
   readonly updateQOSCgroups: () => Promise<void>;
-  readonly clock: Clock;
   readonly eventRecorder: PodEventRecorder;
-  /** Default: nothing is measured. */
-  readonly recordMetric?: RecordKubeletMetric | undefined;
-  readonly logger: Logger;
 }
 
 /** Inputs of a sync, in addition to the pod and its runtime status. */
@@ -210,17 +205,17 @@ export class RuntimeManager {
     };
     await updateQOSCgroups();
     try {
-      await step(eventReasons.failedToCreatePodContainer, 'unable to ensure pod container exists', async () =>
+      await step('FailedCreatePodContainer', 'unable to ensure pod container exists', async () =>
         runtime.preparePod?.(pod, { scope }),
       );
       recordMetric?.('started_pods_total', 1);
-      const sandboxID = await step(eventReasons.failedCreatePodSandBox, 'Failed to create pod sandbox', () =>
+      const sandboxID = await step('FailedCreatePodSandBox', 'Failed to create pod sandbox', () =>
         runtime.runPodSandbox!({ pod, attempt }, { scope }),
       ).catch((thrown: unknown) => {
         if (!signal.aborted) recordMetric?.('started_pods_errors_total', 1);
         throw thrown;
       });
-      const ips = await step(eventReasons.failedStatusPodSandBox, 'Unable to get pod sandbox status', () =>
+      const ips = await step('FailedPodSandBoxStatus', 'Unable to get pod sandbox status', () =>
         this.#podIPs(pod, sandboxID),
       );
       return { ...target, sandboxID, ips };

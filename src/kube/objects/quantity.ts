@@ -268,3 +268,8 @@ function decimalSuffix(exponent: number, format: Format): string {
   }
   return SUFFIX_BY_DECIMAL_EXPONENT.get(exponent) ?? '';
 }
+
+/** A number of bytes as a quantity: `100Mi`. Source: `resource.NewQuantity(bytes, BinarySI)`. */
+export function binarySI(bytes: number): string {
+  return formatQuantity({ nanos: BigInt(Math.trunc(bytes)) * NANOS_PER_UNIT, format: 'BinarySI' });
+}

@@ -1,8 +1,8 @@
+import type { Measured, NodeContext } from '../node-context.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { isCriticalPod, withDisruptionTarget } from '../pod-workers/evict-pod.ts';
 import { killPodNow } from '../pod-workers/kill-pod-now.ts';
@@ -10,15 +10,12 @@ import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { podsToPreempt } from './preemption.ts';
 import type { PredicateFailure } from './predicate-failure.ts';
 
-export interface CriticalPodAdmissionOptions {
+export interface CriticalPodAdmissionOptions extends Pick<NodeContext, 'logger'>, Measured {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
   /** Aborted when the agent has stopped: no preemption is awaited any more. */
   readonly stopSignal: AbortSignal;
   readonly clock: Pick<Clock, 'afterFunc'>;
-  readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
-  /** Default: nothing is measured. */
-  readonly recordMetric?: RecordKubeletMetric | undefined;
 }
 
 const message = 'Preempted in order to admit critical pod';

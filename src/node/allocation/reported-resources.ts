@@ -1,4 +1,4 @@
-import { containersOf } from '../../kube/pods/containers.ts';
+import { containersOf } from '../../kube/pods/pod-containers.ts';
 import { firstBy } from '../../shared/by-field.ts';
 import type {
   Container,

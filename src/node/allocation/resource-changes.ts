@@ -1,4 +1,4 @@
-import { containersOf } from '../../kube/pods/containers.ts';
+import { containersOf } from '../../kube/pods/pod-containers.ts';
 import { canonicalPodStatus } from '../../status-manager/status/canonical.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { compareRequests } from './sort-pending-resizes.ts';

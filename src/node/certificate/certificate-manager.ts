@@ -1,10 +1,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
+import type { NodeContext } from '../node-context.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
-import { type Clock, sleep } from '../../shared/clock.ts';
+import { sleep } from '../../shared/clock.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { epochMsOf, Expiry } from '../../shared/time.ts';
 import { createSigningRequest } from '../../shared/x509.ts';
 import { CertificateStore, type KeyPair } from './certificate-store.ts';
@@ -35,7 +36,7 @@ export const clientKind: CertificateKind = {
   usages: ['digital signature', 'client auth'],
 };
 
-export interface CertificateManagerOptions {
+export interface CertificateManagerOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly kind: CertificateKind;
   readonly nodeName: string;
   /** Names and addresses that the certificate is valid for; undefined while they are not known. */
@@ -48,9 +49,7 @@ export interface CertificateManagerOptions {
   readonly verify?: ((pair: KeyPair) => Promise<void>) | undefined;
   /** Called with each certificate to use. */
   readonly onCertificate?: ((pair: KeyPair) => void) | undefined;
-  readonly clock: Clock;
   readonly random: () => number;
-  readonly logger: Logger;
 }
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';

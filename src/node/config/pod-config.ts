@@ -9,7 +9,7 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { preciseTimeFromEpochMs } from '../../shared/time.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { formatPod, podFieldsOf } from '../../kube/pods/log-fields.ts';
 import {
   checkAndUpdatePod,
   configSeenAnnotation,
@@ -137,7 +137,7 @@ export class PodConfig {
     const ignored = new Set<string>();
     const distinct = pods.filter((pod) => {
       const fullName = getPodFullName(pod);
-      const { namespace, name, uid } = pod.metadata;
+      const { name, uid } = pod.metadata;
       const duplicate = fullNames.has(fullName) ? `name "${name}"` : uids.has(uid) ? `UID "${uid}"` : undefined;
       if (duplicate === undefined) {
         fullNames.add(fullName);
@@ -152,7 +152,7 @@ export class PodConfig {
         { ...podFieldsOf(pod), source: sourceName },
         `Ignoring pod: its source has another pod with the same ${shared}`,
       );
-      const message = `Error validating pod ${name}_${namespace}(${uid}) from ${sourceName} due to duplicate pod ${duplicate}, ignoring`;
+      const message = `Error validating pod ${formatPod(pod)} from ${sourceName} due to duplicate pod ${duplicate}, ignoring`;
       eventRecorder.event({ pod, type: 'Warning', reason: 'FailedValidation', message });
       return false;
     });

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { LRUCache } from '../../shared/lru-cache.ts';
 import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
@@ -30,8 +31,8 @@ export class APIObjects implements ObjectReader {
   readonly #requests: APIRequests;
   readonly #clock: Clock;
   readonly #tokens: ServiceAccountTokens;
-  /** By path; the most recently used entry is last. */
-  readonly #objects = new Map<string, CachedObject>();
+  /** By path. */
+  readonly #objects = new LRUCache<CachedObject>(maxObjects);
 
   constructor(requests: APIRequests, clock: Clock) {
     this.#requests = withTimeout(requests, clock);
@@ -90,12 +91,7 @@ export class APIObjects implements ObjectReader {
   }
 
   #remember(path: string, object: Promise<unknown>): void {
-    this.#objects.delete(path);
     this.#objects.set(path, { atMs: this.#clock.monotonicMs(), object });
-    for (const oldest of this.#objects.keys()) {
-      if (this.#objects.size <= maxObjects) break;
-      this.#objects.delete(oldest);
-    }
   }
 }
 

@@ -1,9 +1,9 @@
+import type { NodeContext } from '../node-context.ts';
 import type { KubeTransport } from '../../kube/http/kube-transport.ts';
 import { defaultTimeouts, Reflector } from '../../kube/informer/reflector.ts';
 import { numberOf, objectOf, objectsOf, stringOf } from '../../kube/objects/json-object.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Raw } from '../../shared/json.ts';
-import type { Logger } from '../../shared/logger.ts';
 import { boundedCall } from '../../shared/deadline.ts';
 import type { Service, ServiceReader } from './object-reader.ts';
 import { hasClusterIP } from './service-environment.ts';
@@ -11,11 +11,9 @@ import { hasClusterIP } from './service-environment.ts';
 /** Maximum wait of a container for the first list. */
 const syncTimeoutMs = 10_000;
 
-export interface ServiceListerOptions {
+export interface ServiceListerOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
-  readonly clock: Clock;
   readonly random: () => number;
-  readonly logger: Logger;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { LRUCache } from '../../shared/lru-cache.ts';
 import { TokenBucket } from '../../shared/token-bucket.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -112,27 +113,5 @@ export class EventCorrelator {
     const tokens = this.#tokens.get(key) ?? new TokenBucket(1000 / spamRefillMs, spamBurst, this.#clock);
     this.#tokens.set(key, tokens);
     return tokens.tryTake();
-  }
-}
-
-/** A map of limited size that evicts the least recently used entry. */
-class LRUCache<V> {
-  readonly #entries = new Map<string, V>();
-  readonly #maxEntries: number;
-
-  constructor(maxEntries: number) {
-    this.#maxEntries = maxEntries;
-  }
-
-  get(key: string): V | undefined {
-    const value = this.#entries.get(key);
-    if (value !== undefined) this.set(key, value);
-    return value;
-  }
-
-  set(key: string, value: V): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size > this.#maxEntries) this.#entries.delete(this.#entries.keys().next().value!);
   }
 }

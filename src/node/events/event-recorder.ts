@@ -19,7 +19,7 @@ export interface ObjectReference {
 
 interface RecordedEvent {
   readonly type: EventType;
-  /** In CamelCase, for example `Started`, `Killing`, `BackOff`; `eventReasons` has the kubelet's reasons. */
+  /** In CamelCase, for example `Started`, `Killing`, `BackOff`. Source: kubelet `pkg/kubelet/events`. */
   readonly reason: string;
   /** A human-readable description. */
   readonly message: string;

@@ -111,7 +111,7 @@ export interface PodLoopOptions
   extends
     Pick<SyncHandlerOptions, 'onContainerDied' | 'onPodEvicted'>,
     Pick<AgentSyncLoopOptions, 'onFirstUpdate' | 'quietHousekeepingPeriodMs' | 'runtimeErrors'>,
-    Pick<PodCleanupsOptions, 'listPods' | 'mirrorPods' | 'orphanedPodDirs' | 'probeManager'> {
+    Pick<PodCleanupsOptions, 'listPods' | 'mirrorPods' | 'orphanedPodDirs'> {
   readonly ownNode: OwnNode;
   /** Called before and after the checks that every node has. */
   readonly admitHandlers: { readonly before?: readonly PodAdmitHandler[]; readonly after: readonly PodAdmitHandler[] };
@@ -133,12 +133,12 @@ export interface PodLoopOptions
 export function createPodLoop(
   { nodeName, clock, logger, recordMetric, eventRecorder }: PodPipelineContext,
   { channels, sourcesReady }: PodInputs,
-  { podManager, statuses, statusManager, getActivePods, allocationState }: PodStatuses,
+  { podManager, statusManager, getActivePods, allocationState }: PodStatuses,
   { podWorkers, podSyncer, dispatcher }: PodRunners,
   options: PodLoopOptions,
 ) {
   const { ownNode, runtime, stopSignal, admitHandlers, onPodResized, afterCleanups, canCleanUp } = options;
-  const { listPods, mirrorPods, orphanedPodDirs, probeManager, recordPodCounts } = options;
+  const { listPods, mirrorPods, orphanedPodDirs, recordPodCounts } = options;
   const criticalPodAdmission = new CriticalPodAdmission({
     ...{ podWorkers, stopSignal, clock, logger, eventRecorder, recordMetric },
   });
@@ -157,7 +157,7 @@ export function createPodLoop(
     },
   });
   const handler = new SyncHandler({
-    ...{ podManager, podWorkers, statuses, dispatcher, getActivePods, statusManager, allocationManager },
+    ...{ podManager, podWorkers, dispatcher, getActivePods, statusManager, allocationManager },
     ...{ eventRecorder, logger, recordMetric },
     shouldSync: (pod) => podSyncer.activeDeadlineHandler.shouldSync(pod),
     areSourcesReady: () => sourcesReady.allReady(),
@@ -165,8 +165,8 @@ export function createPodLoop(
     onPodEvicted: options.onPodEvicted,
   });
   const cleanups = {
-    ...{ podManager, podWorkers, statuses, statusManager, allocationManager, podSyncer, logger },
-    ...{ listPods, mirrorPods, orphanedPodDirs, probeManager, recordMetric: recordPodCounts },
+    ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
+    ...{ listPods, mirrorPods, orphanedPodDirs, recordMetric: recordPodCounts },
   };
   const syncLoop = new AgentSyncLoop({
     ...{ handler, channels, sourcesReady, clock, logger },

@@ -1,7 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
+import { refuseArgument } from '../../shared/errors.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { killPodNow } from './kill-pod-now.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
@@ -48,9 +48,9 @@ export interface EvictPodOptions extends Eviction {
 export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise<boolean> {
   const { podWorkers, clock, logger, eventRecorder, signal } = options;
   const { reason = 'Evicted', message, gracePeriodSeconds, isDisruption = true } = options;
-  if (typeof message !== 'string') refuseArgument('message', 'a string');
+  if (typeof message !== 'string') refuseArgument('message', 'a string', message);
   if (gracePeriodSeconds !== undefined && !(gracePeriodSeconds >= 0))
-    refuseArgument('gracePeriodSeconds', 'seconds >= 0');
+    refuseArgument('gracePeriodSeconds', 'seconds >= 0', gracePeriodSeconds);
   const fields = podFieldsOf(pod);
   if (isCriticalPod(pod)) {
     logger.error(fields, 'Not evicting a critical pod');
@@ -67,10 +67,6 @@ export async function evictPod(pod: ValidPod, options: EvictPodOptions): Promise
   });
   logger.info(fields, 'Pod evicted');
   return true;
-}
-
-function refuseArgument(path: string, expected: string): never {
-  throw new StatusManagerError('INVALID_ARGUMENT', `Expected \`${path}\` to be ${expected}`, { path });
 }
 
 /** The grace period of an eviction that is not urgent: the pod's own, at most the configured one. Source: kubelet `synchronize`. */

@@ -44,7 +44,7 @@ export function syncError(results: readonly SyncActionResult[]): Error | undefin
   return errors.length === 1 ? errors[0] : new AggregateError(errors, errors.map(({ message }) => message).join(', '));
 }
 
-/** The reasons of the `SyncFailure`s in an error, each once and in order; empty if it has none. */
+/** The reasons of the `SyncActionError`s in an error, each once and in order; empty if it has none. */
 export function failureReasons(error: unknown): string[] {
   const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
   const reasons = errors.flatMap((each) => {

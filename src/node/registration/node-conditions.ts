@@ -8,27 +8,47 @@ import type { NodeReporterOptions } from './node-reporter-options.ts';
  */
 const requiredCapacities = ['cpu', 'memory', 'pods'];
 
-/** The conditions of an agent that does not monitor pressure. Source: kubelet `nodestatus.MemoryPressureCondition` and others. */
-export const noPressureConditions: readonly NodeCondition[] = [
-  {
-    type: 'MemoryPressure',
-    status: 'False',
-    reason: 'KubeletHasSufficientMemory',
-    message: 'kubelet has sufficient memory available',
+interface PressureRow {
+  /** Reason and message of the condition, and the reason of the event, with pressure and without. */
+  readonly True: readonly [reason: string, message: string, event: string];
+  readonly False: readonly [reason: string, message: string, event: string];
+}
+
+/** Source: kubelet `nodestatus.MemoryPressureCondition` and others. */
+export const pressureTypes = {
+  MemoryPressure: {
+    True: ['KubeletHasInsufficientMemory', 'kubelet has insufficient memory available', 'NodeHasInsufficientMemory'],
+    False: ['KubeletHasSufficientMemory', 'kubelet has sufficient memory available', 'NodeHasSufficientMemory'],
   },
-  {
-    type: 'DiskPressure',
-    status: 'False',
-    reason: 'KubeletHasNoDiskPressure',
-    message: 'kubelet has no disk pressure',
+  DiskPressure: {
+    True: ['KubeletHasDiskPressure', 'kubelet has disk pressure', 'NodeHasDiskPressure'],
+    False: ['KubeletHasNoDiskPressure', 'kubelet has no disk pressure', 'NodeHasNoDiskPressure'],
   },
-  {
-    type: 'PIDPressure',
-    status: 'False',
-    reason: 'KubeletHasSufficientPID',
-    message: 'kubelet has sufficient PID available',
+  PIDPressure: {
+    True: ['KubeletHasInsufficientPID', 'kubelet has insufficient PID available', 'NodeHasInsufficientPID'],
+    False: ['KubeletHasSufficientPID', 'kubelet has sufficient PID available', 'NodeHasSufficientPID'],
   },
-];
+} as const satisfies Readonly<Record<string, PressureRow>>;
+
+export type PressureType = keyof typeof pressureTypes;
+
+export function isPressureType(type: string): type is PressureType {
+  return Object.hasOwn(pressureTypes, type);
+}
+
+/** The pressure conditions of these types, with this status. */
+export function pressureConditions(
+  status: 'True' | 'False',
+  types: { has(type: PressureType): boolean } = { has: () => true },
+): NodeCondition[] {
+  const all = Object.keys(pressureTypes) as PressureType[];
+  return all
+    .filter((type) => types.has(type))
+    .map((type) => {
+      const [reason, message] = pressureTypes[type][status];
+      return { type, status, reason, message };
+    });
+}
 
 /** Source: kubelet `nodestatus.ReadyCondition`. */
 export function readyCondition(capacity: NodeStatus['capacity'], errors: readonly string[]): NodeCondition {

@@ -1,14 +1,7 @@
-import { eventReasons } from '../events/event-reasons.ts';
+import { isPressureType, pressureTypes } from './node-conditions.ts';
 import { nodeReference } from '../events/kube-event.ts';
 import type { EventRecorder, EventType } from '../events/event-recorder.ts';
 import type { Node, NodeStatus } from './node-types.ts';
-
-/** The reasons for a pressure condition that became True, and that became False. */
-const pressureReasons: Readonly<Record<string, { readonly True: string; readonly False: string }>> = {
-  MemoryPressure: { True: 'NodeHasInsufficientMemory', False: 'NodeHasSufficientMemory' },
-  DiskPressure: { True: 'NodeHasDiskPressure', False: 'NodeHasNoDiskPressure' },
-  PIDPressure: { True: 'NodeHasInsufficientPID', False: 'NodeHasSufficientPID' },
-};
 
 /**
  * The events about the Node: start of the agent, reboot of the machine, cordon, changes of its conditions. A status
@@ -30,7 +23,7 @@ export class NodeEvents {
 
   /** Source: kubelet `BirthCry`. */
   starting(): void {
-    this.#record(undefined, 'Normal', eventReasons.startingKubelet, 'Starting kubelet.');
+    this.#record(undefined, 'Normal', 'Starting', 'Starting kubelet.');
   }
 
   /** Source: kubelet `recordNodeSchedulableEvent`. */
@@ -38,7 +31,7 @@ export class NodeEvents {
     const isUnschedulable = spec?.unschedulable === true;
     if (isUnschedulable === this.#wasUnschedulable) return;
     this.#wasUnschedulable = isUnschedulable;
-    this.#recordStatus(metadata.uid, isUnschedulable ? eventReasons.nodeNotSchedulable : eventReasons.nodeSchedulable);
+    this.#recordStatus(metadata.uid, isUnschedulable ? 'NodeNotSchedulable' : 'NodeSchedulable');
   }
 
   /** Source: kubelet `nodestatus.MachineInfo`, `ReadyCondition`, `MemoryPressureCondition` and others. */
@@ -47,16 +40,15 @@ export class NodeEvents {
     if (oldID !== undefined && oldID !== bootID && !this.#isRebootRecorded) {
       this.#isRebootRecorded = true;
       const message = `Node ${this.#nodeName} has been rebooted, boot id: ${String(bootID)}`;
-      this.#record(uid, 'Warning', eventReasons.nodeRebooted, message);
+      this.#record(uid, 'Warning', 'Rebooted', message);
     }
     for (const { type, status } of next.conditions ?? []) {
       const old = before.conditions?.find((condition) => condition.type === type)?.status;
       if (old === status) continue;
       if (type === 'Ready' && old !== undefined) {
-        this.#recordStatus(uid, status === 'True' ? eventReasons.nodeReady : eventReasons.nodeNotReady);
+        this.#recordStatus(uid, status === 'True' ? 'NodeReady' : 'NodeNotReady');
       }
-      const reasons = Object.hasOwn(pressureReasons, type) ? pressureReasons[type] : undefined;
-      if (reasons !== undefined && status !== 'Unknown') this.#recordStatus(uid, reasons[status]);
+      if (isPressureType(type) && status !== 'Unknown') this.#recordStatus(uid, pressureTypes[type][status][2]);
     }
   }
 

@@ -1,5 +1,5 @@
-import { type Clock, sleep } from '../../shared/clock.ts';
-import type { Logger } from '../../shared/logger.ts';
+import type { NodeContext } from '../node-context.ts';
+import { sleep } from '../../shared/clock.ts';
 import { microTime, MonotonicTimes } from '../../shared/time.ts';
 import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';
@@ -7,12 +7,10 @@ import { isResponse, type NodeClient } from './node-client.ts';
 import type { Lease } from './node-types.ts';
 import { OtherAgents } from './other-agents.ts';
 
-export interface NodeLeaseOptions {
+export interface NodeLeaseOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly client: NodeClient;
   readonly nodeName: string;
   readonly leaseDurationSeconds: number;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly signal: AbortSignal;
   /** No other agent has it. */
   readonly identity: string;

@@ -1,6 +1,6 @@
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
+import { refuseOption } from '../../shared/errors.ts';
 import { requireBooleanOption } from '../../shared/validate.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
@@ -80,31 +80,27 @@ export function requireNodeReporterOptions(
   >,
 ): void {
   const { nodeName, leaseDurationSeconds = 40, labels, annotations, taints, providerID, spreadHeartbeats } = options;
-  if (typeof nodeName !== 'string' || nodeName === '') refuse('nodeName', 'a non-empty string');
+  if (typeof nodeName !== 'string' || nodeName === '') refuseOption('nodeName', 'a non-empty string');
   if (!Number.isSafeInteger(leaseDurationSeconds) || leaseDurationSeconds < 1) {
-    refuse('leaseDurationSeconds', 'an integer ≥ 1');
+    refuseOption('leaseDurationSeconds', 'an integer ≥ 1');
   }
   requireBooleanOption('spreadHeartbeats', spreadHeartbeats);
   // Otherwise the API server would refuse the Node at each attempt.
   requireTexts('labels', labels);
   requireTexts('annotations', annotations);
   if (taints !== undefined && !(Array.isArray(taints) && taints.every(isTaint)))
-    refuse('taints', 'a list of { key, effect }');
-  if (providerID !== undefined && typeof providerID !== 'string') refuse('providerID', 'a string');
+    refuseOption('taints', 'a list of { key, effect }');
+  if (providerID !== undefined && typeof providerID !== 'string') refuseOption('providerID', 'a string');
 }
 
 function requireTexts(path: string, texts: unknown): void {
   if (texts === undefined) return;
   const isObject = typeof texts === 'object' && texts !== null && !Array.isArray(texts);
   if (!isObject || !Object.values(texts).every((value) => typeof value === 'string'))
-    refuse(path, 'an object of strings');
+    refuseOption(path, 'an object of strings');
 }
 
 function isTaint(value: unknown): boolean {
   const { key, effect } = (value ?? {}) as Readonly<Record<string, unknown>>;
   return typeof key === 'string' && key !== '' && typeof effect === 'string' && effect !== '';
-}
-
-function refuse(path: string, expected: string): never {
-  throw new StatusManagerError('INVALID_OPTION', `Expected \`${path}\` to be ${expected}`, { path });
 }

@@ -1,6 +1,7 @@
+import { isObject } from '../../shared/json.ts';
 import isEqual from 'lodash/isEqual.js';
 import { quantitiesEqual } from '../../kube/objects/quantity.ts';
-import { mergeNodeConditions, noPressureConditions, readyCondition } from './node-conditions.ts';
+import { mergeNodeConditions, pressureConditions, readyCondition } from './node-conditions.ts';
 import type { NodeCondition, NodeStatus } from './node-types.ts';
 
 /** The Node status that the agent reports. */
@@ -17,7 +18,7 @@ export function updatedNodeStatus(before: NodeStatus, { status, readyErrors }: O
   const next: NodeStatus = { ...before, ...fields };
   const allocatable = status.allocatable ?? next.capacity;
   const ours = new Map<string, NodeCondition>();
-  for (const condition of [...noPressureConditions, ...conditions]) ours.set(condition.type, condition);
+  for (const condition of [...pressureConditions('False'), ...conditions]) ours.set(condition.type, condition);
   // Ready is the last one.
   const ready = ours.get('Ready') ?? readyCondition(next.capacity, readyErrors);
   ours.delete('Ready');
@@ -37,7 +38,7 @@ export function nodeStatusHasChanged(before: NodeStatus, next: NodeStatus): bool
 export function nodeStatusPatch(before: NodeStatus, next: NodeStatus): Record<string, unknown> {
   const patch: Record<string, unknown> = {};
   for (const field of changedFields(before, next)) {
-    patch[field] = isPlainObject(next[field]) ? mergePatch(before[field], next[field]) : next[field];
+    patch[field] = isObject(next[field]) ? mergePatch(before[field], next[field]) : next[field];
   }
   // The merge key of addresses is `type`, so two addresses of one type would become one.
   if (patch['addresses'] !== undefined) {
@@ -76,10 +77,6 @@ function resourcesEqual(before: Resources = {}, next: Resources = {}): boolean {
 }
 
 function mergePatch(before: unknown, next: Record<string, unknown>): Record<string, unknown> {
-  const gone = isPlainObject(before) ? Object.keys(before).filter((name) => next[name] === undefined) : [];
+  const gone = isObject(before) ? Object.keys(before).filter((name) => next[name] === undefined) : [];
   return { ...next, ...Object.fromEntries(gone.map((name) => [name, null])) };
-}
-
-function isPlainObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

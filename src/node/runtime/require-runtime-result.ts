@@ -1,10 +1,9 @@
+import { isObject, type Raw } from '../../shared/json.ts';
 import { parseQuantity } from '../../kube/objects/quantity.ts';
 import type { ResourceRequirementsInput } from '../../kube/objects/types.ts';
 import type { ExecResult, ImagePullSecret, PulledImage, RuntimePod } from './container-runtime.ts';
 import type { PodStats } from './pod-stats.ts';
 import type { RuntimeImage } from './runtime-storage.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Validate the result of a `ContainerRuntime` method right after the call, so that the error can name
@@ -41,16 +40,12 @@ export function requirePulledImage(value: unknown): PulledImage | string {
   if (typeof imageRef !== 'string' || (sizeBytes !== undefined && typeof sizeBytes !== 'number'))
     refuse('pullImage()', 'a string or { imageRef, sizeBytes }', value);
   // A secret that were ignored would open the image to all pods.
-  if (pullSecret != null && !isImagePullSecret(pullSecret))
-    refuse('pullImage().pullSecret', '{ uid, namespace, name, credentialHash }', pullSecret);
+  if (pullSecret != null && !isImagePullSecret(pullSecret)) refuse('pullImage().pullSecret', secretFields, pullSecret);
   return value as PulledImage;
 }
 
-export function requireImagePullSecrets(value: unknown): readonly ImagePullSecret[] {
-  if (!Array.isArray(value) || !value.every(isImagePullSecret))
-    refuse('imagePullSecrets()', 'a list of { uid, namespace, name, credentialHash }', value);
-  return value;
-}
+const secretFields = '{ uid, namespace, name, credentialHash }';
+export const requireImagePullSecrets = listOf<ImagePullSecret>('imagePullSecrets()', secretFields, isImagePullSecret);
 
 /** Also of a record of pulls. */
 export function isImagePullSecret(value: unknown): value is ImagePullSecret {
@@ -77,22 +72,16 @@ export function requireSandboxStatus<T>(value: T): T {
   return value;
 }
 
-export function requireImages(value: unknown): readonly RuntimeImage[] {
-  const isImage = (each: unknown): boolean => {
-    const { id, sizeBytes, names } = fieldsOf(each);
-    return typeof id === 'string' && typeof sizeBytes === 'number' && (names === undefined || Array.isArray(names));
-  };
-  if (!Array.isArray(value) || !value.every(isImage)) refuse('listImages()', 'a list of { id, sizeBytes }', value);
-  return value as RuntimeImage[];
-}
+export const requireImages = listOf<RuntimeImage>('listImages()', '{ id, sizeBytes }', (each) => {
+  const { id, sizeBytes, names } = fieldsOf(each);
+  return typeof id === 'string' && typeof sizeBytes === 'number' && (names === undefined || Array.isArray(names));
+});
 
 export function requirePodStats(value: unknown, method = 'listPodStats()'): readonly PodStats[] {
-  const isPodStats = (each: unknown): boolean => {
+  return listOf<PodStats>(method, '{ podRef, containers }', (each) => {
     const { podRef, containers } = fieldsOf(each);
     return typeof fieldsOf(podRef)['uid'] === 'string' && Array.isArray(containers);
-  };
-  if (!Array.isArray(value) || !value.every(isPodStats)) refuse(method, 'a list of { podRef, containers }', value);
-  return value as PodStats[];
+  })(value);
 }
 
 export function requireStatus<T>(value: T): T {
@@ -119,8 +108,15 @@ function requirePod(value: unknown, path: string): RuntimePod {
   return value as RuntimePod;
 }
 
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+function fieldsOf(value: unknown): Raw {
+  return isObject(value) ? value : {};
+}
+
+function listOf<Element>(path: string, expected: string, isElement: (value: unknown) => boolean) {
+  return (value: unknown): readonly Element[] => {
+    if (!Array.isArray(value) || !value.every(isElement)) refuse(path, `a list of ${expected}`, value);
+    return value as Element[];
+  };
 }
 
 function refuse(path: string, expected: string, value: unknown): never {

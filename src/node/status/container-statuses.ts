@@ -1,3 +1,5 @@
+import { actualResources } from '../../status-manager/status/actual-resources.ts';
+import sortBy from 'lodash/sortBy.js';
 import { allBy, firstBy } from '../../shared/by-field.ts';
 import type {
   Container,
@@ -7,12 +9,12 @@ import type {
   Pod,
   VolumeMount,
   VolumeMountStatus,
+  ResourceRequirementsInput,
 } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './container-restart.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { containerStatusResources } from './container-resources.ts';
 
 /** Why the last attempt to start a container failed, for its status. Source: kubelet reason cache. */
 export interface StartFailure {
@@ -67,12 +69,11 @@ export function convertToAPIContainerStatuses(
   containers: readonly (Container | EphemeralContainer)[],
 ): ContainerStatusInput[] {
   const knownOf = knownByName(input);
-  return containers
-    .map((container) => {
-      const known = knownOf(container);
-      return withStartFailure(input, container, known, containerStatus(input, container, known));
-    })
-    .sort((a, b) => compareNames(a.name ?? '', b.name ?? ''));
+  const statuses = containers.map((container) => {
+    const known = knownOf(container);
+    return withStartFailure(input, container, known, containerStatus(input, container, known));
+  });
+  return sortBy(statuses, ({ name }) => name ?? '');
 }
 
 /**
@@ -279,11 +280,6 @@ function time(epochMs: number | undefined): string | null {
   return epochMs === undefined ? null : timeFromEpochMs(epochMs);
 }
 
-function compareNames(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
-}
-
 /** With the read-only mounts that the runtime has made recursive. */
 function volumeMountsOfRun(
   { recursiveReadOnlyMounts = [] }: RuntimeContainerStatus,
@@ -314,4 +310,26 @@ function volumeMountStatuses(volumeMounts: readonly VolumeMount[]): readonly Vol
 
 function incremented(restartCount: number | null | undefined): number {
   return Math.min((restartCount ?? 0) + 1, maxRestartCount);
+}
+
+type Resources = NonNullable<ContainerStatusInput['resources']>;
+
+/**
+ * The resources in a container's status: those that the spec allocates. While it is running, cpu and
+ * memory are those that the runtime reports, or else those of the previous status of the same run.
+ * Source: kubelet `convertContainerStatusResources`.
+ */
+function containerStatusResources(
+  allocated: ResourceRequirementsInput | undefined,
+  container: RuntimeContainerStatus,
+  previous: ContainerStatusInput | undefined,
+): Resources {
+  if (container.state !== 'running') return { ...allocated };
+  const isSameRun = previous?.state?.running != null && previous.containerID === container.id;
+  const before = isSameRun ? previous.resources : undefined;
+  const actual = (kind: 'limits' | 'requests'): ResourceRequirementsInput => {
+    const list = allocated?.[kind];
+    return list == null ? {} : { [kind]: actualResources(kind, list, container.resources?.[kind], before?.[kind]) };
+  };
+  return { ...allocated, ...actual('limits'), ...actual('requests') };
 }

@@ -1,3 +1,5 @@
+import type { AllocationManager } from '../allocation/allocation-manager.ts';
+import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { BasicPodManager } from '../../kube/pod-manager/basic-pod-manager.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
@@ -7,17 +9,38 @@ import type { StatusManagerLike } from '../../status-manager/status-manager-like
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { toAPIPod } from '../pod-workers/pod-update.ts';
 import type { PodWorkerSync } from '../pod-workers/pod-worker-inspection.ts';
-import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';
 import { filterOutInactivePods } from './active-pods.ts';
-import { type OrphanedPodsParticipants, removeOrphanedPods } from './orphaned-pods.ts';
 import { recordPodCounts } from './pod-counts.ts';
+
+/** The pods that are left, by UID. */
+interface RemainingPods {
+  /** Pods that the agent should have. */
+  readonly desired: ReadonlySet<string>;
+  /** Pods and mirror pods that the agent should have, that have a worker, or that run. */
+  readonly existing: ReadonlySet<string>;
+  readonly orphanedMirrorPods: readonly ValidPod[];
+}
+
+/** The parts that keep something of a pod which its worker's record does not have: each says there why. */
+export interface OrphanedPodsParticipants {
+  readonly statusManager: Pick<StatusManagerLike, 'removeOrphanedStatuses'>;
+  readonly allocationManager: Pick<AllocationManager, 'removeOrphanedPods'>;
+  readonly podSyncer: { removeOrphanedPods(desired: ReadonlySet<string>): void };
+  /** Default: there are no folders of pods. */
+  readonly orphanedPodDirs?: { cleanUp(existing: Pick<ReadonlySet<string>, 'has'>): void } | undefined;
+  /** Default: there are no mirror pods. */
+  readonly mirrorPods?:
+    | { deleteOrphans(orphans: readonly ValidPod[], isTerminating: (fullName: string) => boolean): void }
+    | undefined;
+  readonly podWorkers: Pick<PodWorkers, 'statuses'>;
+  readonly logger: Logger;
+}
 
 export interface PodCleanupsOptions extends OrphanedPodsParticipants {
   readonly podManager: BasicPodManager;
   readonly podWorkers: PodWorkers;
-  readonly statuses: PodSyncStatuses;
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
   /** The pods of the runtime; rejects if it cannot list them. */
   readonly listPods: (signal: AbortSignal) => Promise<readonly RuntimePod[]>;
@@ -42,7 +65,8 @@ const orphanGracePeriodSeconds = 1;
  * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
-  const { podManager, podWorkers, statuses, statusManager, listPods, recordMetric, logger } = options;
+  const { podManager, podWorkers, statusManager, listPods, recordMetric, logger } = options;
+  const { statuses } = podWorkers;
   const workersBefore = podWorkers.syncKnownPods(podManager.getPods());
   // Listed after the workers, so that a pod that has just ended does not look like an orphan.
   const runningPods = (await listPods(signal)).filter(isRunning);
@@ -52,10 +76,8 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   const { pods, mirrorPods, orphanedMirrorPods } = podManager.getPodsAndMirrorPods();
   const desired = new Set(pods.map(uidOf));
   const workers = statuses.knownPods(desired);
-  const possiblyRunning = new Set([...workers].flatMap(([uid, { state }]) => (state === 'terminated' ? [] : [uid])));
   const existing = [...[...pods, ...mirrorPods].map(uidOf), ...workers.keys(), ...runningPods.map(({ uid }) => uid)];
-  const remaining = { desired, possiblyRunning, existing: new Set(existing) };
-  removeOrphanedPods({ ...remaining, orphanedMirrorPods }, options);
+  removeOrphanedPods({ desired, existing: new Set(existing), orphanedMirrorPods }, options);
 
   const active = filterOutInactivePods(pods, { statuses, podStatusProvider: statusManager });
   const restarted = active.filter((pod) => !workers.has(uidOf(pod)));
@@ -78,6 +100,45 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   }
   const counts = { desired: pods, active, mirrorPods, restarted, orphaned: orphaned.length, workers: workers.values() };
   if (recordMetric !== undefined) recordPodCounts(recordMetric, counts);
+}
+
+/** Removes all that is left of pods that are gone, folders in the background. A failure is logged; the next housekeeping tries again. */
+export function removeOrphanedPods(
+  { desired, existing, orphanedMirrorPods }: RemainingPods,
+  {
+    statusManager,
+    allocationManager,
+    podSyncer,
+    orphanedPodDirs,
+    mirrorPods,
+    podWorkers,
+    logger,
+  }: OrphanedPodsParticipants,
+): void {
+  const { statuses } = podWorkers;
+  const removals: readonly (() => void)[] = [
+    // Divergence: the kubelet also drops the statuses of removed pods that are still being ended.
+    () => statusManager.removeOrphanedStatuses(existing),
+    () => allocationManager.removeOrphanedPods(desired),
+    () => podSyncer.removeOrphanedPods(desired),
+    () =>
+      orphanedPodDirs?.cleanUp({
+        // Pods are added while folders are being removed, and may be evicted while their containers run.
+        has: (podUID) =>
+          existing.has(podUID) ||
+          !statuses.shouldPodContentBeRemoved(podUID) ||
+          statuses.couldHaveRunningContainers(podUID),
+      }),
+    () =>
+      mirrorPods?.deleteOrphans(orphanedMirrorPods, (name) => statuses.isPodForMirrorPodTerminatingByFullName(name)),
+  ];
+  for (const remove of removals) {
+    try {
+      remove();
+    } catch (thrown) {
+      logger.warn({ reason: reasonOf(thrown) }, 'Failed to remove what is left of orphaned pods');
+    }
+  }
 }
 
 /** Source: kubelet `filterTerminalPodsToDelete`. */

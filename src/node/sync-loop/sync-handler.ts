@@ -1,28 +1,27 @@
+import type { Measured, NodeContext } from '../node-context.ts';
+import sortBy from 'lodash/sortBy.js';
 import type { BasicPodManager } from '../../kube/pod-manager/basic-pod-manager.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import { getPodFullName } from '../../kube/pods/static-pods.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { needToReconcilePodReadiness } from '../../status-manager/status/generate-conditions.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
-import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { PodLifecycleEvent } from './pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { SyncPodType } from '../pod-workers/pod-update.ts';
-import type { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProbeType, ProbeUpdate } from '../probes/probe-results.ts';
 import { probeTypes } from '../probes/probe-types.ts';
 import { admissionRejectionReason } from './admission-rejection-reason.ts';
 import type { PodDispatcher } from './pod-dispatcher.ts';
 
-export interface SyncHandlerOptions {
+export interface SyncHandlerOptions extends Pick<NodeContext, 'logger'>, Measured {
   readonly podManager: BasicPodManager;
-  readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
-  readonly statuses: Pick<PodSyncStatuses, 'getWork' | 'isPodTerminationRequested'>;
+  readonly podWorkers: Pick<PodWorkers, 'statuses' | 'updatePod'>;
   readonly statusManager: Pick<
     StatusManagerLike,
     | 'backfillPodResizeConditions'
@@ -50,9 +49,6 @@ export interface SyncHandlerOptions {
   /** Called when the API server shows the pod as evicted, so that its containers can be removed. Default: nothing is done. */
   readonly onPodEvicted?: ((podUID: string) => void) | undefined;
   readonly eventRecorder: PodEventRecorder;
-  /** Default: nothing is measured. */
-  readonly recordMetric?: RecordKubeletMetric | undefined;
-  readonly logger: Logger;
 }
 
 /**
@@ -69,10 +65,11 @@ export class SyncHandler {
 
   /** Source: kubelet `HandlePodAdditions`. */
   handlePodAdditions(pods: readonly ValidPod[]): void {
-    const { podManager, statuses, statusManager, allocationManager, getActivePods } = this.#options;
+    const { podManager, podWorkers, statusManager, allocationManager, getActivePods } = this.#options;
+    const { statuses } = podWorkers;
     const added: ValidPod[] = [];
     const admitted: ValidPod[] = [];
-    this.#forEach(pods.toSorted(byCreationTime), (addedPod) => {
+    this.#forEach(sortBy(pods, creationTimeOf), (addedPod) => {
       podManager.addPod(addedPod);
       added.push(addedPod);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(addedPod);
@@ -149,8 +146,8 @@ export class SyncHandler {
 
   /** The pods whose next sync is due. Source: kubelet `getPodsToSync`. */
   getPodsToSync(): ValidPod[] {
-    const { podManager, statuses, shouldSync } = this.#options;
-    const due = new Set(statuses.getWork());
+    const { podManager, podWorkers, shouldSync } = this.#options;
+    const due = new Set(podWorkers.statuses.getWork());
     return podManager.getPods().filter((pod) => due.has(pod.metadata.uid) || shouldSync(pod));
   }
 
@@ -206,12 +203,7 @@ export class SyncHandler {
 }
 
 /** Source: kubelet `sliceutils.PodsByCreationTime`. */
-function byCreationTime(a: ValidPod, b: ValidPod): number {
-  const [left, right] = [timeOf(a), timeOf(b)];
-  return left < right ? -1 : left > right ? 1 : 0;
-}
-
-function timeOf({ metadata }: ValidPod): string {
+function creationTimeOf({ metadata }: ValidPod): string {
   const created: unknown = metadata?.creationTimestamp;
   return typeof created === 'string' ? created : '';
 }

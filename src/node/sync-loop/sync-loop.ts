@@ -1,5 +1,6 @@
-import { type Clock, sleep } from '../../shared/clock.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import type { NodeContext } from '../node-context.ts';
+import { sleep } from '../../shared/clock.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { Ticker } from '../../shared/ticker.ts';
 import type { Pod } from '../../kube/objects/types.ts';
@@ -11,7 +12,7 @@ import type { PodLifecycleEvent } from './pod-lifecycle-event.ts';
 import type { SyncHandler } from './sync-handler.ts';
 import type { SyncLoopChannels } from './sync-loop-channels.ts';
 
-export interface AgentSyncLoopOptions {
+export interface AgentSyncLoopOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly handler: Pick<
     SyncHandler,
     | 'getPodsToSync'
@@ -40,8 +41,6 @@ export interface AgentSyncLoopOptions {
   readonly prepareAdditions?: ((pods: readonly Pod[], signal: AbortSignal) => Promise<void>) | undefined;
   /** Returns why pods cannot be synced now; empty if they can. */
   readonly runtimeErrors: () => readonly string[];
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** State of the sync loop, for debugging. */

@@ -1,6 +1,6 @@
 import { normalize } from 'node:path';
 import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
-import { allContainersOf } from '../../kube/pods/containers.ts';
+import { allContainersOf } from '../../kube/pods/pod-containers.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { fieldPathAsString } from '../container-options/field-value.ts';
 import type { ObjectReader } from '../container-options/object-reader.ts';

@@ -1,3 +1,4 @@
+import { pressureConditions } from '../../../src/node/registration/node-conditions.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
@@ -9,7 +10,6 @@ import {
   type EvictionSignal,
   type Observation,
   parseThresholds,
-  pressureConditions,
   type ThresholdOptions,
   thresholdsMet,
 } from '../../../src/agent/eviction/thresholds.ts';
@@ -718,7 +718,7 @@ describe('EvictionManager', () => {
 });
 
 it('the conditions of a node have the reasons and messages of the kubelet', () => {
-  expect(pressureConditions(new Set(['PIDPressure', 'DiskPressure', 'MemoryPressure']))).toEqual([
+  expect(pressureConditions('True', new Set(['PIDPressure', 'DiskPressure', 'MemoryPressure']))).toEqual([
     {
       ...{ type: 'MemoryPressure', status: 'True', reason: 'KubeletHasInsufficientMemory' },
       message: 'kubelet has insufficient memory available',

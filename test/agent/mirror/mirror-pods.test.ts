@@ -1,12 +1,10 @@
+import type { KubeObject } from '../../../src/kube/objects/kube-object.ts';
+import { systemClock } from '../../../src/shared/clock.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
-import { createMirrorPodAPI } from '../../../src/agent/mirror/mirror-pod-api.ts';
-import {
-  deleteOrphanedMirrorPods,
-  orphanedMirrorPods,
-  tryReconcileMirrorPod,
-} from '../../../src/agent/mirror/reconcile-mirror-pods.ts';
-import { type MirrorNode, MirrorPodClient } from '../../../src/agent/mirror/mirror-pod-client.ts';
+import { MirrorPods } from '../../../src/agent/mirror/mirror-pods.ts';
+import { tryReconcileMirrorPod } from '../../../src/agent/mirror/reconcile-mirror-pods.ts';
+import { MirrorPodClient } from '../../../src/agent/mirror/mirror-pod-client.ts';
 import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { APIServer, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
@@ -17,16 +15,16 @@ const { signal } = new AbortController();
 let server: APIServer;
 let transport: KubeTransport;
 let logger: RecordingLogger;
-let node: () => Promise<MirrorNode>;
+let node: () => Promise<KubeObject<'Node'>>;
 let client: MirrorPodClient;
 beforeEach(async () => {
   server = await APIServer.start({ nodeUsers: [nodeName] });
   transport = createKubeTransport(server.kubeconfig(nodeName));
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName } };
-  const created = (await transport.request('POST', '/api/v1/nodes', { body })).json() as MirrorNode;
+  const created = (await transport.request('POST', '/api/v1/nodes', { body })).json() as KubeObject<'Node'>;
   node = async () => created;
   logger = recordingLogger();
-  client = new MirrorPodClient({ api: createMirrorPodAPI(transport), nodeName, getNode: () => node(), logger });
+  client = new MirrorPodClient({ requests: transport, nodeName, getNode: () => node(), logger });
 });
 afterEach(async () => {
   await transport.close();
@@ -151,7 +149,7 @@ describe('TestDeleteOutdatedMirrorPod', () => {
 });
 
 describe('without a Node', () => {
-  it.each<[string, () => Promise<MirrorNode>, string]>([
+  it.each<[string, () => Promise<KubeObject<'Node'>>, string]>([
     ['is not known', () => Promise.reject(new Error('no node')), 'warn: Not creating mirror pod: the Node is unknown'],
     [
       'is being deleted',
@@ -169,9 +167,11 @@ describe('without a Node', () => {
 describe('TestDeleteOrphanedMirrorPods', () => {
   it('they are deleted, but not while their pods are being terminated', async () => {
     for (const name of ['kept', 'gone', 'terminating']) await client.createMirrorPod(staticPod(name, name), signal);
-    const orphans = orphanedMirrorPods([staticPod('kept', 'kept')], await mirrors());
+    const orphans = (await mirrors()).filter(({ metadata }) => metadata.name !== 'kept');
     const isTerminating = (fullName: string): boolean => fullName === 'terminating_default';
-    await deleteOrphanedMirrorPods(orphans, isTerminating, { client, logger, signal });
-    expect(new Set((await mirrors()).map(({ metadata }) => metadata?.name))).toEqual(new Set(['kept', 'terminating']));
+    const mirrorPods = new MirrorPods({ client, clock: systemClock, logger });
+    mirrorPods.deleteOrphans(orphans, isTerminating);
+    const names = async () => new Set((await mirrors()).map(({ metadata }) => metadata.name));
+    await expect.poll(names).toEqual(new Set(['kept', 'terminating']));
   });
 });

@@ -3,8 +3,11 @@ import { BasicPodManager, type ValidPod, StatusManager } from 'kubelet-status-ma
 import type { RuntimePod } from 'kubelet-status-manager/agent';
 import type { PodWorkerInspection } from '../../../src/node/pod-workers/pod-worker-inspection.ts';
 import { FakeContainerRuntime, recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
-import { type OrphanedPodsParticipants, removeOrphanedPods } from '../../../src/node/sync-loop/orphaned-pods.ts';
-import { handlePodCleanups } from '../../../src/node/sync-loop/pod-cleanups.ts';
+import {
+  handlePodCleanups,
+  type OrphanedPodsParticipants,
+  removeOrphanedPods,
+} from '../../../src/node/sync-loop/pod-cleanups.ts';
 import {
   createPodWorkers,
   drainAllWorkers,
@@ -39,7 +42,6 @@ let t: TestWorkers;
 let podManager: BasicPodManager;
 let statusManager: StatusManager<BasicPodManager>;
 let runtime: FakeContainerRuntime;
-let cleanedProbes: string[][];
 let remaining: string[][];
 /** The pods whose folders stay. */
 let existingPods: Pick<ReadonlySet<string>, 'has'>;
@@ -54,7 +56,6 @@ beforeEach(() => {
     logger: silentLogger,
   });
   runtime = new FakeContainerRuntime({ clock: t.clock });
-  cleanedProbes = [];
   remaining = [];
   measured = new Map();
 });
@@ -62,10 +63,9 @@ beforeEach(() => {
 async function cleanUp(): Promise<void> {
   await handlePodCleanups(
     {
-      ...{ podManager, podWorkers: t.workers, statuses: t.workers.statuses, statusManager, logger: silentLogger },
+      ...{ podManager, podWorkers: t.workers, statusManager, logger: silentLogger },
       listPods: (signal) => runtime.listPods({ signal }),
       recordMetric: (name, value, ...labels) => void measured.set([name, ...labels].join(' '), value),
-      probeManager: { cleanupPods: (uids) => void cleanedProbes.push([...uids]) },
       allocationManager: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
       podSyncer: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
       orphanedPodDirs: { cleanUp: (existing) => void (existingPods = existing) },
@@ -275,19 +275,13 @@ it('TestFilterTerminalPodsToDelete: a refused pod that is deleted is finished, s
   expect(worker()).toMatchObject({ isFinished: true });
 });
 
-it('probes and allocations of pods that are gone are removed; those of pods that still end are kept', async () => {
+it('allocations of pods that are gone are removed', async () => {
   podManager.setPods([simplePod()]);
   const gone = podOf({}, { uid: '2', name: 'gone' });
   t.workers.updatePod({ updateType: 'create', pod: simplePod() });
   await update({ updateType: 'create', pod: gone });
-  const release = t.syncer.hold('2');
   await cleanUp();
-  expect(cleanedProbes).toEqual([['1', '2']]);
   expect(remaining).toEqual([['1'], ['1']]);
-  release();
-  await drainAllWorkers(t);
-  await cleanUp();
-  expect(cleanedProbes.at(-1)).toEqual(['1']);
 });
 
 it('a runtime that cannot list its pods: nothing is killed, and the next call tries again', async () => {
@@ -391,14 +385,13 @@ it('a pod that is added while the runtime lists its pods is not killed as an orp
 });
 
 describe('removeOrphanedPods', () => {
-  const remaining = { desired: new Set<string>(), possiblyRunning: new Set<string>(), existing: new Set<string>() };
+  const remaining = { desired: new Set<string>(), existing: new Set<string>() };
   const mirrorPod = podOf({ 'kubernetes.io/config.mirror': 'hash' }, { uid: 'mirror', name: 'gone' });
   const remove = (options: Partial<OrphanedPodsParticipants>): void =>
     removeOrphanedPods(
       { ...remaining, orphanedMirrorPods: [mirrorPod] },
       {
-        ...{ statuses: t.workers.statuses, statusManager, logger: silentLogger },
-        probeManager: { cleanupPods: () => {} },
+        ...{ podWorkers: t.workers, statusManager, logger: silentLogger },
         allocationManager: { removeOrphanedPods: () => {} },
         podSyncer: { removeOrphanedPods: () => {} },
         ...options,

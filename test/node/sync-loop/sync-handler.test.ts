@@ -61,7 +61,7 @@ beforeEach(() => {
     triggerPodSync: (pod) => handler.handlePodSyncs([pod]),
   });
   handler = new SyncHandler({
-    ...{ podManager, podWorkers: t.workers, statuses: t.workers.statuses, statusManager, allocationManager, logger },
+    ...{ podManager, podWorkers: t.workers, statusManager, allocationManager, logger },
     dispatcher: new PodDispatcher({ podManager, podWorkers: t.workers }),
     getActivePods,
     shouldSync: ({ metadata }) => synced.has(metadata?.uid ?? ''),

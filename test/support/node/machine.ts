@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { CRIClient } from '../../../src/cri/cri-client.ts';
-import { ignoreNotFound } from '../../../src/cri/cri-error.ts';
+import { undefinedIfNotFound } from '../../../src/cri/cri-error.ts';
 import { programsFolder } from '../../kubernetes/programs.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane.ts';
 import { runCommand } from '../run-command.ts';
@@ -165,7 +165,7 @@ export class Machine {
     const client = new CRIClient(this.endpoint);
     try {
       const { items } = await client.call('ListPodSandbox', {});
-      for (const { id } of items) await ignoreNotFound(client.call('RemovePodSandbox', { pod_sandbox_id: id }));
+      for (const { id } of items) await undefinedIfNotFound(client.call('RemovePodSandbox', { pod_sandbox_id: id }));
     } finally {
       client.close();
     }

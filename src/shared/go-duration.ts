@@ -21,3 +21,14 @@ export function parseGoDuration(text: string): number | undefined {
   }
   return ms;
 }
+
+/** Truncated to milliseconds: `350ms`, `1.5s`, `2m0.5s`. Source: Go `time.Duration.String`. */
+export function formatGoDuration(ms: number): string {
+  const total = Math.trunc(ms);
+  if (total < 1000) return total === 0 ? '0s' : `${total}ms`;
+  const hours = Math.trunc(total / 3_600_000);
+  const minutes = Math.trunc(total / 60_000) % 60;
+  const seconds = `${(total % 60_000) / 1000}s`;
+  if (hours > 0) return `${hours}h${minutes}m${seconds}`;
+  return minutes > 0 ? `${minutes}m${seconds}` : seconds;
+}
