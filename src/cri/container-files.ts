@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { HostDirectory, type HostFiles } from '../node/index.ts';
 import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
-import { calcRestartCountByLogDir, logLinksDirectory } from './container-logs.ts';
+import { calcRestartCountByLogDir, logLinksDirectory } from './log-files.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { podLogsDirectoryName } from './labels.ts';
 

@@ -3,7 +3,7 @@ import type { ValidPod } from '../kube/objects/types.ts';
 import { type FileSystemInfo, fileSystemInfo, type HostFiles } from '../node/index.ts';
 import type { Logger } from '../shared/logger.ts';
 import { type ContainerFiles, makeContainerFiles, makeLogFolder } from './container-files.ts';
-import { evictPodLogsDirectories, linkLog, type LogUsage, logUsage, removeLogs } from './container-logs.ts';
+import { evictPodLogsDirectories, linkLog, type LogUsage, logUsage, removeLogs } from './log-files.ts';
 import type { CRIMessage } from './cri-messages.ts';
 import { podLogsDirectoryName } from './labels.ts';
 import { logSize, restoreLog, rotateLog, type RotationOptions } from './log-rotation.ts';

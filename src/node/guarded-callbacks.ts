@@ -16,7 +16,8 @@ export function guardedMetrics(metrics: Partial<AgentMetrics> | undefined, logge
 }
 
 export function guardedRecordMetric(metrics: Partial<AgentMetrics> | undefined, logger: Logger): RecordKubeletMetric {
-  return guardedMetrics(metrics, logger).recordKubeletMetric;
+  const guardedPort = guardedMetrics(metrics, logger);
+  return (name, value, ...labels) => guardedPort.recordKubeletMetric(name, value, ...labels);
 }
 
 /** Registers the gauges of the caller's metrics. @returns unregisters them */

@@ -16,7 +16,7 @@ export { OwnNode } from './admission/own-node.ts';
 
 // allocation
 export * from './allocation/container-resources.ts';
-export * from './allocation/pod-admission.ts';
+export * from './allocation/pod-admit-handler.ts';
 export { actuatedContainerFromStatus, actuatedPodFromStatus } from './allocation/reported-resources.ts';
 export { resizeMessage } from './allocation/resize-message.ts';
 
@@ -42,7 +42,7 @@ export {
 // container-options
 export { APIObjects } from './container-options/api-objects.ts';
 export * from './container-options/docker-keyring.ts';
-export { makeEnvironmentVariables } from './container-options/environment.ts';
+export { makeEnvironmentVariables } from './container-options/make-environment.ts';
 export * from './container-options/expand-references.ts';
 export { ExpansionLimit } from './container-options/expansion-limit.ts';
 export * from './container-options/pull-credentials.ts';
@@ -93,11 +93,11 @@ export * from './pod-workers/evict-pod.ts';
 export { killPodNow } from './pod-workers/kill-pod-now.ts';
 export { BackOffError } from './pod-workers/next-sync-delay.ts';
 export type { PodSyncStatuses } from './pod-workers/pod-sync-statuses.ts';
-export * from './pod-workers/pod-syncer.ts';
-export { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-workers/pod-update.ts';
+export * from './pod-workers/pod-lifecycle-syncer.ts';
+export { type PodStatusFn, type SyncPodType, toAPIPod } from './pod-workers/update-pod-options.ts';
 export type { PodWorkerInspection } from './pod-workers/pod-worker-inspection.ts';
 export type { PodWorkers } from './pod-workers/pod-workers.ts';
-export { type SyncAction, SyncActionError, type SyncActionResult, syncError } from './pod-workers/sync-result.ts';
+export { type SyncAction, SyncActionError, type SyncActionResult, syncError } from './pod-workers/sync-action.ts';
 
 // probes
 export {
@@ -138,8 +138,8 @@ export * from './runtime/runtime-storage.ts';
 export * from './runtime/streaming-runtime.ts';
 
 // status
-export * from './status/container-restart.ts';
-export type { StartFailure, StartFailures } from './status/container-statuses.ts';
+export * from './status/should-container-be-restarted.ts';
+export type { StartFailure, StartFailures } from './status/convert-container-statuses.ts';
 export { generatePodStatus, type PodObservation } from './status/generate-pod-status.ts';
 export { isOlderThanAgent } from './status/older-than-agent.ts';
 export { keepReportedEnds } from './status/reported-ends.ts';
@@ -147,7 +147,7 @@ export { setGeneratedStatus } from './status/set-generated-status.ts';
 
 // sync-loop
 export * from './sync-loop/pod-lifecycle-event.ts';
-export type { SyncLoopInspection } from './sync-loop/sync-loop.ts';
+export type { SyncLoopInspection } from './sync-loop/kubelet-sync-loop.ts';
 
 // volumes
 export * from './volumes/volume-payload.ts';

@@ -8,7 +8,7 @@ import {
   linkLog,
   logLinksDirectory,
   logLinkName,
-} from '../../src/cri/container-logs.ts';
+} from '../../src/cri/log-files.ts';
 import { silentLogger } from '../../src/testing/silent-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { systemFiles } from '../../src/node/host-paths/host-files.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { CRIMessage } from '../../src/cri/cri-messages.ts';
-import { nodeStatusOfRuntime } from '../../src/cri/node-status.ts';
+import { nodeStatusOfRuntime } from '../../src/cri/runtime-node-status.ts';
 
 const version = { runtime_name: 'cri-o', runtime_version: '1.36.3' } as CRIMessage<'VersionResponse'>;
 const image = (id: string, size: number) =>

@@ -5,7 +5,7 @@ import { FakeClock, silentLogger } from 'kubelet-status-manager/testing';
 import { type CRIClient } from '../../src/cri/cri-client.ts';
 import { CRIError } from '../../src/cri/cri-error.ts';
 import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.ts';
-import { listPodStats, type ListPodStatsOptions } from '../../src/cri/pod-stats.ts';
+import { listPodStats, type ListPodStatsOptions } from '../../src/cri/list-pod-stats.ts';
 import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { systemFiles } from '../../src/node/host-paths/host-files.ts';

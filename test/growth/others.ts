@@ -87,7 +87,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
       'isImagePullSecret requireExecResult requireID requireImagePullSecrets requireImageRef requirePodOrNothing requirePulledImage requireResources requireSandboxStatus requireStatus',
     'node/runtime/runtime-pod-status.ts': 'findContainerStatusByName',
     'node/status/container-resources.ts': 'containerStatusResources',
-    'node/status/container-restart.ts': 'shouldContainerBeRestarted',
+    'node/status/should-container-be-restarted.ts': 'shouldContainerBeRestarted',
     'node/status/older-than-agent.ts': 'isOlderThanAgent',
     'node/volumes/volume-payload.ts': 'requireSupportedVolume setUpFailure',
     'node/volumes/volume-sources.ts':

@@ -2,7 +2,7 @@ import { computePodActions } from '../../src/agent/actions/compute-pod-actions.t
 import {
   hasAnyActiveRegularContainerStarted,
   hasAnyRegularContainerCreated,
-} from '../../src/node/status/container-restart.ts';
+} from '../../src/node/status/should-container-be-restarted.ts';
 import { computeInitContainerActions } from '../../src/agent/actions/init-container-actions.ts';
 import { lostRuns } from '../../src/agent/actions/lost-runs.ts';
 import { startsResized } from '../../src/agent/actions/pod-resize-action.ts';
@@ -21,7 +21,7 @@ import { decodePods, decodeSinglePod } from '../../src/node/config/decode-manife
 import { containersToDeleteInPod } from '../../src/agent/container-gc/container-gc.ts';
 import { lookupCredentials } from '../../src/node/container-options/docker-keyring.ts';
 import { parseEnvFile } from '../../src/node/container-options/env-file.ts';
-import { makeEnvironmentVariables } from '../../src/node/container-options/environment.ts';
+import { makeEnvironmentVariables } from '../../src/node/container-options/make-environment.ts';
 import { expandContainerCommandAndArgs } from '../../src/node/container-options/expand-references.ts';
 import { fieldPathAsString } from '../../src/node/container-options/field-value.ts';
 import { managedHostsFileContent, nodeHostsFileContent } from '../../src/agent/container-options/hosts-file.ts';
@@ -54,7 +54,7 @@ import { activeContainerStatuses } from '../../src/node/runtime/runtime-pod-stat
 import {
   convertToAPIContainerStatuses,
   convertToAPIInitContainerStatuses,
-} from '../../src/node/status/container-statuses.ts';
+} from '../../src/node/status/convert-container-statuses.ts';
 import { generatePodStatus } from '../../src/node/status/generate-pod-status.ts';
 import { updatePodStatus } from '../../src/node/status/probed-statuses.ts';
 import { keepReportedEnds } from '../../src/node/status/reported-ends.ts';

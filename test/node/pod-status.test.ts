@@ -3,7 +3,7 @@ import type { Container, ContainerStatusInput, ValidPod } from 'kubelet-status-m
 import { canonicalPodStatus } from '../../src/status-manager/status/canonical.ts';
 import { timeFromEpochMs } from '../../src/shared/time.ts';
 import type { ProbeResult, RuntimeContainerStatus } from 'kubelet-status-manager/agent';
-import { convertToAPIContainerStatuses } from '../../src/node/status/container-statuses.ts';
+import { convertToAPIContainerStatuses } from '../../src/node/status/convert-container-statuses.ts';
 import { generatePodStatus } from '../../src/node/status/generate-pod-status.ts';
 import { updatePodStatus } from '../../src/node/status/probed-statuses.ts';
 

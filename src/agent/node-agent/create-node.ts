@@ -55,10 +55,11 @@ export function createNode(
     ...{ nodeName, eventRecorder, recordMetric, clock, logger },
     beginImageGC: () => imagePullManager.beginPrune(),
   });
+  const guarded = guardedMetrics(metrics, logger);
   const evictionManager = createEvictionManager({
     ...{ nodeName, runtime, podWorkers, statuses, getActivePods, containerGC, imageGC, volumeManager, eviction },
     ...{ eventRecorder, clock, logger },
-    podEvicted: guardedMetrics(metrics, logger).incEvictions,
+    podEvicted: (signal) => guarded.incEvictions(signal),
   });
 
   const endpoints: NodeEndpoints = {};

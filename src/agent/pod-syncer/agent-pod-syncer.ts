@@ -46,7 +46,7 @@ import { reportMissingPullSecrets } from './missing-pull-secrets.ts';
 import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
 import { ResizeProgress } from './resize-progress.ts';
-import type { KillPodOptions } from './kill-pod.ts';
+import type { KillPodCallOptions } from './kill-pod.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 
 /** Source: kubelet `backOffOnTransientErrorPeriod`. */
@@ -388,7 +388,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    options: KillPodOptions,
+    options: KillPodCallOptions,
   ): Promise<void> {
     const { signal } = options;
     const error = syncError(await this.#runtimeManager.killPod(pod, runtimeStatus, gracePeriodSeconds, options));

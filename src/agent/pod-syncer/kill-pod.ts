@@ -24,13 +24,13 @@ export interface ContainerKillerOptions {
   readonly logger: Logger;
 }
 
-export interface KillPodOptions extends PodCallOptions {
+export interface KillPodCallOptions extends PodCallOptions {
   /** The containers whose preStop hook an earlier, aborted call has cut. Their hooks run again, and are not recorded as failed. */
   readonly cutHooks?: Set<string> | undefined;
 }
 
 /** One container to kill. */
-export interface KillRequest extends KillPodOptions {
+export interface KillRequest extends KillPodCallOptions {
   readonly pod: ValidPod;
   readonly containerID: string;
   readonly containerName: string;
@@ -62,7 +62,7 @@ export class ContainerKiller {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    options: KillPodOptions,
+    options: KillPodCallOptions,
   ): Promise<SyncActionResult[]> {
     const { runtime } = this.#options;
     // Divergence: the kubelet does not stop containers in an unknown state, because stopping their sandbox

@@ -26,7 +26,7 @@ import { podStatusFromRuntime, sandboxIPs } from '../pleg/pod-status-from-runtim
 import { ContainerStarter, type ImageVolumes, type StartRequest } from './container-starter.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
-import { ContainerKiller, type KillPodOptions } from './kill-pod.ts';
+import { ContainerKiller, type KillPodCallOptions } from './kill-pod.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import { updateContainers } from './update-containers.ts';
 
@@ -132,7 +132,7 @@ export class RuntimeManager {
     pod: ValidPod,
     runtimeStatus: RuntimePodStatus,
     gracePeriodSeconds: number | undefined,
-    options: KillPodOptions,
+    options: KillPodCallOptions,
   ): Promise<SyncActionResult[]> {
     return this.#killer.killPod(pod, runtimeStatus, gracePeriodSeconds, options);
   }

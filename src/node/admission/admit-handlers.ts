@@ -1,4 +1,4 @@
-import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
+import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admit-handler.ts';
 
 /** Refuses new pods while the node shuts down. Source: kubelet `nodeshutdown.Manager.Admit`. */
 export class ShutdownAdmitHandler implements PodAdmitHandler {

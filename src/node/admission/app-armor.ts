@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import { allContainersOf } from '../../kube/pods/pod-containers.ts';
 import type { Container, Pod } from '../../kube/objects/types.ts';
-import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
+import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admit-handler.ts';
 
 type AppArmorProfile = KubeObject<'AppArmorProfile'>;
 

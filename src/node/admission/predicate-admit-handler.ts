@@ -1,7 +1,7 @@
 import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { Pod } from '../../kube/objects/types.ts';
-import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admission.ts';
+import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from '../allocation/pod-admit-handler.ts';
 import { goPlatform } from '../registration/node-defaults.ts';
 import type { Node } from '../registration/node-types.ts';
 import type { CriticalPodAdmission } from './critical-pod-admission.ts';

@@ -6,7 +6,7 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { Pod, PodCondition, ValidPod } from '../../kube/objects/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admission.ts';
+import type { PodAdmitAttributes, PodAdmitHandler, PodAdmitResult } from './pod-admit-handler.ts';
 import { allocatedFromStatus } from './reported-resources.ts';
 import { resizeMessage } from './resize-message.ts';
 import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.ts';

@@ -6,8 +6,8 @@ import { pathSegment } from '../../kube/http/api-path.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import { isResponse } from '../registration/node-client.ts';
-import type { ObjectReader } from './object-reader.ts';
-import { ServiceAccountTokens } from './service-account-tokens.ts';
+import type { ObjectReader } from './api-object-reader.ts';
+import { TokenManager } from './token-manager.ts';
 
 /**
  * Long enough that a pod's volumes and containers get the same version, and pods that start together share a request.
@@ -30,14 +30,14 @@ interface CachedObject {
 export class APIObjects implements ObjectReader {
   readonly #requests: APIRequests;
   readonly #clock: Clock;
-  readonly #tokens: ServiceAccountTokens;
+  readonly #tokens: TokenManager;
   /** By path. */
   readonly #objects = new LRUCache<CachedObject>(maxObjects);
 
   constructor(requests: APIRequests, clock: Clock) {
     this.#requests = withTimeout(requests, clock);
     this.#clock = clock;
-    this.#tokens = new ServiceAccountTokens(this.#requests, clock);
+    this.#tokens = new TokenManager(this.#requests, clock);
   }
 
   async getConfigMap(namespace: string, name: string): Promise<KubeObject<'ConfigMap'> | undefined> {
@@ -52,7 +52,7 @@ export class APIObjects implements ObjectReader {
     )) as KubeObject<'Secret'>;
   }
 
-  getServiceAccountToken(...request: Parameters<ServiceAccountTokens['get']>): Promise<string> {
+  getServiceAccountToken(...request: Parameters<TokenManager['get']>): Promise<string> {
     return this.#tokens.get(...request);
   }
 

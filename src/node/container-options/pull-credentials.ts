@@ -3,7 +3,7 @@ import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { lookupCredentials, registryOf, splitRepository } from './docker-keyring.ts';
 import { parseImageName } from '../runtime/image-name.ts';
-import type { ObjectReader } from './object-reader.ts';
+import type { ObjectReader } from './api-object-reader.ts';
 import type { PodPullCredentials, PullCredentials } from './run-container-options.ts';
 
 /** Source: kubelet credentialprovider `DockerConfigEntry`. */

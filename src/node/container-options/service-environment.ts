@@ -1,5 +1,5 @@
 import type { EnvironmentVariable } from './run-container-options.ts';
-import type { Service } from './object-reader.ts';
+import type { Service } from './api-object-reader.ts';
 
 const masterNamespace = 'default';
 const masterName = 'kubernetes';

@@ -5,7 +5,7 @@ import { numberOf, objectOf, objectsOf, stringOf } from '../../kube/objects/json
 import type { Clock } from '../../shared/clock.ts';
 import type { Raw } from '../../shared/json.ts';
 import { boundedCall } from '../../shared/deadline.ts';
-import type { Service, ServiceReader } from './object-reader.ts';
+import type { Service, ServiceReader } from './api-object-reader.ts';
 import { hasClusterIP } from './service-environment.ts';
 
 /** Maximum wait of a container for the first list. */

@@ -10,7 +10,7 @@ import { CriticalPodAdmission } from '../admission/critical-pod-admission.ts';
 import type { OwnNode } from '../admission/own-node.ts';
 import { PredicateAdmitHandler } from '../admission/predicate-admit-handler.ts';
 import { AllocationManager, type AllocationManagerOptions } from '../allocation/allocation-manager.ts';
-import type { PodAdmitHandler } from '../allocation/pod-admission.ts';
+import type { PodAdmitHandler } from '../allocation/pod-admit-handler.ts';
 import { podSourceContext } from '../config/decode-manifest.ts';
 import { PodConfig } from '../config/pod-config.ts';
 import type { PodSource } from '../config/pod-source.ts';
@@ -18,14 +18,14 @@ import { SourcesReady } from '../config/sources-ready.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { NodeContext } from '../node-context.ts';
 import { PodSyncStatuses } from '../pod-workers/pod-sync-statuses.ts';
-import type { PodCache, PodLifecycleSyncer } from '../pod-workers/pod-syncer.ts';
+import type { PodCache, PodLifecycleSyncer } from '../pod-workers/pod-lifecycle-syncer.ts';
 import { PodWorkers } from '../pod-workers/pod-workers.ts';
 import { filterOutInactivePods } from '../sync-loop/active-pods.ts';
 import { handlePodCleanups, type PodCleanupsOptions } from '../sync-loop/pod-cleanups.ts';
 import { PodDispatcher } from '../sync-loop/pod-dispatcher.ts';
 import { SyncHandler, type SyncHandlerOptions } from '../sync-loop/sync-handler.ts';
 import { SyncLoopChannels } from '../sync-loop/sync-loop-channels.ts';
-import { AgentSyncLoop, type AgentSyncLoopOptions } from '../sync-loop/sync-loop.ts';
+import { KubeletSyncLoop, type KubeletSyncLoopOptions } from '../sync-loop/kubelet-sync-loop.ts';
 
 /**
  * What every node does with pods, from its sources to their statuses, in four steps: inputs, statuses, workers, loop.
@@ -110,7 +110,7 @@ export function createPodWorkers(
 export interface PodLoopOptions
   extends
     Pick<SyncHandlerOptions, 'onContainerDied' | 'onPodEvicted'>,
-    Pick<AgentSyncLoopOptions, 'onFirstUpdate' | 'quietHousekeepingPeriodMs' | 'runtimeErrors'>,
+    Pick<KubeletSyncLoopOptions, 'onFirstUpdate' | 'quietHousekeepingPeriodMs' | 'runtimeErrors'>,
     Pick<PodCleanupsOptions, 'listPods' | 'mirrorPods' | 'orphanedPodDirs'> {
   readonly ownNode: OwnNode;
   /** Called before and after the checks that every node has. */
@@ -168,7 +168,7 @@ export function createPodLoop(
     ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
     ...{ listPods, mirrorPods, orphanedPodDirs, recordMetric: recordPodCounts },
   };
-  const syncLoop = new AgentSyncLoop({
+  const syncLoop = new KubeletSyncLoop({
     ...{ handler, channels, sourcesReady, clock, logger },
     ...{ quietHousekeepingPeriodMs: options.quietHousekeepingPeriodMs, runtimeErrors: options.runtimeErrors },
     onFirstUpdate: options.onFirstUpdate,

@@ -55,7 +55,7 @@ const owner: FieldRow = {
 };
 
 const affinity = at('node/admission/node-affinity');
-const environment = at('node/container-options/environment');
+const environment = at('node/container-options/make-environment');
 const security = at('cri/security-context');
 const payload = at('node/volumes/volume-payload');
 const mounts = at('agent/volumes/container-mounts');
@@ -92,7 +92,7 @@ export const podSpecFields = {
     activeDeadlineSeconds: at('node/pod-workers/active-deadline'),
     ...each(at('agent/container-options/pod-dns'), 'dnsPolicy dnsConfig'),
     ...each(affinity, 'nodeSelector affinity'),
-    serviceAccountName: at('node/container-options/service-account-tokens'),
+    serviceAccountName: at('node/container-options/token-manager'),
     serviceAccount: { ignored: 'the old name of `serviceAccountName`, which the API server sets, too' },
     automountServiceAccountToken: { ignored: 'for the API server, which adds the volume of the token' },
     nodeName: at('node/admission/general-predicates'),
@@ -249,7 +249,7 @@ export const podSpecFields = {
   ConfigMapProjection: each(payload, 'name items optional'),
   DownwardAPIProjection: { items: payload },
   ServiceAccountTokenProjection: {
-    ...each(at('node/container-options/service-account-tokens'), 'audience expirationSeconds'),
+    ...each(at('node/container-options/token-manager'), 'audience expirationSeconds'),
     path: payload,
     user: owner,
   },

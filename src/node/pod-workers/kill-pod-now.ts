@@ -3,7 +3,7 @@ import { untilAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { KillPodOptions } from './pod-update.ts';
+import type { KillPodOptions } from './update-pod-options.ts';
 import type { PodWorkers } from './pod-workers.ts';
 
 export interface KillPodNowOptions extends Omit<KillPodOptions, 'onCompleted'> {

@@ -1,8 +1,8 @@
 import type { FailureLog } from '../../shared/failure-log.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import type { OwnedPodScope } from '../owned-pod-scope.ts';
-import type { StartFailure } from '../status/container-statuses.ts';
-import type { PodStatusFn, PodUpdate } from './pod-update.ts';
+import type { StartFailure } from '../status/convert-container-statuses.ts';
+import type { PodStatusFn, PodUpdate } from './update-pod-options.ts';
 
 /** Source: kubelet `PodWorkerState`. */
 export type PodWorkerState = PodLifecycle['state'];

@@ -8,7 +8,7 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { OwnedPodScope } from '../owned-pod-scope.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { isFinished, newPodSyncStatus, type PodSyncStatus } from './pod-sync-status.ts';
-import type { PodCache } from './pod-syncer.ts';
+import type { PodCache } from './pod-lifecycle-syncer.ts';
 import { inspectPodWorker, type PodWorkerInspection, type PodWorkerSync } from './pod-worker-inspection.ts';
 import { isStartedStaticPod } from './static-pod-starts.ts';
 

@@ -13,10 +13,10 @@ import {
   type PodWorkerState,
   terminatingSince,
 } from './pod-sync-status.ts';
-import { type PodUpdate, toAPIPod } from './pod-update.ts';
+import { type PodUpdate, toAPIPod } from './update-pod-options.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
 import { allowStaticPodStart } from './static-pod-starts.ts';
-import { failureReasons } from './sync-result.ts';
+import { failureReasons } from './sync-action.ts';
 
 const syncMessages = {
   failed: 'Failed to sync pod; it will be retried',

@@ -3,7 +3,7 @@ import type { AllocationState } from '../../status-manager/allocation/allocation
 import type { Clock } from '../../shared/clock.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodSyncStatuses } from './pod-sync-statuses.ts';
-import type { PodCache, PodLifecycleSyncer } from './pod-syncer.ts';
+import type { PodCache, PodLifecycleSyncer } from './pod-lifecycle-syncer.ts';
 
 /** Options of `PodWorkers`. */
 export interface PodWorkersOptions extends Pick<NodeContext, 'logger' | 'random'>, Measured {

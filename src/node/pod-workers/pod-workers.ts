@@ -6,7 +6,7 @@ import type { PodSyncStatuses } from './pod-sync-statuses.ts';
 import { PodWorkerLoop } from './pod-worker-loop.ts';
 import type { PodWorkerSync } from './pod-worker-inspection.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
-import { toAPIPod, type UpdatePodOptions } from './pod-update.ts';
+import { toAPIPod, type UpdatePodOptions } from './update-pod-options.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 
 /**

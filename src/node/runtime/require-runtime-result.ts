@@ -45,7 +45,7 @@ export function requirePulledImage(value: unknown): PulledImage | string {
 }
 
 const secretFields = '{ uid, namespace, name, credentialHash }';
-export const requireImagePullSecrets = listOf<ImagePullSecret>('imagePullSecrets()', secretFields, isImagePullSecret);
+export const requireImagePullSecrets = listOf('imagePullSecrets()', secretFields, isImagePullSecret);
 
 /** Also of a record of pulls. */
 export function isImagePullSecret(value: unknown): value is ImagePullSecret {
@@ -72,13 +72,13 @@ export function requireSandboxStatus<T>(value: T): T {
   return value;
 }
 
-export const requireImages = listOf<RuntimeImage>('listImages()', '{ id, sizeBytes }', (each) => {
+export const requireImages = listOf('listImages()', '{ id, sizeBytes }', (each): each is RuntimeImage => {
   const { id, sizeBytes, names } = fieldsOf(each);
   return typeof id === 'string' && typeof sizeBytes === 'number' && (names === undefined || Array.isArray(names));
 });
 
 export function requirePodStats(value: unknown, method = 'listPodStats()'): readonly PodStats[] {
-  return listOf<PodStats>(method, '{ podRef, containers }', (each) => {
+  return listOf(method, '{ podRef, containers }', (each): each is PodStats => {
     const { podRef, containers } = fieldsOf(each);
     return typeof fieldsOf(podRef)['uid'] === 'string' && Array.isArray(containers);
   })(value);
@@ -112,10 +112,10 @@ function fieldsOf(value: unknown): Raw {
   return isObject(value) ? value : {};
 }
 
-function listOf<Element>(path: string, expected: string, isElement: (value: unknown) => boolean) {
+function listOf<Element>(path: string, expected: string, isElement: (value: unknown) => value is Element) {
   return (value: unknown): readonly Element[] => {
     if (!Array.isArray(value) || !value.every(isElement)) refuse(path, `a list of ${expected}`, value);
-    return value as Element[];
+    return value;
   };
 }
 

@@ -5,7 +5,7 @@ import {
   type RuntimeContainer,
   shouldAllContainersRestart,
 } from '../../status-manager/status/generate-runtime-conditions.ts';
-import { hasAnyActiveRegularContainerStarted } from './container-restart.ts';
+import { hasAnyActiveRegularContainerStarted } from './should-container-be-restarted.ts';
 import { noProbeResults, type ProbeResults } from '../probes/probe-results.ts';
 import { requireRuntimeStatus } from '../runtime/require-runtime-status.ts';
 import {
@@ -17,7 +17,7 @@ import {
   convertToAPIContainerStatuses,
   convertToAPIInitContainerStatuses,
   type StartFailures,
-} from './container-statuses.ts';
+} from './convert-container-statuses.ts';
 import { updatePodStatus } from './probed-statuses.ts';
 
 /** The input for a pod's status, in addition to the pod. */

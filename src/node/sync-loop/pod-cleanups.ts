@@ -7,7 +7,7 @@ import type { ValidPod } from '../../kube/objects/types.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
-import { toAPIPod } from '../pod-workers/pod-update.ts';
+import { toAPIPod } from '../pod-workers/update-pod-options.ts';
 import type { PodWorkerSync } from '../pod-workers/pod-worker-inspection.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';

@@ -1,6 +1,6 @@
 import type { BasicPodManager } from '../../kube/pod-manager/basic-pod-manager.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
-import type { SyncPodType } from '../pod-workers/pod-update.ts';
+import type { SyncPodType } from '../pod-workers/update-pod-options.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 
 export interface PodDispatcherOptions {

@@ -12,7 +12,7 @@ import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { PodLifecycleEvent } from './pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { SyncPodType } from '../pod-workers/pod-update.ts';
+import type { SyncPodType } from '../pod-workers/update-pod-options.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProbeType, ProbeUpdate } from '../probes/probe-results.ts';
 import { probeTypes } from '../probes/probe-types.ts';

@@ -3,7 +3,7 @@ import { type KubeObject, podSpecOf } from '../../kube/objects/kube-object.ts';
 import { allContainersOf } from '../../kube/pods/pod-containers.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { fieldPathAsString } from '../container-options/field-value.ts';
-import type { ObjectReader } from '../container-options/object-reader.ts';
+import type { ObjectReader } from '../container-options/api-object-reader.ts';
 import { type Allocatable, resourceFieldValue } from '../container-options/resource-field-value.ts';
 import { requirePathLength } from '../host-paths/names.ts';
 import type { PodScope } from '../pod-scope.ts';

@@ -8,7 +8,7 @@ import type { ImagePullManager } from '../../../src/agent/image-pulls/image-pull
 import type { ImagePullSecret } from '../../../src/node/runtime/container-runtime.ts';
 import { ImageManager } from '../../../src/agent/pod-syncer/image-manager.ts';
 import { newImageManager } from './new-image-manager.ts';
-import { SyncActionError } from '../../../src/node/pod-workers/sync-result.ts';
+import { SyncActionError } from '../../../src/node/pod-workers/sync-action.ts';
 import { asBounded } from '../../support/as-bounded.ts';
 import { podScope } from '../../support/pod-scope.ts';
 

@@ -6,7 +6,7 @@ import { ContainerConfigError } from 'kubelet-status-manager/agent';
 import { createHandlerRunner } from '../../../src/agent/pod-syncer/handler-runner.ts';
 import { killPodNow } from '../../../src/node/pod-workers/kill-pod-now.ts';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
-import type { PodAdmitHandler } from '../../../src/node/allocation/pod-admission.ts';
+import type { PodAdmitHandler } from '../../../src/node/allocation/pod-admit-handler.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';
 import { TestAgent } from './test-agent.ts';
 import { linesAtInfo } from '../../support/log-lines.ts';

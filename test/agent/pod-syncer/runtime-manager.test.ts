@@ -20,7 +20,7 @@ import type { PodEventRecorder } from '../../../src/node/events/event-recorder.t
 import type { RecordKubeletMetric } from '../../../src/observe/kubelet-metrics.ts';
 import { newImageManager } from './new-image-manager.ts';
 import { RuntimeManager } from '../../../src/agent/pod-syncer/runtime-manager.ts';
-import { syncError } from '../../../src/node/pod-workers/sync-result.ts';
+import { syncError } from '../../../src/node/pod-workers/sync-action.ts';
 import { asBounded } from '../../support/as-bounded.ts';
 import { podScope } from '../../support/pod-scope.ts';
 

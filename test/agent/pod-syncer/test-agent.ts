@@ -7,7 +7,7 @@ import { podStatusFromRuntime } from '../../../src/agent/pleg/pod-status-from-ru
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { AllocationManager } from '../../../src/node/allocation/allocation-manager.ts';
 import { createProber } from '../../../src/agent/prober/create-prober.ts';
-import type { PodAdmitHandler } from '../../../src/node/allocation/pod-admission.ts';
+import type { PodAdmitHandler } from '../../../src/node/allocation/pod-admit-handler.ts';
 import { requirePods } from '../../../src/kube/pods/require-pod.ts';
 import { createHandlerRunner, type HandlerRunner } from '../../../src/agent/pod-syncer/handler-runner.ts';
 import { boundedVolumeManager } from '../../../src/agent/volumes/bounded-volume-manager.ts';
@@ -15,11 +15,11 @@ import type { VolumeManager } from '../../../src/agent/volumes/volume-manager.ts
 import { asBounded } from '../../support/as-bounded.ts';
 import { newImageManager } from './new-image-manager.ts';
 import { PodSyncStatuses } from '../../../src/node/pod-workers/pod-sync-statuses.ts';
-import type { PodCache } from '../../../src/node/pod-workers/pod-syncer.ts';
+import type { PodCache } from '../../../src/node/pod-workers/pod-lifecycle-syncer.ts';
 import { PodWorkers } from '../../../src/node/pod-workers/pod-workers.ts';
 import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
 import type { ProbeResults } from '../../../src/node/probes/probe-results.ts';
-import type { SyncPodType } from '../../../src/node/pod-workers/pod-update.ts';
+import type { SyncPodType } from '../../../src/node/pod-workers/update-pod-options.ts';
 import {
   FakeClock,
   FakeContainerRuntime,

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
-import type { ObjectReader } from '../../../src/node/container-options/object-reader.ts';
+import type { ObjectReader } from '../../../src/node/container-options/api-object-reader.ts';
 import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { untilAborted } from '../../../src/shared/abort.ts';
 import { unmountAll } from '../../../src/node/host-paths/mounts.ts';

@@ -4,7 +4,7 @@ import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testi
 import { CriticalPodAdmission } from '../../../src/node/admission/critical-pod-admission.ts';
 import { type AdmissionRequirement, podsToPreempt } from '../../../src/node/admission/preemption.ts';
 import type { PredicateFailure } from '../../../src/node/admission/predicate-failure.ts';
-import type { UpdatePodOptions } from '../../../src/node/pod-workers/pod-update.ts';
+import type { UpdatePodOptions } from '../../../src/node/pod-workers/update-pod-options.ts';
 
 const mi = 2 ** 20;
 const podOf = (name: string, amount: number, kind: { guaranteed?: boolean; priority?: number } = {}): ValidPod => {

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../src/kube/objects/kube-object.ts';
 import { describe, expect, it } from 'vitest';
-import type { ObjectReader } from '../../../src/node/container-options/object-reader.ts';
+import type { ObjectReader } from '../../../src/node/container-options/api-object-reader.ts';
 import { pullCredentials } from '../../../src/node/container-options/pull-credentials.ts';
 
 const base64 = (text: string) => Buffer.from(text).toString('base64');

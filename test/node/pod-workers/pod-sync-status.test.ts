@@ -4,7 +4,7 @@ import {
   mergeLastUpdate,
   newPodSyncStatus,
 } from '../../../src/node/pod-workers/pod-sync-status.ts';
-import type { PodUpdate } from '../../../src/node/pod-workers/pod-update.ts';
+import type { PodUpdate } from '../../../src/node/pod-workers/update-pod-options.ts';
 import type { RuntimePod } from '../../../src/node/runtime/container-runtime.ts';
 import type { Pod, ValidPod } from '../../../src/kube/objects/types.ts';
 import { podScope } from '../../support/pod-scope.ts';

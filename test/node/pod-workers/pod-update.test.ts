@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toAPIPod } from '../../../src/node/pod-workers/pod-update.ts';
+import { toAPIPod } from '../../../src/node/pod-workers/update-pod-options.ts';
 
 it('a pod that only the runtime knows has each of its containers once', () => {
   const run = { state: 'exited', createdAtMs: 0 } as const;

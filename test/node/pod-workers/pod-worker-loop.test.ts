@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import type { PodEvent, RuntimePod } from 'kubelet-status-manager/agent';
 import { recordingLogger } from 'kubelet-status-manager/testing';
-import type { SyncPodType } from '../../../src/node/pod-workers/pod-update.ts';
+import type { SyncPodType } from '../../../src/node/pod-workers/update-pod-options.ts';
 import type { PodWorkerInspection } from '../../../src/node/pod-workers/pod-worker-inspection.ts';
-import { SyncActionError } from '../../../src/node/pod-workers/sync-result.ts';
+import { SyncActionError } from '../../../src/node/pod-workers/sync-action.ts';
 import {
   createPodWorkers,
   drainAllWorkers,

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from 'kubelet-status-manager';
 import type { PodEvent, RuntimePod } from 'kubelet-status-manager/agent';
-import type { KillPodOptions, SyncPodType } from '../../../src/node/pod-workers/pod-update.ts';
+import type { KillPodOptions, SyncPodType } from '../../../src/node/pod-workers/update-pod-options.ts';
 import { killPodNow } from '../../../src/node/pod-workers/kill-pod-now.ts';
 import type { PodWorkerInspection } from '../../../src/node/pod-workers/pod-worker-inspection.ts';
 import { recordingLogger } from 'kubelet-status-manager/testing';

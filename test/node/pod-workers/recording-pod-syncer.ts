@@ -1,6 +1,6 @@
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import type { ValidPod } from 'kubelet-status-manager';
-import type { PodLifecycleSyncer, SyncPodResult } from '../../../src/node/pod-workers/pod-syncer.ts';
+import type { PodLifecycleSyncer, SyncPodResult } from '../../../src/node/pod-workers/pod-lifecycle-syncer.ts';
 import { PodSyncStatuses } from '../../../src/node/pod-workers/pod-sync-statuses.ts';
 import { PodWorkers } from '../../../src/node/pod-workers/pod-workers.ts';
 import type { PodWorkersOptions } from '../../../src/node/pod-workers/pod-workers-options.ts';

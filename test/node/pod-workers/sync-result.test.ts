@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failureReasons, SyncActionError, syncError } from '../../../src/node/pod-workers/sync-result.ts';
+import { failureReasons, SyncActionError, syncError } from '../../../src/node/pod-workers/sync-action.ts';
 
 const cause = new Error('disk "a" is full');
 const failure = new SyncActionError('CreateContainerError', cause.message, { cause });

@@ -4,7 +4,7 @@ import {
   hasAnyActiveRegularContainerStarted,
   hasAnyRegularContainerCreated,
   shouldContainerBeRestarted,
-} from '../../../src/node/status/container-restart.ts';
+} from '../../../src/node/status/should-container-be-restarted.ts';
 import type { RuntimeContainerState, RuntimePodStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
 
 const app = { name: 'app' };

@@ -4,7 +4,7 @@ import type { PodConfigUpdate } from '../../../src/node/config/pod-config.ts';
 import { FakeClock, type RecordingLogger, recordingLogger } from 'kubelet-status-manager/testing';
 import { SourcesReady } from '../../../src/node/config/sources-ready.ts';
 import { SyncLoopChannels } from '../../../src/node/sync-loop/sync-loop-channels.ts';
-import { AgentSyncLoop, type AgentSyncLoopOptions } from '../../../src/node/sync-loop/sync-loop.ts';
+import { KubeletSyncLoop, type KubeletSyncLoopOptions } from '../../../src/node/sync-loop/kubelet-sync-loop.ts';
 
 const pod: ValidPod = { metadata: { uid: '1', name: 'web', namespace: 'ns' } };
 const add = (source: PodConfigUpdate['source'] = 'api'): PodConfigUpdate => ({ op: 'ADD', source, pods: [pod] });
@@ -14,7 +14,7 @@ let logger: RecordingLogger;
 let handled: string[];
 let errors: string[];
 let due: ValidPod[];
-let loop: AgentSyncLoop;
+let loop: KubeletSyncLoop;
 let channels: SyncLoopChannels;
 let sourcesReady: SourcesReady;
 beforeEach(() => {
@@ -25,7 +25,7 @@ beforeEach(() => {
   due = [];
 });
 
-function handler(): AgentSyncLoopOptions['handler'] {
+function handler(): KubeletSyncLoopOptions['handler'] {
   const record = (what: string) => () => void handled.push(what);
   return {
     getPodsToSync: () => due,
@@ -39,10 +39,10 @@ function handler(): AgentSyncLoopOptions['handler'] {
   };
 }
 
-function start({ sources = ['api'], ...options }: Partial<AgentSyncLoopOptions> & { sources?: string[] } = {}): void {
+function start({ sources = ['api'], ...options }: Partial<KubeletSyncLoopOptions> & { sources?: string[] } = {}): void {
   channels = new SyncLoopChannels();
   sourcesReady = new SourcesReady(sources);
-  loop = new AgentSyncLoop({
+  loop = new KubeletSyncLoop({
     handler: handler(),
     handlePodCleanups: async () => void handled.push('housekeeping'),
     channels,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ObjectReader } from '../../../src/node/container-options/object-reader.ts';
+import type { ObjectReader } from '../../../src/node/container-options/api-object-reader.ts';
 import { collectPayload } from '../../../src/node/volumes/volume-payload.ts';
 import type { Volume } from '../../../src/node/volumes/volume-sources.ts';
 import { podScope } from '../../support/pod-scope.ts';

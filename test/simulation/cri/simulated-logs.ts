@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RuntimePodFiles } from '../../../src/cri/runtime-pod-files.ts';
-import { logLinksDirectory } from '../../../src/cri/container-logs.ts';
+import { logLinksDirectory } from '../../../src/cri/log-files.ts';
 import { podLogsDirectoryName } from '../../../src/cri/labels.ts';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { Random } from '../../chaos/random.ts';

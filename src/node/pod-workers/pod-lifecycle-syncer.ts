@@ -3,7 +3,7 @@ import type { PodCallOptions } from '../pod-scope.ts';
 import type { CallOptions, RuntimePod } from '../runtime/container-runtime.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import type { PodSyncStatus } from './pod-sync-status.ts';
-import type { PodStatusFn, SyncPodType } from './pod-update.ts';
+import type { PodStatusFn, SyncPodType } from './update-pod-options.ts';
 
 /** The result of a pod's sync. */
 export interface SyncPodResult {

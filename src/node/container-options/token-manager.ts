@@ -5,7 +5,7 @@ import type { Pod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { Expiry } from '../../shared/time.ts';
 import type { PodScope } from '../pod-scope.ts';
-import type { TokenRequest } from './object-reader.ts';
+import type { TokenRequest } from './api-object-reader.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 
 const defaultExpirationSeconds = 3600;
@@ -39,7 +39,7 @@ interface TokenResponse {
  * Divergence: their time is what the API server granted, on either clock; the kubelet compares `expirationTimestamp` with
  * the wall clock.
  */
-export class ServiceAccountTokens {
+export class TokenManager {
   readonly #requests: APIRequests;
   readonly #clock: Clock;
   /** By audience and time. */

@@ -12,7 +12,7 @@ import type { PodLifecycleEvent } from './pod-lifecycle-event.ts';
 import type { SyncHandler } from './sync-handler.ts';
 import type { SyncLoopChannels } from './sync-loop-channels.ts';
 
-export interface AgentSyncLoopOptions extends Pick<NodeContext, 'clock' | 'logger'> {
+export interface KubeletSyncLoopOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly handler: Pick<
     SyncHandler,
     | 'getPodsToSync'
@@ -93,8 +93,8 @@ type Work = () => void;
  * after 100 ms, then after twice as long each time, up to 5 s. Errors that a handler throws are logged.
  * Source: kubelet `syncLoop`, `syncLoopIteration`.
  */
-export class AgentSyncLoop {
-  readonly #options: AgentSyncLoopOptions;
+export class KubeletSyncLoop {
+  readonly #options: KubeletSyncLoopOptions;
   readonly #stop = new AbortController();
   #isSyncDue = false;
   #isHousekeepingDue = false;
@@ -114,7 +114,7 @@ export class AgentSyncLoop {
   #wakeUp: () => void = () => {};
   #running: Promise<void> | undefined;
 
-  constructor(options: AgentSyncLoopOptions) {
+  constructor(options: KubeletSyncLoopOptions) {
     this.#options = options;
     const { handler, channels, clock, logger } = options;
     channels.listen(() => this.#wakeUp());

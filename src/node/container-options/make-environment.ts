@@ -8,7 +8,7 @@ import { readEnvFile } from './env-file.ts';
 import { expandReferences } from './expand-references.ts';
 import { ExpansionLimit } from './expansion-limit.ts';
 import { type KnownAddresses, podFieldSelectorRuntimeValue } from './field-value.ts';
-import type { ObjectReader, ServiceReader } from './object-reader.ts';
+import type { ObjectReader, ServiceReader } from './api-object-reader.ts';
 import { type Allocatable, resourceFieldValue } from './resource-field-value.ts';
 import type { EnvironmentVariable } from './run-container-options.ts';
 import { serviceEnvironment, servicesForPod } from './service-environment.ts';

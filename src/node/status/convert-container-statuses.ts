@@ -13,7 +13,7 @@ import type {
 } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
-import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './container-restart.ts';
+import { hasAnyRegularContainerCreated, shouldContainerBeRestarted } from './should-container-be-restarted.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /** Why the last attempt to start a container failed, for its status. Source: kubelet reason cache. */
