@@ -1,5 +1,5 @@
 import type { AgentGauges, AgentMetrics } from '../observe/agent-metrics.ts';
-import type { RecordKubeletMetric } from '../observe/kubelet-metrics.ts';
+import type { KubeletMetric, RecordKubeletMetric } from '../observe/kubelet-metrics.ts';
 import { guarded } from '../shared/guarded.ts';
 import { type Logger, reasonOf } from '../shared/logger.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
@@ -17,7 +17,8 @@ export function guardedMetrics(metrics: Partial<AgentMetrics> | undefined, logge
 
 export function guardedRecordMetric(metrics: Partial<AgentMetrics> | undefined, logger: Logger): RecordKubeletMetric {
   const guardedPort = guardedMetrics(metrics, logger);
-  return (name, value, ...labels) => guardedPort.recordKubeletMetric(name, value, ...labels);
+  return (name: KubeletMetric, value: number, ...labels: readonly string[]) =>
+    guardedPort.recordKubeletMetric(name, value, ...labels);
 }
 
 /** Registers the gauges of the caller's metrics. @returns unregisters them */
