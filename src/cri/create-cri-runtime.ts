@@ -1,8 +1,18 @@
 import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
 import type { Logger } from '../shared/logger.ts';
-import { requirePort, resolveClock, resolveLogger } from '../shared/ports.ts';
-import { requireBooleanOption } from '../shared/validate.ts';
+import {
+  aBoolean,
+  anAbsolutePath,
+  integer,
+  optional,
+  type OptionChecks,
+  required,
+  requiredPort,
+  requireOptions,
+  unchecked,
+} from '../shared/options.ts';
+import { resolveClock, resolveLogger } from '../shared/ports.ts';
 import { createCgroupManager } from './cgroup-driver.ts';
 import { boundedConnection } from './bounded-connection.ts';
 import { parseCgroupName } from './cgroup-manager.ts';
@@ -68,31 +78,36 @@ export async function createCRIRuntime(options: CRIRuntimeOptions): Promise<CRIR
   return createCRIRuntimeOn(thisHost, options);
 }
 
-/** Like `createCRIRuntime`, on another host. */
-export async function createCRIRuntimeOn(host: CRIHost, options: CRIRuntimeOptions): Promise<CRIRuntime> {
-  const { endpoint, rootDirectory = '/var/lib/kubelet', podLogsDirectory = '/var/log/pods', cgroupRoot } = options;
-  if (typeof endpoint !== 'string' || !endpoint.startsWith('unix:/'))
-    refuseOption('endpoint', 'a socket like unix:///run/containerd/containerd.sock', endpoint);
-  for (const [name, path] of Object.entries({ rootDirectory, podLogsDirectory, cgroupRoot }))
-    if (path !== undefined && !path.startsWith('/')) refuseOption(name, 'an absolute path', path);
-  const { containerLogMaxSizeBytes = 10 * 2 ** 20, containerLogMaxFiles = 5 } = options;
-  if (!(containerLogMaxSizeBytes > 0))
-    refuseOption('containerLogMaxSizeBytes', 'a number above 0', containerLogMaxSizeBytes);
-  if (!(Number.isInteger(containerLogMaxFiles) && containerLogMaxFiles >= 2))
-    refuseOption('containerLogMaxFiles', 'an integer ≥ 2', containerLogMaxFiles);
-  const { podPidsLimit } = options;
-  if (podPidsLimit !== undefined && !(Number.isInteger(podPidsLimit) && podPidsLimit >= 1))
-    refuseOption('podPidsLimit', 'an integer ≥ 1', podPidsLimit);
-  if (podPidsLimit !== undefined && cgroupRoot === undefined)
-    refuseOption('podPidsLimit', 'absent, as there is no `cgroupRoot`', podPidsLimit);
-  requireBooleanOption('seccompDefault', options.seccompDefault);
-  const helper = requirePort('helper', options.helper, [
+const checks: OptionChecks<CRIRuntimeOptions> = {
+  cgroupRoot: anAbsolutePath,
+  clock: unchecked,
+  containerLogMaxFiles: integer(2),
+  containerLogMaxSizeBytes: optional('a number above 0', (bytes) => bytes > 0),
+  endpoint: required(
+    'a socket like unix:///run/containerd/containerd.sock',
+    (endpoint: unknown) => typeof endpoint === 'string' && endpoint.startsWith('unix:/'),
+  ),
+  helper: requiredPort([
     'generateRunContainerOptions',
     'getPodDNS',
     'generatePodHostName',
     'lookupRuntimeHandler',
     'pullCredentials',
-  ]);
+  ]),
+  logger: unchecked,
+  podLogsDirectory: anAbsolutePath,
+  podPidsLimit: integer(1),
+  rootDirectory: anAbsolutePath,
+  seccompDefault: aBoolean,
+};
+
+/** Like `createCRIRuntime`, on another host. */
+export async function createCRIRuntimeOn(host: CRIHost, options: CRIRuntimeOptions): Promise<CRIRuntime> {
+  requireOptions(options, checks);
+  const { endpoint, rootDirectory = '/var/lib/kubelet', podLogsDirectory = '/var/log/pods', cgroupRoot } = options;
+  const { containerLogMaxSizeBytes = 10 * 2 ** 20, containerLogMaxFiles = 5, podPidsLimit, helper } = options;
+  if (podPidsLimit !== undefined && cgroupRoot === undefined)
+    refuseOption('podPidsLimit', 'absent, as there is no `cgroupRoot`', podPidsLimit);
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const client = host.connect(endpoint);

@@ -1,13 +1,23 @@
 import type { AgentMetrics } from '../observe/agent-metrics.ts';
 import type { Metrics } from '../status-manager/metrics.ts';
-import isPlainObject from 'lodash/isPlainObject.js';
 import type { ContainerRuntime, MetricsSource, StreamingRuntime } from '../node/index.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import { refuseOption } from '../shared/errors.ts';
-import { requireListenAddress } from '../shared/listen.ts';
+import { listenChecks } from '../shared/listen.ts';
 import type { Logger } from '../shared/logger.ts';
-import { requirePort } from '../shared/ports.ts';
-import { requireBooleanOption, requireDurationOption, requireFields } from '../shared/validate.ts';
+import {
+  aBoolean,
+  anObject,
+  aPath,
+  duration,
+  nested,
+  oneOf,
+  type OptionChecks,
+  port,
+  requiredPort,
+  requireOptions,
+  unchecked,
+} from '../shared/options.ts';
 import type { KubeletAuthentication } from './authenticator.ts';
 import type { KubeletAuthorization } from './authorizer.ts';
 import { type KubeletTLSOptions, tlsServerOptions } from './tls-options.ts';
@@ -55,70 +65,49 @@ export interface KubeletAPIOptions extends KubeletTLSOptions {
   readonly clock?: ClockLike | undefined;
 }
 
-const optionNames: Readonly<Record<keyof KubeletAPIOptions, true>> = {
-  authentication: true,
-  authorization: true,
-  certDirectory: true,
-  clock: true,
-  host: true,
-  kubeletConfiguration: true,
-  logger: true,
-  metrics: true,
-  port: true,
-  register: true,
-  runtime: true,
-  serverTLSBootstrap: true,
-  tlsCertFile: true,
-  tlsCipherSuites: true,
-  tlsMinVersion: true,
-  tlsPrivateKeyFile: true,
+const authenticationChecks: OptionChecks<KubeletAuthentication> = {
+  anonymous: aBoolean,
+  clientCAFile: aPath,
+  webhook: aBoolean,
+  webhookCacheTTLMs: duration,
 };
-const authenticationNames: Readonly<Record<keyof KubeletAuthentication, true>> = {
-  anonymous: true,
-  clientCAFile: true,
-  webhook: true,
-  webhookCacheTTLMs: true,
+
+const authorizationChecks: OptionChecks<KubeletAuthorization> = {
+  cacheAuthorizedTTLMs: duration,
+  cacheUnauthorizedTTLMs: duration,
+  mode: oneOf('Webhook', 'AlwaysAllow'),
 };
-const authorizationNames: Readonly<Record<keyof KubeletAuthorization, true>> = {
-  cacheAuthorizedTTLMs: true,
-  cacheUnauthorizedTTLMs: true,
-  mode: true,
+
+const checks: OptionChecks<KubeletAPIOptions> = {
+  ...listenChecks,
+  authentication: nested(authenticationChecks),
+  authorization: nested(authorizationChecks),
+  certDirectory: aPath,
+  clock: unchecked,
+  kubeletConfiguration: anObject,
+  logger: unchecked,
+  metrics: anObject,
+  register: port(['metrics']),
+  runtime: requiredPort(['getPod', 'listPods', 'execSync']),
+  serverTLSBootstrap: aBoolean,
+  tlsCertFile: aPath,
+  tlsCipherSuites: unchecked,
+  tlsMinVersion: unchecked,
+  tlsPrivateKeyFile: aPath,
 };
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function requireKubeletAPIOptions(options: KubeletAPIOptions, hasAPIServer: boolean): void {
-  requireFields('options', options, Object.keys(optionNames));
-  const { host = '0.0.0.0', port = 10_250, authentication = {}, authorization = {} } = options;
-  requirePort('runtime', options.runtime, ['getPod', 'listPods', 'execSync']);
-  if (options.register !== undefined) requirePort('register', options.register, ['metrics']);
-  const { kubeletConfiguration, metrics } = options;
-  if (metrics !== undefined && (typeof metrics !== 'object' || metrics === null)) refuseOption('metrics', 'an object');
-  if (kubeletConfiguration !== undefined && !isPlainObject(kubeletConfiguration))
-    refuseOption('kubeletConfiguration', 'an object');
-  requireListenAddress({ host, port });
-  requireFields('authentication', authentication, Object.keys(authenticationNames));
-  requireFields('authorization', authorization, Object.keys(authorizationNames));
-  const { tlsCertFile, tlsPrivateKeyFile, certDirectory } = options;
-  const { clientCAFile } = authentication;
-  for (const [name, path] of Object.entries({ tlsCertFile, tlsPrivateKeyFile, certDirectory, clientCAFile }))
-    if (path !== undefined && (typeof path !== 'string' || path === '')) refuseOption(name, 'a path');
+  requireOptions(options, checks);
+  tlsServerOptions(options);
+  const { authentication = {}, authorization = {}, tlsCertFile, tlsPrivateKeyFile } = options;
   if ((tlsCertFile === undefined) !== (tlsPrivateKeyFile === undefined))
     refuseOption('tlsPrivateKeyFile', 'given together with `tlsCertFile`');
-  tlsServerOptions(options);
-  requireBooleanOption('serverTLSBootstrap', options.serverTLSBootstrap);
   if (options.serverTLSBootstrap === true && tlsCertFile !== undefined)
     refuseOption('serverTLSBootstrap', 'false, or `tlsCertFile` absent');
-  if (options.serverTLSBootstrap === true && !hasAPIServer)
-    refuseOption('serverTLSBootstrap', 'false: the agent has no client');
-  requireBooleanOption('authentication.anonymous', authentication.anonymous);
-  requireBooleanOption('authentication.webhook', authentication.webhook);
-  requireDurationOption('authentication.webhookCacheTTLMs', authentication.webhookCacheTTLMs);
-  requireDurationOption('authorization.cacheAuthorizedTTLMs', authorization.cacheAuthorizedTTLMs);
-  requireDurationOption('authorization.cacheUnauthorizedTTLMs', authorization.cacheUnauthorizedTTLMs);
-  const { mode = 'Webhook' } = authorization;
-  if (mode !== 'Webhook' && mode !== 'AlwaysAllow')
-    refuseOption('authorization.mode', '`Webhook` or `AlwaysAllow`', mode);
   if (hasAPIServer) return;
-  if (mode === 'Webhook') refuseOption('authorization.mode', '`AlwaysAllow`: the agent has no client');
+  if (options.serverTLSBootstrap === true) refuseOption('serverTLSBootstrap', 'false: the agent has no client');
+  if (authorization.mode !== 'AlwaysAllow')
+    refuseOption('authorization.mode', '`AlwaysAllow`: the agent has no client');
   if (authentication.webhook !== false) refuseOption('authentication.webhook', 'false: the agent has no client');
 }

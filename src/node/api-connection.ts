@@ -33,12 +33,12 @@ interface APIConnectionOptions extends Pick<NodeContext, 'clock' | 'logger'> {
  */
 export function openAPIConnection(
   client: HTTPPodClient | KubeConfigSource,
-  options: APIConnectionOptions,
+  { sharesSessions = false, ...options }: APIConnectionOptions,
 ): APIConnection {
   if (typeof client !== 'object' || client === null)
     refuseOption('client', 'a KubeConfig, a kubeconfig object or a client of createPodClient');
   const isOwn = !isHTTPPodClient(client);
-  const createTransport = options.sharesSessions === true ? createSharingTransport : createKubeTransport;
+  const createTransport = sharesSessions ? createSharingTransport : createKubeTransport;
   const podClient = isOwn ? podClientOf(createTransport(client, options)) : client;
   const { transport } = podClient;
   const { clock } = options;

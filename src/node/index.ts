@@ -114,11 +114,7 @@ export { isCgroup2UnifiedMode } from './registration/cgroup-version.ts';
 export { isResponse } from './registration/node-client.ts';
 export { pressureConditions, type PressureType, readyErrorsOf } from './registration/node-conditions.ts';
 export { agentFeatures } from './registration/node-defaults.ts';
-export {
-  type NodeReporterInspection,
-  type NodeReporterOptions,
-  requireNodeReporterOptions,
-} from './registration/node-reporter-options.ts';
+export { type NodeReporterInspection, type NodeReporterOptions } from './registration/node-reporter-options.ts';
 export { NodeReporter } from './registration/node-reporter.ts';
 export { nodeStats, type NodeStats } from './registration/node-stats.ts';
 export { nodeStatusOf } from './registration/node-status-of.ts';

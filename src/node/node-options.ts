@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import type { BasicPodManager } from '../kube/pod-manager/basic-pod-manager.ts';
 import { refuseOption } from '../shared/errors.ts';
-import { requireFunctionOption } from '../shared/validate.ts';
+import { type OptionChecks, required, unchecked } from '../shared/options.ts';
 import type { StatusManagerOptions } from '../status-manager/options.ts';
 import type { StatusManager } from '../status-manager/status-manager.ts';
-import type { NodeReporterOptions } from './registration/node-reporter-options.ts';
+import { type NodeReporterOptions, nodeReporterChecks } from './registration/node-reporter-options.ts';
 
 /** The options of the status manager that a node's user may set. */
 export type NodeStatusManagerOptions = Pick<
@@ -55,45 +55,33 @@ export interface NodeAgentNode extends Pick<
   readonly addresses?: readonly string[] | undefined;
 }
 
-export const nodeFields: Readonly<Record<keyof NodeAgentNode, true>> = {
-  addresses: true,
-  adoptNode: true,
-  annotations: true,
-  labels: true,
-  leaseDurationSeconds: true,
-  nodeStatus: true,
-  providerID: true,
-  readyErrors: true,
-  taints: true,
-};
-export const statusManagerFields: Readonly<Record<keyof NodeStatusManagerOptions, true>> = {
-  burst: true,
-  concurrency: true,
-  limiter: true,
-  patchStrategy: true,
-  qps: true,
-  readBeforePatch: true,
-  requestTimeoutMs: true,
-  syncPeriodMs: true,
+const { adoptNode, annotations, labels, leaseDurationSeconds, nodeStatus, providerID, readyErrors, taints } =
+  nodeReporterChecks;
+
+export const nodeChecks: OptionChecks<NodeAgentNode> = {
+  ...{ adoptNode, annotations, labels, leaseDurationSeconds, nodeStatus, providerID, readyErrors, taints },
+  addresses(path, addresses) {
+    if (addresses === undefined) return;
+    if (!Array.isArray(addresses) || !addresses.every((address) => isIP(address) !== 0))
+      refuseOption(path, 'a list of IP addresses');
+    const families = new Set(addresses.map((address) => isIP(address)));
+    if (families.size < addresses.length) refuseOption(path, 'at most one of each IP family');
+  },
 };
 
-/** @throws StatusManagerError INVALID_OPTION */
-export function requireNodeName(nodeName: unknown): void {
-  if (typeof nodeName !== 'string' || !/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(nodeName))
-    refuseOption('nodeName', "a node's name, in lower case");
-}
+/** The status manager checks the values. */
+export const statusManagerChecks: OptionChecks<NodeStatusManagerOptions> = {
+  burst: unchecked,
+  concurrency: unchecked,
+  limiter: unchecked,
+  patchStrategy: unchecked,
+  qps: unchecked,
+  readBeforePatch: unchecked,
+  requestTimeoutMs: unchecked,
+  syncPeriodMs: unchecked,
+};
 
-/**
- * Checks the options that `NodeReporter` does not check.
- * @param prefix of the options' names in errors: `node.`
- * @throws StatusManagerError INVALID_OPTION
- */
-export function requireNode(node: NodeAgentNode, prefix = ''): void {
-  const { addresses } = node;
-  if (addresses !== undefined && !(Array.isArray(addresses) && addresses.every((address) => isIP(address) !== 0)))
-    refuseOption(`${prefix}addresses`, 'a list of IP addresses');
-  const families = (addresses ?? []).map((address) => isIP(address));
-  if (new Set(families).size < families.length) refuseOption(`${prefix}addresses`, 'at most one of each IP family');
-  for (const hook of ['nodeStatus', 'readyErrors', 'adoptNode'] as const)
-    requireFunctionOption(`${prefix}${hook}`, node[hook]);
-}
+export const aNodeName = required(
+  "a node's name, in lower case",
+  (name) => typeof name === 'string' && /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(name),
+);

@@ -1,7 +1,7 @@
 import { type AddressInfo, isIPv6, type Server } from 'node:net';
-import { refuseOption, StatusManagerError } from './errors.ts';
+import { StatusManagerError } from './errors.ts';
 import { reasonOf } from './logger.ts';
-import { integerOption } from './validate.ts';
+import { integer, optional } from './options.ts';
 
 /** Where a server listens. */
 export interface ListenAddress {
@@ -10,11 +10,11 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** @throws StatusManagerError INVALID_OPTION */
-export function requireListenAddress({ host, port }: ListenAddress): void {
-  if (typeof host !== 'string' || host === '') refuseOption('host', 'an address');
-  integerOption('port', port, 0, 65_535);
-}
+/** Checks of a `ListenAddress`. */
+export const listenChecks = {
+  host: optional('an address', (host) => typeof host === 'string' && host !== ''),
+  port: integer(0, 65_535),
+};
 
 /**
  * Resolves with the port, and with the address as URLs have it: `127.0.0.1:10248`.

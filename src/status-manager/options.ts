@@ -4,7 +4,7 @@ import type { CoreV1ApiLike } from '../kube/client/core-v1-api-like.ts';
 import type { PodClient } from '../kube/client/pod-client.ts';
 import type { KubeConfigSource } from '../kube/http/kube-config-types.ts';
 import { type Clock, type ClockLike, systemClock } from '../shared/clock.ts';
-import { refuseOption, StatusManagerError } from '../shared/errors.ts';
+import { refuseOption } from '../shared/errors.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Metrics } from './metrics.ts';
@@ -25,7 +25,7 @@ import type { PodStartupLatency, ReadBeforePatch } from './sync/sync-ports.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import { guarded } from '../shared/guarded.ts';
-import { integerOption } from '../shared/validate.ts';
+import { integer, oneOf, type OptionChecks, port, requireOptions, unchecked } from '../shared/options.ts';
 
 /** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
 export type StatusManagerOptions<P extends PodManager = PodManager> = {
@@ -130,49 +130,43 @@ export const defaultOptions = {
   requestTimeoutMs: 30_000,
 } as const;
 
-const optionNames: ReadonlySet<string> = new Set<keyof StatusManagerOptions>([
-  'client',
-  'podCouldHaveRunningContainers',
-  'podDeletionSafety',
-  'podManager',
-  'allocationState',
-  'journal',
-  'logger',
-  'metrics',
-  'clock',
-  'podStartupLatency',
-  'eventRecorder',
-  'syncPeriodMs',
-  'concurrency',
-  'readBeforePatch',
-  'patchStrategy',
-  'requestTimeoutMs',
-  'qps',
-  'burst',
-  'limiter',
-  'random',
-]);
-
-const podManagerMethods = ['getPodByUID', 'getMirrorPodByPod', 'translatePodUID', 'getUIDTranslations'] as const;
-const allocationStateMethods = [
-  'getContainerResourceAllocation',
-  'getPodLevelResourceAllocation',
-  'getPodResizeStatus',
-  'setPodAllocation',
-  'setPodResizeStatus',
-  'delete',
-  'removeOrphanedPods',
-] as const;
-const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const;
 const journalMethods = ['accepted', 'settled', 'close'] as const;
+
+const checks: OptionChecks<StatusManagerOptions> = {
+  client: unchecked,
+  podCouldHaveRunningContainers: unchecked,
+  podDeletionSafety: unchecked,
+  podManager: port(['getPodByUID', 'getMirrorPodByPod', 'translatePodUID', 'getUIDTranslations']),
+  allocationState: port([
+    'getContainerResourceAllocation',
+    'getPodLevelResourceAllocation',
+    'getPodResizeStatus',
+    'setPodAllocation',
+    'setPodResizeStatus',
+    'delete',
+    'removeOrphanedPods',
+  ]),
+  journal: port(journalMethods),
+  logger: unchecked,
+  metrics: unchecked,
+  clock: unchecked,
+  podStartupLatency: unchecked,
+  eventRecorder: unchecked,
+  syncPeriodMs: integer(100, 3_600_000),
+  concurrency: integer(1, 1_000),
+  readBeforePatch: oneOf('always', 'when-stale'),
+  patchStrategy: oneOf('strategic-merge', 'json-patch'),
+  requestTimeoutMs: integer(1, 600_000),
+  qps: unchecked,
+  burst: unchecked,
+  limiter: unchecked,
+  random: unchecked,
+};
+const latencyMethods = ['recordStatusUpdated', 'deletePodStartupState'] as const;
 
 /** Checks the options and fills in their defaults. @throws StatusManagerError INVALID_OPTION, naming the option, what is expected, and the value */
 export function resolveOptions<P extends PodManager>(options: StatusManagerOptions<P>) {
-  if (typeof options !== 'object' || options === null) refuseOption('options', 'an object', options);
-  for (const name of Object.keys(options)) {
-    if (!optionNames.has(name))
-      throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
-  }
+  requireOptions(options, checks);
   const { podManager, allocationState = noopState } = options;
   const valueOf = <K extends keyof typeof defaultOptions>(name: K) => options[name] ?? defaultOptions[name];
   const logger = resolveLogger(options.logger);
@@ -181,19 +175,18 @@ export function resolveOptions<P extends PodManager>(options: StatusManagerOptio
   return {
     client: options.client,
     podDeletionSafety: resolvePodDeletionSafety(options, logger),
-    podManager: podManager === undefined ? undefined : requirePort('podManager', podManager, podManagerMethods),
-    allocationState: requirePort('allocationState', allocationState, allocationStateMethods),
+    ...{ podManager, allocationState },
     journal: resolveJournal(options.journal, logger),
     logger,
     metrics: resolveMetrics(options.metrics, logger),
     clock,
     podStartupLatency: resolvePartialPort('podStartupLatency', options.podStartupLatency, latencyMethods, logger),
     eventRecorder: resolvePartialPort('eventRecorder', options.eventRecorder, ['event'], logger),
-    syncPeriodMs: integerOption('syncPeriodMs', valueOf('syncPeriodMs'), 100, 3_600_000),
-    concurrency: integerOption('concurrency', valueOf('concurrency'), 1, 1_000),
-    readBeforePatch: oneOf('readBeforePatch', valueOf('readBeforePatch'), ['always', 'when-stale']),
-    patchStrategy: oneOf('patchStrategy', valueOf('patchStrategy'), ['strategic-merge', 'json-patch']),
-    requestTimeoutMs: integerOption('requestTimeoutMs', valueOf('requestTimeoutMs'), 1, 600_000),
+    syncPeriodMs: valueOf('syncPeriodMs'),
+    concurrency: valueOf('concurrency'),
+    readBeforePatch: valueOf('readBeforePatch'),
+    patchStrategy: valueOf('patchStrategy'),
+    requestTimeoutMs: valueOf('requestTimeoutMs'),
     limiter: resolveLimiter(options, clock),
     random: resolveRandom(options.random, logger),
   };
@@ -231,7 +224,6 @@ function requireSynchronous(name: string, value: unknown): asserts value is (pod
 
 function resolveJournal(journal: Journal | undefined, logger: Logger): Journal | undefined {
   if (journal === undefined) return undefined;
-  requirePort('journal', journal, journalMethods);
   const methods = guarded<Omit<Journal, 'recovered'>>(
     journal,
     [...journalMethods, 'failure'],
@@ -249,8 +241,4 @@ export function resolveLimiter(
   if (qps !== undefined || burst !== undefined)
     refuseOption('limiter', 'absent when `qps` or `burst` is given', limiter);
   return requirePort('limiter', limiter, ['forClient']);
-}
-
-function oneOf<T extends string>(name: string, value: T, allowed: readonly T[]): T {
-  return allowed.includes(value) ? value : refuseOption(name, allowed.map((word) => `'${word}'`).join(' or '), value);
 }

@@ -5,20 +5,28 @@ import type { Metrics } from '../status-manager/metrics.ts';
 import type { ClockLike } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { refuseOption } from '../shared/errors.ts';
-import { requirePort } from '../shared/ports.ts';
-import { integerOption, positiveIntegerOption, requireFields, requireFunctionOption } from '../shared/validate.ts';
+import {
+  aFunction,
+  integer,
+  nested,
+  oneOf,
+  type OptionChecks,
+  port,
+  positiveInteger,
+  requiredPort,
+  requireOptions,
+  unchecked,
+} from '../shared/options.ts';
 import type { Journal } from '../status-manager/journal/journal.ts';
 import {
   type PodAdmitAttributes,
   type PodAdmitResult,
   type EventRecorder,
   type NodeAgentNode,
-  nodeFields,
+  aNodeName,
+  nodeChecks,
   type NodeStatusManagerOptions,
-  requireNode,
-  requireNodeName,
-  requireNodeReporterOptions,
-  statusManagerFields,
+  statusManagerChecks,
 } from '../node/index.ts';
 import type { PodProvider } from './pod-provider.ts';
 import { type NodeOwnershipOptions, requireLeaseName } from './replicas/node-ownership-options.ts';
@@ -93,35 +101,58 @@ export interface VirtualNodeOptions extends NodeAgentNode {
   readonly journal?: Journal | undefined;
 }
 
-/** Every option; a missing one is a compile error. */
-const optionNames: Readonly<Record<keyof VirtualNodesOptions, true>> = {
-  callTimeoutMs: true,
-  client: true,
-  clock: true,
-  concurrency: true,
-  eventRecorder: true,
-  listPeriodMs: true,
-  logger: true,
-  lost: true,
-  metrics: true,
-  provider: true,
-  random: true,
-  replicas: true,
-  statusManager: true,
+/** Of the calls of a provider: true for those that each must have. */
+const providerMethods: Readonly<Record<keyof PodProvider, boolean>> = {
+  attach: false,
+  createPod: true,
+  deletePod: true,
+  exec: false,
+  getPod: false,
+  listPods: true,
+  logs: false,
+  notifyPods: false,
+  portForward: false,
+  stats: false,
+  updatePod: false,
 };
-const replicasOptionNames: Readonly<Record<keyof ReplicasOptions, true>> = {
-  drainTimeoutMs: true,
-  identity: true,
-  leaseDurationSeconds: true,
-  name: true,
-  namespace: true,
+const methodNames = Object.keys(providerMethods) as (keyof PodProvider)[];
+
+const lostChecks: OptionChecks<LostPods> = { action: oneOf('fail', 'recreate'), misses: positiveInteger };
+
+/** `NodeOwnership` checks the values. */
+const replicasChecks: OptionChecks<ReplicasOptions> = {
+  drainTimeoutMs: unchecked,
+  identity: unchecked,
+  leaseDurationSeconds: unchecked,
+  name: unchecked,
+  namespace: unchecked,
 };
-const nodeOptionNames: Readonly<Record<keyof VirtualNodeOptions, true>> = {
-  ...nodeFields,
-  canAdmitPod: true,
-  epoch: true,
-  journal: true,
-  nodeName: true,
+
+const checks: OptionChecks<VirtualNodesOptions> = {
+  callTimeoutMs: positiveInteger,
+  client: unchecked,
+  clock: unchecked,
+  concurrency: positiveInteger,
+  eventRecorder: port(['event']),
+  listPeriodMs: positiveInteger,
+  logger: unchecked,
+  lost: nested(lostChecks),
+  metrics: unchecked,
+  provider: requiredPort(
+    methodNames.filter((method) => providerMethods[method]),
+    methodNames.filter((method) => !providerMethods[method]),
+  ),
+  random: unchecked,
+  replicas: nested(replicasChecks),
+  statusManager: nested(statusManagerChecks),
+};
+
+const nodeOptionChecks: OptionChecks<VirtualNodeOptions> = {
+  ...nodeChecks,
+  canAdmitPod: aFunction,
+  epoch: integer(0),
+  journal: unchecked,
+  nodeName: aNodeName,
 };
 
 /** Options with their defaults. */
@@ -133,59 +164,21 @@ export interface ResolvedProviderOptions {
   readonly lostPods: 'fail' | 'recreate';
 }
 
-const providerMethods: Readonly<Record<keyof PodProvider, 'optional' | 'required'>> = {
-  attach: 'optional',
-  createPod: 'required',
-  deletePod: 'required',
-  exec: 'optional',
-  getPod: 'optional',
-  listPods: 'required',
-  logs: 'optional',
-  notifyPods: 'optional',
-  portForward: 'optional',
-  stats: 'optional',
-  updatePod: 'optional',
-};
-
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedProviderOptions {
-  requireFields('options', options, Object.keys(optionNames));
-  const { provider, lost = {}, statusManager, eventRecorder } = options;
-  const methodNames = Object.keys(providerMethods) as (keyof PodProvider)[];
-  const isRequired = (method: keyof PodProvider): boolean => providerMethods[method] === 'required';
-  requirePort(
-    'provider',
-    provider,
-    methodNames.filter(isRequired),
-    methodNames.filter((method) => !isRequired(method)),
-  );
-  requireFields('lost', lost, ['misses', 'action']);
+  requireOptions(options, checks);
+  const { provider, lost = {} } = options;
   const { misses = 3, action = 'fail' } = lost;
-  if (action !== 'fail' && action !== 'recreate') refuseOption('lost.action', "'fail' or 'recreate'", action);
-  if (options.replicas !== undefined) requireFields('replicas', options.replicas, Object.keys(replicasOptionNames));
-  if (statusManager !== undefined) requireFields('statusManager', statusManager, Object.keys(statusManagerFields));
-  if (eventRecorder !== undefined) requirePort('eventRecorder', eventRecorder, ['event']);
   const { listPeriodMs = provider.notifyPods === undefined ? 5000 : 60_000 } = options;
-  return {
-    listPeriodMs: positiveIntegerOption('listPeriodMs', listPeriodMs),
-    callTimeoutMs: positiveIntegerOption('callTimeoutMs', options.callTimeoutMs ?? 60_000),
-    concurrency: positiveIntegerOption('concurrency', options.concurrency ?? 10),
-    lostMisses: positiveIntegerOption('lost.misses', misses),
-    lostPods: action,
-  };
+  const { callTimeoutMs = 60_000, concurrency = 10 } = options;
+  return { listPeriodMs, callTimeoutMs, concurrency, lostMisses: misses, lostPods: action };
 }
 
 /** Checks what no part of the node checks itself. @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function requireVirtualNodeOptions(options: VirtualNodeOptions, hasReplicas: boolean): void {
-  requireFields('node', options, Object.keys(nodeOptionNames));
-  requireNodeName(options.nodeName);
-  requireNode(options);
-  requireFunctionOption('canAdmitPod', options.canAdmitPod);
-  integerOption('epoch', options.epoch ?? 0, 0, Number.MAX_SAFE_INTEGER);
+  requireOptions(options, nodeOptionChecks);
   if (!hasReplicas) return;
   requireLeaseName('nodeName', options.nodeName);
-  // Without, the node is created now, and checks them.
-  requireNodeReporterOptions(options);
   if (options.epoch !== undefined) refuseOption('epoch', 'nothing with the option `replicas`', options.epoch);
   // Another process may have been the last one that ran the node.
   if (options.journal !== undefined) refuseOption('journal', 'nothing with the option `replicas`');

@@ -2,15 +2,10 @@ import { registerGauges } from '../node/index.ts';
 import { logMissingAccess } from '../kube/access/log-missing-access.ts';
 import type { AccessPart } from '../kube/access/permissions.ts';
 import { type AbortSignalLike, untilAborted } from '../shared/abort.ts';
-import { refuseOption, StatusManagerError } from '../shared/errors.ts';
+import { StatusManagerError } from '../shared/errors.ts';
 import { epochMsOf } from '../shared/time.ts';
-import {
-  integerOption,
-  maxDurationMs,
-  requireBooleanOption,
-  requireFields,
-  requireSignal,
-} from '../shared/validate.ts';
+import { aBoolean, aSignal, integer, requireOptions } from '../shared/options.ts';
+import { maxDurationMs, requireSignal } from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
 import type { ProviderListInspection } from './calls/provider-pod-lister.ts';
 import { NodeOwnership } from './replicas/node-ownership.ts';
@@ -246,10 +241,7 @@ function replicaGauges({ memberSince, renewedAt, takenNodes, nodes }: NodeOwners
 }
 
 function requireStopOptions(options: VirtualNodeStopOptions): void {
-  requireFields('options', options, ['drain', 'deadlineMs', 'signal']);
-  requireSignal(options, refuseOption);
-  requireBooleanOption('drain', options.drain);
-  integerOption('deadlineMs', options.deadlineMs ?? 0, 0, maxDurationMs);
+  requireOptions(options, { drain: aBoolean, deadlineMs: integer(0, maxDurationMs), signal: aSignal });
 }
 
 function stoppedError(): StatusManagerError {

@@ -24,7 +24,7 @@ describe('new StatusManager refuses', () => {
 
   it('options without podCouldHaveRunningContainers', () => {
     expectRefused({}, 'podCouldHaveRunningContainers');
-    expectRefused([], 'podCouldHaveRunningContainers');
+    expectRefused([], 'options');
   });
 
   it('podCouldHaveRunningContainers beside a podDeletionSafety', () => {

@@ -273,7 +273,7 @@ describe('options', () => {
     ['lost.often', { lost: { often: 1 } }],
     ['eventRecorder', { eventRecorder: {} }],
     ['statusManager.client', { statusManager: { client: 1 } }],
-    ['options.nodeName', { nodeName: 'node-a' }],
+    ['nodeName', { nodeName: 'node-a' }],
   ])('%s is checked', (path, changed) => {
     expect(() => createVirtualNodes(options(changed))).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', path }) as Error,
@@ -289,7 +289,7 @@ describe('options', () => {
     ['nodeStatus', { nodeStatus: 1 }],
     ['canAdmitPod', { canAdmitPod: 1 }],
     ['epoch', { epoch: -1 }],
-    ['node.runtime', { runtime: {} }],
+    ['runtime', { runtime: {} }],
   ])('%s of a node is checked, and the node is not added', async (path, changed) => {
     const nodes = createVirtualNodes(options({}));
     nodes.add({ nodeName: 'taken' });

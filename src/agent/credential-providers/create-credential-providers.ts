@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { requireFields } from '../../shared/validate.ts';
+import { required, requireOptions } from '../../shared/options.ts';
 import { CredentialProviders } from './credential-providers.ts';
 import { execPlugin } from './exec-plugin.ts';
 import { readCredentialProviders } from './provider-config.ts';
@@ -22,11 +22,15 @@ export function createCredentialProviders(
   { clock, logger, signal }: { readonly clock: Clock; readonly logger: Logger; readonly signal: AbortSignal },
 ): Pick<CredentialProviders, 'credentialsFor'> {
   if (options === undefined) return { credentialsFor: async () => [] };
-  requireFields('credentialProviders', options, ['configs', 'binDirectory']);
+  requireOptions(
+    options,
+    {
+      binDirectory: required('an absolute path', (path: unknown) => typeof path === 'string' && path.startsWith('/')),
+      configs: required('a list', Array.isArray),
+    },
+    'credentialProviders',
+  );
   const { configs, binDirectory } = options;
-  if (typeof binDirectory !== 'string' || !binDirectory.startsWith('/'))
-    refuseOption('credentialProviders.binDirectory', 'an absolute path', binDirectory);
-  if (!Array.isArray(configs)) refuseOption('credentialProviders.configs', 'a list', configs);
   const providers = readCredentialProviders(configs);
   for (const { name } of providers) requireProgram(binDirectory, name);
   return new CredentialProviders({

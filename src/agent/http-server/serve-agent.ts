@@ -1,9 +1,9 @@
-import { requireFields } from '../../shared/validate.ts';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { ClockLike } from '../../shared/clock.ts';
 import { ConnectionLimit } from '../../shared/connection-limit.ts';
-import { listen, requireListenAddress } from '../../shared/listen.ts';
+import { listen, listenChecks } from '../../shared/listen.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { type OptionChecks, port as aPort, requireOptions, unchecked } from '../../shared/options.ts';
 import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';
@@ -38,15 +38,15 @@ export interface AgentServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-const optionNames: Readonly<Record<keyof ServeAgentOptions, true>> = {
-  allowedHosts: true,
-  clock: true,
-  host: true,
-  logger: true,
-  port: true,
-  register: true,
-  statusPage: true,
+const checks: OptionChecks<ServeAgentOptions> = {
+  ...listenChecks,
+  allowedHosts: unchecked,
+  clock: unchecked,
+  logger: unchecked,
+  register: aPort(['metrics']),
+  statusPage: unchecked,
 };
+
 /** The connection of a client that neither sends nor reads is closed after this time. */
 const idleTimeoutMs = 30_000;
 /** When there are more, the one that was used least recently is closed, so that probes are served. */
@@ -79,10 +79,8 @@ const maxConnections = 64;
  */
 export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = {}): Promise<AgentServer> {
   requirePort('agent', agent, ['inspect']);
-  requireFields('options', options, Object.keys(optionNames));
+  requireOptions(options, checks);
   const { host = '127.0.0.1', port = 10248, register, statusPage = {} } = options;
-  requireListenAddress({ host, port });
-  if (register !== undefined) requirePort('register', register, ['metrics']);
   const logger = resolveLogger(options.logger);
   const clock = resolveClock(options.clock);
   const allowedHosts = resolveAllowedHosts(options.allowedHosts);

@@ -1,5 +1,5 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { requireBooleanOption, requireFields } from '../../shared/validate.ts';
+import { aBoolean, integer, optional, type OptionChecks, requireOptions, unchecked } from '../../shared/options.ts';
 import {
   type ImagePullCredentialsVerificationPolicy,
   imagePullCredentialsVerification,
@@ -22,26 +22,24 @@ export interface ImagePullOptions {
   readonly preloadedImagesVerificationAllowlist?: readonly string[] | undefined;
 }
 
-const fields: Readonly<Record<keyof ImagePullOptions, true>> = {
-  serializeImagePulls: true,
-  maxParallelImagePulls: true,
-  imagePullCredentialsVerificationPolicy: true,
-  preloadedImagesVerificationAllowlist: true,
+const checks: OptionChecks<ImagePullOptions> = {
+  serializeImagePulls: aBoolean,
+  maxParallelImagePulls: integer(1),
+  imagePullCredentialsVerificationPolicy: unchecked,
+  preloadedImagesVerificationAllowlist: optional(
+    'a list of images',
+    (list: unknown) => Array.isArray(list) && list.every((image) => typeof image === 'string'),
+  ),
 };
 
 /** @throws StatusManagerError INVALID_OPTION */
 export function requireImagePulls(options: ImagePullOptions): void {
-  requireFields('imagePulls', options, Object.keys(fields));
-  const { serializeImagePulls, maxParallelImagePulls: parallel, ...verification } = options;
-  if (serializeImagePulls !== undefined) requireBooleanOption('imagePulls.serializeImagePulls', serializeImagePulls);
-  if (parallel !== undefined && !(Number.isInteger(parallel) && parallel >= 1))
-    refuseOption('imagePulls.maxParallelImagePulls', 'an integer ≥ 1', parallel);
-  if (serializeImagePulls === true && parallel !== undefined && parallel > 1)
+  requireOptions(options, checks, 'imagePulls');
+  const { serializeImagePulls, maxParallelImagePulls: parallel = 1 } = options;
+  if (serializeImagePulls === true && parallel > 1)
     refuseOption('imagePulls.maxParallelImagePulls', 'at most 1, as `serializeImagePulls` is true', parallel);
-  const { preloadedImagesVerificationAllowlist: allowlist = [] } = verification;
-  if (!Array.isArray(allowlist) || !allowlist.every((each) => typeof each === 'string'))
-    refuseOption('imagePulls.preloadedImagesVerificationAllowlist', 'a list of images');
-  imagePullCredentialsVerification(verification.imagePullCredentialsVerificationPolicy, allowlist);
+  const { imagePullCredentialsVerificationPolicy: policy, preloadedImagesVerificationAllowlist: allowlist } = options;
+  imagePullCredentialsVerification(policy, allowlist ?? []);
 }
 
 /** How many images are pulled at a time. Source: kubelet `SetDefaults_KubeletConfiguration`. */

@@ -1,9 +1,10 @@
 import { platform } from 'node:os';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
-import { requireBooleanOption, requireFields, requireSignal } from '../../shared/validate.ts';
+import { aBoolean, aSignal, numberFrom, type OptionChecks, requireOptions } from '../../shared/options.ts';
+import { requireSignal } from '../../shared/validate.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
-import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
+import { StatusManagerError } from '../../shared/errors.ts';
 import {
   agentGauges,
   type AgentStatusManager,
@@ -28,6 +29,14 @@ const defaultDrainMs = 10_000;
 const portCallsMs = 10_000;
 /** How long stop() without a drain waits for recorded events to be written. */
 const eventsMs = 1000;
+
+const stopChecks: OptionChecks<NodeAgentStopOptions> = {
+  deadlineMs: numberFrom(0),
+  drain: aBoolean,
+  gracePeriodSeconds: numberFrom(0),
+  signal: aSignal,
+  terminatePods: aBoolean,
+};
 
 /**
  * A node agent; create it with `createNodeAgent`. Failures at run time are logged with `failingSince`,
@@ -196,12 +205,7 @@ export class NodeAgent implements AsyncDisposable {
    * @throws StatusManagerError INVALID_OPTION
    */
   stop(options: NodeAgentStopOptions = {}): Promise<void> {
-    requireFields('options', options, ['drain', 'terminatePods', 'gracePeriodSeconds', 'deadlineMs', 'signal']);
-    requireBooleanOption('drain', options.drain);
-    requireBooleanOption('terminatePods', options.terminatePods);
-    requireNumber('gracePeriodSeconds', options.gracePeriodSeconds);
-    requireNumber('deadlineMs', options.deadlineMs);
-    requireSignal(options, refuseOption);
+    requireOptions(options, stopChecks);
     this.#stopped ??= this.#stop(options);
     return this.#stopped;
   }
@@ -278,8 +282,4 @@ export class NodeAgent implements AsyncDisposable {
     this.#unregisterGauges?.();
     logger.info({ node: nodeName }, 'Node agent has stopped');
   }
-}
-
-function requireNumber(path: string, value: unknown): void {
-  if (value !== undefined && !(typeof value === 'number' && value >= 0)) refuseOption(path, 'a number ≥ 0');
 }

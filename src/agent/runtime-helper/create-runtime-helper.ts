@@ -33,7 +33,7 @@ import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { systemRandom } from '../../shared/entropy.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { requireBooleanOption } from '../../shared/validate.ts';
+import { aBoolean } from '../../shared/options.ts';
 
 /** A pod without volumes needs no volume manager, and one that has ended gets nothing any more. */
 const notMounted = { signal: AbortSignal.abort(new Error('the volumes of the pod are not mounted')) };
@@ -134,7 +134,7 @@ export function createRuntimeHelperOn(
     eventRecorder,
   } = options;
   if (!givenRootDirectory.startsWith('/')) refuseOption('rootDirectory', 'an absolute path', givenRootDirectory);
-  requireBooleanOption('mounts', mounts);
+  aBoolean('mounts', mounts);
   const rootDirectory = withoutLinks(files, givenRootDirectory);
   const clock = resolveClock(options.clock);
   const logger = resolveLogger(options.logger);

@@ -1,8 +1,14 @@
 import type { Clock, ClockLike } from '../../shared/clock.ts';
-import { refuseOption, requireObject } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import {
+  aText,
+  optional,
+  type OptionChecks,
+  positiveInteger,
+  requireOptions,
+  unchecked,
+} from '../../shared/options.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { positiveIntegerOption } from '../../shared/validate.ts';
 import { defaultUserAgent } from './user-agent.ts';
 
 /** Options of `createPodClient` and `createKubeTransport`. */
@@ -37,27 +43,32 @@ export type ResolvedTransportOptions = {
   readonly [Name in keyof KubeTransportOptions]-?: NonNullable<KubeTransportOptions[Name]>;
 } & { readonly clock: Clock; readonly logger: Logger };
 
+const checks: OptionChecks<KubeTransportOptions> = {
+  connections: positiveInteger,
+  connectionWaitTimeoutMs: positiveInteger,
+  connectTimeoutMs: positiveInteger,
+  inactivityTimeoutMs: positiveInteger,
+  execTimeoutMs: positiveInteger,
+  userAgent: optional('printable ASCII', (text: string) => /^[\x20-\x7e]+$/.test(text)),
+  kubeConfigDir: aText,
+  env: unchecked,
+  clock: unchecked,
+  logger: unchecked,
+};
+
 /** Throws `INVALID_OPTION`, naming option, range and value. */
 export function resolveTransportOptions(options: KubeTransportOptions): ResolvedTransportOptions {
-  requireObject('options', options);
-  const userAgent = options.userAgent ?? defaultUserAgent();
-  if (!/^[\x20-\x7e]+$/.test(userAgent)) refuseOption('userAgent', 'printable ASCII', userAgent);
-  if (options.kubeConfigDir !== undefined && typeof options.kubeConfigDir !== 'string')
-    refuseOption('kubeConfigDir', 'a string', options.kubeConfigDir);
-  const logger = resolveLogger(options.logger);
+  requireOptions(options, checks);
   return {
-    connections: positiveIntegerOption('connections', options.connections ?? 64),
-    connectionWaitTimeoutMs: positiveIntegerOption(
-      'connectionWaitTimeoutMs',
-      options.connectionWaitTimeoutMs ?? 60_000,
-    ),
-    connectTimeoutMs: positiveIntegerOption('connectTimeoutMs', options.connectTimeoutMs ?? 10_000),
-    inactivityTimeoutMs: positiveIntegerOption('inactivityTimeoutMs', options.inactivityTimeoutMs ?? 60_000),
-    execTimeoutMs: positiveIntegerOption('execTimeoutMs', options.execTimeoutMs ?? 60_000),
-    userAgent,
+    connections: options.connections ?? 64,
+    connectionWaitTimeoutMs: options.connectionWaitTimeoutMs ?? 60_000,
+    connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
+    inactivityTimeoutMs: options.inactivityTimeoutMs ?? 60_000,
+    execTimeoutMs: options.execTimeoutMs ?? 60_000,
+    userAgent: options.userAgent ?? defaultUserAgent(),
     kubeConfigDir: options.kubeConfigDir ?? '.',
     env: options.env ?? process.env,
     clock: resolveClock(options.clock),
-    logger,
+    logger: resolveLogger(options.logger),
   };
 }

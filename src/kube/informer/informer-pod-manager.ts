@@ -7,7 +7,8 @@ import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { Pod } from '../objects/types.ts';
-import { positiveIntegerOption, requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
+import { positiveInteger } from '../../shared/options.ts';
+import { requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
 import type { InformerLike } from './informer-source.ts';
 import { InformerSource } from './informer-source.ts';
 import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
@@ -211,8 +212,10 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
   const random = resolveRandom(options.random, logger);
   requireNodeName(nodeName);
   const { transport, close } = resolveTransport(client, { clock, logger });
-  const timeout = (name: keyof typeof defaultTimeouts): number =>
-    positiveIntegerOption(name, options[name] ?? defaultTimeouts[name]);
+  const { listTimeoutMs = defaultTimeouts.listTimeoutMs } = options;
+  const { inactivityTimeoutMs = defaultTimeouts.inactivityTimeoutMs } = options;
+  positiveInteger('listTimeoutMs', listTimeoutMs);
+  positiveInteger('inactivityTimeoutMs', inactivityTimeoutMs);
   const reflector = new Reflector({
     transport,
     resource: 'pods',
@@ -226,8 +229,8 @@ export function createInformerPodManager(options: InformerPodManagerOptions): In
     clock,
     random,
     logger,
-    listTimeoutMs: timeout('listTimeoutMs'),
-    inactivityTimeoutMs: timeout('inactivityTimeoutMs'),
+    listTimeoutMs,
+    inactivityTimeoutMs,
   });
   return new InformerPodManager(reflector, clock, logger, close);
 }

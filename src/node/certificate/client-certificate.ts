@@ -1,13 +1,10 @@
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { ClockLike } from '../../shared/clock.ts';
-import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { requireFields } from '../../shared/validate.ts';
+import { aFunction, port, required, requiredPort, requireOptions, unchecked } from '../../shared/options.ts';
+import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { CertificateManager, clientKind } from './certificate-manager.ts';
 import { systemRandom } from '../../shared/entropy.ts';
-
-const optionNames = ['bootstrapRequests', 'certDirectory', 'clock', 'logger', 'nodeName', 'requests', 'verify'];
 
 /**
  * Requests a node's client certificate from the cluster, and renews it after 70 to 90 % of its lifetime. The certificate
@@ -55,12 +52,17 @@ export function startClientCertificateManager(options: {
   /** Resolves when no request and no timer is left. */
   stop(): Promise<void>;
 } {
-  requireFields('options', options, optionNames);
+  const isText = (value: unknown): boolean => typeof value === 'string' && value !== '';
+  requireOptions(options, {
+    nodeName: required('the name of a Node', isText),
+    certDirectory: required('a path', isText),
+    requests: requiredPort(['request']),
+    bootstrapRequests: port(['request']),
+    verify: aFunction,
+    logger: unchecked,
+    clock: unchecked,
+  });
   const { nodeName, certDirectory, requests, bootstrapRequests = requests, verify } = options;
-  if (typeof nodeName !== 'string' || nodeName === '') refuseOption('nodeName', 'the name of a Node');
-  if (typeof certDirectory !== 'string' || certDirectory === '') refuseOption('certDirectory', 'a path');
-  requirePort('requests', requests, ['request']);
-  requirePort('bootstrapRequests', bootstrapRequests, ['request']);
   const manager = new CertificateManager({
     kind: clientKind,
     nodeName,

@@ -1,4 +1,4 @@
-import { requireFunctionOption, requireFields } from '../../shared/validate.ts';
+import { aFunction, requireOptions } from '../../shared/options.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
@@ -31,9 +31,8 @@ export interface APISourceOptions {
  * ```
  */
 export function apiSource(options: APISourceOptions = {}): PodSource {
-  requireFields('options', options, ['filter']);
+  requireOptions(options, { filter: aFunction });
   const { filter } = options;
-  requireFunctionOption('filter', filter);
   return podSource(apiSourceName, (sink, { apiPods, logger }) => {
     if (apiPods === undefined) throw new Error('The API server as a source needs a client');
     return new APISource(filter === undefined ? apiPods : filteredPods(apiPods, filter, logger), sink, logger);

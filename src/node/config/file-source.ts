@@ -1,5 +1,4 @@
-import { refuseOption } from '../../shared/errors.ts';
-import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
+import { aFunction, duration, required, requireOptions } from '../../shared/options.ts';
 import type { BigIntStats } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Timer } from '../../shared/clock.ts';
@@ -62,11 +61,11 @@ export function fileSource(options: FileSourceOptions): PodSource {
 
 /** `fileSource` on any machine. */
 export function fileSourceOn(files: HostFiles, options: FileSourceOptions): PodSource {
-  requireFields('options', options, ['path', 'parse', 'fileCheckFrequencyMs']);
-  const { path, parse, fileCheckFrequencyMs } = options;
-  if (typeof path !== 'string' || path === '') refuseOption('path', 'the path of a folder or file');
-  requireFunctionOption('parse', parse);
-  requireDurationOption('fileCheckFrequencyMs', fileCheckFrequencyMs);
+  requireOptions(options, {
+    path: required('the path of a folder or file', (path) => typeof path === 'string' && path !== ''),
+    parse: aFunction,
+    fileCheckFrequencyMs: duration,
+  });
   return podSource('file', (sink, context) => new FileSource(files, options, sink, context));
 }
 

@@ -1,5 +1,5 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { requireDurationOption, requireFunctionOption, requireFields } from '../../shared/validate.ts';
+import { aFunction, duration, requireOptions, unchecked } from '../../shared/options.ts';
 import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { withDeadline } from '../../shared/deadline.ts';
@@ -46,8 +46,13 @@ const requestTimeoutMs = 10_000;
  * ```
  */
 export function httpSource(options: HTTPSourceOptions): PodSource {
-  requireFields('options', options, ['url', 'header', 'parse', 'httpCheckFrequencyMs']);
-  const { url, header, parse, httpCheckFrequencyMs } = options;
+  requireOptions(options, {
+    url: unchecked,
+    header: unchecked,
+    parse: aFunction,
+    httpCheckFrequencyMs: duration,
+  });
+  const { url, header } = options;
   const isUsable = URL.canParse(url) && /^https?:\/\/[^@/]+\//.test(new URL(url).href);
   if (!isUsable) refuseOption('url', 'an http or https URL without user and password');
   try {
@@ -55,8 +60,6 @@ export function httpSource(options: HTTPSourceOptions): PodSource {
   } catch {
     refuseOption('header', 'valid HTTP header names and values');
   }
-  requireFunctionOption('parse', parse);
-  requireDurationOption('httpCheckFrequencyMs', httpCheckFrequencyMs);
   return podSource('http', (sink, context) => new HTTPSource(options, sink, context));
 }
 

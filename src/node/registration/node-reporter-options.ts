@@ -1,7 +1,16 @@
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { refuseOption } from '../../shared/errors.ts';
-import { requireBooleanOption } from '../../shared/validate.ts';
+import isPlainObject from 'lodash/isPlainObject.js';
+import {
+  aBoolean,
+  aFunction,
+  aText,
+  integer,
+  optional,
+  type OptionChecks,
+  required,
+  unchecked,
+} from '../../shared/options.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { Node, NodeStatus, Taint } from './node-types.ts';
@@ -72,35 +81,37 @@ export interface NodeReporterInspection {
   readonly leaseDurationSeconds: number;
 }
 
-/** @throws StatusManagerError INVALID_OPTION; `path` names the option */
-export function requireNodeReporterOptions(
-  options: Pick<
-    NodeReporterOptions,
-    'annotations' | 'labels' | 'leaseDurationSeconds' | 'nodeName' | 'providerID' | 'spreadHeartbeats' | 'taints'
-  >,
-): void {
-  const { nodeName, leaseDurationSeconds = 40, labels, annotations, taints, providerID, spreadHeartbeats } = options;
-  if (typeof nodeName !== 'string' || nodeName === '') refuseOption('nodeName', 'a non-empty string');
-  if (!Number.isSafeInteger(leaseDurationSeconds) || leaseDurationSeconds < 1) {
-    refuseOption('leaseDurationSeconds', 'an integer ≥ 1');
-  }
-  requireBooleanOption('spreadHeartbeats', spreadHeartbeats);
-  // Otherwise the API server would refuse the Node at each attempt.
-  requireTexts('labels', labels);
-  requireTexts('annotations', annotations);
-  if (taints !== undefined && !(Array.isArray(taints) && taints.every(isTaint)))
-    refuseOption('taints', 'a list of { key, effect }');
-  if (providerID !== undefined && typeof providerID !== 'string') refuseOption('providerID', 'a string');
-}
+// Otherwise the API server would refuse the Node at each attempt.
+const texts = optional(
+  'an object of strings',
+  (value) => isPlainObject(value) && Object.values(value).every((text) => typeof text === 'string'),
+);
 
-function requireTexts(path: string, texts: unknown): void {
-  if (texts === undefined) return;
-  const isObject = typeof texts === 'object' && texts !== null && !Array.isArray(texts);
-  if (!isObject || !Object.values(texts).every((value) => typeof value === 'string'))
-    refuseOption(path, 'an object of strings');
-}
+const taints = optional(
+  'a list of { key, effect }',
+  (list: readonly (Partial<Taint> | null)[]) =>
+    Array.isArray(list) && list.every((taint) => isText(taint?.key) && isText(taint?.effect)),
+);
 
-function isTaint(value: unknown): boolean {
-  const { key, effect } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return typeof key === 'string' && key !== '' && typeof effect === 'string' && effect !== '';
+export const nodeReporterChecks: OptionChecks<NodeReporterOptions> = {
+  adoptNode: aFunction,
+  annotations: texts,
+  clock: unchecked,
+  declaredFeatures: unchecked,
+  labels: texts,
+  leaseDurationSeconds: integer(1),
+  logger: unchecked,
+  nodeName: required('a non-empty string', isText),
+  nodeStatus: aFunction,
+  providerID: aText,
+  random: unchecked,
+  readyErrors: aFunction,
+  recorder: unchecked,
+  spreadHeartbeats: aBoolean,
+  taints,
+  transport: unchecked,
+};
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
 }

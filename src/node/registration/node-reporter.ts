@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
+import { checkOptions } from '../../shared/options.ts';
 import { systemEntropy } from '../../shared/entropy.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -12,11 +13,7 @@ import { isResponse, NodeClient } from './node-client.ts';
 import { declaredFeatures, defaultNodeStatus } from './node-defaults.ts';
 import { NodeEvents } from './node-events.ts';
 import { NodeLease } from './node-lease.ts';
-import {
-  type NodeReporterInspection,
-  type NodeReporterOptions,
-  requireNodeReporterOptions,
-} from './node-reporter-options.ts';
+import { type NodeReporterInspection, type NodeReporterOptions, nodeReporterChecks } from './node-reporter-options.ts';
 import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from './node-status.ts';
 import type { Node, NodeStatus } from './node-types.ts';
 import { readyErrorsOf } from './node-conditions.ts';
@@ -77,7 +74,7 @@ export class NodeReporter {
    * @throws StatusManagerError INVALID_OPTION
    */
   constructor(options: NodeReporterOptions, identity: string = systemEntropy.uuid()) {
-    requireNodeReporterOptions(options);
+    checkOptions(options, nodeReporterChecks);
     const { nodeName, transport } = options;
     const logger = resolveLogger(options.logger);
     const clock = resolveClock(options.clock);

@@ -1,8 +1,15 @@
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { refuseOption, StatusManagerError } from '../../shared/errors.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { integerOption, requireFunctionOption } from '../../shared/validate.ts';
+import {
+  aFunction,
+  aText,
+  integer,
+  optional,
+  type OptionChecks,
+  requireOptions,
+  unchecked,
+} from '../../shared/options.ts';
 import { resolveAllowedHosts } from '../../shared/host-check.ts';
 
 /** Options of `createStatusPage`. */
@@ -37,38 +44,25 @@ export interface StatusPageOptions {
   readonly logger?: Partial<Logger> | undefined;
 }
 
-const optionNames: ReadonlySet<string> = new Set<keyof StatusPageOptions>([
-  'nodeName',
-  'path',
-  'refreshIntervalMs',
-  'timelineLength',
-  'allowedHosts',
-  'problems',
-  'clock',
-  'logger',
-]);
+const checks: OptionChecks<StatusPageOptions> = {
+  nodeName: aText,
+  path: optional('a path like `/statusz`, without a slash at its end', (path: string) => /^(\/[\w.~-]+)+$/.test(path)),
+  refreshIntervalMs: integer(100, 60_000),
+  timelineLength: integer(1, 1_000),
+  allowedHosts: unchecked,
+  problems: aFunction,
+  clock: unchecked,
+  logger: unchecked,
+};
 
 /** Checks the options and fills in their defaults. @throws StatusManagerError INVALID_OPTION, naming the option */
 export function resolveOptions(options: StatusPageOptions) {
-  if (typeof options !== 'object' || options === null) refuseOption('options', 'an object', options);
-  for (const name of Object.keys(options)) {
-    if (!optionNames.has(name))
-      throw new StatusManagerError('INVALID_OPTION', `Unknown option \`${name}\``, { path: name });
-  }
-  const { nodeName, path = '/statusz', refreshIntervalMs = 1_000, timelineLength = 50, allowedHosts } = options;
-  if (nodeName !== undefined && typeof nodeName !== 'string') refuseOption('nodeName', 'a string', nodeName);
-  if (typeof path !== 'string' || !/^(\/[\w.~-]+)+$/.test(path))
-    refuseOption('path', 'a path like `/statusz`, without a slash at its end', path);
-  requireFunctionOption('problems', options.problems);
-  const logger = resolveLogger(options.logger);
+  requireOptions(options, checks);
+  const { nodeName, path = '/statusz', refreshIntervalMs = 1_000, timelineLength = 50, problems = () => [] } = options;
   return {
-    nodeName,
-    path,
-    refreshIntervalMs: integerOption('refreshIntervalMs', refreshIntervalMs, 100, 60_000),
-    timelineLength: integerOption('timelineLength', timelineLength, 1, 1_000),
-    allowedHosts: resolveAllowedHosts(allowedHosts),
-    problems: options.problems ?? (() => []),
+    ...{ nodeName, path, refreshIntervalMs, timelineLength, problems },
+    allowedHosts: resolveAllowedHosts(options.allowedHosts),
     clock: resolveClock(options.clock),
-    logger,
+    logger: resolveLogger(options.logger),
   };
 }

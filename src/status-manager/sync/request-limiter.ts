@@ -4,7 +4,7 @@ import { refuseOption, requireObject } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { positiveIntegerOption } from '../../shared/validate.ts';
+import { positiveInteger } from '../../shared/options.ts';
 import { ClientLimiter } from './client-limiter.ts';
 
 /** Options of a `RequestLimiter`. */
@@ -55,9 +55,9 @@ export class RequestLimiter {
     this.#clock = clock;
     this.#bucket = new TokenBucket(qps, burst, clock);
     if (maxInFlight !== undefined) {
-      const size = positiveIntegerOption('maxInFlight', maxInFlight);
+      positiveInteger('maxInFlight', maxInFlight);
       this.#slots = new Semaphore({
-        ...{ size, clock },
+        ...{ size: maxInFlight, clock },
         warning: { option: 'maxInFlight', logger: resolveLogger(options.logger) },
       });
     }

@@ -2,7 +2,7 @@ import type { KubeTransport } from '../../kube/http/kube-transport.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { integerOption, positiveIntegerOption } from '../../shared/validate.ts';
+import { integer, positiveInteger } from '../../shared/options.ts';
 
 /** A node, as long as this process owns it. */
 export interface OwnedNode {
@@ -101,13 +101,13 @@ const maxNameLength = 170;
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function requireNodeOwnershipOptions(options: NodeOwnershipOptions): void {
-  const { identity, namespace, name = 'virtual-nodes', drainTimeoutMs = 30_000 } = options;
+  const { identity, namespace, name = 'virtual-nodes' } = options;
   const { min, max } = leaseDurationRange;
   requireLeaseName('identity', identity);
   if (!dnsLabel.test(namespace)) refuseOption('namespace', 'a DNS label', namespace);
   if (!dnsLabel.test(name)) refuseOption('name', 'a DNS label', name);
-  integerOption('leaseDurationSeconds', options.leaseDurationSeconds ?? 15, min, max);
-  positiveIntegerOption('drainTimeoutMs', drainTimeoutMs);
+  integer(min, max)('leaseDurationSeconds', options.leaseDurationSeconds);
+  positiveInteger('drainTimeoutMs', options.drainTimeoutMs);
 }
 
 /** Checks the name of a process or a node, which becomes a part of the name of its Lease. @throws StatusManagerError INVALID_OPTION */

@@ -276,7 +276,7 @@ describe('listening', () => {
   });
   it.each<[string, unknown, unknown, string]>([
     ['no agent', undefined, {}, 'agent'],
-    ['an unknown option', agent, { metrics: 1 }, 'options.metrics'],
+    ['an unknown option', agent, { metrics: 1 }, 'metrics'],
     ['a port out of range', agent, { port: 70_000 }, 'port'],
     ['a host that is empty', agent, { host: '' }, 'host'],
     ['a register without metrics()', agent, { register: {} }, 'register'],

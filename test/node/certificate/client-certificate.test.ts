@@ -147,7 +147,7 @@ it.each<[string, Partial<Options>]>([
   ['certDirectory', { certDirectory: '' }],
   ['requests', { requests: {} as never }],
   ['bootstrapRequests', { bootstrapRequests: {} as never }],
-  ['options.directory', { directory: '/pki' } as never],
+  ['directory', { directory: '/pki' } as never],
 ])('%s is refused by name', async (path, options) => {
   await expect(start(options)).rejects.toMatchObject({ code: 'INVALID_OPTION', path });
 });

@@ -188,7 +188,7 @@ it('needs a client', () => {
 
 it.each([
   [{ filter: 'web' }, 'filter'],
-  [{ filters: () => true }, 'options.filters'],
+  [{ filters: () => true }, 'filters'],
   [undefined, undefined],
 ])('apiSource(%j) refuses %s', (options, path) => {
   const create = () => apiSource(options as object);

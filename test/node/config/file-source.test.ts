@@ -498,7 +498,7 @@ it.each<[string, string, object]>([
   ['path', 'the path of a folder or file', { path: 7 }],
   ['parse', 'a function', { path: '/a', parse: 'yaml' }],
   ['fileCheckFrequencyMs', 'milliseconds > 0', { path: '/a', fileCheckFrequencyMs: 0 }],
-  ['options.paths', 'absent', { path: '/a', paths: [] }],
+  ['paths', 'absent', { path: '/a', paths: [] }],
 ])('a bad %s is refused: expected is %s', (path, expected, options) => {
   const create = (): PodSource => fileSource(options as FileSourceOptions);
   expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));
