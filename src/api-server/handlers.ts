@@ -16,7 +16,6 @@ import { type PatchMediaType, patchTypes } from './storage/patch.ts';
 import { directRequest, type Registry, type Request } from './registry.ts';
 import { parseDeleteOptions, parseDryRun } from './http/request-options.ts';
 import { parseJSON, readBody, readJSON, type ResourceRequest } from './http/request.ts';
-import type { ResourceDefinition } from './resources/resources.ts';
 import type { ObjectStore } from './storage/store.ts';
 import type { DeleteOptions } from './resources/strategy.ts';
 import { type IncludeObject, tableOf } from './tables/table.ts';
@@ -141,7 +140,7 @@ export class Handlers {
     refuseBadResourceVersion(options.resourceVersion);
     const representation = negotiate(call.request);
     const render = (object: StoredObject, isFirst: boolean): string => {
-      if (representation === 'Object') return this.#eventTexts.textOf(definition, object);
+      if (representation === 'Object') return this.#eventTexts.textOf(object);
       const { body } = this.#respond(call, 200, object);
       return JSON.stringify(isFirst || representation !== 'Table' ? body : { ...body, columnDefinitions: null });
     };
@@ -245,7 +244,7 @@ export class Handlers {
   #respond({ request, query, resource }: ResourceCall, code: number, object: StoredObject): JSONResponse {
     const { definition } = resource;
     const representation = negotiate(request);
-    if (representation === 'Object') return { code, body: definition.fromStored?.(object) ?? object };
+    if (representation === 'Object') return { code, body: object };
     if (representation === 'PartialObjectMetadata') return { code, body: partialObject(object) };
     if (representation === 'PartialObjectMetadataList') {
       throw notAcceptable(`you requested PartialObjectMetadataList, but the requested object is not a list`);
@@ -285,15 +284,13 @@ function notAcceptable(message: string): APIStatusError {
 
 /** Caches the JSON of the last written object, which all its watchers share. */
 class EventTexts {
-  #definition: ResourceDefinition | undefined;
   #object: StoredObject | undefined;
   #text = '';
 
-  textOf(definition: ResourceDefinition, object: StoredObject): string {
-    if (object !== this.#object || definition !== this.#definition) {
-      this.#definition = definition;
+  textOf(object: StoredObject): string {
+    if (object !== this.#object) {
       this.#object = object;
-      this.#text = JSON.stringify(definition.fromStored?.(object) ?? object);
+      this.#text = JSON.stringify(object);
     }
     return this.#text;
   }

@@ -88,7 +88,7 @@ export class Registry {
   }
 
   get({ definition, namespace, name }: Target): StoredObject {
-    const object = this.#store.get(definition.table, namespace, name);
+    const object = this.#store.get(definition.resource, namespace, name);
     if (object === undefined) throw notFound(definition, name);
     return object;
   }
@@ -120,7 +120,7 @@ export class Registry {
     request.admit({ operation: 'create', target, next: object, old: undefined });
     refuseClasses(definition, objectOf(body, 'spec'), object);
     throwIfInvalid(definition, name, definition.strategy.validateCreate(object));
-    if (this.#store.get(definition.table, namespace, name) !== undefined) throw alreadyExists(definition, name);
+    if (this.#store.get(definition.resource, namespace, name) !== undefined) throw alreadyExists(definition, name);
     if (object.metadata.resourceVersion !== '' && !request.dryRun) {
       throw new APIStatusError(500, '', 'resourceVersion should not be set on objects to be created');
     }
@@ -136,7 +136,7 @@ export class Registry {
     const { definition, namespace, name } = target;
     const next = decodeBody(definition, body, request);
     refuseOtherName(target, next);
-    const old = this.#store.get(definition.table, namespace, name);
+    const old = this.#store.get(definition.resource, namespace, name);
     if (old === undefined) {
       if (definition.strategy.createOnUpdate !== true) throw notFound(definition, name);
       return { object: this.create(target, body, request), isNew: true };
@@ -157,8 +157,7 @@ export class Registry {
   patch(target: Target, type: PatchMediaType, patch: unknown, request: Request): StoredObject {
     const { definition } = target;
     const old = this.get(target);
-    const current = definition.fromStored?.(old) ?? old;
-    const next = decodePatched(definition, applyPatch(definition.table, type, current, patch), request);
+    const next = decodePatched(definition, applyPatch(definition.resource, type, old, patch), request);
     refuseOtherName(target, next);
     return this.#update(target, next, old, request);
   }
@@ -242,16 +241,16 @@ export class Registry {
   #mutated(target: Target, object: DecodedObject, { verb }: Request): DecodedObject {
     const { definition, namespace, name, subresource } = target;
     const about = { verb: verb as Verb, resource: definition.resource, subresource, namespace, name };
-    const changed = this.#mutations.apply(about, definition.fromStored?.(object) ?? object);
+    const changed = this.#mutations.apply(about, object);
     return changed === undefined ? object : decodeBody(definition, changed as JSONObject, directRequest('', ''));
   }
 
   #put({ definition }: Target, object: StoredObject, request: Request): StoredObject {
-    return request.dryRun ? withoutEmptyRevision(object) : this.#store.put(definition.table, object, request);
+    return request.dryRun ? withoutEmptyRevision(object) : this.#store.put(definition.resource, object, request);
   }
 
   #remove({ definition }: Target, object: StoredObject, request: Request): StoredObject {
-    return request.dryRun ? object : this.#store.remove(definition.table, object, request);
+    return request.dryRun ? object : this.#store.remove(definition.resource, object, request);
   }
 
   #now(): string {
@@ -266,7 +265,7 @@ export class Registry {
         () => randomCharacters[this.#entropy.integer(randomCharacters.length)],
       ).join('');
       const name = prefix.slice(0, 58) + suffix;
-      if (this.#store.get(definition.table, namespace, name) === undefined) return name;
+      if (this.#store.get(definition.resource, namespace, name) === undefined) return name;
     }
   }
 
@@ -287,7 +286,7 @@ export class Registry {
 
 /** The RuntimeClass and Priority admission plugins: there are no runtime classes, and the priority follows from its class. */
 function refuseClasses(definition: ResourceDefinition, sent: JSONObject, pod: StoredObject): void {
-  if (definition.table !== 'pods') return;
+  if (definition.resource !== 'pods') return;
   const { name } = pod.metadata;
   const refuse = (because: string): never => {
     throw forbidden(definition, name, because);
@@ -337,7 +336,5 @@ function withoutEmptyRevision(object: StoredObject): StoredObject {
 }
 
 function throwIfInvalid(definition: ResourceDefinition, name: string, causes: readonly FieldError[]): void {
-  // Both API groups of Events validate the same stored kind.
-  const subject = definition.table === 'events' ? { ...definition, group: '' } : definition;
-  if (causes.length > 0) throw invalid(subject, name, causes);
+  if (causes.length > 0) throw invalid(definition, name, causes);
 }

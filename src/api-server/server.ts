@@ -1,12 +1,11 @@
 import type { APIServerOptions } from './api-server-options.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import { APIServerHandler, type HistoryEntry } from './api-server-handler.ts';
-import type { ClusterObjectAccess } from './resources/cluster-object-access.ts';
 import type { Faults } from './faults/faults.ts';
 import type { RequestMatch } from './faults/fault-match.ts';
 import { loopback, LoopbackListener } from './http/loopback-listener.ts';
 import type { Mutation } from './storage/mutations.ts';
-import type { NamespacedObjectAccess } from './resources/namespaced-object-access.ts';
+import type { ClusterObjectAccess, NamespacedObjectAccess } from './resources/object-access.ts';
 import type { PodAccess } from './resources/pod-access.ts';
 import type { RequestRecord } from './http/request-log.ts';
 import type { InFlight } from './http/requests-in-flight.ts';

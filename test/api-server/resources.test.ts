@@ -169,25 +169,6 @@ describe('events', () => {
     ...{ reason: 'R', message: 'm', count: 1 },
   };
 
-  it('are the same objects in v1 and in events.k8s.io', async () => {
-    const { http } = await startServer();
-    await http.request('POST', EVENTS, { body: event });
-    await http.request('PATCH', `${EVENTS}/e`, { body: { count: 2 }, contentType: STRATEGIC });
-    const list = (await http.request('GET', '/apis/events.k8s.io/v1/events?fieldSelector=regarding.uid%3Du')).body;
-    expect(list.items[0]).toMatchObject({ regarding: { uid: 'u' }, note: 'm', deprecatedCount: 2 });
-    const other = {
-      metadata: { name: 'f' },
-      ...{ regarding: { kind: 'Pod', name: 'q' }, note: 'n', eventTime: '2026-01-01T00:00:00.000001Z' },
-      ...{ reportingController: 'c', reportingInstance: 'i', action: 'A', reason: 'R', type: 'Normal' },
-    };
-    await http.request('POST', '/apis/events.k8s.io/v1/namespaces/default/events', { body: other });
-    expect((await http.request('GET', `${EVENTS}/f`)).body).toMatchObject({
-      apiVersion: 'v1',
-      ...{ involvedObject: { name: 'q' }, message: 'n', eventTime: '2026-01-01T00:00:00.000001Z' },
-      reportingComponent: 'c',
-    });
-  });
-
   it('are selected as kubectl describe selects them', async () => {
     const { http } = await startServer();
     await http.request('POST', EVENTS, { body: event });
@@ -317,12 +298,7 @@ describe('discovery', () => {
     const { http } = await startServer();
     expect((await http.request('GET', '/api')).body).toMatchObject({ kind: 'APIVersions', versions: ['v1'] });
     const groups = (await http.request('GET', '/apis')).body.groups.map(({ name }: Json) => name);
-    expect(groups.toSorted()).toEqual([
-      'authentication.k8s.io',
-      'authorization.k8s.io',
-      'coordination.k8s.io',
-      'events.k8s.io',
-    ]);
+    expect(groups.toSorted()).toEqual(['authentication.k8s.io', 'authorization.k8s.io', 'coordination.k8s.io']);
     const core = (await http.request('GET', '/api/v1')).body.resources;
     expect(core.map(({ name }: Json) => name)).toEqual(
       expect.arrayContaining(['pods', 'pods/status', 'pods/binding', 'nodes', 'nodes/status', 'events', 'namespaces']),

@@ -290,7 +290,6 @@ describe('Tables', () => {
     await http.request('POST', '/api/v1/namespaces/default/events', { body: event });
     const row = ['60s', 'Normal', 'R', 'pod/p', 'spec.containers{c}', 'kubelet, h', 'm', '10m', 3, 'e'];
     expect(await cellsOf(http, '/api/v1/events')).toEqual([row]);
-    expect(await cellsOf(http, '/apis/events.k8s.io/v1/events')).toEqual([row]);
     const lease = { metadata: { name: 'node-a' }, spec: { holderIdentity: 'node-a' } };
     await http.request('POST', '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', { body: lease });
     expect(await cellsOf(http, '/apis/coordination.k8s.io/v1/leases')).toEqual([['node-a', 'node-a', '0s']]);

@@ -423,7 +423,7 @@ export const rows: readonly Row[] = [
   ...ofPod(encodeLine, ({ status }) => encodeLine({ sequence: 1, entry: { status } as never })),
 
   // src/kube
-  ...ofPod(apiObjectReference, ({ pod }) => apiObjectReference(pod)),
+  ...ofPod(apiObjectReference, ({ spec }) => apiObjectReference(spec)),
   ...ofText(canonicalIP, repeated('1', '1.', ':', '1:', 'f', '%'), canonicalIP),
   ...ofPod(decodeKubeType, ({ pod }) => ignoreErrors(() => decodeKubeType('Pod', pod))),
   ...ofPod(withPodSpecDefaults, ({ spec }) => withPodSpecDefaults(spec)),

@@ -2,7 +2,7 @@ import { forbidden } from '../api-status.ts';
 import { specOf, type StoredObject } from '../storage/objects.ts';
 import { stringOf } from '../../kube/objects/json-object.ts';
 import { isMirrorPod } from '../../kube/pods/static-pods.ts';
-import { podConfigMapNames, podSecretNames } from '../resources/pod-references.ts';
+import { podConfigMapNames, podSecretNames } from '../../kube/objects/api-object-reference.ts';
 import type { Target } from '../http/target.ts';
 import { requiredFieldValue } from '../storage/selectors.ts';
 import type { ObjectStore } from '../storage/store.ts';

@@ -3,10 +3,9 @@ import type { ForeignStatusField } from '../../status-manager/status/ownership.t
 import { configMirrorAnnotation, isMirrorPod } from '../../kube/pods/static-pods.ts';
 import { forbidden, notFound } from '../api-status.ts';
 import { nodeOf } from './node-authorizer.ts';
-import { projectedReferences, volumeReferences } from '../../kube/objects/api-object-reference.ts';
-import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../../kube/objects/json-object.ts';
+import { apiObjectReference } from '../../kube/objects/api-object-reference.ts';
+import { isJSONObject, objectOf, objectsOf, stringOf } from '../../kube/objects/json-object.ts';
 import { specOf, statusOf, type StoredObject } from '../storage/objects.ts';
-import { podConfigMapNames, podSecretNames } from '../resources/pod-references.ts';
 import type { Admission } from '../registry.ts';
 import type { ObjectStore } from '../storage/store.ts';
 
@@ -91,7 +90,7 @@ function mirrorPodRefusal(node: string, pod: StoredObject, store: ObjectStore): 
   const uid = store.get('nodes', '', node)?.metadata.uid;
   if (uid === undefined) return `node ${node} not found`;
   if (uid !== owner.uid) return `node ${node} UID mismatch: expected ${owner.uid} got ${uid}`;
-  const reference = apiReferenceOf(specOf(pod));
+  const reference = apiObjectReference(specOf(pod));
   return reference === undefined ? undefined : `node "${node}" can not create pods that reference ${reference}`;
 }
 
@@ -181,25 +180,4 @@ function isRestricted(label: string): boolean {
   if (isIn('node-restriction.kubernetes.io')) return true;
   const isKubelet = kubeletLabels.has(label) || isIn('kubelet.kubernetes.io') || isIn('node.kubernetes.io');
   return (isIn('kubernetes.io') || isIn('k8s.io')) && !isKubelet;
-}
-
-/**
- * The resource of an API object that the pod refers to, which a mirror pod may not do; undefined if there is none.
- * Source: `HasAPIObjectReference`.
- */
-function apiReferenceOf(spec: JSONObject): string | undefined {
-  if (stringOf(spec, 'serviceAccountName') !== '') return 'serviceaccounts';
-  if (podSecretNames(spec).length > 0) return 'secrets';
-  if (podConfigMapNames(spec).length > 0) return 'configmaps';
-  if (objectsOf(spec, 'resourceClaims').length > 0) return 'resourceclaims';
-  for (const volume of objectsOf(spec, 'volumes')) {
-    const [source = ''] = Object.keys(volume).filter((field) => field !== 'name');
-    if (Object.hasOwn(volumeReferences, source)) return volumeReferences[source];
-    const { projected } = volume;
-    for (const one of isJSONObject(projected) ? objectsOf(projected, 'sources') : []) {
-      const [kind = ''] = Object.keys(one);
-      if (Object.hasOwn(projectedReferences, kind)) return projectedReferences[kind];
-    }
-  }
-  return undefined;
 }

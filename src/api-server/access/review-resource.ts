@@ -1,37 +1,19 @@
-/** A review: POST only, and nothing is stored. */
+/** A resource of the review APIs: it is only created, and nothing is stored. */
 export interface ReviewResource {
-  readonly path: string;
   readonly group: string;
   readonly resource: string;
-  readonly singular: string;
   readonly kind: string;
 }
 
-export const accessReviewResource = {
-  path: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
-  group: 'authorization.k8s.io',
-  resource: 'selfsubjectaccessreviews',
-  singular: 'selfsubjectaccessreview',
-  kind: 'SelfSubjectAccessReview',
-} as const satisfies ReviewResource;
+/** The supported reviews: what the user may do, who the user is, whose a token is. */
+export const reviewResources = [
+  { group: 'authorization.k8s.io', resource: 'selfsubjectaccessreviews', kind: 'SelfSubjectAccessReview' },
+  { group: 'authentication.k8s.io', resource: 'selfsubjectreviews', kind: 'SelfSubjectReview' },
+  { group: 'authentication.k8s.io', resource: 'tokenreviews', kind: 'TokenReview' },
+] as const satisfies readonly ReviewResource[];
 
-/** Tells who the user is. */
-export const selfReviewResource = {
-  path: '/apis/authentication.k8s.io/v1/selfsubjectreviews',
-  group: 'authentication.k8s.io',
-  resource: 'selfsubjectreviews',
-  singular: 'selfsubjectreview',
-  kind: 'SelfSubjectReview',
-} as const satisfies ReviewResource;
+export const [accessReviewResource, selfReviewResource, tokenReviewResource] = reviewResources;
 
-/** Tells whose a token is. */
-export const tokenReviewResource = {
-  path: '/apis/authentication.k8s.io/v1/tokenreviews',
-  group: 'authentication.k8s.io',
-  resource: 'tokenreviews',
-  singular: 'tokenreview',
-  kind: 'TokenReview',
-} as const satisfies ReviewResource;
-
-/** The supported reviews. */
-export const reviewResources = [accessReviewResource, selfReviewResource, tokenReviewResource] as const;
+export function reviewAt(path: string): (typeof reviewResources)[number] | undefined {
+  return reviewResources.find(({ group, resource }) => path === `/apis/${group}/v1/${resource}`);
+}

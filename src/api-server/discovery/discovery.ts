@@ -1,5 +1,5 @@
 import { reviewResources } from '../access/review-resource.ts';
-import { groupVersionOf, type ResourceDefinition, resources } from '../resources/resources.ts';
+import { groupVersionOf, type ResourceDefinition, resources, singularOf } from '../resources/resources.ts';
 import type { Subresource } from '../resources/subresources.ts';
 
 const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
@@ -43,17 +43,30 @@ function isAggregated(mediaType: string): boolean {
 
 function plainDocument(path: string): object | undefined {
   if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
-  if (path === '/api/v1') return resourceList('', 'v1');
+  if (path === '/api/v1') return resourceList('');
   const groups = namedGroups();
   if (path === '/apis') return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(groupBody) };
   const [, root, group = '', groupVersion, ...rest] = path.split('/');
   if (root !== 'apis' || rest.length > 0 || !groups.includes(group)) return undefined;
   if (groupVersion === undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupBody(group) };
-  return groupVersion === 'v1' ? resourceList(group, groupVersion) : undefined;
+  return groupVersion === 'v1' ? resourceList(group) : undefined;
 }
 
+type Discovered = Omit<ResourceDefinition, 'fields' | 'kind' | 'strategy'> & {
+  readonly kind: string;
+  readonly isReview?: true;
+};
+
+const discovered: readonly Discovered[] = [
+  ...resources,
+  ...reviewResources.map((review) => ({
+    ...review,
+    ...{ isReview: true as const, namespaced: false, shortNames: [], subresources: [] },
+  })),
+];
+
 function namedGroups(): string[] {
-  const groups = [...resources, ...reviewResources].map(({ group }) => group);
+  const groups = discovered.map(({ group }) => group);
   return [...new Set(groups)].filter((group) => group !== '');
 }
 
@@ -66,28 +79,21 @@ function groupBody(name: string): {
   return { name, versions: [version], preferredVersion: version };
 }
 
-function resourceList(group: string, version: string): object {
-  const reviews = reviewResources.filter((one) => one.group === group);
-  if (reviews.length > 0) {
-    const resources = reviews.map(({ resource: name, singular: singularName, kind }) => {
-      return { name, singularName, namespaced: false, kind, verbs: ['create'] };
-    });
-    return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: `${group}/${version}`, resources };
-  }
+function resourceList(group: string): object {
   return {
     kind: 'APIResourceList',
     ...(group === '' ? {} : { apiVersion: 'v1' }),
-    groupVersion: groupVersionOf({ group, version }),
-    resources: resources.filter((one) => one.group === group && one.version === version).flatMap(resourceEntries),
+    groupVersion: groupVersionOf({ group }),
+    resources: discovered.filter((one) => one.group === group).flatMap(resourceEntries),
   };
 }
 
-function resourceEntries(definition: ResourceDefinition): object[] {
-  const { resource, singular, namespaced, kind, shortNames, categories } = definition;
+function resourceEntries(definition: Discovered): object[] {
+  const { resource, namespaced, kind, shortNames, categories } = definition;
   return [
     {
       name: resource,
-      singularName: singular,
+      singularName: singularOf(definition),
       namespaced,
       kind,
       verbs: verbsOf(definition),
@@ -105,7 +111,8 @@ function resourceEntries(definition: ResourceDefinition): object[] {
   ];
 }
 
-function verbsOf({ deletesCollections, isReadOnly }: ResourceDefinition): string[] {
+function verbsOf({ deletesCollections, isReadOnly, isReview }: Discovered): string[] {
+  if (isReview) return ['create'];
   if (isReadOnly) return ['get', 'list', 'watch'];
   return deletesCollections === false ? verbs.filter((verb) => verb !== 'deletecollection') : verbs;
 }
@@ -120,22 +127,15 @@ function groupDiscoveryList(isCore: boolean): object {
 }
 
 function discoveredResources(group: string): object[] {
-  const reviews = reviewResources.filter((one) => one.group === group);
-  if (reviews.length > 0) {
-    return reviews.map(({ resource, singular: singularResource, kind }) => {
-      const responseKind = { group: '', version: '', kind };
-      return { resource, responseKind, scope: 'Cluster', singularResource, verbs: ['create'] };
-    });
-  }
-  return resources
+  return discovered
     .filter((one) => one.group === group)
     .map((definition) => {
-      const { resource, kind, singular, namespaced, shortNames, categories, subresources } = definition;
+      const { resource, kind, namespaced, shortNames, categories, subresources } = definition;
       return {
         resource,
         responseKind: { group: '', version: '', kind },
         scope: namespaced ? 'Namespaced' : 'Cluster',
-        singularResource: singular,
+        singularResource: singularOf(definition),
         verbs: verbsOf(definition),
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories === undefined ? {} : { categories }),

@@ -7,8 +7,8 @@ const fieldValidation = {
   schema: { type: 'string', uniqueItems: true },
 };
 
-function pathOf({ group, version }: ResourceDefinition): string {
-  return group === '' ? `api/${version}` : `apis/${group}/${version}`;
+function pathOf({ group }: ResourceDefinition): string {
+  return group === '' ? 'api/v1' : `apis/${group}/v1`;
 }
 
 /**
@@ -35,13 +35,13 @@ export function openAPIDocument(path: string): object | undefined {
 }
 
 function pathItems(definition: ResourceDefinition, root: string): [string, object][] {
-  const { resource, namespaced, group, version, kind } = definition;
+  const { resource, namespaced, group, kind } = definition;
   const collection = `/${root}/${namespaced ? 'namespaces/{namespace}/' : ''}${resource}`;
   const operation = (action: string) => ({
     parameters: [fieldValidation],
     responses: { '200': { description: 'OK' } },
     'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': { group, version, kind },
+    'x-kubernetes-group-version-kind': { group, version: 'v1', kind },
   });
   return [
     [collection, { post: operation('post') }],

@@ -39,7 +39,7 @@ export class HTTPFaults {
     const exchange = new HTTPExchange(request, response);
     const untrack = this.plan.track(exchange);
     this.#open.add(exchange);
-    const end = exchange.verb === 'watch' ? this.inFlight.beginWatch() : this.inFlight.begin();
+    const end = this.inFlight.begin(exchange.verb === 'watch' ? 'watches' : 'requests');
     exchange.closed.addEventListener('abort', () => {
       this.#open.delete(exchange);
       untrack();

@@ -1,4 +1,4 @@
-import { reviewResources } from '../access/review-resource.ts';
+import { reviewAt } from '../access/review-resource.ts';
 import { APIStatusError, badRequest, methodNotAllowed, unknownPath } from '../api-status.ts';
 import type { ServerRequest } from './exchange.ts';
 import { isTooDeep } from '../storage/objects.ts';
@@ -27,7 +27,7 @@ export function parseResourcePath(method: string, path: string, isWatch: boolean
     ? [rest[1] ?? '', rest.slice(2)]
     : ['', rest];
   const definition = resourceNamed(group, version, resource);
-  if (reviewResources.some((review) => review.path === `/${parts.join('/')}`)) throw methodNotAllowed();
+  if (reviewAt(`/${parts.join('/')}`) !== undefined) throw methodNotAllowed();
   if (definition === undefined) {
     if (isUnservedResource(group, resource)) throw notServed(group === '' ? resource : `${resource}.${group}`);
     throw unknownPath();

@@ -10,30 +10,18 @@ export interface InFlight {
 
 /** Counts the requests in flight of one server or client. */
 export class RequestsInFlight {
-  #requests = 0;
-  #held = 0;
-  #watches = 0;
+  readonly #counts = { requests: 0, held: 0, watches: 0 };
 
   get counts(): InFlight {
-    return { requests: this.#requests, held: this.#held, watches: this.#watches };
+    return { ...this.#counts };
   }
 
-  /** @returns ends the request; may be called more than once */
-  begin(): () => void {
-    this.#requests++;
+  /** @returns ends the request or watch; may be called more than once */
+  begin(kind: 'requests' | 'watches' = 'requests'): () => void {
+    this.#counts[kind]++;
     let isOver = false;
     return () => {
-      if (!isOver) this.#requests--;
-      isOver = true;
-    };
-  }
-
-  /** @returns ends the watch; may be called more than once */
-  beginWatch(): () => void {
-    this.#watches++;
-    let isOver = false;
-    return () => {
-      if (!isOver) this.#watches--;
+      if (!isOver) this.#counts[kind]--;
       isOver = true;
     };
   }
@@ -41,11 +29,11 @@ export class RequestsInFlight {
   /** Counts a request as held as long as this promise is pending; any other value takes no time. */
   async holding<T>(wait: T | Promise<T>): Promise<T> {
     if (!(wait instanceof Promise)) return wait;
-    this.#held++;
+    this.#counts.held++;
     try {
       return await wait;
     } finally {
-      this.#held--;
+      this.#counts.held--;
     }
   }
 }

@@ -1,18 +1,9 @@
 import type { PodStatus, ValidPod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { badRequest } from '../api-status.ts';
-import { NamespacedObjectAccess, throughJSON } from './namespaced-object-access.ts';
+import { NamespacedObjectAccess, type ObjectPatch, requireFields, throughJSON } from './object-access.ts';
 import type { PodEvent, PodEvents } from './pod-events.ts';
 import type { Registry } from '../registry.ts';
 import type { ObjectStore } from '../storage/store.ts';
-
-/** A strategic merge patch of everything but the status; null removes a field. */
-export interface ObjectPatch {
-  readonly metadata?: object;
-  readonly spec?: object;
-  /** Use `patchStatus` for the status. */
-  readonly status?: never;
-}
 
 /** A strategic merge patch of a pod's status; null removes a field. */
 export interface StatusPatch {
@@ -51,13 +42,6 @@ export class PodAccess extends NamespacedObjectAccess<ValidPod> implements PodEv
    */
   patchStatus(namespace: string, name: string, patch: StatusPatch): ValidPod {
     requireFields(patch, ['metadata', 'status'], 'patchStatus');
-    return this.patchSubresource('status', namespace, name, patch);
+    return this.patchIn('status', namespace, name, patch);
   }
-}
-
-/** @throws APIStatusError 400 for a field that this method does not write */
-export function requireFields(patch: object, fields: readonly string[], method: string): void {
-  const other = Object.keys(patch).find((field) => ![...fields, 'kind', 'apiVersion'].includes(field));
-  if (other !== undefined)
-    throw badRequest(`${method} writes ${fields.join(' and ')} of an object, got a patch with \`${other}\``);
 }

@@ -1,9 +1,9 @@
 import type { Subject } from '../api-status.ts';
 import type { KubeType } from '../../kube/objects/kube-decoder.ts';
-import { type JSONObject, objectOf, stringOf } from '../../kube/objects/json-object.ts';
-import { specOf, statusOf } from '../storage/objects.ts';
+import { objectOf, stringOf } from '../../kube/objects/json-object.ts';
+import { specOf, statusOf, type StoredObject } from '../storage/objects.ts';
 import { configMapStrategy } from './config-map-strategy.ts';
-import { eventFromEventsAPI, eventStrategy, eventToEventsAPI, newEventStrategy } from './event-strategy.ts';
+import { eventStrategy } from './event-strategy.ts';
 import { leaseStrategy } from './lease-strategy.ts';
 import { namespaceStrategy } from './namespace-strategy.ts';
 import { nodeStrategy } from './node-strategy.ts';
@@ -15,14 +15,10 @@ import { serviceAccountStrategy } from './service-account-strategy.ts';
 import type { Strategy } from './strategy.ts';
 import { podSubresources, statusSubresource, type Subresource, tokenSubresource } from './subresources.ts';
 
-/** One resource of one API version: its names, verbs and strategy. */
+/** A resource of version v1 of its group: its names, verbs and strategy. */
 export interface ResourceDefinition extends Subject {
-  readonly version: string;
-  /** The struct that its JSON is read into. */
-  readonly goType: KubeType;
-  /** The table in the store, which two API groups may share. */
-  readonly table: string;
-  readonly singular: string;
+  /** Also the Go struct that its JSON is read into. */
+  readonly kind: ResourceKind;
   readonly namespaced: boolean;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
@@ -35,10 +31,12 @@ export interface ResourceDefinition extends Subject {
   readonly deletesCollections?: false;
   readonly fields: SelectableFields;
   readonly strategy: Strategy;
-  /** Convert between the stored form and the form of this API version. */
-  readonly toStored?: (object: JSONObject) => JSONObject;
-  readonly fromStored?: (object: JSONObject) => JSONObject;
 }
+
+type ResourceKind = Extract<
+  KubeType,
+  'Pod' | 'Node' | 'Namespace' | 'Service' | 'ConfigMap' | 'Secret' | 'ServiceAccount' | 'Event' | 'Lease'
+>;
 
 const metadataFields: SelectableFields = {
   'metadata.name': ({ metadata }) => metadata.name,
@@ -63,151 +61,69 @@ const serviceFields: SelectableFields = {
   'spec.type': (service) => stringOf(specOf(service), 'type'),
 };
 
+const referenceFields = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
 const eventFields: SelectableFields = {
   ...metadataFields,
-  ...referenceFields('involvedObject'),
+  ...Object.fromEntries(
+    referenceFields.map((field) => [
+      `involvedObject.${field}`,
+      (event: StoredObject) => stringOf(objectOf(event, 'involvedObject'), field),
+    ]),
+  ),
   reason: (event) => stringOf(event, 'reason'),
   reportingComponent: (event) => stringOf(event, 'reportingComponent'),
   source: (event) => stringOf(objectOf(event, 'source'), 'component') || stringOf(event, 'reportingComponent'),
   type: (event) => stringOf(event, 'type'),
 };
 
-function referenceFields(prefix: string): SelectableFields {
-  const fields = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'];
-  return Object.fromEntries(
-    fields.map((field) => [`${prefix}.${field}`, (event) => stringOf(objectOf(event, 'involvedObject'), field)]),
-  );
-}
-
-const event = {
-  resource: 'events',
-  kind: 'Event',
-  version: 'v1',
-  table: 'events',
-  singular: 'event',
-  namespaced: true,
-  shortNames: ['ev'],
-  subresources: [],
-  strategy: eventStrategy,
-} as const;
-
 /** Everything this server serves. */
 export const resources: readonly ResourceDefinition[] = [
-  {
-    ...{ group: '', version: 'v1', resource: 'pods', table: 'pods', singular: 'pod', kind: 'Pod', goType: 'Pod' },
-    ...{ namespaced: true, shortNames: ['po'], categories: ['all'], subresources: podSubresources },
-    returnsDeletedObject: true,
+  define('Pod', {
+    ...{ shortNames: ['po'], categories: ['all'], subresources: podSubresources, returnsDeletedObject: true },
     fields: podFields,
     strategy: podStrategy,
-  },
-  {
-    ...{ group: '', version: 'v1', resource: 'nodes', table: 'nodes', singular: 'node', kind: 'Node', goType: 'Node' },
+  }),
+  define('Node', {
     ...{ namespaced: false, shortNames: ['no'], subresources: [statusSubresource] },
     fields: { ...metadataFields, 'spec.unschedulable': (node) => String(specOf(node).unschedulable === true) },
     strategy: nodeStrategy,
-  },
-  {
-    ...{
-      group: '',
-      version: 'v1',
-      resource: 'namespaces',
-      table: 'namespaces',
-      singular: 'namespace',
-      kind: 'Namespace',
-      goType: 'Namespace',
-    },
+  }),
+  define('Namespace', {
     ...{ namespaced: false, shortNames: ['ns'], subresources: [statusSubresource], deletesCollections: false },
     fields: { ...metadataFields, 'status.phase': (namespace) => stringOf(statusOf(namespace), 'phase') },
     strategy: namespaceStrategy,
-  },
-  {
-    ...{
-      group: '',
-      version: 'v1',
-      resource: 'services',
-      table: 'services',
-      singular: 'service',
-      kind: 'Service',
-      goType: 'Service',
-    },
-    ...{ namespaced: true, shortNames: ['svc'], categories: ['all'], subresources: [], isReadOnly: true },
-    fields: serviceFields,
-    strategy: plainStrategy,
-  },
-  {
-    ...{
-      group: '',
-      version: 'v1',
-      resource: 'configmaps',
-      table: 'configmaps',
-      singular: 'configmap',
-      kind: 'ConfigMap',
-      goType: 'ConfigMap',
-    },
-    ...{ namespaced: true, shortNames: ['cm'], subresources: [] },
-    fields: metadataFields,
-    strategy: configMapStrategy,
-  },
-  {
-    ...{
-      group: '',
-      version: 'v1',
-      resource: 'secrets',
-      table: 'secrets',
-      singular: 'secret',
-      kind: 'Secret',
-      goType: 'Secret',
-    },
-    ...{ namespaced: true, shortNames: [], subresources: [] },
+  }),
+  define('Service', { shortNames: ['svc'], categories: ['all'], isReadOnly: true, fields: serviceFields }),
+  define('ConfigMap', { shortNames: ['cm'], strategy: configMapStrategy }),
+  define('Secret', {
     fields: { ...metadataFields, type: (secret) => stringOf(secret, 'type') },
     strategy: secretStrategy,
-  },
-  {
-    ...{
-      group: '',
-      version: 'v1',
-      resource: 'serviceaccounts',
-      table: 'serviceaccounts',
-      singular: 'serviceaccount',
-      kind: 'ServiceAccount',
-      goType: 'ServiceAccount',
-    },
-    ...{ namespaced: true, shortNames: ['sa'], subresources: [tokenSubresource] },
-    returnsDeletedObject: true,
-    fields: metadataFields,
+  }),
+  define('ServiceAccount', {
+    ...{ shortNames: ['sa'], subresources: [tokenSubresource], returnsDeletedObject: true },
     strategy: serviceAccountStrategy,
-  },
-  { ...event, group: '', goType: 'Event', fields: eventFields },
-  {
-    ...event,
-    group: 'events.k8s.io',
-    goType: 'events.Event',
-    strategy: newEventStrategy,
-    fields: { ...eventFields, ...referenceFields('regarding') },
-    toStored: eventFromEventsAPI,
-    fromStored: eventToEventsAPI,
-  },
-  {
-    ...{
-      group: 'coordination.k8s.io',
-      version: 'v1',
-      resource: 'leases',
-      table: 'leases',
-      singular: 'lease',
-      kind: 'Lease',
-      goType: 'Lease',
-    },
-    ...{ namespaced: true, shortNames: [], subresources: [] },
-    fields: metadataFields,
-    strategy: leaseStrategy,
-  },
+  }),
+  define('Event', { shortNames: ['ev'], fields: eventFields, strategy: eventStrategy }),
+  define('Lease', { group: 'coordination.k8s.io', strategy: leaseStrategy }),
 ];
 
+function define(kind: ResourceKind, definition: Partial<ResourceDefinition>): ResourceDefinition {
+  return {
+    ...{ kind, group: '', resource: `${kind.toLowerCase()}s`, namespaced: true, shortNames: [], subresources: [] },
+    ...{ fields: metadataFields, strategy: plainStrategy },
+    ...definition,
+  };
+}
+
 /** `v1`, `coordination.k8s.io/v1`. */
-export function groupVersionOf({ group, version }: { readonly group: string; readonly version: string }): string {
-  return group === '' ? version : `${group}/${version}`;
+export function groupVersionOf({ group }: { readonly group: string }): string {
+  return group === '' ? 'v1' : `${group}/v1`;
+}
+
+export function singularOf({ kind }: { readonly kind: string }): string {
+  return kind.toLowerCase();
 }
 
 export function resourceNamed(group: string, version: string, resource: string): ResourceDefinition | undefined {
-  return resources.find((one) => one.group === group && one.version === version && one.resource === resource);
+  return version === 'v1' ? resources.find((one) => one.group === group && one.resource === resource) : undefined;
 }

@@ -13,6 +13,7 @@ const builtInGroups = new Set([
   'certificates.k8s.io',
   'coordination.k8s.io',
   'discovery.k8s.io',
+  'events.k8s.io',
   'flowcontrol.apiserver.k8s.io',
   'internal.apiserver.k8s.io',
   'networking.k8s.io',

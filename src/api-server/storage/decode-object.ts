@@ -21,14 +21,12 @@ interface Decoded {
 }
 
 function decode(definition: ResourceDefinition, body: JSONObject): Decoded {
-  const { value, unknownFields } = decodeKubeType(definition.goType, body);
-  const stored = definition.toStored?.(value) ?? value;
-  const { kind: _kind, apiVersion: _apiVersion, metadata, ...fields } = stored;
-  const apiVersion = definition.toStored === undefined ? groupVersionOf(definition) : 'v1';
+  const { value, unknownFields } = decodeKubeType(definition.kind, body);
+  const { kind: _kind, apiVersion: _apiVersion, metadata, ...fields } = value;
   const { managedFields: _managedFields, selfLink: _selfLink, ...sent } = (metadata ?? {}) as JSONObject;
   const object = {
     kind: definition.kind,
-    apiVersion,
+    apiVersion: groupVersionOf(definition),
     metadata: sent as SentMetadata,
     ...definition.strategy.setDefaults(fields),
   };
@@ -37,9 +35,9 @@ function decode(definition: ResourceDefinition, body: JSONObject): Decoded {
 
 /** @throws APIStatusError 400 */
 export function decodeBody(definition: ResourceDefinition, body: JSONObject, request: StrictDecoding): DecodedObject {
-  const { kind, version } = definition;
+  const { kind } = definition;
   const { kind: sentKind = kind, apiVersion = groupVersionOf(definition) } = body;
-  const refusal = `${kind} in version "${version}" cannot be handled as a ${kind}`;
+  const refusal = `${kind} in version "v1" cannot be handled as a ${kind}`;
   if (sentKind !== kind || apiVersion !== groupVersionOf(definition)) {
     throw badRequest(
       `${String(sentKind)} in version "${String(apiVersion)}" cannot be handled as a ${kind}: unknown conversion`,

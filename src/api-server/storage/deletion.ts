@@ -47,7 +47,7 @@ function withDeletionTime(
   }
   const seconds = definition.strategy.gracePeriodSeconds?.(old, options) ?? 0;
   const marked = withDeletion(old, nowMs + seconds * 1000, seconds);
-  if (definition.table === 'namespaces') {
+  if (definition.resource === 'namespaces') {
     // No namespace controller finishes the deletion, as with envtest.
     const { deletionGracePeriodSeconds: _none, ...metadata } = marked.metadata;
     return { ...marked, metadata, status: { ...statusOf(old), phase: 'Terminating' } };
@@ -72,7 +72,7 @@ const immortalNamespaces = ['default', 'kube-system', 'kube-public'];
 
 /** The NamespaceLifecycle admission plugin. @throws APIStatusError 403 */
 export function refuseImmortal(definition: ResourceDefinition, name: string): void {
-  if (definition.table !== 'namespaces' || !immortalNamespaces.includes(name)) return;
+  if (definition.resource !== 'namespaces' || !immortalNamespaces.includes(name)) return;
   throw forbidden(definition, name, 'this namespace may not be deleted');
 }
 

@@ -123,7 +123,7 @@ export function listPage(
   }
   const revision = position?.revision ?? store.revision;
   const matching = store
-    .list(definition.table, namespace)
+    .list(definition.resource, namespace)
     .filter((object) => options.selector(object) && (position === undefined || keyOf(object) > position.after));
   // resourceVersion=0 is served from the watch cache, which ignores `limit`.
   const limit = options.limit > 0 && options.resourceVersion !== '0' ? options.limit : matching.length;
@@ -172,7 +172,7 @@ function parseContinue(token: string): Continue {
 /** The body of the response to a list. */
 export function listBody(definition: ResourceDefinition, page: ListPage): object {
   const items = page.items.map((object) => {
-    const { kind: _kind, apiVersion: _apiVersion, ...rest } = definition.fromStored?.(object) ?? object;
+    const { kind: _kind, apiVersion: _apiVersion, ...rest } = object;
     return rest;
   });
   return { kind: `${definition.kind}List`, apiVersion: groupVersionOf(definition), metadata: page.metadata, items };

@@ -55,7 +55,7 @@ export class Watch {
     this.#response.on('close', () => this.stop());
     if (!this.#replay()) return;
     this.#unreadLimitBytes = this.#response.writableLength + maxUnreadBytes;
-    this.#unsubscribe = this.#store.subscribe(definition.table, (record) => this.#onWrite(record));
+    this.#unsubscribe = this.#store.subscribe(definition.resource, (record) => this.#onWrite(record));
     const seconds = options.timeoutSeconds ?? 0;
     const timeoutMs = (seconds > 0 ? seconds : defaultTimeoutSeconds) * 1000;
     this.#endMs = this.#clock.monotonicMs() + timeoutMs;
@@ -98,14 +98,14 @@ export class Watch {
       return false;
     }
     for (const record of this.#store.writesSince(revision)) {
-      if (record.resource === this.#request.definition.table) this.#onWrite(record);
+      if (record.resource === this.#request.definition.resource) this.#onWrite(record);
     }
     return true;
   }
 
   #sendState(): void {
     const { definition, namespace, options } = this.#request;
-    for (const object of this.#store.list(definition.table, namespace)) {
+    for (const object of this.#store.list(definition.resource, namespace)) {
       if (options.selector(object)) this.#sendObject('ADDED', object);
     }
   }

@@ -108,7 +108,7 @@ export function tableOf(
   nowMs: number,
   includeObject: IncludeObject,
 ): object {
-  const { columns, row } = printers[definition.table]!;
+  const { columns, row } = printers[definition.resource]!;
   return {
     kind: 'Table',
     apiVersion: 'meta.k8s.io/v1',

@@ -1,9 +1,7 @@
-import type { Pod } from './types.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from './json-object.ts';
 
 /** Volumes that need the API server, and the text for them in the error message. */
-export const volumeReferences: Readonly<Record<string, string>> = {
+const volumeReferences: Readonly<Record<string, string>> = {
   configMap: 'configmaps (via configmap volumes)',
   secret: 'secrets (via secret volumes)',
   csi: 'csidrivers (via CSI volumes)',
@@ -14,7 +12,7 @@ export const volumeReferences: Readonly<Record<string, string>> = {
 };
 
 /** Sources of a projected volume that need the API server, and the text for them. */
-export const projectedReferences: Readonly<Record<string, string>> = {
+const projectedReferences: Readonly<Record<string, string>> = {
   configMap: 'configmaps (via projected volumes)',
   secret: 'secrets (via projected volumes)',
   serviceAccountToken: 'serviceaccounts (via projected volumes)',
@@ -23,53 +21,58 @@ export const projectedReferences: Readonly<Record<string, string>> = {
 };
 
 /**
- * The kind of API object that the pod refers to, or undefined. Static pods may not refer to any, because they run
- * without an API server. Source: kubelet `HasAPIObjectReference`.
+ * The kind of API object that a pod refers to, or undefined. Static pods and their mirror pods may not refer to any,
+ * because they run without an API server. Source: `HasAPIObjectReference`.
  */
-export function apiObjectReference(pod: Pod): string | undefined {
-  const spec: Fields = (pod.spec ?? {}) as unknown as Fields;
-  if (spec.serviceAccountName || spec.serviceAccount) return 'serviceaccounts';
-  const containers = [...listOf(spec.initContainers), ...listOf(spec.containers)];
-  const envFrom = containers.flatMap((container) => listOf(container.envFrom));
-  const valueFrom = containers.flatMap((container) => listOf(container.env)).map((env) => fieldsOf(env.valueFrom));
-  const sources = listOf(spec.volumes);
-  const hasSecretRef = sources.some((volume) => Object.values(volume).some((source) => has(source, 'secretRef')));
-  if (
-    listOf(spec.imagePullSecrets).length > 0 ||
-    hasSecretRef ||
-    envFrom.some((source) => has(source, 'secretRef')) ||
-    valueFrom.some((source) => has(source, 'secretKeyRef'))
-  )
-    return 'secrets';
-  if (
-    envFrom.some((source) => has(source, 'configMapRef')) ||
-    valueFrom.some((source) => has(source, 'configMapKeyRef'))
-  )
-    return 'configmaps';
-  if (listOf(spec.resourceClaims).length > 0) return 'resourceclaims';
-  for (const volume of sources) {
-    const projected = listOf(fieldsOf(volume.projected).sources);
+export function apiObjectReference(spec: JSONObject): string | undefined {
+  if (stringOf(spec, 'serviceAccountName') !== '' || stringOf(spec, 'serviceAccount') !== '') return 'serviceaccounts';
+  if (podSecretNames(spec).length > 0) return 'secrets';
+  if (podConfigMapNames(spec).length > 0) return 'configmaps';
+  if (objectsOf(spec, 'resourceClaims').length > 0) return 'resourceclaims';
+  for (const volume of objectsOf(spec, 'volumes')) {
+    const sources = objectsOf(objectOf(volume, 'projected'), 'sources');
     const reference =
-      referenceOf(volume, volumeReferences) ??
-      projected.map((one) => referenceOf(one, projectedReferences)).find(Boolean);
+      referenceIn(volume, volumeReferences) ??
+      sources.map((one) => referenceIn(one, projectedReferences)).find(Boolean);
     if (reference !== undefined) return reference;
   }
   return undefined;
 }
 
-function referenceOf(source: Fields, table: Readonly<Record<string, string>>): string | undefined {
-  const field = Object.keys(table).find((name) => has(source, name));
+function referenceIn(source: JSONObject, table: Readonly<Record<string, string>>): string | undefined {
+  const field = Object.keys(table).find((name) => isJSONObject(source[name]));
   return field && table[field];
 }
 
-function has(value: unknown, field: string): boolean {
-  return fieldsOf(value)[field] != null;
+/** The names of the Secrets that a pod's spec refers to. Source: `VisitPodSecretNames`. */
+export function podSecretNames(spec: JSONObject): string[] {
+  const inVolumes = volumeSourcesOf(spec).flatMap((source) => [
+    stringOf(source, 'secretName'),
+    ...['secretRef', 'nodePublishSecretRef', 'secret'].map((field) => stringOf(objectOf(source, field), 'name')),
+  ]);
+  const pulls = objectsOf(spec, 'imagePullSecrets').map((reference) => stringOf(reference, 'name'));
+  return [...pulls, ...namesInVariables(spec, 'secret'), ...inVolumes].filter((name) => name !== '');
 }
 
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? (value as Fields) : {};
+/** The names of the ConfigMaps that a pod's spec refers to. Source: `VisitPodConfigmapNames`. */
+export function podConfigMapNames(spec: JSONObject): string[] {
+  const volumes = [...objectsOf(spec, 'volumes'), ...volumeSourcesOf(spec)];
+  const inVolumes = volumes.map((volume) => stringOf(objectOf(volume, 'configMap'), 'name'));
+  return [...namesInVariables(spec, 'configMap'), ...inVolumes].filter((name) => name !== '');
 }
 
-function listOf(value: unknown): Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
+/** The source of each volume, and those of a projected one. */
+function volumeSourcesOf(spec: JSONObject): JSONObject[] {
+  const sources = objectsOf(spec, 'volumes').flatMap((volume) => Object.values(volume).filter(isJSONObject));
+  return [...sources, ...sources.flatMap((source) => objectsOf(source, 'sources'))];
+}
+
+function namesInVariables(spec: JSONObject, kind: 'secret' | 'configMap'): string[] {
+  const containers = ['initContainers', 'containers', 'ephemeralContainers'].flatMap((list) => objectsOf(spec, list));
+  return containers.flatMap((container) => [
+    ...objectsOf(container, 'envFrom').map((source) => stringOf(objectOf(source, `${kind}Ref`), 'name')),
+    ...objectsOf(container, 'env').map((variable) =>
+      stringOf(objectOf(objectOf(variable, 'valueFrom'), `${kind}KeyRef`), 'name'),
+    ),
+  ]);
 }

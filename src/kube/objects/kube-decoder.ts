@@ -222,7 +222,7 @@ function mapOf(element: TypeReader): TypeReader {
 }
 
 function structOf(type: KubeType): TypeReader {
-  const goName = `v1.${type.replace(/^events\./, '')}`;
+  const goName = `v1.${type}`;
   let fields: Map<string, Field> | undefined;
   // On first use, because structs may be recursive.
   const fieldsOf = () => (fields ??= new Map(parseFields(kubeTypes[type]).map((one) => [one.name, one])));

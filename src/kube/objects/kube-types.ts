@@ -202,6 +202,4 @@ export const kubeTypes = {
   VsphereVirtualDiskVolumeSource: 'volumePath string; fsType? string; storagePolicyName? string; storagePolicyID? string',
   WeightedPodAffinityTerm: 'weight int32; podAffinityTerm PodAffinityTerm',
   WindowsSecurityContextOptions: 'gmsaCredentialSpecName? *string; gmsaCredentialSpec? *string; runAsUserName? *string; hostProcess? *bool',
-  'events.Event': 'kind? string; apiVersion? string; metadata ObjectMeta; eventTime MicroTime; series? *events.EventSeries; reportingController? string; reportingInstance? string; action? string; reason? string; regarding ObjectReference; related? *ObjectReference; note? string; type? string; deprecatedSource EventSource; deprecatedFirstTimestamp Time; deprecatedLastTimestamp Time; deprecatedCount? int32',
-  'events.EventSeries': 'count int32; lastObservedTime MicroTime',
 } as const;

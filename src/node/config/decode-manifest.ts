@@ -59,7 +59,7 @@ function toPod(manifest: object, origin: ManifestOrigin): ValidPod {
   const decoded = { ...value, apiVersion, kind, spec: withPodSpecDefaults(objectOf(value, 'spec')) };
   const pod = applyDefaults(decoded, origin);
   requireValid(pod);
-  const reference = apiObjectReference(pod);
+  const reference = apiObjectReference(decoded.spec);
   if (reference !== undefined) throw new Error(`Static pods may not reference ${reference}`);
   return pod;
 }

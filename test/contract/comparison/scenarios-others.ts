@@ -3,7 +3,6 @@ import { del, get, MERGE, NODES, patch, post, put, type Scenario, STRATEGIC } fr
 const N = `${NODES}/NS`;
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces/NS/leases';
 const EVENTS = '/api/v1/namespaces/NS/events';
-const NEW_EVENTS = '/apis/events.k8s.io/v1/namespaces/NS/events';
 const time = '2001-02-03T04:05:06Z';
 const microTime = '2001-02-03T04:05:06.000007Z';
 const node = (rest: object = {}): object => ({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'NS' }, ...rest });
@@ -12,17 +11,6 @@ const named = (name: string, rest: object = {}): object => ({ metadata: { name }
 const event = (name: string, rest: object = {}): object => ({
   metadata: { name },
   involvedObject: { kind: 'Pod', name: 'p' },
-  ...rest,
-});
-const newEvent = (name: string, rest: object = {}): object => ({
-  metadata: { name },
-  eventTime: microTime,
-  reportingController: 'example.org/agent',
-  reportingInstance: 'agent-1',
-  action: 'Start',
-  reason: 'Started',
-  type: 'Normal',
-  regarding: { kind: 'Node', name: 'n' },
   ...rest,
 });
 
@@ -160,38 +148,6 @@ export const others: readonly Scenario[] = [
       patch('/api/v1/namespaces/default/events/NS-a', MERGE, { message: 'N' }),
       put('/api/v1/namespaces/default/events/NS-g', event('NS-g', { involvedObject: { namespace: 'default' } })),
       get('/api/v1/namespaces/default/events/NS-a'),
-      get('/apis/events.k8s.io/v1/namespaces/default/events/NS-a'),
-    ],
-  },
-  {
-    title: 'events of events.k8s.io',
-    requests: [
-      post(NEW_EVENTS, newEvent('e', { regarding: { kind: 'Pod', name: 'p', namespace: 'other' } })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-h')),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { eventTime: undefined })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { eventTime: time })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { type: 'Odd' })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { action: '' })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { reason: '' })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { reportingController: '' })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { reportingController: 'a b' })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { reportingInstance: '' })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { note: 'x'.repeat(1025) })),
-      post('/apis/events.k8s.io/v1/namespaces/default/events', newEvent('NS-i', { deprecatedCount: 5 })),
-      post(
-        '/apis/events.k8s.io/v1/namespaces/default/events',
-        newEvent('NS-i', { series: { count: 1, lastObservedTime: microTime } }),
-      ),
-      post(
-        '/apis/events.k8s.io/v1/namespaces/default/events',
-        newEvent('NS-i', { series: { count: 2, lastObservedTime: microTime } }),
-      ),
-      patch('/apis/events.k8s.io/v1/namespaces/default/events/NS-h', MERGE, {
-        series: { count: 2, lastObservedTime: microTime },
-      }),
-      patch('/apis/events.k8s.io/v1/namespaces/default/events/NS-h', MERGE, { reason: 'Other' }),
-      get('/apis/events.k8s.io/v1/namespaces/default/events/NS-h'),
-      get('/api/v1/namespaces/default/events/NS-h'),
     ],
   },
   {

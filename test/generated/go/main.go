@@ -12,7 +12,6 @@ import (
 	authorization "k8s.io/api/authorization/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
-	events "k8s.io/api/events/v1"
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	_ "k8s.io/cri-api" // Its api.proto is the source of src/cri/cri-api.ts.
@@ -21,7 +20,7 @@ import (
 var roots = []any{
 	core.Pod{}, core.Node{}, core.Namespace{}, core.Event{}, core.Binding{}, core.Service{},
 	core.ConfigMap{}, core.Secret{}, core.ServiceAccount{}, authentication.TokenRequest{}, authentication.TokenReview{},
-	coordination.Lease{}, events.Event{}, policy.Eviction{}, authorization.SelfSubjectAccessReview{},
+	coordination.Lease{}, policy.Eviction{}, authorization.SelfSubjectAccessReview{},
 	meta.DeleteOptions{},
 }
 
@@ -61,20 +60,12 @@ func version(module string) string {
 }
 
 func add(t reflect.Type) {
-	name := nameOf(t)
+	name := t.Name()
 	if _, isKnown := structs[name]; isKnown {
 		return
 	}
 	structs[name] = "" // Ends the recursion of types that hold themselves.
 	structs[name] = strings.Join(fields(t), "; ")
-}
-
-// nameOf tells the two Events apart.
-func nameOf(t reflect.Type) string {
-	if strings.HasSuffix(t.PkgPath(), "/events/v1") {
-		return "events." + t.Name()
-	}
-	return t.Name()
 }
 
 func fields(t reflect.Type) []string {
@@ -120,7 +111,7 @@ func typeOf(t reflect.Type) string {
 		return "map[string]" + typeOf(t.Elem())
 	case reflect.Struct:
 		add(t)
-		return nameOf(t)
+		return t.Name()
 	case reflect.String:
 		if t.Name() != "string" {
 			return "string:" + t.Name()

@@ -135,7 +135,7 @@ describe('TestExtractInvalidPods', () => {
       },
     ],
     ['resourceclaims', { resourceClaims: [{ name: 'c' }] }],
-    ['secrets (via secret volumes)', { volumes: [{ name: 'v', secret: { secretName: 's' } }] }],
+    ['secrets', { volumes: [{ name: 'v', secret: { secretName: 's' } }] }],
     ['clustertrustbundles', { volumes: [{ name: 'v', projected: { sources: [{ clusterTrustBundle: {} }] } }] }],
   ])('a reference to %s', async (resource, spec) => {
     response.body = JSON.stringify(podOf('foo', spec));
@@ -173,7 +173,7 @@ describe('TestURLWithHeader', () => {
     ['header', 'valid HTTP header names and values', { header: { Authorization: 'hidden\nx' } }],
     ['parse', 'a function', { parse: 'yaml' }],
     ['httpCheckFrequencyMs', 'milliseconds > 0', { httpCheckFrequencyMs: 0 }],
-    ['options.headers', 'absent', { headers: { Authorization: 'hidden' } }],
+    ['headers', 'absent', { headers: { Authorization: 'hidden' } }],
   ])('a bad %s is refused, without its value: expected is %s', (path, expected, options) => {
     const create = (): PodSource => httpSource({ url, ...options });
     expect(create).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', path }));

@@ -106,12 +106,12 @@ export class Simulation {
       case 'DELETE':
         return this.#registry.delete(target, { preconditions: json['preconditions'] } as never, request).object;
       default:
-        return name === '' ? { items: this.store.list(leases.table, namespace) } : this.#registry.get(target);
+        return name === '' ? { items: this.store.list(leases.resource, namespace) } : this.#registry.get(target);
     }
   }
 
   get leaseNames(): string[] {
-    return this.store.list(leases.table, namespace).map(({ metadata }) => metadata.name);
+    return this.store.list(leases.resource, namespace).map(({ metadata }) => metadata.name);
   }
 
   /** The cloud begins work for a node, which ends after some time. */
