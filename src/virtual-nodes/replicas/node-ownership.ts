@@ -18,19 +18,15 @@ import {
   type OwnershipEnd,
   requireNodeOwnershipOptions,
 } from './node-ownership-options.ts';
-import { epochOf, ObservedLeases, type ObservedLease } from './observed-leases.ts';
+import { epochOf, leavingAnnotation, ObservedLeases } from './observed-leases.ts';
 import { Ownership } from './ownership.ts';
+import { type OwnershipAction, planOwnership } from './plan-ownership.ts';
 import { RepeatedTask } from './repeated-task.ts';
 import { ReplicaLeases } from './replica-leases.ts';
 
-const leavingAnnotation = 'kubelet-status-manager/leaving';
 const jitterFactor = 0.1;
 /** Writes of nodes' Leases at the same time; renewals do not wait for them. */
 const maxWrites = 16;
-/** After this many times the duration, the Lease of a process that has gone is deleted, and a hand-over is tried again. */
-const patienceDurations = 10;
-/** More are not real, and each costs a hash for each node. */
-const maxMembers = 64;
 
 /**
  * Which of several processes owns which virtual node, decided by Leases in one namespace.
@@ -310,86 +306,45 @@ export class NodeOwnership {
     }
   }
 
-  /** Takes, hands over and releases nodes. Resolves with the time until the Leases must be read again. */
+  /** Takes, hands over and releases nodes. Returns the time until the Leases must be read again. */
   #reconcile(): number {
-    const periodMs = this.#period();
-    if (!this.#isMember()) return periodMs;
     const nowMs = this.#clock.monotonicMs();
-    const { members, nodes } = this.#observed;
-    const longMemberMs = this.#memberSinceMs! + this.#timing.marginMs;
-    const dueMs = [nowMs + periodMs, longMemberMs];
-    for (const [identity, member] of members) {
-      if (identity === this.identity) continue;
-      dueMs.push(this.#observed.expiryMs(identity));
-      this.#reconcileMember(identity, member, nowMs >= longMemberMs);
-    }
-    const live = [...members.keys()].filter((identity) => this.#isEligible(identity, nowMs)).sort();
-    // Without others: they may be starting, or about to renew their Leases after an outage.
-    const freeFromMs = live.length > 1 ? -Infinity : longMemberMs;
-    const preferences = this.#assign(live.slice(0, maxMembers));
-    const held = [...nodes].filter(([, { holder }]) => holder === this.identity).map(([nodeName]) => nodeName);
-    for (const nodeName of new Set([...this.#nodeNames, ...this.#owned.keys(), ...held])) {
-      if (this.#owned.has(nodeName)) this.#reconcileOwned(this.#owned.get(nodeName)!, preferences.get(nodeName) ?? []);
-      else dueMs.push(this.#reconcileOther(nodeName, preferences.get(nodeName) ?? [], freeFromMs));
-    }
-    return Math.min(...dueMs.filter((ms) => ms > nowMs)) - nowMs;
+    const untilMs = nowMs + this.#period();
+    if (!this.#isMember()) return untilMs - nowMs;
+    const { actions, nextMs } = planOwnership({
+      identity: this.identity,
+      isLeaving: this.#state !== 'running',
+      memberSinceMs: this.#memberSinceMs!,
+      nodeNames: this.#nodeNames,
+      owned: this.#owned,
+      observed: this.#observed,
+      timing: this.#timing,
+      assign: (members) => this.#assign(members),
+      nowMs,
+    });
+    for (const action of actions) this.#run(action);
+    return Math.min(nextMs, untilMs) - nowMs;
   }
 
-  /** Others, too, must see that the member is not leaving. */
-  #isEligible(identity: string, nowMs: number): boolean {
-    const { annotations } = this.#observed.members.get(identity)!.lease.metadata;
-    if (identity === this.identity) return this.#state === 'running';
-    return annotations?.[leavingAnnotation] === undefined && this.#observed.isLive(identity, nowMs);
+  #run(action: OwnershipAction): void {
+    switch (action.kind) {
+      case 'take':
+        return void this.#take(action.nodeName, action.lease, action.insteadOf);
+      case 'release':
+        return void this.#release(action.lease);
+      case 'handOver':
+        return void this.#end(this.#owned.get(action.nodeName)!, 'handover');
+      case 'removeHolder':
+        return void this.#removeHolder(action.identity, action.lease);
+      default:
+        return void this.#collect(action.lease);
+    }
   }
 
   #assign(members: readonly string[]): ReadonlyMap<string, readonly string[]> {
     const key = members.join();
     if (this.#assignment?.key !== key) this.#assignment = { key, nodes: assignNodes(this.#nodeNames, members) };
     return this.#assignment.nodes;
-  }
-
-  #reconcileMember(identity: string, { lease, sinceMs }: ObservedLease, isLongMember: boolean): void {
-    const nowMs = this.#clock.monotonicMs();
-    if (!this.#observed.hasJoined(identity)) {
-      if (nowMs > sinceMs + patienceDurations * this.#timing.durationMs) void this.#collect(lease);
-    } else if (isLongMember && nowMs >= this.#observed.expiryMs(identity)) void this.#removeHolder(identity, lease);
-  }
-
-  #reconcileOwned(owned: Ownership, preference: readonly string[]): void {
-    const { nodeName, ending, isOver } = owned;
-    const observed = this.#observed.nodes.get(nodeName);
-    if (ending !== undefined) {
-      if (isOver && observed?.holder === this.identity) void this.#release(observed.lease);
-    } else if (preference.indexOf(this.identity) > 0 && this.#mayHandOver(owned, preference[0]!))
-      void this.#end(owned, 'handover');
-  }
-
-  /** @returns when the node may be taken, on the monotonic clock */
-  #reconcileOther(nodeName: string, preference: readonly string[], freeFromMs: number): number {
-    const observed = this.#observed.nodes.get(nodeName);
-    const rank = this.#nodeNames.has(nodeName) ? preference.indexOf(this.identity) : -1;
-    // It was lost, or taken by a request without a response. Its place may be elsewhere; that takes a hand-over.
-    if (observed?.holder === this.identity) {
-      void (rank >= 0 ? this.#take(nodeName, observed.lease, undefined) : this.#release(observed.lease));
-    } else if (rank >= 0) {
-      // A member that does not list Leases for so long is none any more.
-      const turnMs = rank * this.#timing.renewDeadlineMs;
-      const dueMs = Math.max(freeFromMs, this.#observed.freeMs(nodeName)) + turnMs;
-      if (this.#clock.monotonicMs() < dueMs) return dueMs;
-      void this.#take(nodeName, observed?.lease, rank > 0 ? preference[0] : undefined);
-    }
-    return Infinity;
-  }
-
-  /**
-   * Not as long as others may be about to renew their Leases after an outage, and not again and again to a process that does
-   * not take the node, for example because it does not have it.
-   */
-  #mayHandOver({ insteadOf, acquiredMs }: Ownership, member: string): boolean {
-    const { marginMs, durationMs } = this.#timing;
-    const nowMs = this.#clock.monotonicMs();
-    if (nowMs < this.#memberSinceMs! + marginMs) return false;
-    return member !== insteadOf || nowMs > acquiredMs + patienceDurations * durationMs;
   }
 
   /** Writes this process into the node's Lease. */

@@ -14,6 +14,9 @@ export interface ObservedLease {
   readonly orphanedMs?: number | undefined;
 }
 
+/** On the Lease of a process that stops: it takes no more nodes. */
+export const leavingAnnotation = 'kubelet-status-manager/leaving';
+
 /** For each second in which a Lease may have been created; epochs stay below 2^53 for centuries. */
 const epochsPerSecond = 1_000_000;
 
@@ -88,6 +91,11 @@ export class ObservedLeases {
   /** False if the process has ended its ownerships, or was declared dead after its Lease had expired. */
   hasJoined(identity: string): boolean {
     return this.members.get(identity)?.holder === identity;
+  }
+
+  /** True if the process has announced that it stops. */
+  isLeaving(identity: string): boolean {
+    return this.members.get(identity)?.lease.metadata.annotations?.[leavingAnnotation] !== undefined;
   }
 
   /** When the member's Lease expires unless it is renewed. */
