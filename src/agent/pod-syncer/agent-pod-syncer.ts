@@ -234,8 +234,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
    * Divergence: in the kubelet, a pod that succeeds after that has neither reason nor message.
    */
   #withReason({ metadata }: ValidPod, status: PodStatusInput): PodStatusInput {
-    const { reason, message } = this.#options.statusManager.getPodStatus(metadata.uid) ?? {};
-    return { ...(reason && { reason }), ...(message && { message }), ...status };
+    return { ...whyEnded(this.#options.statusManager.getPodStatus(metadata.uid)), ...status };
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, options: PodCallOptions): Promise<void> {
@@ -348,7 +347,12 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       // By the present wall clock, because it may have been changed since.
       agentStartedAtMs: clock.now() - (clock.monotonicMs() - agentStartedMs),
     });
-    const status = { ...generated, ...(resources === undefined && this.#actuatedPodResources(pod)) };
+    const status = {
+      // Divergence: the kubelet forgets why a pod has failed if its containers have exited with 0.
+      ...(generated.phase === previous?.phase && whyEnded(previous)),
+      ...generated,
+      ...(resources === undefined && this.#actuatedPodResources(pod)),
+    };
     probeManager.triggerReadiness(uid, status);
     return status;
   }
@@ -398,6 +402,10 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedKillPod', message });
     throw new Error(`error killing terminating pod: ${error.message}`, { cause: error });
   }
+}
+
+function whyEnded({ reason, message }: Pick<PodStatusInput, 'reason' | 'message'> = {}): PodStatusInput {
+  return { ...(reason && { reason }), ...(message && { message }) };
 }
 
 /** Those of containers that the runtime has no run of. */

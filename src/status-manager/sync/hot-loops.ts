@@ -89,9 +89,10 @@ function patchedFields(patch: PodStatusPatch): string[] {
   return [...new Set(changesOfJSON(patch.body).map(({ path }) => path.split('/')[2] ?? 'status'))];
 }
 
-/** The values that a patch writes, without its tests. */
+/** The values that a patch writes, and the UID of its object: a mirror pod that is created again has no status yet. */
 function changesOf({ type, body }: PodStatusPatch): unknown {
-  return type === 'application/json-patch+json' ? changesOfJSON(body).map(withoutTimeValue) : body;
+  if (type !== 'application/json-patch+json') return body;
+  return body.filter(({ op, path }) => op !== 'test' || path === '/metadata/uid').map(withoutTimeValue);
 }
 
 const timeFields: ReadonlySet<unknown> = new Set(['lastTransitionTime', 'lastProbeTime']);
@@ -106,7 +107,7 @@ function isEqualIgnoringTimes(changes: unknown, others: unknown): boolean {
 
 /** For a terminal pod whose cached status is Ready, each merge sets Ready=False with the current time. */
 function hasOnlyTimes(changes: unknown): boolean {
-  if (Array.isArray(changes)) return changes.every(({ path }) => timeFields.has(lastField(path as string)));
+  if (Array.isArray(changes)) return changesOfJSON(changes).every(({ path }) => timeFields.has(lastField(path)));
   const { conditions, ...others } = (changes as { readonly status?: PodStatusChanges }).status ?? {};
   return (
     Array.isArray(conditions) &&

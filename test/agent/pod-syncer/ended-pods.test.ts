@@ -79,6 +79,23 @@ describe('a pod that was reported as Succeeded keeps its phase and the exit code
   });
 });
 
+describe('a pod that has failed keeps its reason', () => {
+  it('when its containers have exited with 0, its agent has restarted, and its wall clock was set back', async () => {
+    const agent = new TestAgent();
+    const last = { id: 'fake://last', name: 'app', attempt: 0, state: 'exited', exitCode: 0, createdAtMs: 0 } as const;
+    agent.runtime.put({ uid: 'uid-1', name: 'web', namespace: 'ns', containers: [last] });
+    const why = {
+      reason: 'DeadlineExceeded',
+      message: 'Pod was active on the node longer than the specified deadline',
+    };
+    const pod = podOf({ restartPolicy: 'Never' });
+    agent.manager.setPodStatus(pod, { phase: 'Failed', ...why });
+    await agent.create({ ...pod, status: { phase: 'Failed' } });
+    await agent.advance(60_000);
+    expect(agent.status('web')).toMatchObject({ phase: 'Failed', ...why });
+  });
+});
+
 describe('a container that has ended for good and runs again in the runtime', () => {
   it('keeps its reported end, and the statuses of the other containers are written', async () => {
     const agent = new TestAgent();

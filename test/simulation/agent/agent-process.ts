@@ -54,6 +54,8 @@ export class AgentProcess {
   readonly #logger: Logger;
   readonly #transport: ReturnType<Network['transport']>;
   #connection: RuntimeConnection | undefined;
+  /** The UIDs of the pods whose end it has recovered. It ends them again, and reports that. */
+  readonly recovered = new Set<string>();
   /** By pod UID: how many accepted versions have no final outcome. */
   readonly #open = new Map<string, number>();
 
@@ -100,7 +102,10 @@ export class AgentProcess {
       },
     );
     this.agent = agent;
-    for (const { podUID } of journal?.recovered ?? []) this.#changeOpen(podUID, 1);
+    for (const { podUID } of journal?.recovered ?? []) {
+      this.#changeOpen(podUID, 1);
+      this.recovered.add(podUID);
+    }
     agent.statusManager.subscribe({
       onPodUpdated: ({ metadata: { uid = '' } = {} }) => this.#changeOpen(uid, 1),
       // Of a pod that has ended, the last version.

@@ -11,7 +11,7 @@ import type { World } from '../world.ts';
 import { makeAgentPod, makeManifest } from './agent-pods.ts';
 import { AgentGuarantees } from './agent-guarantees.ts';
 import { AgentProcess } from './agent-process.ts';
-import { checkStatuses, containerStatuses, differenceToRuns, isMirror } from './check-statuses.ts';
+import { checkStatuses, containerStatuses, differenceToRuns, isMirror, isTerminal } from './check-statuses.ts';
 import { type ContainerRun, ContainerRuns } from './container-runs.ts';
 import type { CreateNodeRuntime, Machine, NodeRuntime } from './node-runtime.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
@@ -50,7 +50,7 @@ class AgentSimulation {
   readonly #users: PodUsers;
   readonly #staticPods: StaticPods;
   #current: AgentProcess;
-  #started = 0;
+  readonly #agents: AgentProcess[] = [];
   #isDisturbed = true;
   #isDown = false;
   #stopping: Promise<void> | undefined;
@@ -120,7 +120,7 @@ class AgentSimulation {
   }
 
   #start(): AgentProcess {
-    const number = ++this.#started;
+    const number = this.#agents.length + 1;
     const random = this.#random.fork(`options ${number}`);
     const agent = {
       runtimeRequestTimeoutMs: random.integer(5_000, 20_000),
@@ -151,6 +151,7 @@ class AgentSimulation {
       ...{ number, nodeName, token, agent },
       onLog: (level, message, fields) => this.#onLog(level, message, fields),
     });
+    this.#agents.push(started);
     started.process.wallOffsetMs = this.#machine.wallOffsetMs;
     this.#world.count('start');
     this.#world.note(started.process.name, 'start', agent);
@@ -314,6 +315,8 @@ class AgentSimulation {
     for (const pod of this.#cluster.pods.values()) {
       const { name, uid, deletionTimestamp, finalizers } = pod.metadata;
       if (deletionTimestamp != null && !(finalizers?.length > 0)) return `${name} ${uid} still exists`;
+      // As with the kubelet, a static pod that has ended before its mirror pod was replaced keeps that of its last version.
+      if (isMirror(pod) && isTerminal(pod)) continue;
       const difference = differenceToRuns(pod, this.#machine.runs);
       if (difference !== undefined) return `${name} ${uid}: ${difference}`;
     }
@@ -384,6 +387,7 @@ class AgentSimulation {
       ...checkDeletes(
         network.calls.filter(({ path }) => path.includes('/pods/pod-')),
         new Map([...history.map(({ pod }) => [pod.metadata.uid, 0] as const), ...this.#machine.runs.endedMs]),
+        ({ process }, uid) => this.#agents.some((agent) => agent.process === process && agent.recovered.has(uid)),
       ),
       ...checkStatuses(history, this.#machine.runs),
     ];

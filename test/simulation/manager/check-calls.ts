@@ -28,8 +28,13 @@ function uidOf({ body }: Call): string | undefined {
  * A DELETE has a grace period of 0 and a UID, is sent when the containers have ended, and is not repeated by a process that
  * got a success response and has written nothing since.
  * @param endedMs when the pod's containers had ended, by UID
+ * @param mayRepeat the process has recovered the end of the pod, sends it, and ends the pod again
  */
-export function checkDeletes(calls: readonly Call[], endedMs: ReadonlyMap<string, number>): Violation[] {
+export function checkDeletes(
+  calls: readonly Call[],
+  endedMs: ReadonlyMap<string, number>,
+  mayRepeat: (call: Call, uid: string) => boolean = () => false,
+): Violation[] {
   const violations: Violation[] = [];
   const deleted = new Set<string>();
   for (const call of calls) {
@@ -44,7 +49,7 @@ export function checkDeletes(calls: readonly Call[], endedMs: ReadonlyMap<string
     const { gracePeriodSeconds } = call.body as { readonly gracePeriodSeconds?: number };
     if (uid === undefined || gracePeriodSeconds !== 0) violate('without UID or with a grace period');
     if ((endedMs.get(uid ?? '') ?? Number.POSITIVE_INFINITY) > call.sentMs) violate('before its containers had ended');
-    if (deleted.has(key)) violate('twice');
+    if (deleted.has(key) && !mayRepeat(call, uid ?? '')) violate('twice');
     if (call.status !== undefined && call.status < 300) deleted.add(key);
   }
   return violations;

@@ -11,6 +11,14 @@ function merge(status: PodStatusChanges): PodStatusPatch {
   return { type: 'application/strategic-merge-patch+json', body: { metadata: { uid: 'a' }, status } };
 }
 
+function jsonPatch(uid: string): PodStatusPatch {
+  const body = [
+    { op: 'test', path: '/metadata/uid', value: uid },
+    { op: 'add', path: '/status/message', value: 'm' },
+  ] as const;
+  return { type: 'application/json-patch+json', body };
+}
+
 const shown: Pod = { metadata: { uid: 'a', namespace: 'default', name: 'web' } };
 
 function version(number: number): SentVersion {
@@ -66,6 +74,13 @@ describe('HotLoops', () => {
     ['another version', (detector) => detector.sent('a', version(2), merge({ message: 'm' }), shown, shown)],
     ['another body', (detector) => detector.sent('a', version(1), merge({ message: 'n' }), shown, shown)],
     ['another pod', (detector) => detector.sent('b', version(1), merge({ message: 'm' }), shown, shown)],
+    [
+      'another mirror pod of a static pod, with a JSON patch',
+      (detector) => {
+        detector.sent('s', version(1), jsonPatch('mirror-1'), shown, shown);
+        return detector.sent('s', version(1), jsonPatch('mirror-2'), shown, shown);
+      },
+    ],
     [
       'a pod whose status was dropped',
       (detector) => {
