@@ -31,12 +31,12 @@ const httpDate = (epochMs: number): string => new Date(epochMs).toUTCString();
 const namespaces = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
 
-/** Options of a handler; those of `APIServer.start` that need no listener. */
+/** Options of a handler: the options of `APIServer.start` that need no listener. */
 export interface APIServerHandlerOptions extends Omit<APIServerOptions, 'port' | 'tls'> {
   readonly entropy?: Entropy | undefined;
   /** Whether a Host header names this server; requests with another are refused. Default: each does. */
   readonly isOwnHost?: ((host: string) => boolean) | undefined;
-  /** Of the listener, for `kube-root-ca.crt`. Default `''`. */
+  /** The CA certificate of the listener, for `kube-root-ca.crt`. Default `''`. */
   readonly certificateAuthority?: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface HistoryEntry<T extends object = Pod> {
 }
 
 /**
- * The API server without its listener: its objects and how requests are answered. Uses no socket.
+ * The API server without its listener: stores the objects and responds to requests. Uses no socket.
  * Source: `apiserver/pkg/server` `APIServerHandler`.
  */
 export class APIServerHandler {
@@ -149,7 +149,7 @@ export class APIServerHandler {
     this.#store.compact();
   }
 
-  /** Ends watches, and abandons the requests that are in flight. Its objects stay, and new requests are answered. */
+  /** Ends watches, and abandons the requests in flight. The objects stay, and new requests are served. */
   close(): void {
     this.#handlers.close();
     this.faults.abandonAll();
@@ -162,7 +162,7 @@ export class APIServerHandler {
     this.#store.put('services', service, { verb: 'create', user: 'system:apiserver' });
   }
 
-  /** Answers a request: resolves when its processing has ended, which is before the end of a watch. Never rejects. */
+  /** Serves a request. Resolves when it has been processed, and when a watch has started. Never rejects. */
   async serve(request: ServerRequest, response: ServerResponse): Promise<void> {
     // From the injected clock, so that a client with the same clock sees no skew.
     response.setHeader('date', httpDate(this.#clock.now()));

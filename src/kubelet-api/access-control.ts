@@ -78,7 +78,7 @@ export class AccessControl {
       return await this.#authenticator.authenticate(request);
     } catch (error) {
       if (error instanceof HTTPError) throw error;
-      // The token cannot be reviewed, which is logged.
+      // The failed review of the token is logged elsewhere.
       return undefined;
     }
   }

@@ -8,7 +8,7 @@ import { ReviewCache } from './review-cache.ts';
 
 /** Options of `serveKubeletAPI`: who may connect. Source: `KubeletConfiguration.authentication`. */
 export interface KubeletAuthentication {
-  /** Treats requests without credentials as those of `system:anonymous`. Default: false. */
+  /** Treats requests without credentials as requests of `system:anonymous`. Default: false. */
   readonly anonymous?: boolean | undefined;
   /** Accepts bearer tokens, which are verified by TokenReview. Default: true. */
   readonly webhook?: boolean | undefined;

@@ -24,7 +24,7 @@ export async function serveContainerLogs(
   if (runtime.getContainerLog === undefined && runtime.streamContainerLog === undefined)
     throw new HTTPError(501, 'The runtime has no logs');
   const status = agent.statusManager.getPodStatus(pod.metadata.uid) ?? pod.status ?? {};
-  // The runtime itself finds the run before.
+  // A runtime that streams logs finds the previous run itself.
   const isPreviousRun = previous && runtime.streamContainerLog === undefined;
   const containerID = containerIDForLogs(podName, status, containerName, isPreviousRun);
   const text = await openText(context, containerID, { ...options, previous }, signal);
@@ -33,7 +33,7 @@ export async function serveContainerLogs(
     if (text !== undefined) await writeText(text, options, signal, (chunk) => write(response, chunk, signal));
     else await writeFile(context, containerID, options, signal, (chunk) => write(response, chunk, signal));
   } catch (error) {
-    // The status is sent already: as in the kubelet, the reason is in the text.
+    // The status code has been sent, so the reason is appended to the text, as in the kubelet.
     if (!signal.aborted) response.write(reasonOf(error));
   }
   response.end();

@@ -25,7 +25,7 @@ export async function forwardPort(
     await forward(port, stream, aborted.signal);
     return undefined;
   } catch (error) {
-    // The stream has ended: nothing has failed.
+    // The end of the stream is not a failure.
     if (aborted.signal.aborted) return undefined;
     return `error forwarding port ${port} to pod ${podName}, uid ${podUID}: ${reasonOf(error)}`;
   }

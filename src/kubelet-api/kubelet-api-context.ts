@@ -9,7 +9,7 @@ import type { BoundedStreamingRuntime } from './bounded-streaming-runtime.ts';
 import { HTTPError } from './http-error.ts';
 import type { KubeletAPIOptions } from './kubelet-api-options.ts';
 
-/** What the kubelet's API is served of: an agent, or all virtual nodes of a process. */
+/** The node whose API is served: an agent, or all virtual nodes of a process. */
 export interface KubeletAPINode {
   /** The name in the serving certificate. */
   readonly nodeName: string;
@@ -17,17 +17,17 @@ export interface KubeletAPINode {
   readonly apiRequests: APIRequests | undefined;
   /** The pods of the node as last seen, without mirror pods. */
   getPods(): readonly ValidPod[];
-  /** The Node as last seen: its addresses are those of the serving certificate. */
+  /** The Node as last seen. The serving certificate is valid for its addresses. */
   getNode(): Node | undefined;
   /** Sets the port of the kubelet's API in the Node's status, and what the Node declares because of it. */
   setKubeletEndpoint(port: number, features?: readonly string[]): void;
   /**
-   * True for several nodes that share the port, of which `nodeName` is one: a client needs its permission for all nodes,
-   * and there are no statistics. Default: false.
+   * True if several nodes share the port, and `nodeName` is one of them. A client then needs permissions for all nodes, and
+   * there are no statistics. Default: false.
    */
   readonly isShared?: boolean | undefined;
   readonly statusManager: Pick<AgentStatusManager, 'getPodStatus'>;
-  /** The usage of the node itself, without its pods. Default: that of this machine. */
+  /** The usage of the node itself, without its pods. Default: the usage of this machine. */
   nodeStats?(nowMs: number): NodeStats;
   /** For `/healthz`. */
   inspect(): CheckedInspection;
@@ -57,7 +57,7 @@ export type KubeletHandler = (request: KubeletRequest, response: ServerResponse)
 /** @throws HTTPError 404. Source: kubelet `GetPodByName` */
 export function requireServedPod({ agent }: KubeletAPIContext, namespace = '', name = ''): ValidPod {
   const named = agent.getPods().filter(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
-  // Nodes that share the port may have two for a moment: the older one has been deleted.
+  // Nodes that share the port may briefly have two pods of this name. The older one has been deleted.
   const pod = maxBy(named, ({ metadata }) => metadata.creationTimestamp ?? '');
   if (pod === undefined) throw new HTTPError(404, `pod "${name}" does not exist`);
   return pod;

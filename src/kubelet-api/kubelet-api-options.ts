@@ -24,7 +24,7 @@ import { type KubeletTLSOptions, tlsServerOptions } from './tls-options.ts';
 
 /** Options of `serveKubeletAPI`. */
 export interface KubeletAPIOptions extends KubeletTLSOptions {
-  /** The runtime of the agent. Without `listPodStats` and `imageFsStats`, the statistics are those of the node only. */
+  /** The runtime of the agent. Without `listPodStats` and `imageFsStats`, the statistics cover only the node. */
   readonly runtime: Pick<ContainerRuntime, 'getPod' | 'listPods' | 'execSync' | 'imageFsStats' | 'listPodStats'> &
     StreamingRuntime;
   /** Address to listen on. Default `0.0.0.0`. kubelet: `address`. */

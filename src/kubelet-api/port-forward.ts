@@ -17,11 +17,11 @@ const channelProtocol = 'v4.channel.k8s.io';
 const maxPorts = 128;
 
 /**
- * Forwards ports over SPDY, in a WebSocket or not, as kubectl, or over channels of a WebSocket, as client-node. Resolves when
- * the client's connection has ended. Rejects with an `HTTPError` for another protocol. A WebSocket needs the package `ws`.
+ * Forwards ports over SPDY, with or without a WebSocket (kubectl), or over channels of a WebSocket (client-node). Resolves
+ * when the client's connection has ended. Rejects with an `HTTPError` for another protocol. A WebSocket needs the package `ws`.
  * Source: cri-streaming `ServePortForward`.
  *
- * @param ports those of the URL, for channels; over SPDY, the streams name them
+ * @param ports the ports in the URL, for channels; over SPDY, each stream names its port
  */
 export async function servePortForward(
   clock: Pick<Clock, 'afterFunc'>,

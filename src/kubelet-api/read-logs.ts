@@ -14,7 +14,7 @@ export interface LogReaderOptions {
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** Receives the text in the order of the file; the reader waits for it. */
   readonly write: (chunk: Buffer) => Promise<void>;
-  /** Whether the container may still write; called at each end of the file, and if there is none. */
+  /** Whether the container may still write. Called at the end of the file, and if the file is missing. */
   readonly isRunning: () => Promise<boolean>;
   readonly signal: AbortSignal;
 }
@@ -89,7 +89,7 @@ async function readLogsIn(
 class LogFile {
   readonly #file: FileHandle;
   #position = 0;
-  /** The beginning of a line whose end is not written yet. */
+  /** The beginning of an incomplete line. */
   #rest: Buffer = Buffer.alloc(0);
 
   constructor(file: FileHandle) {
@@ -203,7 +203,7 @@ class LogOutput {
 /** Waits for changes of a file. */
 class Changes {
   readonly #clock: Pick<Clock, 'afterFunc'>;
-  /** Notifications may be missing: the file is read every second besides. */
+  /** Notifications may be lost, so the file is also read every second. */
   readonly #unwatch: () => void;
   #hasChanged = false;
   #isNew = true;

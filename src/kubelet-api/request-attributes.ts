@@ -6,7 +6,7 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** What a request needs: one of these subresources of the Node. */
+/** The permissions that allow a request: `verb` on one of these subresources of the Node. */
 export interface RequestAttributes {
   readonly verb: string;
   /** In the order in which they are tried. */
@@ -21,7 +21,7 @@ const verbs: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/** Subresources that allow one path; `nodes/proxy`, which also allows exec, does, too. */
+/** Subresources that allow one path each. `nodes/proxy`, which also allows exec, allows these paths as well. */
 const fineGrained: Readonly<Record<string, string>> = {
   '/allocatedPods': 'pods',
   '/pods': 'pods',
@@ -30,7 +30,7 @@ const fineGrained: Readonly<Record<string, string>> = {
   '/runningpods/': 'pods',
 };
 
-/** Subresources in place of `nodes/proxy`. */
+/** Paths for which another subresource replaces `nodes/proxy`. */
 const specific: Readonly<Record<string, string>> = {
   '/stats/': 'stats',
   '/metrics': 'metrics',

@@ -24,16 +24,16 @@ export interface ReviewOptions {
 }
 
 const timeoutMs = 10_000;
-/** Reviews are caused by clients that nobody knows yet: they must not use up the connections of the agent. */
+/** Unauthenticated clients cause reviews, so these must not use up the agent's connections. */
 const maxInFlight = 8;
 /** In flight or queued. */
 const maxPending = 72;
 
 /**
- * Reviews of one kind; logs when they begin to fail and when they succeed again. A request that is admitted by an earlier
- * review says nothing about that.
+ * Reviews of one kind. Logs when they begin to fail and when they succeed again.
  *
- * Divergence: while too many are pending, requests get 429. The kubelet's share the limit of its client (kubeAPIQPS).
+ * Divergence: while too many reviews are pending, requests get 429. The kubelet's reviews share the limit of its client
+ * (kubeAPIQPS).
  *
  * @param kind `what` is for the log: `Reviewing a token`
  */

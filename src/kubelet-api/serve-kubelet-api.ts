@@ -19,7 +19,7 @@ export interface KubeletAPIServer extends AsyncDisposable {
   /** `https://0.0.0.0:10250`, for example. */
   readonly url: string;
   readonly port: number;
-  /** Stops listening and closes the connections, those of `kubectl exec` too. */
+  /** Stops listening and closes all connections, including those of `kubectl exec`. */
   close(): Promise<void>;
 }
 
@@ -28,8 +28,8 @@ export interface KubeletAPIServer extends AsyncDisposable {
  * calls it with its kubelet client certificate (`authentication.clientCAFile`) or a token. By default, the API server
  * decides about each request, by TokenReview and SubjectAccessReview: everything else is refused.
  *
- * Call it before `start()` of the agent: the Node then shows the port. `VirtualNodes.kubelet` in place of an agent serves
- * all virtual nodes of a process on one port. Rejects if the address cannot be listened on, or a
+ * Call it before `start()` of the agent, so that the Node shows the port. Pass `VirtualNodes.kubelet` instead of an agent
+ * to serve all virtual nodes of a process on one port. Rejects if the address cannot be listened on, or a
  * file cannot be read. Source: kubelet `ListenAndServeKubeletServer`.
  * @throws StatusManagerError INVALID_OPTION, INVALID_STATE
  *
@@ -129,7 +129,7 @@ export async function serveKubeletAPI(agent: KubeletAPINode, options: KubeletAPI
 const withoutClientCA =
   'Without `authentication.clientCAFile`, the client certificate of the API server is not accepted: kubectl logs, exec, attach and port-forward fail with 401. Set it to the CA of --kubelet-client-certificate';
 const defaultCertDirectory = '/var/lib/kubelet/pki';
-/** As Go's HTTP client; a client that has not proved who it is must not hold a connection. */
+/** As in Go's HTTP client: an unauthenticated client must not hold a connection. */
 const handshakeTimeoutMs = 10_000;
 /** How long a client may take for a request; Node.js gives the headers as long. */
 const requestTimeoutMs = 60_000;
@@ -138,7 +138,7 @@ const requestTimeoutMs = 60_000;
  * recently is closed, so that known clients are served.
  */
 const maxConnections = 512;
-/** Authorized requests in progress, also those that last for hours: exec, port-forward, logs that are followed. */
+/** Authorized requests in progress, including those that last for hours: exec, port-forward, followed logs. */
 const maxRequests = 2048;
 /** kubelet: `IdleTimeout` */
 const idleTimeoutMs = 90_000;

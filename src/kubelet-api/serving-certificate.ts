@@ -13,7 +13,7 @@ import { epochMsOf } from '../shared/time.ts';
 import { createSelfSignedCertificate } from '../shared/x509.ts';
 
 /**
- * The self-signed certificate in `directory`, which is created if it is missing or has expired. Whoever can read
+ * The self-signed certificate in `directory`, which is created if it is missing or has expired. Anyone who can read
  * these files can impersonate this node. Source: kubelet `InitializeTLS`.
  */
 export async function selfSignedCertificate(
@@ -50,7 +50,7 @@ export interface CertificateFilesOptions {
 /** How often the files are read again. */
 const reloadMs = 60_000;
 
-/** Serves the certificate of files that somebody else renews. kubelet: `ReloadKubeletServerCertificateFile` */
+/** Serves the certificate in files that another process renews. kubelet: `ReloadKubeletServerCertificateFile` */
 export class CertificateFiles {
   readonly #options: CertificateFilesOptions;
   readonly #failures: FailureLog;
@@ -97,7 +97,7 @@ function validUntilMs(cert: string): number {
 }
 
 /**
- * Names first, then addresses, each sorted; undefined if there are none. Source: kubelet `addressesToHostnamesAndIPs`.
+ * The DNS names, then the IP addresses, each sorted; undefined if there are none. Source: kubelet `addressesToHostnamesAndIPs`.
  */
 export function servingHosts(addresses: readonly NodeAddress[]): string[] | undefined {
   const hosts = addresses

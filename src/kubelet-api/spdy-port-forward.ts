@@ -4,8 +4,8 @@ import { forwardPort, type PortForward } from './forward-port.ts';
 import { serveSPDY, streamCreationTimeoutMs } from './spdy.ts';
 
 /**
- * Forwards ports over pairs of streams, one for data and one for an error. Resolves when the connection has ended. A stream
- * whose partner has not come within 30 s is ended, with an error for the client. Source: cri-streaming `handleHTTPStreams`.
+ * Forwards ports over pairs of streams, one for data and one for an error. Resolves when the connection has ended. If the
+ * second stream of a pair does not arrive within 30 s, the first is ended, with an error for the client. Source: cri-streaming `handleHTTPStreams`.
  */
 export async function servePortForwardOverSPDY(
   clock: Pick<Clock, 'afterFunc'>,
@@ -34,7 +34,7 @@ export async function servePortForwardOverSPDY(
     errors.resume();
     const error = await forwardPort(pod, port, data);
     errors.end(error);
-    // What the client still sends must not keep other streams waiting.
+    // Unread data of this stream would block the other streams of the connection.
     if (error === undefined) data.end().resume();
     else data.destroy();
   };

@@ -10,8 +10,8 @@ const protocol = 'v4.channel.k8s.io';
 const maxSizeBytes = 1024;
 
 /**
- * Runs a command whose streams are those of SPDY/3.1, as API servers before 1.36 pass them on. Resolves when the connection
- * has ended, which it has after 30 s if the client has not opened all streams. Rejects with an `HTTPError` for another
+ * Runs a command over streams of SPDY/3.1, which API servers before 1.36 use. Resolves when the connection has ended. It is
+ * ended after 30 s if the client has not opened all streams. Rejects with an `HTTPError` for another
  * protocol. Source: cri-streaming `createHTTPStreamStreams`.
  *
  * Divergence: no protocols before `v4.channel.k8s.io`.
@@ -53,7 +53,7 @@ function ioOf(opened: ReadonlyMap<string, Duplex>, { stdin, stdout, stderr, tty 
   if (input !== undefined) {
     const sent = opened.get('stdin')!;
     sent.pipe(input).on('error', () => {});
-    // A client that is gone has ended its input.
+    // The end of the connection is the end of the input.
     sent.once('close', () => input.end());
   }
   return {

@@ -5,8 +5,8 @@ import { HTTPError } from './http-error.ts';
 import type { UpgradeRequest } from './streaming-proxy.ts';
 
 /*
- * The server's side of SPDY/3.1, as far as Kubernetes' clients use it: the client opens streams, and there is no flow
- * control but that of the connection. Source: moby/spdystream.
+ * The server side of SPDY/3.1, limited to what Kubernetes' clients use: only the client opens streams, and there is no
+ * flow control for a single stream. Source: moby/spdystream.
  */
 
 /** Called with each stream that the client opens. Names of headers are in lower case. */
@@ -29,11 +29,11 @@ const maxDataBytes = 1024 * 1024;
 const maxControlBytes = 1024;
 /** Divergence: the kubelet has no limit. */
 const maxStreams = 1024;
-/** How long the streams that belong together may take to come. Source: cri-streaming `DefaultStreamCreationTimeout`. */
+/** The maximum delay between the first and the last of the streams that belong together. Source: cri-streaming `DefaultStreamCreationTimeout`. */
 export const streamCreationTimeoutMs = 30_000;
-/** Streams wait for the client. */
+/** The client is disconnected if it does not read more than this. */
 const maxUnsentBytes = 64 * 1024 * 1024;
-/** With more replies that are not sent, no frame is read: a client may ask for more than it reads. */
+/** While more replies than this are unsent, no frame is read: a client may send requests without reading the replies. */
 const maxUnsentReplies = 2 * maxStreams;
 
 export function isSPDY({ headers }: IncomingMessage): boolean {
@@ -54,18 +54,18 @@ export function acceptSPDY({ request, socket, head }: UpgradeRequest, protocol: 
 }
 
 /**
- * Serves the streams of a connection. Resolves when the connection has ended, after which all streams are destroyed. Never
- * rejects: a client that does not keep to the protocol is disconnected.
+ * Serves the streams of a connection. Resolves when the connection has ended and all streams are destroyed. Never rejects:
+ * a client that violates the protocol is disconnected.
  */
 export async function serveSPDY(connection: Duplex, onStream: SPDYStreamListener): Promise<void> {
   const streams = new SPDYStreams(connection, onStream);
   connection.on('error', () => {});
-  // Reading does not go on while a stream is full.
+  // The loop below does not notice the end of the connection while a stream is full.
   connection.once('close', () => streams.destroy());
   try {
     for await (const frame of framesOf(connection)) await streams.handle(frame);
   } catch {
-    // The client is gone, or is none of SPDY.
+    // The client has disconnected or does not speak SPDY.
   }
   connection.destroy();
   streams.destroy();
@@ -79,7 +79,7 @@ class SPDYStreams {
   #hasReplied = false;
   #unsentReplies = 0;
   #onReplySent = (): void => {};
-  /** The stream whose buffer is full, and what continues reading. */
+  /** The stream whose buffer is full, and the function that continues reading. */
   #full: { readonly stream: Duplex; readonly resume: () => void } | undefined;
 
   constructor(connection: Duplex, onStream: SPDYStreamListener) {
@@ -124,7 +124,7 @@ class SPDYStreams {
   #open(id: number, headers: ReadonlyMap<string, string>, isLast: boolean): void {
     if (this.#streams.has(id) || this.#streams.size >= maxStreams) return this.#reset(id, statuses.refusedStream);
     const stream: Duplex = new Duplex({
-      // Readers that are done with the input do not end the output.
+      // The end of the input must not end the output.
       autoDestroy: false,
       read: () => this.#resume(stream),
       write: (chunk: Buffer, _encoding, done) => this.#send(dataFrame(id, chunk), done),
@@ -213,9 +213,9 @@ function uint32(value: number): Buffer {
   return buffer;
 }
 
-/** The headers of all streams of a client are one compressed text. */
+/** Reads the headers of the streams, which a client sends as one compressed text. */
 class HeaderReader {
-  // More than the longest block has.
+  // Larger than the longest block of headers.
   readonly #inflate = createInflate({ dictionary: headerDictionary, ...{ readableHighWaterMark: 2 * 1024 * 1024 } });
 
   constructor() {
@@ -254,7 +254,7 @@ const noHeaders = Buffer.from('000400fbff00000000000000ffff', 'hex');
 /** The first one of a connection names the dictionary by its checksum. */
 const firstHeaders = Buffer.concat([Buffer.from('78bbe3c6a7c2', 'hex'), noHeaders]);
 
-/** With their lengths, the first part of what both sides of SPDY/3 compress headers with. */
+/** With their lengths, the first part of the dictionary with which SPDY/3 compresses headers. */
 const dictionaryWords =
   'options,head,post,put,delete,trace,accept,accept-charset,accept-encoding,accept-language,accept-ranges,age,allow,' +
   'authorization,cache-control,connection,content-base,content-encoding,content-language,content-length,' +

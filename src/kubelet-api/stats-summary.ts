@@ -96,7 +96,7 @@ export function cpuAndMemoryOf({ node, pods }: Summary): Summary {
   };
 }
 
-/** A cloud may have kept the value. What was measured just now has a time in full seconds. */
+/** A time within the last second is rounded to full seconds, so the clock is more precise. A cloud may report an older value. */
 function measuredAtMs(time: string, nowMs: number): number {
   const timeMs = epochMsOf(time);
   return Math.abs(nowMs - timeMs) >= 1000 ? timeMs : nowMs;

@@ -19,7 +19,7 @@ export function sizeOf(content: Buffer | string): TerminalSize | undefined {
   }
 }
 
-/** What the client is told of the end of a command. Never rejects. Source: cri-streaming `ServeExec`. */
+/** The `Status` that tells the client how a command ended. Never rejects. Source: cri-streaming `ServeExec`. */
 export async function statusOfRun(run: Promise<number>): Promise<object> {
   try {
     return statusOf(await run);

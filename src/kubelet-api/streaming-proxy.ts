@@ -12,13 +12,13 @@ export interface UpgradeRequest {
   readonly head: Buffer;
 }
 
-/** How long a client may take to close its connection after a response that ends it. Source: net/http `rstAvoidanceDelay` */
+/** How long a client may take to close its connection after the last response. Source: net/http `rstAvoidanceDelay` */
 const lingerMs = 500;
 /** Headers that are not forwarded to the runtime: credentials, and headers of the first connection only. */
 const ownHeaders = new Set(['authorization', 'host']);
 
 /**
- * Upgrades the connection to the runtime's streaming server, too, and then passes on all bytes until one side closes.
+ * Also upgrades a connection to the runtime's streaming server, and then relays all bytes until one side closes.
  * Rejects with an `HTTPError` if the streaming server does not respond. Source: apimachinery `UpgradeAwareHandler`.
  */
 export function proxyUpgrade(

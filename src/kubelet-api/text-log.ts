@@ -9,8 +9,8 @@ import { fromRuntime } from './streaming.ts';
 type Text = AsyncIterable<Uint8Array>;
 
 /**
- * Resolves with the text of a log that the runtime streams, for `writeText`; undefined if the runtime has log files. When
- * the client is gone, it rejects, and a text that comes later is ended. @throws HTTPError
+ * Resolves with the text of a log that the runtime streams, for `writeText`; undefined if the runtime has log files. Rejects
+ * when the client has disconnected; a text that the runtime returns later is then ended. @throws HTTPError
  */
 export async function openText(
   { runtime, clock }: Pick<KubeletAPIContext, 'runtime' | 'clock'>,
@@ -22,7 +22,7 @@ export async function openText(
   if (streamContainerLog === undefined) return undefined;
   const bounds = { clock, timeoutMs: requestTimeoutMs, signals: [signal] };
   const opening = boundedCall('streamContainerLog of the runtime', bounds, async (options) => {
-    // The text goes on after this call, until the client is gone.
+    // The text continues after this call, until the client disconnects.
     const text = await streamContainerLog(containerID, log, { signal });
     if (options.signal.aborted) end(text);
     return text;
@@ -30,7 +30,7 @@ export async function openText(
   return fromRuntime(opening);
 }
 
-/** Writes a text, and ends it when enough is written or the client is gone, even if it yields nothing any more. */
+/** Writes a text. Ends it after `limitBytes`, and when the client disconnects, even if it never yields again. */
 export async function writeText(
   text: Text,
   { limitBytes = Number.POSITIVE_INFINITY }: ContainerLogOptions,
@@ -51,7 +51,7 @@ export async function writeText(
   }
 }
 
-/** A generator that waits for something else ends only after that. */
+/** A generator ends only at its next `yield`, so nothing waits for it. */
 function end(text: Text, chunks = text[Symbol.asyncIterator]()): void {
   if (text instanceof Readable) text.destroy();
   else Promise.resolve(chunks.return?.()).catch(() => {});

@@ -3,7 +3,7 @@ import { refuseOption } from '../shared/errors.ts';
 
 /** Options of `serveKubeletAPI` that say how clients may connect. */
 export interface KubeletTLSOptions {
-  /** Names of IANA, for TLS 1.2; those of TLS 1.3 are always allowed. Default: Node.js'. kubelet: `tlsCipherSuites`. */
+  /** IANA names for TLS 1.2; the suites of TLS 1.3 are always allowed. Default: as in Node.js. kubelet: `tlsCipherSuites`. */
   readonly tlsCipherSuites?: readonly string[] | undefined;
   /** Default: `VersionTLS12`. kubelet: `tlsMinVersion`. */
   readonly tlsMinVersion?: 'VersionTLS12' | 'VersionTLS13' | undefined;
@@ -11,7 +11,7 @@ export interface KubeletTLSOptions {
 
 const minVersions = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const;
 
-/** Name of IANA → name of OpenSSL. Source: Go `tls.CipherSuites` */
+/** IANA name → OpenSSL name. Source: Go `tls.CipherSuites` */
 export const cipherSuites: Readonly<Record<string, string>> = {
   TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA: 'ECDHE-ECDSA-AES128-SHA',
   TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256: 'ECDHE-ECDSA-AES128-GCM-SHA256',

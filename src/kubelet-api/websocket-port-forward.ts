@@ -4,18 +4,18 @@ import type { Clock, Timer } from '../shared/clock.ts';
 import { forwardPort, type PortForward } from './forward-port.ts';
 import { onChannelMessage, sendOnChannel } from './websocket-streams.ts';
 
-/** How long a pod may go on after the client has closed the connection, to read what it has sent. */
+/** How long a pod may continue to read the client's data after the client has closed the connection. */
 const lingerMs = 30_000;
 /** The connection was lost. Source: RFC 6455, 7.4.1 */
 const abnormalClosure = 1006;
 
 /**
  * Forwards ports over pairs of channels, one for data and one for an error: the first byte of each message is the channel, and
- * the first message of each channel is its port. Resolves when the connection has ended; it is closed when no port is
- * connected any more. Source: cri-streaming `handleWebSocketStreams`.
+ * the first message of each channel is its port. Resolves when the connection has ended. It is closed when the last port has
+ * been disconnected. Source: cri-streaming `handleWebSocketStreams`.
  *
- * Divergence: no `v4.base64.channel.k8s.io`, and no WebSocket without a protocol. In the kubelet, a pod goes on without a
- * limit when the client has closed the connection.
+ * Divergence: no `v4.base64.channel.k8s.io`, and no WebSocket without a protocol. The kubelet sets no limit after the client has
+ * closed the connection.
  *
  * @param ports 128 at most
  */
@@ -36,7 +36,7 @@ export async function servePortForwardOverChannels(
   const streams = ports.map((_port, index) => {
     const stream: Duplex = new Duplex({
       read: () => hasRoom(stream),
-      // A client that is gone is no error of the pod, which may still read.
+      // The client has disconnected. The pod may still read its data.
       write: (chunk: Buffer, _encoding, done) => send(2 * index, chunk, () => done()),
       destroy: (error, done) => {
         hasRoom(stream);

@@ -37,7 +37,7 @@ export function offeredProtocols({ headers }: IncomingMessage): string[] {
   return (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
 }
 
-/** Upgrades to the first of the protocols that the client offers, too: one at least. Needs the package `ws`. */
+/** Upgrades to the first of the protocols that the client also offers. Needs the package `ws`. */
 export async function acceptWebSocket(
   { request, socket, head }: UpgradeRequest,
   supported: readonly string[],

@@ -1,6 +1,6 @@
 import type { KubeletMetric } from './kubelet-metrics.ts';
 
-/** The values of an agent, a virtual node or a replica at the time of a scrape; what it does not have is absent. */
+/** The values of an agent, a virtual node or a replica at the time of a scrape; values that do not apply are absent. */
 export interface AgentGauges {
   /** Since the pods of the runtime were last listed, or since the start; absent unless the agent runs. */
   readonly relistAgeSeconds?: number | undefined;
@@ -25,7 +25,7 @@ export interface AgentGauges {
     readonly ownedNodes: number;
     /** How often it has taken a node. */
     readonly takenNodes: number;
-    /** Since it last had both renewed its Lease and listed those of all; undefined before that. */
+    /** Time since it last renewed its Lease and listed all Leases; undefined before the first time. */
     readonly renewalAgeSeconds: number | undefined;
   };
 }
@@ -37,7 +37,7 @@ export interface AgentMetrics {
    * @returns unregisters them; called when the agent stops
    */
   registerAgentGauges(read: () => AgentGauges): () => void;
-  /** A pod was evicted; `signal` is what it was evicted for: `memory.available`, `emptydirfs.limit`. */
+  /** A pod was evicted because of `signal`: `memory.available`, `emptydirfs.limit`. */
   incEvictions(signal: string): void;
   /** Adds `value` to a counter of the kubelet, observes it in a histogram, or sets a gauge to it; `labels` are the values of its labels. */
   recordKubeletMetric(name: KubeletMetric, value: number, ...labels: readonly string[]): void;

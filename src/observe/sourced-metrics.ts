@@ -29,7 +29,7 @@ interface CommonConfiguration {
   readonly labelNames: string[];
 }
 
-/** Registers the metrics; returns what adds a source of their values, and in turn returns what removes it. */
+/** Registers the metrics. Returns a function that adds a source of their values; its result removes the source. */
 export function sourcedMetricsIn<Values extends object>(
   register: MetricsRegistry,
   rows: readonly SourcedMetric<Values>[],

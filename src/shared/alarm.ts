@@ -13,7 +13,7 @@ export class Alarm {
 
   /**
    * Fires after `delayMs`, rounded up to whole milliseconds, or earlier if already armed for an earlier
-   * time. A rest of a fraction would not move a clock on, and its owner would arm it again for ever.
+   * time. A clock may not advance by a fraction of a millisecond, and the owner would arm it again forever.
    */
   arm(delayMs: number): void {
     const wholeMs = Math.ceil(delayMs);

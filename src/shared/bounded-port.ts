@@ -6,14 +6,14 @@ import { SharedCalls } from './shared-calls.ts';
 declare const isBounded: unique symbol;
 
 /**
- * A port of the caller whose calls end: each has a deadline and the stop signal of its owner. Only `boundedPort` makes one,
- * so code that takes a `Bounded` port cannot be given one as the caller wrote it.
+ * A port of the caller with a deadline and the owner's stop signal for each call. Only `boundedPort` creates one, so code
+ * that takes a `Bounded` port cannot be given the caller's own object.
  */
 export type Bounded<Port> = {
   readonly [Name in keyof Port]: Port[Name] & { readonly [isBounded]: true };
 };
 
-/** What calls belong to, which knows those that go on although nobody waits for them any more; a `PodScope`. */
+/** The owner of calls, which tracks calls that are still running after their time-out; a `PodScope`. */
 interface CallScope {
   run(
     what: string,

@@ -5,7 +5,7 @@ import { PeriodicWarning } from './periodic-warning.ts';
 
 export interface ConnectionLimitOptions {
   readonly maxConnections: number;
-  /** Those that do not count, see `exempt`. Default: `maxConnections`. */
+  /** Maximum number of exempt connections, see `exempt`. Default: `maxConnections`. */
   readonly maxExempt?: number;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly logger: Pick<Logger, 'warn'>;
@@ -22,10 +22,10 @@ export class ConnectionLimit {
   readonly #tooMany: PeriodicWarning;
   /** Least recently used first. */
   readonly #sockets = new Map<string, Socket>();
-  /** They do not count, and are not destroyed. */
+  /** Connections that do not count and are not destroyed. */
   readonly #exempt = new Map<string, Socket>();
 
-  /** Of a server that does not listen yet. */
+  /** @param server does not listen yet */
   constructor(server: Server, { maxConnections, maxExempt = maxConnections, clock, logger }: ConnectionLimitOptions) {
     this.#server = server;
     this.#maxConnections = maxConnections;

@@ -78,7 +78,7 @@ async function runWithDeadline<T>(
       },
     });
   } catch (error) {
-    // What it has begun beside what has failed would have no deadline any more.
+    // Other calls that `run` has started would otherwise continue without a deadline.
     controller.abort(error);
     throw error;
   } finally {

@@ -1,6 +1,6 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 
-/** The source of what nobody may guess or repeat: new UIDs, tokens and random names. */
+/** The source of unguessable, unique values: UIDs, tokens and random names. */
 export interface Entropy {
   uuid(): string;
   bytes(count: number): Buffer;

@@ -21,7 +21,7 @@ export interface FailureLogOptions {
 export interface FailureDetails {
   /** Default: `warn`. */
   readonly level?: Level | undefined;
-  /** What to compare in place of the error's message, which may differ at each failure. */
+  /** Identifies the reason if the error's message differs at each failure. */
   readonly key?: string | undefined;
   /** How long the failed attempt took, if it failed from its beginning. Default: 0. */
   readonly tookMs?: number | undefined;

@@ -27,7 +27,7 @@ export function requireOptions<Options extends object>(
   checkOptions(options, checks, path);
 }
 
-/** The same for an object that may have further fields. */
+/** As `requireOptions`, for an object that may have other fields. */
 export function checkOptions<Options extends object>(options: Options, checks: OptionChecks<Options>, path = ''): void {
   for (const [name, check] of Object.entries(checks) as [keyof Options & string, OptionCheck][])
     check(pathOf(path, name), options[name]);
@@ -52,12 +52,12 @@ export function optional(expected: string, isValid: (value: never) => boolean): 
   return ifSet(required(expected, isValid));
 }
 
-/** An object of options of its own. */
+/** An object of nested options. */
 export function nested<Options extends object>(checks: OptionChecks<Options>): OptionCheck {
   return ifSet((path, value) => requireOptions(value as Options, checks, path));
 }
 
-/** An object with these methods, and perhaps those of `others`. */
+/** An object with these methods; it may also have the methods of `others`. */
 export function port(methods: readonly string[], others: readonly string[] = []): OptionCheck {
   return ifSet(requiredPort(methods, others));
 }

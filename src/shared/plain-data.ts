@@ -12,10 +12,10 @@ export interface PlainDataLimits {
 }
 
 /**
- * A copy of what a port of the caller returned or passed, as plain data: objects without a prototype of their own, lists,
- * maps, dates, texts, numbers, booleans. Each field is read once, here, so that a getter that throws, an object that changes, and
- * one that is too large are found before anything else has read it. Fields are own ones that can be listed, and getters of a
- * class. Functions and symbols are left out.
+ * A copy of a value from the caller's code as plain data: objects, lists, maps, dates, strings, numbers and booleans. Each
+ * field is read once, here, so that a getter that throws, an object that changes and an object that is too large are found
+ * before other code reads the value. The copy has the own enumerable fields and the getters of classes; functions and
+ * symbols are left out.
  *
  * Time and memory are bounded by the limits, whatever the value is.
  * @throws Error that names the field, and never quotes a value
@@ -57,7 +57,7 @@ class PlainCopy {
 
   #list(list: readonly unknown[], path: string, depth: number): unknown[] {
     const length = this.#read(() => list.length, `${path}.length`);
-    // Before it is gone through: it may have no entries, and a length of four billion.
+    // Checked before the loop: a sparse array may have a length of four billion.
     this.#count(length, path);
     const copy: unknown[] = [];
     for (let i = 0; i < length; i += 1) {
@@ -75,7 +75,7 @@ class PlainCopy {
       const field = this.#read(() => (value as Record<string, unknown>)[key], path, key);
       const copied = isLeaf(field) ? field : this.of(field, `${path}.${key}`, depth + 1);
       if (copied === undefined) continue;
-      // Not an assignment: that of `__proto__` would set the prototype.
+      // Assigning `__proto__` would set the prototype.
       if (key === '__proto__') Object.defineProperty(copy, key, { value: copied, enumerable: true });
       else copy[key] = copied;
     }

@@ -40,8 +40,7 @@ function hasAllMethods(clock: ClockLike): clock is Clock {
 }
 
 /**
- * Default: `Math.random`. It is also used in place of a source that throws or returns a value outside
- * [0, 1).
+ * Default: `Math.random`. It is also used when the source throws or returns a value outside [0, 1).
  * @throws StatusManagerError INVALID_OPTION
  */
 export function resolveRandom(random: (() => number) | undefined, logger: Logger): () => number {

@@ -1,4 +1,4 @@
-/** When something happened, in the order of a cache: a higher number is later. */
+/** The position of an event in the order of a cache: a higher number is later. */
 export type Revision = number;
 
 /** Counts reads and changes; caches that are read together share one. */
@@ -21,11 +21,11 @@ interface Entry<Value> {
 }
 
 /**
- * What was read elsewhere, by key. A read takes its revision with `begin` before it starts, and what it has found is stored
- * only if the key has not changed since: by a write, a removal or a later read. So no response that was late replaces
- * something newer, and no list removes what it could not have contained.
+ * A cache of values that were read elsewhere, by key. A read takes its revision with `begin` before it starts. Its result is
+ * stored only if no write, removal or later read has changed the key since then. So a late response never replaces a newer
+ * value, and a list never removes a value that it could not contain.
  *
- * It is only for what can be read again. What only this process knows does not belong here.
+ * Use it only for values that can be read again, not for state that only this process knows.
  */
 export class ReadCache<Value> {
   readonly #entries = new Map<string, Entry<Value>>();
@@ -58,7 +58,7 @@ export class ReadCache<Value> {
     return Math.max(this.#entries.get(key)?.revision ?? 0, this.#prunedAt);
   }
 
-  /** Of what is known, in no order. */
+  /** The known values, in no order. */
   values(): Value[] {
     return [...this.#entries.values()].flatMap(({ value }) => (value === undefined ? [] : [value]));
   }
@@ -74,7 +74,7 @@ export class ReadCache<Value> {
     return true;
   }
 
-  /** Sets what this process has made itself, and so knows. */
+  /** Sets a value that this process has created itself. */
   set(key: string, value: Value): void {
     this.#entries.set(key, { revision: this.begin(), value });
     this.#stale.delete(key);

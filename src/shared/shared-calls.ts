@@ -7,13 +7,13 @@ interface SharedCall<T> {
 }
 
 /**
- * Calls that several wait for: who asks for the same thing while it is being done waits for that call. Each may stop
- * waiting; the call is aborted when nobody waits for it any more, not with the signal of who was first.
+ * Shares calls: a caller that requests the same key as a call in progress waits for that call. Each caller may stop
+ * waiting with its own signal. The call is aborted when the last caller has stopped waiting.
  */
 export class SharedCalls<T> {
   readonly #calls = new Map<unknown, SharedCall<T>>();
 
-  /** @param call what to do with the key if nobody does it yet; its signal is aborted when nobody waits any more */
+  /** @param call started if there is no call for the key; its signal is aborted when no caller waits */
   async run(key: unknown, signal: AbortSignal | undefined, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
     signal?.throwIfAborted();
     const shared = this.#calls.get(key) ?? this.#begin(key, call);
@@ -23,7 +23,7 @@ export class SharedCalls<T> {
     } finally {
       shared.waiting -= 1;
       if (shared.waiting === 0) {
-        // Who comes now must not wait for a call that is aborted.
+        // A later caller must not wait for an aborted call.
         if (this.#calls.get(key) === shared) this.#calls.delete(key);
         shared.noLongerNeeded.abort();
       }

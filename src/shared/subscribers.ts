@@ -14,7 +14,7 @@ export class Subscribers<Listener extends object> {
 
   /**
    * @param logger a guarded one (`resolveLogger`)
-   * @param section at whose end listeners are called, if it runs
+   * @param section listeners are called at the end of this section while it runs
    */
   constructor(logger: Logger, section = new CriticalSection()) {
     this.#logger = logger;

@@ -99,8 +99,8 @@ export class MonotonicTimes {
 }
 
 /**
- * Places times that others measured on the wall clock, such as the exit of a container, on the monotonic clock. Each is
- * converted when it is first seen, so that a later change of the wall clock does not matter; a future one counts as now.
+ * Converts wall times of other processes, such as the exit of a container, to the monotonic clock. Each time is converted
+ * when it is first seen, so that a later change of the wall clock has no effect. A time in the future counts as now.
  */
 export class ObservedTimes {
   readonly #clock: { now(): number; monotonicMs(): number };
@@ -126,8 +126,8 @@ export class ObservedTimes {
 }
 
 /**
- * Over when `delayMs` have passed on either clock: of a certificate or a token, for which the time that a suspended
- * machine has slept counts, and a wall clock that is set back does not.
+ * The expiry of a certificate or a token: over when `delayMs` have passed on either clock. Time in which the machine was
+ * suspended counts, and setting back the wall clock does not delay it.
  */
 export class Expiry {
   readonly #clock: { now(): number; monotonicMs(): number };

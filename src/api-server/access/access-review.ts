@@ -19,7 +19,7 @@ export function reviewSelf(user: User): object {
   return { kind, apiVersion: `${group}/v1`, metadata: {}, status: { userInfo: userInfoOf(user) } };
 }
 
-/** Whose the token is. @throws APIStatusError 400, 403 for a user that is neither the admin nor a node */
+/** Which user the token belongs to. @throws APIStatusError 400, 403 for a user that is neither the admin nor a node */
 export function reviewToken(reviewer: User, body: JSONObject, tokens: Tokens): object {
   const { kind, group } = tokenReviewResource;
   if (!isAdmin(reviewer) && reviewer.node === undefined) {

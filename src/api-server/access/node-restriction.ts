@@ -103,7 +103,7 @@ function tokenRefusal(node: string, namespace: string, request: StoredObject, st
   if (apiVersion !== 'v1' || kind !== 'Pod' || name === '') return 'node requested token not bound to a pod';
   if (uid === '') return 'node requested token with a pod binding without a uid';
   const pod = store.get('pods', namespace, name);
-  // In the words of a lister, which are not those of a request.
+  // The message of a lister, which differs from that of a request.
   if (pod === undefined) throw notFound({ group: '', resource: 'pod', kind: 'Pod' }, name);
   if (pod.metadata.uid !== uid) {
     return `the UID in the bound object reference (${uid}) does not match the UID in record. The object might have been deleted and then recreated`;

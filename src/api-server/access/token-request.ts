@@ -59,7 +59,7 @@ export class TokenRequests {
     };
   }
 
-  /** The ServiceAccount of the URL, which is that of the body, too. */
+  /** The ServiceAccount of the URL. The body may name it again. */
   #account({ definition, namespace, name }: Target, sent: JSONObject): StoredObject {
     const [sentNamespace, sentName, sentUID] = ['namespace', 'name', 'uid'].map((field) => stringOf(sent, field));
     if (sentNamespace !== '' && sentNamespace !== namespace) throw namespaceMismatch();

@@ -5,12 +5,12 @@ export interface User {
   readonly node: string | undefined;
   /** Set for a ServiceAccount. */
   readonly uid?: string | undefined;
-  /** Without `system:authenticated`, which everybody is in. */
+  /** Without `system:authenticated`, which every user belongs to. */
   readonly groups: readonly string[];
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** A user, and for which of the audiences that were asked for. */
+/** A user, and which of the requested audiences the token is valid for. */
 export interface Authenticated {
   readonly user: User;
   readonly audiences: readonly string[];

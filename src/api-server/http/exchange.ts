@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** What the API server uses of a request: of `IncomingMessage`, or of a request that needs no socket. */
+/** The fields of a request that the API server uses: an `IncomingMessage`, or a request without a socket. */
 export interface ServerRequest {
   readonly method?: string | undefined;
   /** The path with its query. */
@@ -19,7 +19,7 @@ export interface ServerRequest {
   resume(): unknown;
 }
 
-/** The same for a response: of `ServerResponse`. */
+/** The fields of a response that the API server uses, such as a `ServerResponse`. */
 export interface ServerResponse {
   statusCode: number;
   readonly headersSent: boolean;

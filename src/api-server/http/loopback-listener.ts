@@ -6,7 +6,7 @@ import { createSelfSignedCertificate } from '../../shared/x509.ts';
 
 export const loopback = '127.0.0.1';
 
-/** Listens on 127.0.0.1, with or without TLS, and knows the connections. */
+/** Listens on 127.0.0.1, with or without TLS, and tracks its connections. */
 export class LoopbackListener {
   /** The certificate to trust, PEM; `''` without TLS. */
   readonly certificateAuthority: string;
@@ -58,7 +58,7 @@ export class LoopbackListener {
     return [loopback, 'localhost', '[::1]'].some((name) => host === `${name}:${this.#port}`);
   }
 
-  /** Resolves when it listens. @param port by default that of the last time, at first any free one */
+  /** Resolves when it listens. @param port default: the previous port, or any free one the first time */
   listen(port = this.#port): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);

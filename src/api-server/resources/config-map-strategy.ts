@@ -25,7 +25,7 @@ function validateConfigMap(configMap: StoredObject): FieldError[] {
   const duplicates = Object.keys(objectOf(configMap, 'data')).filter((key) => Object.hasOwn(binary, key));
   return [
     ...duplicates.map((key) => invalidValue(`data[${key}]`, key, 'duplicate of key present in binaryData')),
-    // As in Kubernetes, the size has no field of its own.
+    // As in Kubernetes, the error for the size names no field.
     ...validateData(configMap, [['data', 'utf8'] as const, ['binaryData', 'base64'] as const], '[]'),
   ];
 }

@@ -4,8 +4,7 @@ import { specOf, type StoredObject } from '../storage/objects.ts';
 import { ageOf, type Cell, type Column, column, name, none } from '../tables/table-cells.ts';
 
 /**
- * The Service that kube-apiserver creates for itself. Nothing routes to cluster IPs here, so the address is that of the
- * server. Source: `pkg/controlplane/controller/kubernetesservice`.
+ * The Service that kube-apiserver creates for itself. Cluster IPs are not routed here, so its address is the server's. Source: `pkg/controlplane/controller/kubernetesservice`.
  */
 export function kubernetesService(address: string, port: number, nowMs: number, uid: string): StoredObject {
   return {

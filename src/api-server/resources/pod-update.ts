@@ -81,7 +81,7 @@ function withResourcesOf({ resources, resizePolicy }: JSONObject, container: JSO
   return { ...others, resources, ...(resizePolicy === undefined ? {} : { resizePolicy }) };
 }
 
-/** Labels, annotations and finalizers stay as they are, too. */
+/** Also keeps labels, annotations and finalizers. */
 function onlySystemMetadata(next: StoredObject, old: StoredObject): StoredObject['metadata'] {
   const { labels: _labels, annotations: _annotations, finalizers: _finalizers, ...metadata } = next.metadata;
   const { labels, annotations, finalizers } = old.metadata;

@@ -26,7 +26,7 @@ export interface Permission {
   readonly name: string;
   /** `''` if there is none. */
   readonly fieldSelector: string;
-  /** Its purpose. */
+  /** Why a part needs it. */
   readonly purpose: string;
 }
 
@@ -39,7 +39,7 @@ const signingRequests = { group: 'certificates.k8s.io', resource: 'certificatesi
 const readPod = { verb: 'get', resource: 'pods', purpose: 'a pod is read before its status is written' } as const;
 const deletePod = { verb: 'delete', resource: 'pods', purpose: 'a pod is removed when it has terminated' } as const;
 
-/** What the environment and the volumes of pods are made of. */
+/** The objects from which the environment and the volumes of pods are built. */
 const podMaterials: readonly Row[] = [
   { verb: 'get', resource: 'configmaps', purpose: 'pods get environment and volumes from ConfigMaps' },
   { verb: 'get', resource: 'secrets', purpose: 'pods get environment, volumes and pull credentials from Secrets' },

@@ -257,7 +257,7 @@ function readNamesAndCodes(error: unknown): ErrorMarks {
     const [name, code, type] = ['name', 'code', 'type'].map((field) => mark(fieldOf(at, field)));
     if (name !== undefined && name !== 'Error') names.push(name);
     if (code !== undefined) codes.push(code);
-    // node-fetch says `system` of whatever has a code.
+    // node-fetch reports `system` for every error that has a code.
     if (type !== undefined && type !== 'system') codes.push(type);
     address ??= addressOf(at);
     // Node tries several addresses of a host and lists the error of each.

@@ -9,7 +9,7 @@ export interface ClientNodeSender {
   readonly userAgent: string;
 }
 
-/** That of node-fetch, which client-node 1.4 uses. */
+/** The User-Agent of node-fetch, which client-node 1.4 uses. */
 const nodeFetchUserAgent = 'node-fetch/1.0 (+https://github.com/bitinn/node-fetch)';
 
 /**

@@ -38,7 +38,7 @@ export type PodStatusPatch = (
   | { readonly type: 'application/strategic-merge-patch+json'; readonly body: StrategicMergePatchBody }
   | { readonly type: 'application/json-patch+json'; readonly body: readonly JSONPatchOperation[] }
 ) & {
-  /** That of the object that the patch changes. A client need not send it. */
+  /** The version of the object that the patch was computed from. A client need not send it. */
   readonly resourceVersion?: string | undefined;
 };
 

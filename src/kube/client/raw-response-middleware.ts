@@ -78,7 +78,7 @@ export class RawResponseMiddleware {
   async #keepResponse(context: ResponseContext): Promise<ResponseContext> {
     const text = await context.body.text();
     const statusCode = context.httpStatusCode;
-    // client-node would parse it, too.
+    // client-node parses the text after this.
     refuseDeepJSON(text, statusCode);
     if (isSuccess(statusCode)) this.response = { statusCode, text };
     // The caller's middleware may read it again.

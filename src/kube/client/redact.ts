@@ -83,7 +83,7 @@ export function redactLikelySecrets(text: string, secrets: Iterable<string> = []
   );
 }
 
-/** @param words without spaces: `eyJ….eyJ….…` */
+/** @param words text without spaces: `eyJ….eyJ….…` */
 function redactJWT(words: string): string {
   let start = 0;
   for (const part of words.split('.')) {
@@ -99,7 +99,7 @@ function redactJWT(words: string): string {
 /** The text without the secret, each of whose characters may be encoded in its own way. */
 function redactEncoded(text: string, secret: string): string {
   const lowerText = toLowerASCII(text);
-  // Backslashes may stand before each character, so those of the secret need no comparison.
+  // Any character of the text may be preceded by backslashes, so backslashes are not compared.
   const characters = Array.from(secret.replaceAll('\\', ''), formsOf);
   if (characters.length < minSecretLength) return text.replaceAll(secret, replacement);
   const redacted: string[] = [];
@@ -110,7 +110,7 @@ function redactEncoded(text: string, secret: string): string {
       redacted.push(text.slice(position, start), replacement);
       position = end;
     }
-    // Trying each of many backslashes as the begin would take quadratic time.
+    // Starting at each of many consecutive backslashes would take quadratic time.
     start = end ?? Math.max(start + 1, skipBackslashes(lowerText, start));
   }
   return [...redacted, text.slice(position)].join('');
@@ -128,7 +128,7 @@ function endOfSecret(text: string, start: number, characters: readonly Character
   return end;
 }
 
-/** @returns the position behind them, `\u005c` included */
+/** @returns the position after the backslashes; `\u005c` counts as one */
 function skipBackslashes(text: string, from: number): number {
   let position = from;
   while (text[position] === '\\') position += text.startsWith('u005c', position + 1) ? '\\u005c'.length : 1;

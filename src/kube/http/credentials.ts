@@ -9,7 +9,7 @@ import type { ExecCredential } from './exec-credential.ts';
 import { runExecPlugin } from './exec-credential.ts';
 import type { ExecConfig, Impersonation, KubeCluster, KubeUser, ResolvedKubeConfig } from './kube-config-types.ts';
 
-/** client-go reads a token file again after a minute; certificates are read again here, too. */
+/** As in client-go for token files. Certificates are read again at the same interval. */
 const REREAD_MS = 60_000;
 /** Delay before files are read again after a failure. The previous credentials stay in use until then. */
 const REREAD_AFTER_FAILURE_MS = 10_000;
@@ -150,7 +150,7 @@ export class CredentialSource {
       this.#current = { ...credentials, tls };
       return this.#current;
     } catch (error) {
-      // The configuration is wrong, or a plugin failed: the previous credentials cannot be used any more.
+      // The configuration is wrong, or a plugin failed: the previous credentials must not be used.
       if (error instanceof APIError || error instanceof StatusManagerError || this.#current === undefined)
         throw asAPIError(error);
       logger.warn(

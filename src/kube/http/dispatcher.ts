@@ -28,7 +28,7 @@ export interface DestroyableDispatcher {
   destroy(): Promise<void>;
 }
 
-/** @param connected the socket of its first connection */
+/** @param connected a socket to use for the first connection */
 export function createDispatcher(options: DispatcherOptions, connected?: Socket): DestroyableDispatcher {
   // Does not use the socket's `signal` option: Node keeps its listener until the signal is aborted.
   const connecting: Connecting = new Set();

@@ -18,7 +18,7 @@ export class HTTP2Request implements Dispatcher.DispatchController {
   #resend: (() => void) | undefined;
   #isStarted = false;
   #hasResponse = false;
-  /** The length of the body as the response's header has it. */
+  /** The response's `content-length`. */
   #expected: string | undefined;
   #received = 0;
   #isDone = false;
@@ -26,7 +26,7 @@ export class HTTP2Request implements Dispatcher.DispatchController {
   paused = false;
   reason: Error | null = null;
 
-  /** @param resend sends it again, once, if the server did not process it: it was on its way when the server sent GOAWAY */
+  /** @param resend called once if the server did not process the request, because it had already sent GOAWAY */
   constructor(
     options: HTTP2RequestOptions & Dispatcher.DispatchOptions,
     handler: Dispatcher.DispatchHandler,
@@ -38,8 +38,8 @@ export class HTTP2Request implements Dispatcher.DispatchController {
   }
 
   /**
-   * Returns its stream; undefined if it was aborted or cannot be sent.
-   * @param onUnanswered called when it is aborted before its response begins: the connection may be dead
+   * Returns the stream; undefined if the request was aborted or cannot be sent.
+   * @param onUnanswered called when the request is aborted before its response begins: the connection may be dead
    */
   send(session: ClientHttp2Session, onUnanswered: () => void): ClientHttp2Stream | undefined {
     if (!this.#isStarted) this.#handler.onRequestStart?.(this, undefined);

@@ -6,27 +6,27 @@ import type { TlsMaterial } from './credentials.ts';
 import { KEEP_ALIVE_MS } from './dispatcher.ts';
 import type { HTTP2Request } from './http2-request.ts';
 
-/** So many watches at most are lost with one connection; kube-apiserver allows as many by default. */
+/** The maximum number of watches that are lost with one connection; also kube-apiserver's default limit. */
 const maxStreams = 100;
 /**
- * A session that received nothing in two whole intervals is pinged, and ended after another without an answer.
+ * A session that received nothing for two intervals is pinged, and it is ended if nothing arrives in a third one.
  * Source: client-go `ReadIdleTimeout`, `PingTimeout`.
  */
 const checkIntervalMs = 15_000;
 const [checksUntilPing, checksUntilEnd] = [2, 3];
 /**
- * How much the server sends ahead of a reader: of one stream, and of all. Node gives the connection's window back as
- * data arrives and a stream's as it is read, so that a slow reader holds up only its own stream.
+ * The number of unread bytes that the server may send for one stream, and for all. Node updates the connection's window
+ * when data arrives and a stream's window when it is read, so a slow reader delays only its own stream.
  */
 const [streamWindowBytes, sessionWindowBytes] = [256 * 1024, 4 * 1024 * 1024];
 
 /**
- * A connection that carries many requests, over the socket of a server that chose HTTP/2. Pinged while it has
- * requests; without any, it does not keep the process alive, and ends after `KEEP_ALIVE_MS` or at once.
+ * A connection that carries many requests, over the socket of a server that chose HTTP/2. It is pinged while it has
+ * requests. Without requests, it does not keep the process alive, and it ends immediately or after `KEEP_ALIVE_MS`.
  */
 export class HTTP2Session {
   readonly tls: TlsMaterial;
-  /** Resolves when the server has said how many streams it allows; rejects when it has not within the connect timeout. */
+  /** Resolves when the server has sent its limit of streams; rejects if it has not within the connect timeout. */
   readonly ready: Promise<void>;
   /** Resolves when the socket is closed. */
   readonly closed: Promise<void>;
@@ -102,7 +102,7 @@ export class HTTP2Session {
     });
   }
 
-  /** Takes no more requests, and ends with those that it has. */
+  /** Takes no more requests, and ends when its last request has ended. */
   retire(): void {
     this.#isRetired = true;
     if (this.#streams === 0 && this.#isReady) void this.end();
@@ -117,7 +117,7 @@ export class HTTP2Session {
   /** Its requests fail. Resolves when its socket is closed. */
   end(error?: Error): Promise<void> {
     this.#session.destroy(error);
-    // Otherwise a session that is closing waits for the server, which may be gone.
+    // A session that is closing would otherwise wait for the server, which may be unreachable.
     this.#socket.destroy();
     return this.closed;
   }

@@ -27,7 +27,7 @@ export interface KubeCluster {
 export interface KubeUser {
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** It comes from a `KubeConfig` of client-node, which drops what it does not know. */
+  /** The user comes from a `KubeConfig` of client-node, which drops fields that it does not know. */
   readonly isOfClientNode?: boolean | undefined;
   readonly username?: string | undefined;
   readonly password?: string | undefined;

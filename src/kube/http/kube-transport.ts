@@ -45,9 +45,9 @@ export interface KubeStream {
 
 /**
  * Requests to one API server as one kubeconfig user. Everything but a 2xx response rejects with an
- * `APIError`, which never contains credentials. After a 401 the credentials are read again and, if
- * they have changed, the request is sent once more, and so is one that a server refused unprocessed when it closed a shared
- * HTTP/2 connection. Nothing else is retried.
+ * `APIError`, which never contains credentials. A request is sent a second time in two cases: after a 401, if the
+ * credentials have changed when they are read again, and if the server closes a shared HTTP/2 connection without
+ * processing the request. Nothing else is retried.
  */
 export interface KubeTransport {
   /**

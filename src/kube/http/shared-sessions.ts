@@ -17,12 +17,15 @@ interface SharedSessionsOptions {
   readonly keepAlive: boolean;
 }
 
-/** What the server chose. The first request over HTTP/1.1 takes the socket. */
+/** The protocol that the server chose. The first request over HTTP/1.1 takes the socket. */
 type Chosen = { readonly protocol: 'HTTP/2' } | { readonly protocol: 'HTTP/1.1'; socket: Socket | undefined };
 
 /**
- * HTTP/2 sessions, shared by all dispatchers with the same TLS options. For many nodes in one process: their watches
- * and heartbeats. Other requests stay on HTTP/1.1, where each takes less CPU time.
+ * HTTP/2 sessions for the watches and heartbeats of many nodes in one process, shared by all dispatchers with the same
+ * TLS options. Other requests stay on HTTP/1.1, where each takes less CPU time.
+ *
+ * undici's `allowH2` cannot replace them (7.30): it ends the open streams after a GOAWAY, never ends a connection that
+ * hangs, and reports a stream that the server has cancelled as complete.
  */
 export class SharedSessions {
   readonly #options: SharedSessionsOptions;
@@ -109,7 +112,7 @@ export class SharedSessions {
     }
     if (socket.alpnProtocol !== 'h2') {
       const chosen: Chosen = { protocol: 'HTTP/1.1', socket };
-      // Those that waited have been given up.
+      // The requests that waited for the socket may have been aborted.
       void this.#options.clock.yieldToEventLoop().then(() => chosen.socket?.destroy());
       return chosen;
     }

@@ -13,7 +13,7 @@ export async function errorOfResponse(
   credentials: Credentials,
   nowMs: number,
 ): Promise<APIError> {
-  // The status code counts, even if a proxy has damaged the body.
+  // The status code is used even if a proxy has damaged the body.
   const buffered = Buffer.isBuffer(body) ? body : await beginningOf(body);
   const text = await decodeBody(buffered, headers['content-encoding'], maxErrorBytes).catch(() => '');
   const { message, kind, reason, causes, retryAfterMs } = describeAPIError({ statusCode, headers, body: text }, nowMs, {

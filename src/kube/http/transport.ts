@@ -36,8 +36,8 @@ export function createKubeTransport(kubeConfig: KubeConfigSource, options: KubeT
 }
 
 /**
- * For many nodes in one process: streams share HTTP/2 sessions, and heartbeats have one of their own. Without a proxy, and
- * if the server chooses HTTP/2; otherwise as `createKubeTransport`.
+ * For many nodes in one process: streams share HTTP/2 sessions, and heartbeats share another one. Behaves as
+ * `createKubeTransport` if there is a proxy or the server does not choose HTTP/2.
  */
 export function createSharingTransport(
   kubeConfig: KubeConfigSource,

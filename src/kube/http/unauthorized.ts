@@ -35,7 +35,7 @@ export function certificateProblem({ tls: { cert }, files }: Credentials, nowMs:
 function tokenProblem({ headers: { authorization }, files }: Credentials, nowMs: number): string | undefined {
   const payload = typeof authorization === 'string' ? /^Bearer [^.]+\.([^.]+)\./.exec(authorization)?.[1] : undefined;
   if (payload === undefined) return undefined;
-  // The claims of a service account token (a JWT); another token may have dots, too.
+  // The claims of a service account token (a JWT). A token of another kind may also contain dots.
   const claims = parseJSON(Buffer.from(payload, 'base64url').toString());
   if (!isObject(claims)) return undefined;
   const { nbf, exp } = claims;

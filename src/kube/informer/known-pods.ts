@@ -20,7 +20,7 @@ export interface PodListener {
 /** Selects the pods that a listener is called for. */
 export interface PodSubscribeOptions {
   /**
-   * Call the listener for mirror pods, too: the API server's objects for static pods. An agent that
+   * Also call the listener for mirror pods, the API server's objects for static pods. An agent that
    * runs every pod of `onPodAdded` would run each static pod twice. Default false.
    */
   readonly includeMirrorPods?: boolean | undefined;
@@ -29,7 +29,7 @@ export interface PodSubscribeOptions {
 interface Subscription {
   readonly listener: PodListener;
   readonly includeMirrorPods: boolean;
-  /** The pods that were known when it was created come next. */
+  /** False until the listener has been called for the pods that were known at the subscription. */
   isActive: boolean;
 }
 
@@ -92,7 +92,7 @@ export class KnownPods {
       return;
     this.#apiPods.set(name, pod);
     this.#set(pod, known);
-    // Whoever creates a pod may set the annotation.
+    // Anyone who may create a pod can set the annotation.
     if (known === undefined && isMirrorPod(pod) && this.manager.getPodAndMirrorPod(pod).pod === undefined)
       this.#logger.info(podFieldsOf(pod), 'Not running a mirror pod: its static pod is not known here');
   }

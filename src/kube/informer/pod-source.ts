@@ -10,7 +10,7 @@ export interface InformerPodSource {
   start(sink: InformerPodSink): void;
   /** Resolves when no request and no timer is left; the sink is not called after that. */
   stop(): Promise<void>;
-  /** A pod that is not in its list is gone. Absent: a list of the caller's informer may be old. */
+  /** True: a pod that its list lacks has been deleted. Absent: the list of the caller's informer may be stale. */
   readonly listsNewest?: true;
   /** As `Reflector.requestSucceeded`; absent if the caller restarts the informer. */
   requestSucceeded?(): void;

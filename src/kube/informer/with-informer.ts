@@ -2,7 +2,7 @@ import type { BasicPodManager } from '../pod-manager/basic-pod-manager.ts';
 import type { APIRequests } from '../client/api-requests.ts';
 import type { PodManager } from '../pod-manager/pod-manager.ts';
 
-/** `podManager`, which somebody else fills, with what only the informer knows: its state, and which pods are gone. */
+/** Adds the informer's state, and its knowledge of deleted pods, to a pod manager that another component fills. */
 export function withInformer(
   podManager: BasicPodManager,
   informer: Required<Pick<PodManager, 'informerState' | 'isGone' | 'requestSucceeded'>>,
@@ -14,7 +14,7 @@ export function withInformer(
   });
 }
 
-/** `requests`, each success of which is told to the informer. */
+/** The same requests; tells the informer about each success. */
 export function tellingInformer(
   requests: APIRequests,
   informer: Required<Pick<PodManager, 'requestSucceeded'>>,

@@ -19,7 +19,7 @@ interface Scalars {
   readonly IntOrString: number | string;
 }
 
-/** In JSON, where `bytes` are in base64; structs of which more is known than their Go types say. */
+/** Types in JSON, where `bytes` are base64, and structs whose fields are known more precisely than in Go. */
 interface OtherTypes {
   readonly bytes: string;
   readonly Quantity: string;

@@ -42,7 +42,7 @@ export interface PodManager {
   onMirrorPodAdded?(listener: (podUID: string) => void): () => void;
   /**
    * Whether a complete list, which was not allowed to be stale, has shown that the API server has no pod
-   * with this UID any more; false before the first list. Undefined: the pods are not listed here.
+   * with this UID; false before the first list. Undefined: the pods are not listed here.
    */
   isGone?(uid: string): boolean | undefined;
   /**

@@ -47,7 +47,7 @@ export function podSummary(pod: SummarizedPod): PodSummary {
   };
 }
 
-/** `STATUS`, but the reason of a failed pod, such as `Evicted`, before that of its containers. */
+/** `STATUS`, except that the reason of a failed pod, such as `Evicted`, precedes the reasons of its containers. */
 export function statusWordOf(pod: SummarizedPod): string {
   const status = statusOf(pod);
   return (stringOf(status, 'phase') === 'Failed' && stringOf(status, 'reason')) || podSummary(pod).reason;
@@ -88,7 +88,7 @@ function deletionReason(pod: SummarizedPod): string | undefined {
   return phase === 'Succeeded' || phase === 'Failed' ? undefined : 'Terminating';
 }
 
-/** @param containers those whose restarts count */
+/** @param containers the containers whose restarts are counted */
 function restartsOf(containers: readonly JSONObject[]): Pick<PodSummary, 'restarts' | 'lastRestartAt'> {
   return {
     restarts: containers.reduce((sum, container) => sum + numberOf(container, 'restartCount'), 0),

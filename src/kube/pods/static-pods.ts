@@ -14,8 +14,8 @@ function annotation(pod: Pod, name: string): string | undefined {
 /**
  * True for a pod that does not come from the API server. kubelet: `kubetypes.IsStaticPod`.
  *
- * Divergence: only without a resourceVersion, which the API server gives each of its pods. Whoever may create a pod may
- * set the annotation, and the pod would never be run or reported if it were believed.
+ * Divergence: a pod with a resourceVersion comes from the API server, whatever its annotation says. Anyone who may create
+ * a pod can set the annotation, and the kubelet would then neither run nor report the pod.
  */
 export function isStaticPod(pod: Pod): boolean {
   const source = annotation(pod, configSourceAnnotation);

@@ -11,13 +11,13 @@ const timeFields = new Set([
   'startedAt',
   'time',
 ]);
-/** Their fields are named by users. */
+/** Maps whose keys are chosen by users. */
 const maps = new Set(['annotations', 'labels', 'fieldsV1']);
 
 /**
- * A copy of a pod for the functions of client-node: times are `Date`s, as its generated classes have them. The type is
- * that of the place where it is passed: `api.createNamespacedPod({ namespace, body: toV1Pod(pod) })`. In the other
- * direction nothing is needed: every function of this package takes a `V1Pod`.
+ * A copy of a pod for the functions of client-node, whose generated classes have times as `Date`s. The type is inferred
+ * from where the pod is passed: `api.createNamespacedPod({ namespace, body: toV1Pod(pod) })`. The other direction needs no
+ * conversion: every function of this package accepts a `V1Pod`.
  *
  * @example
  * ```ts

@@ -17,7 +17,7 @@ export type StatusPageManager = Pick<StatusManagerLike, 'explain' | 'getPodStatu
   // Shows which containers are sidecars, as kubectl does.
   Partial<Pick<StatusManagerLike, 'podManager'>>;
 
-/** Handles the requests below its path: those of `node:http`, Express and servers with the same types. */
+/** Handles the requests below its path. For `node:http`, Express and servers with the same types. */
 export interface StatusPage {
   (request: IncomingMessage, response: ServerResponse): void;
   /** Ends the subscription to the manager and closes all connections. Later requests get 503. */

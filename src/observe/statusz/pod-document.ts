@@ -7,7 +7,7 @@ import type { TimelineEntry, Timelines } from './timeline.ts';
 export interface PodDocument {
   /** The result of `explain()`. */
   readonly explanation: PodExplanation;
-  /** Its row of `pods.json`, as of the explanation; absent if it has none. */
+  /** Its row of `pods.json`, read together with the explanation; absent if it has none. */
   readonly pod?: PodRow | undefined;
   /** Conditions of the cached status; empty if there is none. */
   readonly conditions: readonly PodCondition[];

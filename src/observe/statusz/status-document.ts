@@ -50,8 +50,8 @@ export interface PodRow {
   readonly readyContainers?: number | undefined;
   readonly containers?: number | undefined;
   /**
-   * For example `CrashLoopBackOff`, `Init:0/1`, `Terminating`. Unlike kubectl, the reason of a failed pod,
-   * such as `Evicted`, before that of its containers.
+   * For example `CrashLoopBackOff`, `Init:0/1`, `Terminating`. Unlike in kubectl, the reason of a failed pod,
+   * such as `Evicted`, precedes the reasons of its containers.
    */
   readonly status?: string | undefined;
   readonly restarts?: number | undefined;
@@ -82,11 +82,11 @@ export interface StatusDocument {
   readonly pods: readonly PodRow[];
 }
 
-/** What the rows are made of. */
+/** The data of the rows. */
 export interface PodSummarySource {
   readonly inspection: Pick<ManagerInspection, 'pods' | 'requestedDeletions'>;
   readonly getPodStatus: (podUID: string) => PodStatus | undefined;
-  /** As the pod manager shows it. */
+  /** The pod in the pod manager. */
   readonly getPod: (podUID: string) => Pod | undefined;
 }
 

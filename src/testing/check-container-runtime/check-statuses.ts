@@ -51,7 +51,7 @@ export function checkStarted(
   checkResources(results, 'resources-format', resources, spec);
 }
 
-/** Resources that the runtime reports must be those of the spec, letter by letter. */
+/** Resources that the runtime reports must equal the text in the spec. */
 export function checkResources(
   results: RuleResults,
   rule: 'resources-format' | 'resize-shown',
