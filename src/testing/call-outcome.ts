@@ -36,8 +36,10 @@ export function seenIn(outcome: Outcome): string {
 }
 
 /** Resolves when the condition is met, or the time is over. */
-export async function pollUntil({ clock, timeoutMs }: Limits, isMet: () => Promise<boolean>): Promise<void> {
-  const pollMs = 20;
+export async function pollUntil(
+  { clock, timeoutMs, pollMs }: Limits & { readonly pollMs: number },
+  isMet: () => Promise<boolean>,
+): Promise<void> {
   const deadlineMs = clock.monotonicMs() + timeoutMs;
   while (!(await isMet()) && clock.monotonicMs() < deadlineMs) await sleep(clock, pollMs, new AbortController().signal);
 }

@@ -17,6 +17,7 @@ import { type RuleResults, show } from '../rule-results.ts';
 import { checkCreated, checkListed, checkSandbox } from './check-statuses.ts';
 import type { RuntimeRule } from './runtime-rules.ts';
 
+const pollMs = 20;
 /** An error of grpc-js begins like this. */
 const grpcPrefix = /^\d+ [A-Z_]+: /;
 
@@ -103,7 +104,10 @@ export class CheckedRuntime {
   /** The status as soon as the container has exited, or when the time is over. */
   async whenExited(pod: ValidPod, id: string): Promise<RuntimeContainerStatus | undefined> {
     let status: RuntimeContainerStatus | undefined;
-    await pollUntil(this.#options, async () => (status = await this.statusOf(pod, id))?.state === 'exited');
+    await pollUntil(
+      { ...this.#options, pollMs },
+      async () => (status = await this.statusOf(pod, id))?.state === 'exited',
+    );
     this.#options.results.check('exit-observed', status?.state === 'exited', `The state stays ${show(status?.state)}`);
     return status;
   }
@@ -114,7 +118,7 @@ export class CheckedRuntime {
       this.#events.some(
         ({ type, podUID, containerID }) => type === 'stopped' && podUID === metadata.uid && containerID === id,
       );
-    await pollUntil(this.#options, async () => isReported());
+    await pollUntil({ ...this.#options, pollMs }, async () => isReported());
     this.#options.results.check('exit-event', isReported(), `No event that ${id} has stopped`);
   }
 

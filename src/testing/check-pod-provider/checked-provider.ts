@@ -17,6 +17,8 @@ import { type Outcome, outcomeOf, pollUntil, seenIn } from '../call-outcome.ts';
 import { type RuleResults, show } from '../rule-results.ts';
 import type { ProviderRule } from './provider-rules.ts';
 
+/** A list of a cloud takes longer than one of a runtime. */
+const pollMs = 100;
 /** A time further away from now than this is not one of now. */
 const maxAgeMs = 24 * 3_600_000;
 
@@ -123,7 +125,7 @@ export class CheckedProvider {
   /** The entry of the pod as soon as it fits, or the last one when the time is over. */
   async podWhen(pod: ValidPod, fits: (entry: ProviderPod) => boolean): Promise<ProviderPod | undefined> {
     let entry: ProviderPod | undefined;
-    await pollUntil(this.#options, async () => {
+    await pollUntil({ ...this.#options, pollMs }, async () => {
       entry = await this.list(pod);
       return entry !== undefined && fits(entry);
     });
@@ -155,7 +157,7 @@ export class CheckedProvider {
   async expectEnd(rule: ProviderRule, pod: ValidPod, gracePeriodSeconds: number): Promise<void> {
     let entry: ProviderPod | undefined;
     const { clock, timeoutMs } = this.#options;
-    await pollUntil({ clock, timeoutMs: timeoutMs + gracePeriodSeconds * 1000 }, async () => {
+    await pollUntil({ clock, timeoutMs: timeoutMs + gracePeriodSeconds * 1000, pollMs }, async () => {
       entry = await this.list(pod);
       return entry === undefined || entry.state === 'stopped';
     });
@@ -166,7 +168,7 @@ export class CheckedProvider {
   async expectNotified(pod: ValidPod, state: ProviderPod['state']): Promise<void> {
     if (this.#unsubscribe === undefined) return;
     const { uid } = pod.metadata;
-    await pollUntil(this.#options, async () => this.#notified.get(uid)?.state === state);
+    await pollUntil({ ...this.#options, pollMs }, async () => this.#notified.get(uid)?.state === state);
     const notified = this.#notified.get(uid);
     this.results.check('notified', notified?.state === state, `The last notification has ${show(notified?.state)}`);
   }
