@@ -1,17 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NodeOwnership } from '../../../src/virtual-nodes/replicas/node-ownership.ts';
 import type { NodeOwnershipOptions, OwnedNode } from '../../../src/virtual-nodes/replicas/node-ownership-options.ts';
-import { createKubeTransport } from '../../../src/kube/http/transport.ts';
 import type { KubeTransport } from 'kubelet-status-manager/http';
 import { StatusManagerError } from 'kubelet-status-manager';
-import {
-  APIServer,
-  FakeClock,
-  fault,
-  recordingLogger,
-  type RecordingLogger,
-  settle,
-} from 'kubelet-status-manager/testing';
+import { FakeClock, fault, recordingLogger, type RecordingLogger, settle } from 'kubelet-status-manager/testing';
+import { DirectAPIServer } from '../../support/direct-api-server.ts';
 
 const nodeNames = ['node-a', 'node-b', 'node-c', 'node-d'];
 const leasesPath = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
@@ -26,20 +19,20 @@ interface Replica {
 }
 
 let clock: FakeClock;
-let server: APIServer;
+let server: DirectAPIServer;
 let transport: KubeTransport;
 let replicas: Replica[];
-beforeEach(async () => {
+beforeEach(() => {
   clock = new FakeClock('2026-01-02T03:04:05Z');
-  server = await APIServer.start({ clock, tls: false });
-  transport = createKubeTransport(server.kubeconfig());
+  server = new DirectAPIServer({ clock });
+  transport = server.client().transport;
   replicas = [];
 });
 afterEach(async () => {
   server.faults.clear();
   for (const { ownership } of replicas) await stopped(ownership);
   await transport.close();
-  await server.close();
+  server.kill();
 });
 
 function newReplica(options: Partial<NodeOwnershipOptions> = {}): Replica {
