@@ -1,4 +1,10 @@
 import type { HealthCheck } from '../node/index.ts';
+import { MetricFamilies } from './metric-families.ts';
+
+const families = {
+  kubernetes_healthcheck: { type: 'gauge', help: 'Result of the last run of a health check' },
+  kubernetes_healthchecks_total: { type: 'counter', help: 'Runs of health checks' },
+} as const;
 
 interface Results {
   isPassing: boolean;
@@ -20,24 +26,13 @@ export class HealthMetrics {
 
   /** In the text format of Prometheus. */
   format(): string {
-    const all = [...this.#results];
-    const lines = [
-      '# HELP kubernetes_healthcheck Result of the last run of a health check',
-      '# TYPE kubernetes_healthcheck gauge',
-      ...all.map(
-        ([name, { isPassing }]) => `kubernetes_healthcheck{name="${name}",type="healthz"} ${isPassing ? 1 : 0}`,
-      ),
-      '# HELP kubernetes_healthchecks_total Runs of health checks',
-      '# TYPE kubernetes_healthchecks_total counter',
-      ...all.flatMap(([name, { counts }]) =>
-        (['error', 'success'] as const)
-          .filter((status) => counts[status] > 0)
-          .map(
-            (status) =>
-              `kubernetes_healthchecks_total{name="${name}",status="${status}",type="healthz"} ${counts[status]}`,
-          ),
-      ),
-    ];
-    return `${lines.join('\n')}\n`;
+    const metrics = new MetricFamilies(families);
+    for (const [name, { isPassing, counts }] of this.#results) {
+      metrics.add('kubernetes_healthcheck', isPassing ? 1 : 0, { name, type: 'healthz' });
+      for (const status of ['error', 'success'] as const)
+        if (counts[status] > 0)
+          metrics.add('kubernetes_healthchecks_total', counts[status], { name, status, type: 'healthz' });
+    }
+    return metrics.format();
   }
 }

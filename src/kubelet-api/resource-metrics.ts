@@ -1,11 +1,7 @@
 import type { CPUStats, MemoryStats, SwapStats } from '../node/index.ts';
+import { MetricFamilies, type MetricFamily } from './metric-families.ts';
 import { epochMsOf } from '../shared/time.ts';
 import type { Summary } from './stats-summary.ts';
-
-interface Family {
-  readonly type: 'counter' | 'gauge';
-  readonly help: string;
-}
 
 /** Source: kubelet `resource_metrics.go`. */
 const families = {
@@ -22,9 +18,8 @@ const families = {
   pod_swap_usage_bytes: { type: 'gauge', help: 'Swap usage of the pod in bytes' },
   resource_scrape_error: { type: 'gauge', help: '1 if the statistics could not be read, 0 otherwise' },
   scrape_error: { type: 'gauge', help: '1 if the statistics could not be read, 0 otherwise' },
-} as const satisfies Record<string, Family>;
+} as const satisfies Record<string, MetricFamily>;
 
-type FamilyName = keyof typeof families;
 type Labels = Readonly<Record<string, string>>;
 interface Usage {
   readonly cpu?: CPUStats | undefined;
@@ -34,12 +29,9 @@ interface Usage {
 
 /** `/metrics/resource` in the text format of Prometheus. @param summary undefined if it could not be read */
 export function resourceMetrics(summary: Summary | undefined): string {
-  const lines = new Map<FamilyName, string[]>();
-  const add = (name: FamilyName, value: number | undefined, labels: Labels = {}, time?: string): void => {
-    if (value === undefined) return;
-    const timestamp = time === undefined ? '' : ` ${epochMsOf(time)}`;
-    const line = `${name}${formatLabels(labels)} ${value}${timestamp}`;
-    lines.set(name, [...(lines.get(name) ?? []), line]);
+  const metrics = new MetricFamilies(families);
+  const add = (name: keyof typeof families, value: number | undefined, labels: Labels = {}, time?: string): void => {
+    if (value !== undefined) metrics.add(name, value, labels, time === undefined ? undefined : epochMsOf(time));
   };
   const addUsage = (prefix: 'node' | 'container' | 'pod', { cpu, memory, swap }: Usage, labels: Labels): void => {
     const nanoseconds = cpu?.usageCoreNanoSeconds;
@@ -62,17 +54,5 @@ export function resourceMetrics(summary: Summary | undefined): string {
   }
   add('resource_scrape_error', summary === undefined ? 1 : 0);
   add('scrape_error', summary === undefined ? 1 : 0);
-  return Object.entries(families)
-    .flatMap(([name, { type, help }]) => {
-      const samples = lines.get(name as FamilyName) ?? [];
-      return samples.length === 0 ? [] : [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...samples];
-    })
-    .join('\n')
-    .concat('\n');
-}
-
-/** Names of pods, namespaces and containers need no escapes. */
-function formatLabels(labels: Labels): string {
-  const texts = Object.entries(labels).map(([name, value]) => `${name}="${value}"`);
-  return texts.length === 0 ? '' : `{${texts.join(',')}}`;
+  return metrics.format();
 }

@@ -1,8 +1,7 @@
 export interface KubeletMetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
-  /** Default: none. */
-  readonly labels?: readonly string[];
+  readonly labels: readonly string[];
   /** Upper bounds, of a histogram. */
   readonly buckets?: readonly number[];
   /** Of a gauge: the maximum of all agents in a registry. Default: their sum. */
@@ -19,118 +18,91 @@ const podStartBuckets = [
   ...[0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
 ];
 
+function counter<const Labels extends readonly string[]>(help: string, ...labels: Labels) {
+  return { type: 'counter', help, labels } as const;
+}
+
+function gauge<const Labels extends readonly string[]>(help: string, ...labels: Labels) {
+  return { type: 'gauge', help, labels } as const;
+}
+
+function maximum(help: string) {
+  return { ...gauge(help), isMaximum: true } as const;
+}
+
+function histogram<const Labels extends readonly string[]>(
+  buckets: readonly number[],
+  help: string,
+  ...labels: Labels
+) {
+  return { type: 'histogram', help, labels, buckets } as const;
+}
+
 /**
  * The kubelet's own metrics that an agent has, by name without `kubelet_`. Source: kubelet `pkg/kubelet/metrics`.
  */
 export const kubeletMetrics = {
-  runtime_operations_total: { type: 'counter', help: 'Calls of the container runtime.', labels: ['operation_type'] },
-  runtime_operations_errors_total: {
-    type: 'counter',
-    help: 'Calls of the container runtime that failed.',
-    labels: ['operation_type'],
-  },
-  runtime_operations_duration_seconds: {
-    type: 'histogram',
-    help: 'Duration of calls of the container runtime.',
-    labels: ['operation_type'],
-    buckets: runtimeBuckets,
-  },
-  pleg_relist_duration_seconds: {
-    type: 'histogram',
-    help: 'Duration of the lists of all pods of the container runtime.',
-    buckets: defaultBuckets,
-  },
-  pleg_relist_interval_seconds: {
-    type: 'histogram',
-    help: 'Time from the start of the last successful list of all pods of the container runtime to the next list.',
-    buckets: defaultBuckets,
-  },
-  pleg_pod_relist_duration_seconds: {
-    type: 'histogram',
-    help: 'Duration of the reads of one pod of the container runtime.',
-    buckets: defaultBuckets,
-  },
-  pleg_last_seen_seconds: {
-    type: 'gauge',
-    help: 'When the last successful list of all pods of the container runtime began, as a Unix time.',
-    isMaximum: true,
-  },
-  containers_per_pod_count: {
-    type: 'histogram',
-    help: 'Containers of a pod, at each of its syncs.',
-    buckets: [1, 2, 4, 8, 16],
-  },
-  pod_worker_duration_seconds: {
-    type: 'histogram',
-    help: 'Duration of the syncs of a pod.',
-    labels: ['operation_type'],
-    buckets: defaultBuckets,
-  },
-  pod_worker_start_duration_seconds: {
-    type: 'histogram',
-    help: 'Time from when a pod is first seen to its first sync.',
-    buckets: defaultBuckets,
-  },
-  pod_start_duration_seconds: {
-    type: 'histogram',
-    help: 'Time from when a pod is first seen to its first status, and to its phase Running.',
-    buckets: podStartBuckets,
-  },
-  started_pods_total: { type: 'counter', help: 'Sandboxes of pods that were to be created.' },
-  started_pods_errors_total: { type: 'counter', help: 'Sandboxes of pods that could not be created.' },
-  started_containers_total: {
-    type: 'counter',
-    help: 'Containers that were to be started.',
-    labels: ['container_type'],
-  },
-  started_containers_errors_total: {
-    type: 'counter',
-    help: 'Containers that could not be started.',
-    labels: ['container_type', 'code'],
-  },
-  image_pull_duration_seconds: {
-    type: 'histogram',
-    help: 'Duration of successful pulls of images, including the wait for other pulls.',
-    labels: ['image_size_in_bytes'],
-    buckets: imagePullBuckets,
-  },
-  image_garbage_collected_total: {
-    type: 'counter',
-    help: 'Images that were removed because no container used them.',
-    labels: ['reason'],
-  },
-  preemptions: {
-    type: 'counter',
-    help: 'Pods that were killed to free resources for a critical pod.',
-    labels: ['preemption_signal'],
-  },
-  admission_rejections_total: { type: 'counter', help: 'Pods that were not admitted.', labels: ['reason'] },
-  desired_pods: { type: 'gauge', help: 'Pods that should run, without mirror pods.', labels: ['static'] },
-  active_pods: { type: 'gauge', help: 'Pods that use resources of the node.', labels: ['static'] },
-  mirror_pods: { type: 'gauge', help: 'Mirror pods.' },
-  working_pods: { type: 'gauge', help: 'Pods that have a worker.', labels: ['lifecycle', 'config', 'static'] },
-  restarted_pods_total: {
-    type: 'counter',
-    help: 'Pods that were started again because they were deleted and created with the same UID.',
-    labels: ['static'],
-  },
-  orphaned_runtime_pods_total: {
-    type: 'counter',
-    help: 'Pods that were killed because only the container runtime knew them.',
-  },
-  cgroup_version: { type: 'gauge', help: 'The version of the cgroups of the machine: 1 or 2.', isMaximum: true },
-} as const satisfies Readonly<Record<string, KubeletMetricRow>>;
+  runtime_operations_total: counter('Calls of the container runtime.', 'operation_type'),
+  runtime_operations_errors_total: counter('Calls of the container runtime that failed.', 'operation_type'),
+  runtime_operations_duration_seconds: histogram(
+    runtimeBuckets,
+    'Duration of calls of the container runtime.',
+    'operation_type',
+  ),
+  pleg_relist_duration_seconds: histogram(
+    defaultBuckets,
+    'Duration of the lists of all pods of the container runtime.',
+  ),
+  pleg_relist_interval_seconds: histogram(
+    defaultBuckets,
+    'Time from the start of the last successful list of all pods of the container runtime to the next list.',
+  ),
+  pleg_pod_relist_duration_seconds: histogram(
+    defaultBuckets,
+    'Duration of the reads of one pod of the container runtime.',
+  ),
+  pleg_last_seen_seconds: maximum(
+    'When the last successful list of all pods of the container runtime began, as a Unix time.',
+  ),
+  containers_per_pod_count: histogram([1, 2, 4, 8, 16], 'Containers of a pod, at each of its syncs.'),
+  pod_worker_duration_seconds: histogram(defaultBuckets, 'Duration of the syncs of a pod.', 'operation_type'),
+  pod_worker_start_duration_seconds: histogram(defaultBuckets, 'Time from when a pod is first seen to its first sync.'),
+  pod_start_duration_seconds: histogram(
+    podStartBuckets,
+    'Time from when a pod is first seen to its first status, and to its phase Running.',
+  ),
+  started_pods_total: counter('Sandboxes of pods that were to be created.'),
+  started_pods_errors_total: counter('Sandboxes of pods that could not be created.'),
+  started_containers_total: counter('Containers that were to be started.', 'container_type'),
+  started_containers_errors_total: counter('Containers that could not be started.', 'container_type', 'code'),
+  image_pull_duration_seconds: histogram(
+    imagePullBuckets,
+    'Duration of successful pulls of images, including the wait for other pulls.',
+    'image_size_in_bytes',
+  ),
+  image_garbage_collected_total: counter('Images that were removed because no container used them.', 'reason'),
+  preemptions: counter('Pods that were killed to free resources for a critical pod.', 'preemption_signal'),
+  admission_rejections_total: counter('Pods that were not admitted.', 'reason'),
+  desired_pods: gauge('Pods that should run, without mirror pods.', 'static'),
+  active_pods: gauge('Pods that use resources of the node.', 'static'),
+  mirror_pods: gauge('Mirror pods.'),
+  working_pods: gauge('Pods that have a worker.', 'lifecycle', 'config', 'static'),
+  restarted_pods_total: counter(
+    'Pods that were started again because they were deleted and created with the same UID.',
+    'static',
+  ),
+  orphaned_runtime_pods_total: counter('Pods that were killed because only the container runtime knew them.'),
+  cgroup_version: maximum('The version of the cgroups of the machine: 1 or 2.'),
+} satisfies Readonly<Record<string, KubeletMetricRow>>;
 
 export type KubeletMetric = keyof typeof kubeletMetrics;
 
 /** The values of the labels of a row, in their order. */
-type LabelValues<Row> = Row extends { readonly labels: infer Labels extends readonly string[] }
-  ? { [Index in keyof Labels]: string }
-  : [];
+type LabelValues<Labels extends readonly string[]> = { [Index in keyof Labels]: string };
 
 /** One value of a metric. */
 type Measurement = {
-  [Name in KubeletMetric]: [name: Name, value: number, ...labels: LabelValues<(typeof kubeletMetrics)[Name]>];
+  [Name in KubeletMetric]: [name: Name, value: number, ...labels: LabelValues<(typeof kubeletMetrics)[Name]['labels']>];
 }[KubeletMetric];
 
 /** Adds `value` to a counter, observes it in a histogram, or sets a gauge to it. A label that is missing does not compile. */

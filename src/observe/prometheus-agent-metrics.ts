@@ -112,7 +112,7 @@ type KubeletRecorder = (value: number, labels: readonly string[]) => void;
 function recorderIn(
   register: MetricsRegistry,
   name: string,
-  { type, help, labels: labelNames = [], buckets = [], isMaximum = false }: KubeletMetricRow,
+  { type, help, labels: labelNames, buckets = [], isMaximum = false }: KubeletMetricRow,
   clearGauges: (() => void)[],
 ): KubeletRecorder {
   const configuration = { name: `kubelet_${name}`, help, labelNames: [...labelNames] };

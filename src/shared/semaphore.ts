@@ -1,6 +1,7 @@
 import type { AbortSignalLike } from './abort.ts';
 import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
+import { PeriodicWarning } from './periodic-warning.ts';
 
 export interface SemaphoreOptions {
   /** Number of slots. */
@@ -22,21 +23,22 @@ interface Waiter {
 }
 
 const longWaitMs = 10_000;
-const warnPeriodMs = 60_000;
 
 /** A number of slots, first come first served. Has no timers. */
 export class Semaphore {
   readonly size: number;
   readonly #clock: Pick<Clock, 'monotonicMs'>;
-  readonly #warning: SemaphoreOptions['warning'];
+  readonly #option: string;
+  readonly #longWait: PeriodicWarning | undefined;
   readonly #waiting = new Set<Waiter>();
   #taken = 0;
-  #warnedAtMs = -Infinity;
 
   constructor({ size, clock, warning }: SemaphoreOptions) {
     this.size = size;
     this.#clock = clock;
-    this.#warning = warning;
+    this.#option = warning?.option ?? '';
+    const message = 'Requests are queued for long: the API server responds slowly, or their number is limited too much';
+    this.#longWait = warning && new PeriodicWarning(message, { clock, logger: warning.logger });
   }
 
   /** Takes a slot, or returns false if none is free. */
@@ -83,15 +85,8 @@ export class Semaphore {
   }
 
   #warnAboutLongWait(sinceMs: number): void {
-    if (this.#warning === undefined) return;
-    const { option, logger } = this.#warning;
-    const nowMs = this.#clock.monotonicMs();
-    const waitedMs = Math.round(nowMs - sinceMs);
-    if (waitedMs < longWaitMs || nowMs - this.#warnedAtMs < warnPeriodMs) return;
-    this.#warnedAtMs = nowMs;
-    logger.warn(
-      { waitedMs, [option]: this.size, waiting: this.#waiting.size },
-      'Requests are queued for long: the API server responds slowly, or their number is limited too much',
-    );
+    const waitedMs = Math.round(this.#clock.monotonicMs() - sinceMs);
+    if (waitedMs >= longWaitMs)
+      this.#longWait?.warn({ waitedMs, [this.#option]: this.size, waiting: this.#waiting.size });
   }
 }

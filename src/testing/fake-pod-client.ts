@@ -17,7 +17,7 @@ import { applyPodStatusPatch } from '../status-manager/status/strategic-merge-ap
 import type { Pod } from '../kube/objects/types.ts';
 import type { Fault } from '../api-server/faults/fault.ts';
 import { errorOfFault } from '../api-server/faults/fault-error.ts';
-import type { FaultRequest, RunningRequest } from '../api-server/faults/fault-match.ts';
+import type { FaultRequest } from '../api-server/faults/fault-match.ts';
 import { FaultPlan, type Faults } from '../api-server/faults/faults.ts';
 import { frozenCopy } from './frozen-copy.ts';
 import type { PodEvent, PodEvents } from '../api-server/resources/pod-events.ts';
@@ -274,7 +274,7 @@ export class FakePodClient implements PodClient, PodEvents {
         if (applied.kind !== 'cut') throw new RangeError('A FakePodClient request in flight can only be cut');
         reject(errorOfFault(applied));
       };
-      untrack = this.#faults.track({ ...request, apply } satisfies RunningRequest);
+      untrack = this.#faults.track({ about: request, apply });
     });
     try {
       await untilAborted(Promise.race([wait, interrupted]), signal);

@@ -149,7 +149,7 @@ export class FaultyProxy {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const exchange = new HTTPExchange(request, response);
-    const target = classify(exchange);
+    const target = classify(exchange.about);
     const now = Date.now();
     const fault = this.#areFaultsStopped
       ? undefined

@@ -22,7 +22,8 @@ export interface FaultRequest {
 }
 
 /** A request that `Faults.now` can reach: a watch, or one that has no response yet. */
-export interface RunningRequest extends FaultRequest {
+export interface RunningRequest {
+  readonly about: FaultRequest;
   /** @throws RangeError for a fault that cannot apply to a request in flight */
   apply(fault: Fault): void;
 }

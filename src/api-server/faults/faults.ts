@@ -82,11 +82,10 @@ export class FaultPlan implements Faults {
 
   now(match: RequestMatch, fault: Fault): number {
     requireMatch(match, this.#values);
-    const running = [...this.#running].filter((request) => fits(match, request));
+    const running = [...this.#running].filter(({ about }) => fits(match, about));
     for (const request of running) {
       request.apply(fault);
-      const { verb, resource, subresource, namespace, name } = request;
-      this.#used.push({ fault, request: { verb, resource, subresource, namespace, name } });
+      this.#used.push({ fault, request: request.about });
     }
     return running.length;
   }

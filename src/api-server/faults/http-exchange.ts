@@ -4,11 +4,8 @@ import { type FaultRequest, requestOf, type RunningRequest } from './fault-match
 
 /** One request and its response, on which faults act. */
 export class HTTPExchange implements RunningRequest {
-  readonly verb: FaultRequest['verb'];
-  readonly resource: string;
-  readonly subresource: string;
-  readonly namespace: string;
-  readonly name: string;
+  /** The attributes of the request that faults match. */
+  readonly about: FaultRequest;
   /** Aborted when the response is complete, or the connection has gone. */
   readonly closed: AbortSignal;
   readonly #closing = new AbortController();
@@ -16,22 +13,11 @@ export class HTTPExchange implements RunningRequest {
   readonly #response: ServerResponse;
 
   constructor(request: ServerRequest, response: ServerResponse) {
-    const about = requestOf(request.method ?? '', request.url ?? '/');
-    this.verb = about.verb;
-    this.resource = about.resource;
-    this.subresource = about.subresource;
-    this.namespace = about.namespace;
-    this.name = about.name;
+    this.about = requestOf(request.method ?? '', request.url ?? '/');
     this.#request = request;
     this.#response = response;
     this.closed = this.#closing.signal;
     response.once('close', () => this.abandon());
-  }
-
-  /** The attributes of the request that faults match. */
-  get about(): FaultRequest {
-    const { verb, resource, subresource, namespace, name } = this;
-    return { verb, resource, subresource, namespace, name };
   }
 
   /** Aborts everything that waits for this request, without waiting for the connection to close. */
@@ -40,7 +26,7 @@ export class HTTPExchange implements RunningRequest {
   }
 
   apply(fault: Fault): void {
-    const isWatch = this.verb === 'watch' && this.#response.headersSent;
+    const isWatch = this.about.verb === 'watch' && this.#response.headersSent;
     if (fault.kind === 'cut' && (fault.afterBytes === undefined || fault.afterBytes === 0)) return this.cut();
     if (!isWatch) throw new RangeError('A request in flight that is not a watch can only be cut, without `afterBytes`');
     switch (fault.kind) {
@@ -59,7 +45,7 @@ export class HTTPExchange implements RunningRequest {
 
   /** Responds without processing the request. The rest of its body is read and discarded. */
   respond(fault: FaultOf<'status' | 'body' | 'expire' | 'end'>): void {
-    const { type, code, text, headers } = responseOf(fault, this.verb === 'watch');
+    const { type, code, text, headers } = responseOf(fault, this.about.verb === 'watch');
     const length = Buffer.byteLength(text);
     this.#response.writeHead(code, { 'content-type': type, 'content-length': length, ...headers });
     this.#response.end(text);

@@ -39,7 +39,7 @@ export class HTTPFaults {
     const exchange = new HTTPExchange(request, response);
     const untrack = this.plan.track(exchange);
     this.#open.add(exchange);
-    const end = this.inFlight.begin(exchange.verb === 'watch' ? 'watches' : 'requests');
+    const end = this.inFlight.begin(exchange.about.verb === 'watch' ? 'watches' : 'requests');
     exchange.closed.addEventListener('abort', () => {
       this.#open.delete(exchange);
       untrack();
@@ -64,7 +64,7 @@ export class HTTPFaults {
         exchange.silence();
         if (fault.isProcessed) await process();
         exchange.markWithoutResponse();
-        if (exchange.verb !== 'watch') void this.inFlight.holding(whenAborted(exchange.closed));
+        if (exchange.about.verb !== 'watch') void this.inFlight.holding(whenAborted(exchange.closed));
         return undefined;
       case 'cut':
         if (fault.afterBytes === undefined) return exchange.cut();
@@ -76,9 +76,9 @@ export class HTTPFaults {
   }
 
   /** A request that waits on a fake clock counts as held, because only the test advances that clock. */
-  async #wait(ms: number, { closed, verb }: HTTPExchange): Promise<void> {
+  async #wait(ms: number, { closed, about }: HTTPExchange): Promise<void> {
     const wait = sleep(this.#clock, ms, closed);
-    await (this.#clock === systemClock || verb === 'watch' ? wait : this.inFlight.holding(wait));
+    await (this.#clock === systemClock || about.verb === 'watch' ? wait : this.inFlight.holding(wait));
   }
 }
 
