@@ -36,11 +36,11 @@ import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions }
 /** Declared by the Node if the provider takes updates. Source: component-helpers `nodedeclaredfeatures`. */
 const resizeFeatures = ['InPlacePodLevelResourcesVerticalScaling', 'InPlacePodVerticalScalingInitContainers'];
 
-/** Of hundreds of nodes in one process, most are quiet. Divergence: the kubelet cleans up every two seconds. */
+/** Most of the hundreds of nodes in a process are quiet. Divergence: the kubelet cleans up every two seconds. */
 const quietHousekeepingPeriodMs = 10_000;
 
 /**
- * The Events of nodes that start together do not delay what their pods wait for.
+ * Delays Events, so that those of many starting nodes do not slow down the requests that pods wait for.
  * Divergence: the kubelet writes them immediately.
  */
 const eventDelayMs = 2000;
@@ -54,7 +54,7 @@ export interface KubeletEndpoint {
 
 /** The ports of the kubelet's API. */
 export interface KubeletEndpoints {
-  /** Of the nodes that have none of their own. */
+  /** For nodes without a port of their own. */
   shared?: KubeletEndpoint;
   readonly byNode: Map<string, KubeletEndpoint>;
 }
@@ -167,7 +167,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     stopSignal: stop.signal,
     admitHandlers: { after: canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)] },
     runtime: canResizePods ? { updateContainerResources: true, updatePodResources: true } : {},
-    // A provider that fails does not keep the statuses of other pods from being reported.
+    // A failing provider must not keep the statuses of other pods from being reported.
     runtimeErrors: () => [],
     onFirstUpdate: ({ pods }) => {
       settleFirstUpdate();
@@ -180,7 +180,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
       }
     },
     canCleanUp: () => podCache.isListed,
-    // A rejected pod has no worker, and is no orphan: the API server has it.
+    // A rejected pod has no worker, but it is not an orphan: the API server has it.
     listPods: async () =>
       podCache.listed().flatMap((pod) => (dispatcher.isRejected(pod.uid) ? [] : [toRuntimePod(pod)])),
     afterCleanups: (signal) => {

@@ -15,11 +15,11 @@ export interface ProviderPodReference {
 
 /** Given to each call of a provider. */
 export interface ProviderCallOptions {
-  /** Aborted when the caller no longer waits: the time-out of a call, a newer request for the pod, or the end of the process. */
+  /** Aborted when nobody waits for the result: after the time-out, a newer request for the pod, or the end of the process. */
   readonly signal: AbortSignal;
   /**
-   * Higher each time that a process takes the node, a safe integer of which only the order means something. A cloud may refuse
-   * a call whose epoch is lower than one that it has seen for the same node. 0 without `replicas`.
+   * A fencing token: a safe integer that increases each time a process takes over the node; only its order is meaningful. A
+   * cloud may refuse a call whose epoch is lower than one that it has seen for the same node. 0 without `replicas`.
    */
   readonly epoch: number;
 }
@@ -30,12 +30,12 @@ export interface ProviderPodOptions extends ProviderCallOptions {
    * Resolves the environment, the files of volumes and the pull secrets of the pod: contents, not folders. Each call reads
    * them again: objects are at most a second old, tokens at most 80 % of their time. Rejects with a ProviderError of the
    * kubelet's reason and words while something that the pod requires does not exist; let the call reject with this error.
-   * May be called after the call, too, every minute for example, to pass new tokens and changed objects to a running pod.
+   * It may also be called later, for example every minute, to pass new tokens and changed objects to a running pod.
    */
   readonly materials: () => Promise<PodMaterials>;
   /**
-   * 32 hexadecimal digits that change with what `updatePod` is about. A cloud that keeps them with the pod, and reports them
-   * in `ProviderPod`, is not told again after a start what it has.
+   * 32 hexadecimal digits that change when `updatePod` must be called. If a cloud stores them with the pod and reports them in
+   * `ProviderPod`, `updatePod` is not called after a restart for pods that have not changed.
    */
   readonly podHash: string;
 }
@@ -154,10 +154,10 @@ export interface PodProvider {
    */
   createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
   /**
-   * Labels, annotations, images or resources have changed. Must be idempotent. After a start of the process, or when it takes
-   * over the node, they may have changed before, or between two calls of `createPod`, of which the second one does nothing if
-   * the first one had an effect: it is then called once, with `previous` undefined, for each pod that is reported without the
-   * right `podHash`. Default: changes are not passed on.
+   * Labels, annotations, images or resources have changed. Must be idempotent. `previous` is undefined if it is not known what
+   * the cloud has: after a restart or a takeover of the node, or if the pod changed between two calls of `createPod` (the
+   * first one may have had an effect, and the second one then did nothing). In this case, it is called once for each pod that is
+   * reported without the right `podHash`. Default: changes are not passed on.
    */
   updatePod?(pod: ValidPod, previous: ValidPod | undefined, options: ProviderPodOptions): Promise<void>;
   /**

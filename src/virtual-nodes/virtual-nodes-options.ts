@@ -31,9 +31,12 @@ import {
 import type { PodProvider } from './pod-provider.ts';
 import { type NodeOwnershipOptions, requireLeaseName } from './replicas/node-ownership-options.ts';
 
-/** What happens to a pod that the cloud had, and does not list any more. */
+/** What happens to a pod that the cloud had and no longer lists. */
 export interface LostPods {
-  /** After so many lists in a row without the pod. Failed lists do not count. A deleted pod has then ended. Default: 3. */
+  /**
+   * After so many lists in a row without the pod, it is lost, or has ended if it was deleted. Failed lists do not count.
+   * Default: 3.
+   */
   readonly misses?: number | undefined;
   /**
    * `fail`: the pod fails with the reason `LostByProvider`, and a controller replaces it. `recreate`: `createPod` is called
@@ -43,9 +46,9 @@ export interface LostPods {
 }
 
 /**
- * This process is one of several with the same nodes, each of which runs in one of them at a time. Leases in `namespace`
- * decide in which: a node is taken over when its process ends, is cut off or stops responding. The calls of the provider
- * have an epoch that grows with each new owner of a node.
+ * Several processes have the same nodes, and each node runs in one of them at a time. Leases in `namespace` decide in which
+ * one. Another process takes a node over when its owner ends, is cut off or stops responding. The calls of the provider have an
+ * epoch that increases with each new owner of a node.
  */
 export type ReplicasOptions = Pick<
   NodeOwnershipOptions,
@@ -73,8 +76,8 @@ export interface VirtualNodesOptions {
   /** Shares the nodes out between processes. Default: this process runs all of them. */
   readonly replicas?: ReplicasOptions | undefined;
   /**
-   * Further options of the `StatusManager` of each node. `readBeforePatch` is `when-stale` by default. `qps`, `burst`, and
-   * the pause after 429 or 503, are those of all nodes together, which take turns.
+   * Further options of the `StatusManager` of each node. `readBeforePatch` is `when-stale` by default. All nodes share `qps`,
+   * `burst`, and the pause after 429 or 503, and take turns.
    */
   readonly statusManager?: NodeStatusManagerOptions | undefined;
   /** Receives the events about pods and Nodes. Default: they are written to the API server. */

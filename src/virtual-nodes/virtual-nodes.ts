@@ -59,8 +59,8 @@ export class VirtualNodes implements AsyncDisposable {
   }
 
   /**
-   * One node as a kubelet, on a port of its own: like `kubelet`, and for statistics of its pods, of which a client asks the
-   * port of a node without saying of which node. With `replicas`, serve each node in each process.
+   * One node as a kubelet on a port of its own. Unlike `kubelet`, it also serves statistics of pods: a client that asks for them
+   * names no node, only the port. With `replicas`, serve every node in every process.
    */
   kubeletOf(nodeName: string): VirtualKubelet {
     const { byNode } = this.#parts.endpoints;
@@ -84,7 +84,7 @@ export class VirtualNodes implements AsyncDisposable {
 
   /**
    * Stops a node and removes it; does nothing for an unknown one. Its pods keep running in the cloud, and its Node object
-   * stays. Resolves when nothing is asked of the provider for the node any more.
+   * stays. Resolves when the provider is no longer called for the node.
    */
   async remove(nodeName: string, options: VirtualNodeStopOptions = {}): Promise<void> {
     requireStopOptions(options);
@@ -106,7 +106,7 @@ export class VirtualNodes implements AsyncDisposable {
     if (this.#state !== 'created') return;
     this.#state = 'running';
     for (const node of this.#nodes.values()) this.#startNode(node);
-    // After the nodes, each of which asks for a list when it starts: one is enough.
+    // Started last, so that one list is enough for all nodes, which request one when they start.
     this.#parts.lister.start();
     if (this.#ownership === undefined) return;
     this.#registerGauges(this.#ownership);
@@ -195,7 +195,7 @@ export class VirtualNodes implements AsyncDisposable {
 
   async #lost({ nodeName }: OwnedNode, reason: OwnershipEnd): Promise<void> {
     const node = this.#nodes.get(nodeName);
-    // Without the ownership, nothing may be written.
+    // When the ownership is lost, nothing may be written.
     await node?.stop(reason === 'lost' ? {} : { drain: true, ...this.#stopOptions });
     this.#nodes.delete(nodeName);
   }
@@ -203,7 +203,7 @@ export class VirtualNodes implements AsyncDisposable {
   #startNode(node: VirtualNode): void {
     const { api, context, endpoints, eventRecorder } = this.#parts;
     node.start();
-    // The permissions of the first node stand for those of all.
+    // All nodes have the same user, so the permissions are checked for the first node only.
     const parts: AccessPart[] = ['status-manager', 'informer', 'node', 'pod-materials'];
     if (eventRecorder === undefined) parts.push('events');
     if (endpoints.shared !== undefined || endpoints.byNode.size > 0) parts.push('kubelet-api');

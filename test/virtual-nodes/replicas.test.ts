@@ -158,7 +158,7 @@ describe('virtual nodes of several processes', () => {
     // As after SIGSTOP: the time is over, and nothing has been done about it yet.
     test.clock.advance(30_000);
     for (const { reason } of (await callAll()) as PromiseRejectedResult[])
-      expect(reason).toMatchObject({ message: 'node node-a is not owned by this process any more' });
+      expect(reason).toMatchObject({ message: 'node node-a is no longer owned by this process' });
     expect(asked).toHaveLength(4);
     const stopped = a.stop();
     await advance(60_000);

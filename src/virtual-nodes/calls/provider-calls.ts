@@ -18,23 +18,26 @@ export interface ProviderCallsOptions {
 /** Calls of the provider, by the names that metrics have. */
 export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'get_pod' | 'list_pods' | 'stats';
 
-/** Makes the call: only here is the provider one whose methods can be called. */
+/** Makes the call. Other code has no access to the methods of the provider. */
 type Call<T> = (options: { readonly signal: AbortSignal }, provider: PodProvider) => Promise<T>;
 
-/** Which methods the provider has, for all who call them through `ProviderCalls`. */
+/** Which methods the provider has, for code that calls them through `ProviderCalls`. */
 export type ProviderMethods = { readonly [Name in keyof PodProvider]?: unknown };
 
 /**
- * Makes the calls of a provider: each with a time-out, those for one pod one after the other, and at most `concurrency`
- * at the same time. A call that is aborted rejects immediately, but the next one for the pod waits until the provider has
- * settled it, or its time-out has passed.
+ * Makes the calls of a provider. Each has a time-out, calls for one pod are made one after the other, and at most `concurrency`
+ * calls at the same time. An aborted call rejects immediately, but the next call for the pod waits until the provider has
+ * settled the aborted one, or until its time-out.
  */
 export class ProviderCalls {
   readonly #options: ProviderCallsOptions;
   readonly #slots: Semaphore;
-  /** By pod UID, the end of the last call that was requested. */
+  /**
+   * By pod UID, the end of the last call. It is not in the record of the pod, because it outlives the node: a call that was aborted
+   * when the node was handed over may still run when this process takes the node again.
+   */
   readonly #lastCalls = new Map<string, Promise<void>>();
-  /** Those that the provider has not settled: each ends when it is called. */
+  /** One function for each call that the provider has not settled; it ends the call. */
   readonly #inProgress = new Set<() => void>();
 
   constructor(options: ProviderCallsOptions) {
@@ -47,7 +50,7 @@ export class ProviderCalls {
     return this.#inProgress.size;
   }
 
-  /** For the end of the process, after all calls were aborted: does not wait until the provider has settled them. */
+  /** Called when the process stops and all calls were aborted. Does not wait until the provider has settled them. */
   stop(): void {
     for (const end of this.#inProgress) end();
   }
@@ -65,7 +68,7 @@ export class ProviderCalls {
     try {
       await untilAborted(previous, signal);
       await this.#slots.acquire(signal);
-      // An abort right after that would keep the call from being made, and thus from ending.
+      // After an abort at this moment, no call is made whose end would release the slot.
       if (signal.aborted) this.#slots.release();
       signal.throwIfAborted();
     } catch (thrown) {
@@ -89,7 +92,7 @@ export class ProviderCalls {
     });
   }
 
-  /** Makes a call that has a time-out only. */
+  /** Makes a call that waits for no other call. */
   async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
     const { provider, clock, callTimeoutMs, recordMetric } = this.#options;
     const startedMs = clock.monotonicMs();
@@ -115,7 +118,7 @@ export class ProviderCalls {
   }
 }
 
-/** What a provider threw, of which each field is read once, here. */
+/** A copy of what a provider threw: each field is read once, because reading it may throw. */
 function errorOf(thrown: unknown): unknown {
   try {
     if (!(thrown instanceof ProviderError)) return thrown;

@@ -15,14 +15,14 @@ export interface ProviderPodListerOptions {
   readonly logger: Logger;
 }
 
-/** Which pods a list has, those of other nodes included. */
+/** Which pods a list has, including those of other nodes. */
 export type ListedPods = Pick<ProviderPodList, 'includes' | 'mayInclude'>;
 
 /** Receives what was observed of the pods of a node. */
 export interface ProviderPodSink {
   /**
-   * All pods of the node, by an observation that began as the one with this number, and the list that they are from.
-   * @returns what is wrong with others in the list
+   * All pods of the node in `list`, which is the observation with this number.
+   * @returns what is wrong with other pods in the list
    */
   replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): readonly string[];
   /** One pod. */
@@ -37,7 +37,7 @@ export interface ProviderListInspection {
   readonly listedAt?: string | undefined;
   /** The number of valid pods in the last list, those of other nodes included. */
   readonly pods: number;
-  /** Why the last list, or a notification since then, has a pod that is invalid or on the wrong node; absent if none has. */
+  /** Why a pod in the last list, or in a notification since then, is invalid or on the wrong node; absent if all are valid. */
   readonly invalid?: Failure | undefined;
   /** Why the pods cannot be listed, and since when; absent if the last list succeeded. */
   readonly failure?: Failure | undefined;
@@ -45,12 +45,12 @@ export interface ProviderListInspection {
 
 /** `listSoon` causes at most one list in this time. */
 const minPeriodMs = 1000;
-/** At most, while the end of a deleted pod is awaited: a provider that notifies may say nothing of a pod that is gone. */
+/** The maximum period while the end of a deleted pod is awaited, because a provider may not notify of a pod that is gone. */
 const endPeriodMs = 5000;
 
 /**
- * Lists the pods of all nodes, periodically and on request, and passes them to the nodes. Observations are numbered in
- * the order in which they begin, so that a list that began before a change does not undo it.
+ * Lists the pods of all nodes, periodically and on request, and passes them to the nodes. Observations and calls are numbered in
+ * the order in which they begin, so that a list that began before a call does not undo what the call changed.
  */
 export class ProviderPodLister {
   readonly #options: ProviderPodListerOptions;
@@ -78,7 +78,7 @@ export class ProviderPodLister {
     return this.#lastObservation;
   }
 
-  /** The number of a new observation, or of a change: call it right before the provider is asked. */
+  /** The number of a new observation or call; taken right before the provider is called. */
   beginObservation(): number {
     return ++this.#lastObservation;
   }
@@ -104,7 +104,7 @@ export class ProviderPodLister {
     this.#wakeUp.abort();
   }
 
-  /** Resolves when no list is in progress, and nothing is passed to the nodes any more. */
+  /** Resolves when no list is in progress and nothing more is passed to the nodes. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wakeUp.abort();
@@ -149,7 +149,7 @@ export class ProviderPodLister {
     return isEndAwaited ? Math.min(endPeriodMs, listPeriodMs) : listPeriodMs;
   }
 
-  /** Resolves with how long the provider does not want to be asked again. */
+  /** Resolves with the time for which the provider does not want to be called again. */
   async #list(): Promise<number> {
     const { calls, clock } = this.#options;
     const { signal } = this.#stop;

@@ -10,9 +10,9 @@ const maxInt32 = 2 ** 31 - 1;
 
 const states: readonly ProviderPod['state'][] = ['creating', 'running', 'stopped'];
 
-/** Of one pod: more than one with a thousand containers has. */
+/** The maximum number of values in one pod; one with a thousand containers has fewer. */
 const maxValues = 20_000;
-/** Of a list. */
+/** The maximum number of pods in a list. */
 const maxPods = 1_000_000;
 
 /** What a provider has listed. */
@@ -51,7 +51,7 @@ export function readProviderPods(list: unknown): ProviderPodList {
     }
   }
   const pods = [...byUID.values()].filter(({ uid }) => !invalidUIDs.has(uid));
-  // The pods themselves are not kept with the list.
+  // The functions of the list must not keep the pods in memory.
   const uids = new Set(pods.map(({ uid }) => uid));
   return {
     ...{ pods, invalid },

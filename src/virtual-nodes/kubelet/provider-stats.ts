@@ -15,7 +15,7 @@ export interface ProviderStatsOptions {
 /** Source: kubelet, `housekeepingInterval` of cAdvisor. */
 const maxAgeMs = 10_000;
 
-/** The statistics of all pods: one call of the provider for all who ask within ten seconds. */
+/** The statistics of all pods, from at most one call of the provider in ten seconds. */
 export class ProviderStats {
   readonly #options: ProviderStatsOptions;
   #last: { readonly stats: Promise<readonly PodStats[]>; readonly expiry: Expiry } | undefined;
@@ -24,7 +24,7 @@ export class ProviderStats {
     this.#options = options;
   }
 
-  /** Rejects if the provider does, or does not respond in time; then the next one who asks causes a call again. */
+  /** Rejects if the call fails or times out; the next request then calls the provider again. */
   list(): Promise<readonly PodStats[]> {
     const { calls, clock, signal } = this.#options;
     if (this.#last !== undefined && !this.#last.expiry.isOver) return this.#last.stats;
@@ -40,7 +40,7 @@ export class ProviderStats {
   }
 }
 
-/** Those of `pods` and of containers that they have; names are those of the API server. */
+/** The statistics of `pods` and of containers in their specs. Names are those of the API server. */
 export function podStatsOf(pods: readonly ValidPod[], stats: readonly PodStats[]): PodStats[] {
   const byUID = new Map(stats.map((one) => [one.podRef.uid, one]));
   return pods.flatMap(({ metadata: { uid, name, namespace }, spec }) => {

@@ -26,7 +26,7 @@ export interface VirtualKubeletOptions {
   readonly isShared: boolean;
   readonly setEndpoint: (endpoint: KubeletEndpoint) => void;
   readonly state: () => NodeAgentState;
-  /** The names of the nodes that are served, also of those that do not run in this process. */
+  /** The names of all nodes that are served, including those that run in other processes. */
   readonly nodeNames: () => readonly string[];
   /** Those that run in this process. */
   readonly nodes: () => readonly VirtualNode[];
@@ -39,9 +39,9 @@ interface Found {
 }
 
 /**
- * Virtual nodes as a kubelet: `serveKubeletAPI` takes it in place of an agent and of its runtime. `VirtualNodes.kubelet` is
- * for `kubectl logs`, `exec`, `attach` and `port-forward` of all nodes on one port; `VirtualNodes.kubeletOf` is for one
- * node, whose port serves the statistics of its pods, too.
+ * Virtual nodes as a kubelet: `serveKubeletAPI` takes it in place of an agent and its runtime. `VirtualNodes.kubelet` serves
+ * `kubectl logs`, `exec`, `attach` and `port-forward` of all nodes on one port. `VirtualNodes.kubeletOf` serves one node, and
+ * also the statistics of its pods.
  *
  * @example
  * ```ts
@@ -103,7 +103,7 @@ export class VirtualKubelet implements StreamingRuntime {
       this.listPodStats = async () => podStatsOf(this.getPods(), await options.stats.list());
   }
 
-  /** That of the first node: the name in the serving certificate. @throws StatusManagerError INVALID_STATE without a node */
+  /** The name of the first node, for the serving certificate. @throws StatusManagerError INVALID_STATE without a node */
   get nodeName(): string {
     const [name] = this.#options.nodeNames();
     if (name === undefined) throw new StatusManagerError('INVALID_STATE', 'Add a node before `serveKubeletAPI`');
@@ -126,19 +126,19 @@ export class VirtualKubelet implements StreamingRuntime {
     const [first] = running;
     if (first === undefined) return undefined;
     const addresses = running.flatMap(({ status }) => status?.addresses ?? []);
-    // With `replicas`, each of the others may run here next: the certificate stays the same.
+    // With `replicas`, this process may run any node next. The names of all nodes keep the certificate unchanged then.
     const names = addresses.some(({ type }) => type === 'Hostname') ? this.#options.nodeNames() : [];
     const hostnames = names.map((address) => ({ type: 'Hostname', address }));
     return { ...first, status: { ...first.status, addresses: [...addresses, ...hostnames] } };
   }
 
-  /** How much of the cloud a node itself uses is not known. */
+  /** Only the start time: what the node itself uses in the cloud is not known. */
   nodeStats(nowMs: number): NodeStats {
     const startTime = timeFromEpochMs(nowMs - process.uptime() * 1000);
     return { nodeName: this.nodeName, startTime, systemContainers: [] };
   }
 
-  /** Of the node whose sync loop has not run for the longest time. */
+  /** The state of the sync loop that has not run for the longest time. */
   inspect(): { readonly state: NodeAgentState; readonly syncLoop: { readonly lastIterationAt?: string | undefined } } {
     const times = this.#options.nodes().flatMap((node) => node.lastIterationAt ?? []);
     const [lastIterationAt] = times.sort((a, b) => epochMsOf(a) - epochMsOf(b));
@@ -162,7 +162,7 @@ export class VirtualKubelet implements StreamingRuntime {
       .flatMap((node) => node.getPods().flatMap(({ metadata }) => node.runtimePod(metadata.uid) ?? []));
   }
 
-  /** Rejects: clouds run commands with streams. */
+  /** Always rejects: a provider runs commands only with streams. */
   execSync(): Promise<never> {
     return Promise.reject(new Error('The provider runs commands with streams only'));
   }

@@ -6,11 +6,11 @@ import { Semaphore } from '../../shared/semaphore.ts';
 import type { ProviderPodReference } from '../pod-provider.ts';
 
 const requestTimeoutMs = 10_000;
-/** A cloud may show thousands after an outage: what is sent for other pods does not wait behind all of these reads. */
+/** After an outage, a cloud may show thousands of orphans; requests for other pods must not wait behind all of these reads. */
 const maxReads = 4;
 
 /**
- * Asks the API server for pods that only the cloud shows, before they are deleted there. One for all nodes of a process.
+ * Before a pod that only the cloud has is deleted there, asks the API server for it. Shared by all nodes of a process.
  *
  * Divergence: the kubelet does not ask, because a container runtime has only pods of its own node.
  */

@@ -4,7 +4,7 @@ import isPlainObject from 'lodash/isPlainObject.js';
 import { foreignAnnotations } from '../../node/index.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 
-/** Fits into the label of a cloud. */
+/** Short enough for a label of a cloud. */
 const hashLength = 32;
 
 /** True when nothing has changed that `updatePod` is about: labels, annotations, images and resources. */
@@ -12,7 +12,7 @@ export function isSamePod(a: ValidPod, b: ValidPod): boolean {
   return a === b || isEqual(passedOn(a), passedOn(b));
 }
 
-/** A hash of what `isSamePod` compares, whatever the order of keys is. */
+/** A hash of what `isSamePod` compares. It does not depend on the order of keys. */
 export function podHash(pod: ValidPod): string {
   return createHash('sha256')
     .update(JSON.stringify(passedOn(pod), sortKeys))

@@ -21,11 +21,11 @@ import type {
 } from '../../node/index.ts';
 import type { ProviderContainer, ProviderContainerExit, ProviderPod } from '../pod-provider.ts';
 
-/** What is known of a pod beside what the provider has reported. */
+/** What is known of a pod in addition to the provider's report. */
 export interface KnownStatus {
   /** The last status of the pod, which has the times that the provider does not report. */
   readonly previous: PodStatusInput | null | undefined;
-  /** The pod as the provider was last told, which has the resources of running containers. Default: those of `previous`. */
+  /** The pod that the provider has accepted, whose resources the running containers have. Default: those of `previous`. */
   readonly accepted?: ValidPod | undefined;
   readonly nowMs: number;
 }
@@ -38,8 +38,8 @@ const maxTextLength = 4096;
 const killedExitCode = 137;
 
 /**
- * What a runtime would show of a pod that is as the provider reports it, so that phase, conditions and container statuses
- * follow as for containers of the agent. A pod that the provider does not have has neither sandbox nor containers.
+ * The reported pod as a container runtime would show it, so that phase, conditions and container statuses are generated as for
+ * an agent. A pod that the provider does not have has neither sandboxes nor containers.
  */
 export function runtimePodStatus(
   pod: ValidPod,
@@ -61,17 +61,17 @@ export function runtimePodStatus(
     const before = { previous: previousByID.get(id)?.state, accepted: acceptedByName.get(container.name) };
     return [runOf(reported, container, own, { ...before, id, state, nowMs: known.nowMs })];
   });
-  // A pod that is being created has its network, and so its sandbox, once it has addresses.
+  // A pod that is being created has a sandbox once it has addresses, because its network is then set up.
   const hasSandbox = state !== 'creating' || ips.length > 0;
   const sandbox = { id: uid, ready: state !== 'stopped', hostNetwork: pod.spec?.hostNetwork ?? false };
   return { sandboxes: hasSandbox ? [sandbox] : [], containers, activeSandboxID: uid, ips };
 }
 
 /**
- * The previous status, in which no container runs that the cloud reports as waiting.
+ * The previous status without running containers that the cloud now reports as waiting.
  *
- * Divergence: the kubelet takes a container that ran and is gone for lost, and makes up its end; here the cloud knows the
- * container, and says how it has ended or does not.
+ * Divergence: when a container that ran is gone, the kubelet invents its end. Here, the cloud knows the container, and may or may
+ * not say how it has ended.
  */
 export function withoutWaitingRuns(
   pod: ValidPod,
@@ -101,7 +101,7 @@ export function withoutWaitingRuns(
   return { ...previous, ...Object.fromEntries(containerStatusesFields.map((field) => [field, statusesIn(field)])) };
 }
 
-/** Readiness and start of the containers as the results of probes, which the cloud makes itself. */
+/** Readiness and start of the containers as results of probes: the cloud runs the probes itself. */
 export function reportedProbeResults(status: RuntimePodStatus, reported: ProviderPod | undefined): ProbeResults {
   const ownByName = firstBy(reported?.containers, 'name');
   const byID = (field: 'ready' | 'started'): Map<string, ProbeResult> =>
@@ -120,7 +120,7 @@ export function waitingReason(reported: ProviderPod | undefined, containerName: 
   return waiting && { reason: shortText(waiting.reason), message: shortText(waiting.message ?? '') };
 }
 
-/** As much of a text of the cloud as a status has of a termination message. The API server refuses a status that is too long. */
+/** A text of the cloud, cut to the length of a termination message: the API server refuses a status that is too long. */
 export function shortText(text: string): string {
   return text.slice(0, maxTextLength);
 }
@@ -132,7 +132,7 @@ function containersOf({ spec }: ValidPod): AnyContainer[] {
 
 type Kind = 'plain-init' | 'ephemeral';
 
-/** The ephemeral containers, and the init containers that run to their ends before the next one starts. */
+/** The ephemeral containers, and the init containers that are not sidecars. */
 function kindsOf({ spec }: ValidPod): ReadonlyMap<AnyContainer, Kind> {
   const plain = (spec?.initContainers ?? []).filter((container) => !isRestartableInitContainer(container));
   return new Map<AnyContainer, Kind>([
@@ -205,7 +205,7 @@ function runOf(
   };
 }
 
-/** The end of a container that the provider says nothing of. */
+/** The end of a container that the provider has not reported. */
 function defaultExit({ state, reason }: ProviderPod, own: ProviderContainer | undefined): ProviderContainerExit {
   const isKilled = state === 'stopped' && (reason !== undefined || own?.waiting !== undefined);
   return isKilled ? { exitCode: killedExitCode, reason: reason ?? own?.waiting?.reason } : { exitCode: 0 };

@@ -77,7 +77,7 @@ interface StatusUpdate {
   readonly failure?: PodFailure | undefined;
 }
 
-/** After the grace period of a pod has passed, its deletion is requested again if it has not ended for this long. */
+/** If a pod has not ended for this long after its grace period, its deletion is requested again. */
 const endTimeoutMs = 60_000;
 /** An orphan has no spec, so its grace period is unknown. */
 const orphanGracePeriodSeconds = 1;
@@ -92,9 +92,9 @@ const eventReasons: Readonly<Record<PodOperation, string>> = {
 };
 
 /**
- * The work of pod workers with a provider: creates, updates and deletes whole pods, and passes each status to the status
- * manager. The provider is asked for the deletion of a pod as soon as the pod is terminating; the worker then waits until
- * the pod is reported as stopped, or is not listed any more. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
+ * What pod workers do with a provider: they create, update and delete whole pods, and pass each status to the status manager.
+ * `reconcileProviderPod` decides what to do next. A terminating pod is deleted in the cloud immediately; its worker then waits
+ * until the pod is reported as stopped, or is no longer listed. Source: kubelet `SyncPod`, `SyncTerminatingPod`,
  * `SyncTerminatingRuntimePod`, `SyncTerminatedPod`; virtual-kubelet `createOrUpdatePod`, `deletePod`.
  */
 export class ProviderPodSyncer implements PodLifecycleSyncer {
@@ -203,9 +203,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /**
-   * Resolves when the provider has nothing of the pod that runs.
-   * @param pod absent for a pod that the node does not have: if the API server does not have it, it is deleted even if it is
-   * stopped
+   * Resolves when nothing of the pod runs in the cloud.
+   * @param pod absent for a pod that only the cloud has: it is deleted, even if it has stopped, unless the API server has it
    */
   async #end(
     reference: ProviderPodReference,
@@ -300,8 +299,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /**
-   * Requests the deletion of pods that run in the cloud although they have ended here: it did not list them for long enough
-   * that they were taken for lost, or the Node rejects them after a start. Never rejects.
+   * Requests the deletion of pods that run in the cloud although they have ended here: either they were lost and are listed
+   * again, or the node has rejected them after a start. Never throws.
    */
   endPods(pods: readonly ProviderPodReference[], signal: AbortSignal): void {
     const { podCache } = this.#options;
@@ -329,8 +328,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   /**
-   * Generates the status of the pod, and passes it to the status manager. It is not generated again while nothing has changed
-   * of what it is made of. A status of a deleted pod is always passed on.
+   * Generates the status of the pod and passes it to the status manager, unless its inputs have not changed. The status of a
+   * deleted pod is always passed on.
    */
   #updateStatus(pod: ValidPod, { podIsTerminal = false, podStatusFn, failure }: StatusUpdate = {}): PodStatusInput {
     const { podCache, statusManager, hostIPs, clock } = this.#options;
@@ -357,14 +356,14 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
       probeResults: reportedProbeResults(runtimeStatus, reported),
       ...{ resizeConditions, eviction },
-      // Why a pod has ended stays.
+      // The reason of a terminal pod is kept.
       ...(reported !== undefined &&
         !isPodPhaseTerminal(previous?.phase) && {
           reason: shortText(reported.reason ?? ''),
           message: shortText(reported.message ?? ''),
         }),
     });
-    // Without the end of its last run, a container that waits to be restarted looks like one that has never run.
+    // A container that waits to be restarted looks like one that has never run if the end of its last run is not known.
     const shownPhase =
       previous?.phase === 'Running' && generated.phase === 'Pending' ? { phase: 'Running' } : undefined;
     const complete = { ...generated, ...shownPhase };

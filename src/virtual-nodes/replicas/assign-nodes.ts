@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The order in which the members are to own each node, the first one now. Nodes are spread by rendezvous hashing, and no
- * member is first for more than its share, rounded up; few nodes move when a member joins or leaves. Depends only on the
- * two lists, in any order.
+ * For each node, the order in which members should own it; the first one should own it now. Rendezvous hashing spreads the
+ * nodes, so that few of them move when a member joins or leaves. No member is first for more than its share, rounded up. The
+ * result depends only on the contents of the two lists, not on their order.
  */
 export function assignNodes(
   nodeNames: Iterable<string>,

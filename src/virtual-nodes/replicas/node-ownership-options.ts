@@ -7,7 +7,7 @@ import { integer, positiveInteger } from '../../shared/options.ts';
 /** A node, as long as this process owns it. */
 export interface OwnedNode {
   readonly nodeName: string;
-  /** Higher than for every earlier owner of the node, including this process; only the order means something. */
+  /** A fencing token: higher than that of every earlier owner of the node; only its order is meaningful. */
   readonly epoch: number;
   /**
    * Aborted when the ownership ends. Calls and writes for the node must then end within a third of the Lease's duration,

@@ -25,26 +25,26 @@ import { RepeatedTask } from './repeated-task.ts';
 import { ReplicaLeases } from './replica-leases.ts';
 
 const jitterFactor = 0.1;
-/** Writes of nodes' Leases at the same time; renewals do not wait for them. */
+/** The maximum number of concurrent writes of nodes' Leases. Renewals are not limited. */
 const maxWrites = 16;
 
 /**
  * Which of several processes owns which virtual node, decided by Leases in one namespace.
  *
  * - Each process has a member Lease, which it renews every 2 s. Each node has a Lease that names its owner and is written
- *   only when the owner changes, so an idle process sends two requests in 2 s, whatever the number of nodes.
+ *   only when the owner changes. An idle process sends two requests every 2 s, regardless of the number of nodes.
  * - A process is a member while it has both renewed its Lease and listed all Leases within the last 10 s, counted from the
  *   start of these requests on its monotonic clock. Otherwise all its ownerships end: their signals are aborted.
  * - A member that has seen another's Lease unchanged for 15 s removes its holder. Every write has the resourceVersion that
  *   was read, so this succeeds only if the other has not renewed it; the other's ownerships have then ended 5 s before. Its
  *   nodes are free.
- * - A node is free if its Lease has no holder, or one that is no longer a member. Members take the free nodes that belong to
- *   them by `assignNodes`, and hand over those that belong to others. What the right one does not take within 10 s is taken
- *   by the next, and offered to the right one again after 150 s.
- * - A Lease that is missing counts as held for 15 s, because its holder may not have noticed yet. A new node with no Lease
- *   has its first owner after that.
- * - An epoch is made of the creation of the node's Lease and of its transitions, so it grows even if the Lease was deleted and
- *   no process is left that has seen it.
+ * - A node is free if its Lease has no holder, or if its holder is no longer a member. `assignNodes` orders the members for each
+ *   node. The first one takes the node when it is free, and any other owner hands the node over to it. If it does not take the
+ *   node within 10 s, the next one does, and offers it to the first one again after 150 s.
+ * - A missing Lease counts as held for 15 s, because its holder may not have noticed the deletion. A new node, which has no
+ *   Lease, gets its first owner after that.
+ * - An epoch combines the creation time of the node's Lease and its transitions. It increases even if the Lease was deleted and
+ *   no process remembers it.
  *
  * The times are for a duration of 15 s, and are proportional to it. Whoever may write the Leases can take nodes away.
  * Source: client-go `leaderelection`.
@@ -77,12 +77,12 @@ export class NodeOwnership {
   /** The start of the last successful requests of this membership. */
   #renewedMs = -Infinity;
   #listedMs = -Infinity;
-  /** The start of the last successful requests, also of earlier memberships. */
+  /** The start of the last successful requests, including those of earlier memberships. */
   readonly #lastMs: { renewal: number | undefined; list: number | undefined } = { renewal: undefined, list: undefined };
   #takenNodes = 0;
-  /** Since when this process is a member; undefined if it is none. */
+  /** Since when this process is a member; undefined if it is not a member. */
   #memberSinceMs: number | undefined;
-  /** Changes with the end of each membership. Responses to requests that were sent before count for nothing. */
+  /** Incremented at the end of each membership: responses to earlier requests are ignored. */
   #membership = 0;
   #assignment: { readonly key: string; readonly nodes: ReadonlyMap<string, readonly string[]> } | undefined;
   #state: 'new' | 'running' | 'leaving' | 'left' = 'new';
@@ -124,7 +124,7 @@ export class NodeOwnership {
     void this.#lists.run();
   }
 
-  /** Replaces the list of nodes. Nodes that are not in it any more are released, also if they are added again at once. */
+  /** Replaces the list of nodes. A node that is removed is released, even if it is added again immediately. */
   setNodes(nodeNames: readonly string[]): void {
     this.#nodeNames = new Set(nodeNames);
     this.#assignment = undefined;
@@ -181,7 +181,7 @@ export class NodeOwnership {
     return Math.min(this.#renewedMs, this.#listedMs) + this.#timing.renewDeadlineMs;
   }
 
-  /** Ends the membership if its time is over; timers may be late. Comes first in everything that a timer or a response starts. */
+  /** Ends the membership if its time is over. Called first in every timer and response, because timers may be late. */
   #checkDeadline(): void {
     if (this.#memberSinceMs === undefined) return;
     const nowMs = this.#clock.monotonicMs();
@@ -240,7 +240,7 @@ export class NodeOwnership {
   #writeMemberLease(): Promise<Lease> {
     const { identity } = this;
     const { durationSeconds: leaseDurationSeconds } = this.#timing;
-    // A PUT that changes nothing is no renewal: others would see the old resourceVersion. Wall clocks may be set back.
+    // The time must change: the API server ignores a PUT that changes nothing, and others would see an old resourceVersion.
     this.#renewTimeMs = Math.max(this.#renewTimeMs + 1, this.#clock.now());
     const renewTime = microTime(this.#renewTimeMs);
     const lease =
@@ -260,7 +260,7 @@ export class NodeOwnership {
     this.#endMembership('Somebody has deleted the Lease of this replica');
   }
 
-  /** After a conflict, or an error whose reason may be that the Lease is gone: an earlier write of this process, or somebody else's. */
+  /** After a conflict, or an error that may mean that the Lease is gone: reads what was written, by this process or another. */
   async #readMemberLease(): Promise<void> {
     try {
       const lease = await this.#leases.get(this.#leases.newLease('member', this.identity, {}).metadata.name);
@@ -362,7 +362,7 @@ export class NodeOwnership {
       const acquiredMs = this.#clock.monotonicMs();
       this.#observed.update(taken, acquiredMs);
       const isMember = (): boolean => membership === this.#membership && this.#isMember();
-      // Otherwise the next list shows a Lease of this process that it does not use.
+      // Otherwise, the next list shows a Lease that this process holds without using it, and it is released then.
       if (isMember() && this.#state === 'running' && this.#nodeNames.has(nodeName))
         this.#own(new Ownership({ nodeName, lease: taken, acquiredMs, insteadOf, isMember }));
     });
@@ -476,7 +476,7 @@ export class NodeOwnership {
     const wasRunning = this.#state === 'running';
     this.#state = 'leaving';
     if (wasRunning) {
-      // Others must know before the first node is free.
+      // Others must see that this process stops before its first node is free.
       if (this.#isMember()) await this.#renewals.run();
       await Promise.all([...this.#owned.values()].map((owned) => this.#end(owned, 'stopping')));
       this.#state = 'left';
@@ -485,12 +485,12 @@ export class NodeOwnership {
     this.#state = 'left';
     this.#closing.abort();
     await Promise.all([this.#renewals.stop(), this.#lists.stop()]);
-    // A write of a Lease that was aborted ends later, and arms the alarm again for a member.
+    // An aborted write may end later. It must not arm the alarm again.
     this.#memberSinceMs = undefined;
     this.#deadline.stop();
   }
 
-  /** @returns the time until the next try, which comes soon if this one took long */
+  /** Returns the time until the next try: the rest of the period, so that slow failures do not delay it further. */
   #failed(error: unknown, failures: FailureLog, startedMs: number, fields: object = {}): number {
     if (!this.#closing.signal.aborted) failures.failed(error, { replica: this.identity, ...fields });
     const retryAfterMs = error instanceof APIError ? (error.retryAfterMs ?? 0) : 0;

@@ -10,27 +10,27 @@ export interface ObservedLease {
   readonly holder: string;
   /** When this version was first seen. */
   readonly sinceMs: number;
-  /** Of a node: since when its holder has had no member Lease. */
+  /** For a node: since when its holder has had no member Lease. */
   readonly orphanedMs?: number | undefined;
 }
 
 /** On the Lease of a process that stops: it takes no more nodes. */
 export const leavingAnnotation = 'kubelet-status-manager/leaving';
 
-/** For each second in which a Lease may have been created; epochs stay below 2^53 for centuries. */
+/** The number of epochs for each second in which a Lease can be created. Epochs stay below 2^53 for centuries. */
 const epochsPerSecond = 1_000_000;
 
 /**
- * What the Leases say about the other processes. A Lease has expired when it was not seen to change for its duration;
- * no time in it is read, because clocks differ. A Lease that is missing may have been deleted while its holder uses it, so
- * it counts as held for as long. Source: client-go `leaderelection`, `observedTime`.
+ * What the Leases say about the other processes. A Lease has expired when this process has seen no change of it for its
+ * duration; times in the Lease are ignored, because clocks differ. A missing Lease may have been deleted while its holder uses
+ * it, so it counts as held for its duration. Source: client-go `leaderelection`, `observedTime`.
  */
 export class ObservedLeases {
   /** By the name of the process or node that the Lease is for. */
   #seen = { member: new Map<string, ObservedLease>(), node: new Map<string, ObservedLease>() };
   readonly #leases: Pick<ReplicaLeases, 'subjectOf'>;
   readonly #timing: LeaseTiming;
-  /** Node name → when its Lease was found missing; only recent ones. */
+  /** By node name: when its Lease was found missing. Old entries are dropped. */
   readonly #vanishedMs = new Map<string, number>();
   #firstListMs: number | undefined;
 
@@ -83,12 +83,12 @@ export class ObservedLeases {
     return next;
   }
 
-  /** True if the process may own nodes: it neither has left nor was declared dead, and its Lease has not expired. */
+  /** True if the process may own nodes: it has joined, and its Lease has not expired. */
   isLive(identity: string, nowMs: number): boolean {
     return this.hasJoined(identity) && nowMs < this.expiryMs(identity);
   }
 
-  /** False if the process has ended its ownerships, or was declared dead after its Lease had expired. */
+  /** False if the process has released its nodes, or another one has found that its Lease had expired. */
   hasJoined(identity: string): boolean {
     return this.members.get(identity)?.holder === identity;
   }
@@ -127,7 +127,7 @@ export class ObservedLeases {
     });
   }
 
-  /** Longer or shorter durations than a process can have are from somebody else. */
+  /** Durations out of range were written by somebody else; they are replaced by the duration of this process. */
   #durationMs({ spec: { leaseDurationSeconds } }: Lease): number {
     const { min, max } = leaseDurationRange;
     const isValid =
@@ -137,8 +137,8 @@ export class ObservedLeases {
 }
 
 /**
- * Higher for each owner of a node, even if its Lease was deleted meanwhile: nobody creates a new one within the second in
- * which the old one was created.
+ * The fencing token of an owner. It increases with each owner of a node, even if the Lease was deleted in between, because a new
+ * Lease is never created in the same second as the old one.
  */
 export function epochOf(lease: Lease): number {
   const createdMs = epochMsOf(lease.metadata.creationTimestamp ?? '') || 0;

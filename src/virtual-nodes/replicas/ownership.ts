@@ -15,16 +15,16 @@ export interface OwnershipOptions {
   readonly isMember: () => boolean;
 }
 
-/** From taking a node until `onLost` has ended. */
+/** The ownership of a node, from the write of its Lease until `onLost` has ended. */
 export class Ownership implements OwnedNode {
   readonly nodeName: string;
   readonly epoch: number;
   readonly lease: Lease;
   readonly acquiredMs: number;
   readonly insteadOf: string | undefined;
-  /** Resolves when nothing may be in flight any more, and the node was released if it was possible; undefined before the end. */
+  /** Resolves when no call or write can be in flight and the node was released if possible; undefined while it is owned. */
   ending: Promise<void> | undefined;
-  /** True when nothing may be in flight any more. */
+  /** True when no call or write for the node can be in flight. */
   isOver = false;
   readonly #abort = new AbortController();
   readonly #isMember: () => boolean;

@@ -77,7 +77,7 @@ export function planOwnership(situation: OwnershipSituation): {
   };
 }
 
-/** Other members, too, must be able to see whether a member may be given nodes. */
+/** All members must agree on who is eligible, so this depends only on what each of them can read. */
 function isEligible({ identity, isLeaving, observed, nowMs }: OwnershipSituation, member: string): boolean {
   return member === identity ? !isLeaving : !observed.isLeaving(member) && observed.isLive(member, nowMs);
 }
@@ -122,7 +122,8 @@ function planOther(
 ): { readonly action?: OwnershipAction; readonly atMs: number } {
   const node = observed.nodes.get(nodeName);
   const rank = nodeNames.has(nodeName) ? preference.indexOf(identity) : -1;
-  // The ownership was lost, or the response to the request that took the node. If it belongs elsewhere, it is handed over.
+  // Its ownership was lost, or a request took the node and its response was lost. It is taken again, and then handed over if it
+  // belongs to another member.
   if (node?.holder === identity) {
     const { lease } = node;
     const action = rank >= 0 ? ({ kind: 'take', nodeName, lease, insteadOf: undefined } as const) : undefined;

@@ -6,7 +6,7 @@ import type { ProviderCalls } from '../calls/provider-calls.ts';
 import type { OwnedNode } from './node-ownership-options.ts';
 
 /**
- * The connection of an owned node: once the ownership has ended, it still reads, and sends no write; those that wait for a
+ * The connection of an owned node. Once the ownership has ended, it still reads but no longer writes; writes that wait for a
  * connection are aborted.
  */
 export function connectionWhileOwned(
@@ -57,10 +57,11 @@ export function connectionWhileOwned(
 }
 
 /**
- * The patch, which the API server refuses if somebody has changed the pod: a process that is stopped before it sends a status,
- * and continues when another one owns the node, would write it over a newer one. Then the pod is read, while it is owned.
+ * Adds the resourceVersion to a patch, so that the API server refuses it if somebody has changed the pod. Otherwise, a process
+ * that is paused before it sends a status, and resumed when another process owns the node, would overwrite a newer status. After
+ * the refusal, the owner reads the pod and patches again.
  *
- * Divergence: the kubelet's patches have the UID only, because it has its node alone.
+ * Divergence: the kubelet's patches have only the UID, because no other process runs its node.
  */
 function unlessChanged({ resourceVersion, ...patch }: PodStatusPatch): PodStatusPatch {
   if (resourceVersion === undefined) return patch;
@@ -72,8 +73,8 @@ function unlessChanged({ resourceVersion, ...patch }: PodStatusPatch): PodStatus
 }
 
 /**
- * The calls for pods of an owned node: nothing is asked of the provider once the ownership has ended. A call then waits for
- * the end of the node, which is near.
+ * The calls for the pods of an owned node. Once the ownership has ended, the provider is not called; the caller waits until it is
+ * aborted, because the node is about to be stopped.
  */
 export function callsWhileOwned(
   calls: Pick<ProviderCalls, 'forPod'>,
@@ -89,5 +90,5 @@ export function callsWhileOwned(
 }
 
 export function notOwned({ nodeName }: Pick<OwnedNode, 'nodeName'>): string {
-  return `node ${nodeName} is not owned by this process any more`;
+  return `node ${nodeName} is no longer owned by this process`;
 }
