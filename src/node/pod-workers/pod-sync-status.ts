@@ -40,7 +40,7 @@ export type PodLifecycle =
  * Everything that the agent remembers of a pod as long as the pod has a worker. `PodSyncStatuses` holds it, and drops all
  * of it at once. Source: kubelet `podSyncStatus`.
  */
-export interface PodSyncStatus {
+export class PodSyncStatus {
   readonly uid: string;
   readonly fullName: string;
   /** Closed when the pod is terminated, and nothing may begin for it any more. */
@@ -51,22 +51,22 @@ export interface PodSyncStatus {
   /** The updates that the worker has started, merged into one. */
   activeUpdate: Omit<PodUpdate, 'updateType'> | undefined;
   /** True once the pod has been synced: a static pod may have to wait before that. */
-  hasStarted: boolean;
+  hasStarted = false;
   /** True when the pod has a deletionTimestamp, or is no longer known to the agent. */
-  isDeleted: boolean;
-  isEvicted: boolean;
+  isDeleted = false;
+  isEvicted = false;
   /** The terminal phase that the pod had when it became known. Its source may show an older one for a while. */
   readonly endedPhase: string | undefined;
   /** True when a pod with this UID was created again while the pod was being terminated. */
-  isRestartRequested: boolean;
+  isRestartRequested = false;
   /** True when the pod was only found in the runtime. */
-  isObservedRuntime: boolean;
+  isObservedRuntime = false;
   /** True while an update is pending or in progress. */
-  isWorking: boolean;
+  isWorking = false;
   /** True while the worker's loop is running. */
-  isLoopRunning: boolean;
+  isLoopRunning = false;
   /** The last observation of the runtime that had begun when the last sync ended: the next one needs a newer status. */
-  lastObservation: number;
+  lastObservation = 0;
   /** Aborts the sync in progress. */
   abortController: AbortController | undefined;
   /** When the sync in progress began, on the monotonic clock. */
@@ -76,38 +76,22 @@ export interface PodSyncStatus {
   /** When the pod must be synced again, on the monotonic clock; undefined if only an update syncs it. Source: kubelet `WorkQueue`. */
   nextSyncMs: number | undefined;
   /** Why containers could not be started, by name. Source: kubelet `ReasonCache`. */
-  readonly startFailures: Map<string, StartFailure>;
+  readonly startFailures = new Map<string, StartFailure>();
   /** The containers whose preStop hook ended early because the grace period became shorter. */
-  readonly cutHooks: Set<string>;
+  readonly cutHooks = new Set<string>();
   /** Consecutive failures to read the resources of the pod's cgroup; undefined if there was none. */
   resourceFailures: FailureLog | undefined;
-}
 
-export function newPodSyncStatus(
-  identity: Pick<PodSyncStatus, 'uid' | 'fullName' | 'scope' | 'endedPhase'>,
-  lifecycle: PodLifecycle,
-): PodSyncStatus {
-  return {
-    ...identity,
-    lifecycle,
-    pendingUpdate: undefined,
-    activeUpdate: undefined,
-    hasStarted: false,
-    isDeleted: false,
-    isEvicted: false,
-    isRestartRequested: false,
-    isObservedRuntime: false,
-    isWorking: false,
-    isLoopRunning: false,
-    lastObservation: 0,
-    abortController: undefined,
-    syncStartedMs: undefined,
-    failures: undefined,
-    nextSyncMs: undefined,
-    startFailures: new Map(),
-    cutHooks: new Set(),
-    resourceFailures: undefined,
-  };
+  constructor(
+    { uid, fullName, scope, endedPhase }: Pick<PodSyncStatus, 'uid' | 'fullName' | 'scope' | 'endedPhase'>,
+    lifecycle: PodLifecycle,
+  ) {
+    this.uid = uid;
+    this.fullName = fullName;
+    this.scope = scope;
+    this.endedPhase = endedPhase;
+    this.lifecycle = lifecycle;
+  }
 }
 
 export function terminatingSince(sinceMs: number): Extract<PodLifecycle, { state: 'terminating' }> {

@@ -7,7 +7,7 @@ import type { PodDeletionSafety, PodTermination } from '../../status-manager/pod
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { OwnedPodScope } from '../owned-pod-scope.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
-import { isFinished, newPodSyncStatus, type PodSyncStatus } from './pod-sync-status.ts';
+import { isFinished, PodSyncStatus } from './pod-sync-status.ts';
 import type { PodCache } from './pod-lifecycle-syncer.ts';
 import { inspectPodWorker, type PodWorkerInspection, type PodWorkerSync } from './pod-worker-inspection.ts';
 import { isStartedStaticPod } from './static-pod-starts.ts';
@@ -47,7 +47,7 @@ export class PodSyncStatuses implements PodDeletionSafety {
     const { podCache, clock, logger } = this.#options;
     const cached = isPodPhaseTerminal(pod.status?.phase) ? podCache.get(uid) : undefined;
     const endedPhase = isPodPhaseTerminal(pod.status?.phase) ? pod.status?.phase : undefined;
-    const status = newPodSyncStatus(
+    const status = new PodSyncStatus(
       { uid, fullName: getPodFullName(pod), scope: new OwnedPodScope({ pod, clock, logger }), endedPhase },
       // The pod ended before the agent was restarted.
       cached !== undefined && !isAnythingRunning(cached)

@@ -13,17 +13,7 @@ import type { SyncHandler } from './sync-handler.ts';
 import type { SyncLoopChannels } from './sync-loop-channels.ts';
 
 export interface KubeletSyncLoopOptions extends Pick<NodeContext, 'clock' | 'logger'> {
-  readonly handler: Pick<
-    SyncHandler,
-    | 'getPodsToSync'
-    | 'handlePodAdditions'
-    | 'handlePodLifecycleEvent'
-    | 'handlePodReconcile'
-    | 'handlePodRemoves'
-    | 'handlePodSyncs'
-    | 'handlePodUpdates'
-    | 'handleProbeUpdate'
-  >;
+  readonly handler: Pick<SyncHandler, keyof SyncHandler>;
   /** Housekeeping; called only when all sources are ready, one call at a time. The loop goes on in the meantime. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
   /** How often it is called while there is no input and no failure, in milliseconds. Default: every two seconds. */

@@ -12,7 +12,6 @@ import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { podFieldsOf } from '../../kube/pods/log-fields.ts';
 import type { PodLifecycleEvent } from './pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { SyncPodType } from '../pod-workers/update-pod-options.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { ProbeType, ProbeUpdate } from '../probes/probe-results.ts';
 import { probeTypes } from '../probes/probe-types.ts';
@@ -74,7 +73,7 @@ export class SyncHandler {
       added.push(addedPod);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(addedPod);
       if (pod === undefined) return;
-      if (wasMirror) return this.#dispatch('update', pod, mirrorPod);
+      if (wasMirror) return this.#options.dispatcher.dispatch('update', pod, mirrorPod);
       const known = this.#withKnownPhase(pod, mirrorPod);
       const isEnding = statuses.isPodTerminationRequested(pod.metadata.uid) || isPodPhaseTerminal(known.status?.phase);
       if (!isEnding) {
@@ -82,7 +81,7 @@ export class SyncHandler {
         if (!result.admit) return this.#rejectPod(pod, result.reason, result.message);
         admitted.push(pod);
       }
-      this.#dispatch('create', known, mirrorPod);
+      this.#options.dispatcher.dispatch('create', known, mirrorPod);
     });
     statusManager.backfillPodResizeConditions(added);
     allocationManager.podsAdded(admitted);
@@ -92,7 +91,7 @@ export class SyncHandler {
   handlePodUpdates(pods: readonly ValidPod[]): void {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podUpdated(oldPod, pod);
-      this.#dispatch('update', pod, mirrorPod);
+      this.#options.dispatcher.dispatch('update', pod, mirrorPod);
     });
   }
 
@@ -104,7 +103,7 @@ export class SyncHandler {
       allocationManager.removePod(removed.metadata.uid);
       const { pod, mirrorPod, wasMirror } = podManager.getPodAndMirrorPod(removed);
       if (pod === undefined) return;
-      if (wasMirror) return this.#dispatch('update', pod, undefined);
+      if (wasMirror) return this.#options.dispatcher.dispatch('update', pod, undefined);
       dispatcher.forget(pod);
       // Until all sources are ready, another source may still have the pod, so housekeeping decides later.
       if (areSourcesReady()) podWorkers.updatePod({ updateType: 'kill', pod, mirrorPod });
@@ -117,7 +116,7 @@ export class SyncHandler {
     this.#updatePods(pods, (pod, mirrorPod, oldPod) => {
       this.#options.allocationManager.podReconciled(oldPod, pod);
       if (this.#options.dispatcher.isRejected(pod.metadata.uid)) return;
-      if (needToReconcilePodReadiness(pod)) this.#dispatch('sync', pod, mirrorPod);
+      if (needToReconcilePodReadiness(pod)) this.#options.dispatcher.dispatch('sync', pod, mirrorPod);
       if (pod.status?.phase === 'Failed' && pod.status.reason === 'Evicted')
         this.#options.onPodEvicted?.(pod.metadata.uid);
     });
@@ -173,10 +172,6 @@ export class SyncHandler {
         this.#options.logger.error({ ...podFieldsOf(pod), reason: reasonOf(thrown) }, 'Failed to handle a pod');
       }
     }
-  }
-
-  #dispatch(updateType: SyncPodType, pod: ValidPod, mirrorPod: ValidPod | undefined): void {
-    this.#options.dispatcher.dispatch(updateType, pod, mirrorPod);
   }
 
   /**

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   calculateEffectiveGracePeriod,
   mergeLastUpdate,
-  newPodSyncStatus,
+  PodSyncStatus,
 } from '../../../src/node/pod-workers/pod-sync-status.ts';
 import type { PodUpdate } from '../../../src/node/pod-workers/update-pod-options.ts';
 import type { RuntimePod } from '../../../src/node/runtime/container-runtime.ts';
@@ -64,7 +64,7 @@ describe('mergeLastUpdate', () => {
     ],
     ['of a pod that only the runtime knows', [update({ runningPod })], { pod: undefined, runningPod }],
   ])('%s', (_case, updates, expected) => {
-    const status = newPodSyncStatus(
+    const status = new PodSyncStatus(
       { uid: '1', fullName: 'p_n', scope: podScope(), endedPhase: undefined },
       { state: 'syncing' },
     );

@@ -1,9 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  newPodSyncStatus,
-  type PodLifecycle,
-  type PodSyncStatus,
-} from '../../../src/node/pod-workers/pod-sync-status.ts';
+import { type PodLifecycle, PodSyncStatus } from '../../../src/node/pod-workers/pod-sync-status.ts';
 import { allowStaticPodStart } from '../../../src/node/pod-workers/static-pod-starts.ts';
 import { newNamedPod } from './recording-pod-syncer.ts';
 import { podScope } from '../../support/pod-scope.ts';
@@ -16,7 +12,7 @@ function statusOf(uid: string, status: Partial<PodSyncStatus> = {}, fullName = '
   const pod = newNamedPod(uid, 'ns', 'foo', isStatic);
   const pendingUpdate = { updateType: 'create', pod, mirrorPod: undefined, runningPod: undefined } as const;
   return {
-    ...newPodSyncStatus({ uid, fullName, scope: podScope(pod), endedPhase: undefined }, { state: 'syncing' }),
+    ...new PodSyncStatus({ uid, fullName, scope: podScope(pod), endedPhase: undefined }, { state: 'syncing' }),
     pendingUpdate,
     ...status,
   };
