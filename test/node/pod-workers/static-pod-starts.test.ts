@@ -11,11 +11,13 @@ const cleanedUp: PodLifecycle = { state: 'terminated', sinceMs: 0, isStarted: tr
 function statusOf(uid: string, status: Partial<PodSyncStatus> = {}, fullName = 'foo', isStatic = true): PodSyncStatus {
   const pod = newNamedPod(uid, 'ns', 'foo', isStatic);
   const pendingUpdate = { updateType: 'create', pod, mirrorPod: undefined, runningPod: undefined } as const;
-  return {
-    ...new PodSyncStatus({ uid, fullName, scope: podScope(pod), endedPhase: undefined }, { state: 'syncing' }),
-    pendingUpdate,
-    ...status,
-  };
+  return Object.assign(
+    new PodSyncStatus({ uid, fullName, scope: podScope(pod), endedPhase: undefined }, { state: 'syncing' }),
+    {
+      pendingUpdate,
+      ...status,
+    },
+  );
 }
 
 describe('Test_allowPodStart', () => {
