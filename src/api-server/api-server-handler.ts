@@ -22,7 +22,7 @@ import { parseResourcePath } from './http/request.ts';
 import { RequestLog } from './http/request-log.ts';
 import { resourceNamed } from './resources/resources.ts';
 import { reviewAt } from './access/review-resource.ts';
-import { ServiceAccountTokens } from './access/service-account-tokens.ts';
+import { ServiceAccountTokens } from './access/token-issuer.ts';
 import { ObjectStore } from './storage/store.ts';
 import { Tokens } from './access/tokens.ts';
 import { admin, nodeUser, type User } from './access/users.ts';

@@ -20,7 +20,7 @@ import type { ObjectStore } from './storage/store.ts';
 import type { DeleteOptions } from './resources/strategy.ts';
 import { type IncludeObject, tableOf } from './tables/table.ts';
 import { TokenRequests } from './access/token-request.ts';
-import type { ServiceAccountTokens } from './access/service-account-tokens.ts';
+import type { ServiceAccountTokens } from './access/token-issuer.ts';
 import type { Tokens } from './access/tokens.ts';
 import { unreachable } from '../shared/unreachable.ts';
 import type { User } from './access/users.ts';

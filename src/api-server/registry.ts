@@ -23,12 +23,12 @@ import {
   type StrictDecoding,
   withServerMetadata,
 } from './storage/decode-object.ts';
-import { hasFinalizers, markedForDeletion, refuseImmortal, refusePreconditions } from './storage/deletion.ts';
-import { storedMetadata } from './storage/metadata.ts';
+import { hasFinalizers, markedForDeletion, refuseImmortal, refusePreconditions } from './storage/object-deletion.ts';
+import { storedMetadata } from './storage/stored-metadata.ts';
 import { isSameObject, specOf, type StoredObject } from './storage/objects.ts';
 import { type JSONObject, numberOf, objectOf, stringOf } from '../kube/objects/json-object.ts';
 import { applyPatch, type PatchMediaType } from './storage/patch.ts';
-import { preemptionPolicy, priorityOfClass } from './resources/pod-admission.ts';
+import { preemptionPolicy, priorityOfClass } from './resources/pod-admission-plugins.ts';
 import { refuseResize } from './resources/pod-resize.ts';
 import { boundPod, evictedPod } from './resources/pod-strategy.ts';
 import { deleteOptionsOf } from './http/request-options.ts';

@@ -11,7 +11,7 @@ import {
   requiredPort,
   requireOptions,
   unchecked,
-} from '../shared/options.ts';
+} from '../shared/option-checks.ts';
 import { resolveClock, resolveLogger } from '../shared/ports.ts';
 import { createCgroupManager } from './cgroup-driver.ts';
 import { boundedConnection } from './bounded-connection.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { formatPod } from '../kube/pods/log-fields.ts';
+import { formatPod } from '../kube/pods/pod-log-fields.ts';
 import { allContainersOf } from '../kube/pods/pod-containers.ts';
 import { type KubeObject, podSpecOf } from '../kube/objects/kube-object.ts';
 import type { Pod, ValidPod } from '../kube/objects/types.ts';

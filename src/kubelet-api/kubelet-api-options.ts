@@ -17,7 +17,7 @@ import {
   requiredPort,
   requireOptions,
   unchecked,
-} from '../shared/options.ts';
+} from '../shared/option-checks.ts';
 import type { KubeletAuthentication } from './authenticator.ts';
 import type { KubeletAuthorization } from './authorizer.ts';
 import { type KubeletTLSOptions, tlsServerOptions } from './tls-options.ts';

@@ -2,7 +2,7 @@ import { formatChecks, healthChecks, type RuntimePod } from '../node/index.ts';
 import { isStaticPod } from '../kube/pods/static-pods.ts';
 import { FailureLog } from '../shared/failure-log.ts';
 import { reasonOf } from '../shared/logger.ts';
-import { serveContainerLogs } from './container-logs.ts';
+import { serveContainerLogs } from './serve-container-logs.ts';
 import { HTTPError } from './http-error.ts';
 import { type KubeletAPIContext, type KubeletHandler, sendJSON, sendText } from './kubelet-api-context.ts';
 import { resourceMetrics } from './resource-metrics.ts';

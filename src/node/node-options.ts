@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { BasicPodManager } from '../kube/pod-manager/basic-pod-manager.ts';
 import { refuseOption } from '../shared/errors.ts';
-import { type OptionChecks, required, unchecked } from '../shared/options.ts';
+import { type OptionChecks, required, unchecked } from '../shared/option-checks.ts';
 import type { StatusManagerOptions } from '../status-manager/options.ts';
 import type { StatusManager } from '../status-manager/status-manager.ts';
 import { type NodeReporterOptions, nodeReporterChecks } from './registration/node-reporter-options.ts';

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { podFieldsOf } from '../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../kube/pods/pod-log-fields.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import type { Clock, Timer } from '../shared/clock.ts';
 import { boundedCall } from '../shared/deadline.ts';

@@ -1,7 +1,7 @@
 import { type AddressInfo, isIPv6, type Server } from 'node:net';
 import { StatusManagerError } from './errors.ts';
 import { reasonOf } from './logger.ts';
-import { integer, optional } from './options.ts';
+import { integer, optional } from './option-checks.ts';
 
 /** Where a server listens. */
 export interface ListenAddress {

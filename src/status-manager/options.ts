@@ -25,7 +25,7 @@ import type { PodStartupLatency, ReadBeforePatch } from './sync/sync-ports.ts';
 import { RequestLimiter } from './sync/request-limiter.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import { guarded } from '../shared/guarded.ts';
-import { integer, oneOf, type OptionChecks, port, requireOptions, unchecked } from '../shared/options.ts';
+import { integer, oneOf, type OptionChecks, port, requireOptions, unchecked } from '../shared/option-checks.ts';
 
 /** Options of a `StatusManager`; `P` is the type of the `podManager` option. */
 export type StatusManagerOptions<P extends PodManager = PodManager> = {

@@ -16,7 +16,7 @@ import {
   requiredPort,
   requireOptions,
   unchecked,
-} from '../shared/options.ts';
+} from '../shared/option-checks.ts';
 import type { Journal } from '../status-manager/journal/journal.ts';
 import {
   type PodAdmitAttributes,

@@ -4,7 +4,7 @@ import type { AccessPart } from '../kube/access/permissions.ts';
 import { type AbortSignalLike, untilAborted } from '../shared/abort.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import { epochMsOf } from '../shared/time.ts';
-import { aBoolean, aSignal, integer, requireOptions } from '../shared/options.ts';
+import { aBoolean, aSignal, integer, requireOptions } from '../shared/option-checks.ts';
 import { maxDurationMs, requireSignal } from '../shared/validate.ts';
 import { createVirtualNodeParts, type SharedParts } from './create-virtual-node-parts.ts';
 import type { ProviderListInspection } from './calls/provider-pod-lister.ts';

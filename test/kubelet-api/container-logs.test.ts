@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { StreamingRuntime } from '../../src/node/runtime/streaming-runtime.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
-import { containerIDForLogs, serveContainerLogs } from '../../src/kubelet-api/container-logs.ts';
+import { containerIDForLogs, serveContainerLogs } from '../../src/kubelet-api/serve-container-logs.ts';
 import {
   type KubeletAPIContext,
   type KubeletRequest,

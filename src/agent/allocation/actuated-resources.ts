@@ -17,7 +17,7 @@ import {
   findContainerStatusByName,
   type RuntimePodStatus,
 } from '../../node/index.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 /** The resources that a pod and its containers were last given; undefined where none are recorded. */
 export interface ActuatedPod {

@@ -1,4 +1,4 @@
-import { formatPod } from '../../kube/pods/log-fields.ts';
+import { formatPod } from '../../kube/pods/pod-log-fields.ts';
 import { formatGoDuration } from '../../shared/go-duration.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { canonicalQuantity } from '../../kube/objects/quantity.ts';

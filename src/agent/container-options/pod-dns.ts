@@ -1,4 +1,4 @@
-import { formatPod } from '../../kube/pods/log-fields.ts';
+import { formatPod } from '../../kube/pods/pod-log-fields.ts';
 import { podSpecOf } from '../../kube/objects/kube-object.ts';
 import { isIPv6 } from '../../kube/objects/ip-address.ts';
 import type { Pod } from '../../kube/objects/types.ts';

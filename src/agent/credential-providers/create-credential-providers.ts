@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { required, requireOptions } from '../../shared/options.ts';
+import { required, requireOptions } from '../../shared/option-checks.ts';
 import { CredentialProviders } from './credential-providers.ts';
 import { execPlugin } from './exec-plugin.ts';
 import { readCredentialProviders } from './provider-config.ts';

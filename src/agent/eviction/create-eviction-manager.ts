@@ -1,5 +1,5 @@
 import type { ValidPod } from '../../kube/objects/types.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { ContainerGC } from '../container-gc/container-gc.ts';
 import {

@@ -1,5 +1,5 @@
 import type { ValidPod } from '../../kube/objects/types.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type Failure, FailureLog } from '../../shared/failure-log.ts';

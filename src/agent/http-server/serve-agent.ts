@@ -3,7 +3,7 @@ import type { ClockLike } from '../../shared/clock.ts';
 import { ConnectionLimit } from '../../shared/connection-limit.ts';
 import { listen, listenChecks } from '../../shared/listen.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import { type OptionChecks, port as aPort, requireOptions, unchecked } from '../../shared/options.ts';
+import { type OptionChecks, port as aPort, requireOptions, unchecked } from '../../shared/option-checks.ts';
 import { requirePort, resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { isHostAllowed, resolveAllowedHosts } from '../../shared/host-check.ts';
 import { createStatusPage, type StatusPageOptions } from '../../observe/statusz/index.ts';

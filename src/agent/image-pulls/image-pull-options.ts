@@ -1,5 +1,12 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { aBoolean, integer, optional, type OptionChecks, requireOptions, unchecked } from '../../shared/options.ts';
+import {
+  aBoolean,
+  integer,
+  optional,
+  type OptionChecks,
+  requireOptions,
+  unchecked,
+} from '../../shared/option-checks.ts';
 import {
   type ImagePullCredentialsVerificationPolicy,
   imagePullCredentialsVerification,

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { KubeObject } from '../../kube/objects/kube-object.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { configMirrorAnnotation, configHash } from '../../kube/pods/static-pods.ts';
 
 /** Options of `MirrorPodClient`. */

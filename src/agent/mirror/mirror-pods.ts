@@ -1,5 +1,5 @@
 import type { NodeContext } from '../../node/index.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { getPodFullName } from '../../kube/pods/static-pods.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { withDeadline } from '../../shared/deadline.ts';

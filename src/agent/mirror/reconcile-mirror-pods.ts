@@ -3,7 +3,7 @@ import { describeAPIError } from '../../kube/client/api-error.ts';
 import { isMirrorPodOf, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import type { MirrorPodClient } from './mirror-pod-client.ts';
 
 /** Options of `tryReconcileMirrorPod`. */

@@ -1,6 +1,6 @@
 import { platform } from 'node:os';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
-import { aBoolean, aSignal, numberFrom, type OptionChecks, requireOptions } from '../../shared/options.ts';
+import { aBoolean, aSignal, numberFrom, type OptionChecks, requireOptions } from '../../shared/option-checks.ts';
 import { requireSignal } from '../../shared/validate.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';

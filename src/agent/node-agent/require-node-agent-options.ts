@@ -11,7 +11,7 @@ import {
   requiredPort,
   requireOptions,
   unchecked,
-} from '../../shared/options.ts';
+} from '../../shared/option-checks.ts';
 import { requirePort } from '../../shared/ports.ts';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import { parseThresholds } from '../eviction/thresholds.ts';

@@ -1,5 +1,5 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import {
   type EventRecorder,
   killPodNow,

@@ -1,7 +1,7 @@
 import type { AllocationState } from '../../status-manager/allocation/allocation-state.ts';
 import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import { epochMsOf } from '../../shared/time.ts';

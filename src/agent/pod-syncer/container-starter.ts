@@ -21,7 +21,7 @@ import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
-import { formatPod, podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { formatPod, podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 export interface ContainerStarterOptions extends Pick<NodeContext, 'logger'>, Measured {
   readonly runtime: BoundedRuntime;

@@ -1,4 +1,4 @@
-import { formatPod } from '../../kube/pods/log-fields.ts';
+import { formatPod } from '../../kube/pods/pod-log-fields.ts';
 import type { Bounded } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/objects/types.ts';

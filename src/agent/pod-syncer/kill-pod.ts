@@ -14,7 +14,7 @@ import {
 } from '../../node/index.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import { TerminationOrdering } from './termination-ordering.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 export interface ContainerKillerOptions {
   readonly runtime: BoundedRuntime;

@@ -27,7 +27,7 @@ import { ContainerStarter, type ImageVolumes, type StartRequest } from './contai
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import { ContainerKiller, type KillPodCallOptions } from './kill-pod.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { updateContainers } from './update-containers.ts';
 
 export interface RuntimeManagerOptions extends Pick<NodeContext, 'clock' | 'logger'>, Measured {

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/logger.ts';
 import { type ContainerRuntime, type EventRecorder, probeTypes } from '../../node/index.ts';
 import { runProbe } from './probe-handlers.ts';
 import { type ProbeOutcome, type Prober, UnfinishedProbeError } from './prober.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 /** Options of `createProber`. */
 export interface ProberOptions {

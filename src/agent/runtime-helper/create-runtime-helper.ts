@@ -33,7 +33,7 @@ import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { systemRandom } from '../../shared/entropy.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { aBoolean } from '../../shared/options.ts';
+import { aBoolean } from '../../shared/option-checks.ts';
 
 /** A pod without volumes needs no volume manager, and one that has ended gets nothing any more. */
 const notMounted = { signal: AbortSignal.abort(new Error('the volumes of the pod are not mounted')) };

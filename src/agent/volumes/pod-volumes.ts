@@ -5,7 +5,7 @@ import { untilAborted } from '../../shared/abort.ts';
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import {
   type CallOptions,
   checkHostPathType,

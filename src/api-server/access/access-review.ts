@@ -5,7 +5,7 @@ import { authorize, type Attributes } from './node-authorizer.ts';
 import { isJSONObject, type JSONObject, objectOf, stringOf } from '../../kube/objects/json-object.ts';
 import { resourceNamed } from '../resources/resources.ts';
 import { accessReviewResource, selfReviewResource, tokenReviewResource } from './review-resource.ts';
-import { issuer } from './service-account-tokens.ts';
+import { issuer } from './token-issuer.ts';
 import type { ObjectStore } from '../storage/store.ts';
 import type { SubresourceName } from '../resources/subresources.ts';
 import type { Tokens } from './tokens.ts';

@@ -7,7 +7,7 @@ import { isJSONObject, type JSONObject, stringOf } from '../../kube/objects/json
 import { specOf, type StoredObject } from '../storage/objects.ts';
 import type { Request } from '../registry.ts';
 import { resourceNamed } from '../resources/resources.ts';
-import { type BoundObjects, issuer, type ServiceAccountTokens } from './service-account-tokens.ts';
+import { type BoundObjects, issuer, type ServiceAccountTokens } from './token-issuer.ts';
 import type { ObjectStore } from '../storage/store.ts';
 import type { Target } from '../http/target.ts';
 

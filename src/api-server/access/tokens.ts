@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Entropy } from '../../shared/entropy.ts';
-import { issuer, type ServiceAccountTokens } from './service-account-tokens.ts';
+import { issuer, type ServiceAccountTokens } from './token-issuer.ts';
 import type { Authenticated, User } from './users.ts';
 
 /** The bearer tokens that one server accepts. Tokens do not appear in errors or logs. */

@@ -2,7 +2,7 @@ import { type FieldError, invalidValue } from '../../kube/validation/field-error
 import { specOf, statusOf, type StoredObject } from '../storage/objects.ts';
 import { stringOf } from '../../kube/objects/json-object.ts';
 import { validateMetadata } from '../../kube/validation/metadata.ts';
-import { validateMetadataUpdate } from '../storage/metadata.ts';
+import { validateMetadataUpdate } from '../storage/stored-metadata.ts';
 import { plainStrategy } from './plain-strategy.ts';
 import type { Strategy } from './strategy.ts';
 import { validateDomainLabel } from '../../kube/validation/rules.ts';

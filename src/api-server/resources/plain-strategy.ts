@@ -1,5 +1,5 @@
 import { validateMetadata } from '../../kube/validation/metadata.ts';
-import { validateMetadataUpdate } from '../storage/metadata.ts';
+import { validateMetadataUpdate } from '../storage/stored-metadata.ts';
 import type { Strategy } from './strategy.ts';
 
 /** The strategy of a kind without its own rules. */

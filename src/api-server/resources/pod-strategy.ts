@@ -2,10 +2,10 @@ import { disruptionTarget } from '../../status-manager/status/ownership.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import { methodNotAllowed } from '../api-status.ts';
 import { validateMetadata } from '../../kube/validation/metadata.ts';
-import { validateMetadataUpdate } from '../storage/metadata.ts';
+import { validateMetadataUpdate } from '../storage/stored-metadata.ts';
 import { type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../../kube/objects/json-object.ts';
 import { specOf, statusOf, type StoredObject } from '../storage/objects.ts';
-import { admitPodSpec } from './pod-admission.ts';
+import { admitPodSpec } from './pod-admission-plugins.ts';
 import { withPodSpecDefaults } from '../../kube/pods/pod-defaults.ts';
 import { validatePodStatusUpdate, withSyncedPodIPs } from './pod-status.ts';
 import {
@@ -17,7 +17,7 @@ import {
   validateEphemeralContainersUpdate,
   validateResize,
   validateSpecUpdate,
-} from './pod-update.ts';
+} from './pod-spec-update.ts';
 import { validatePodCreate, validatePodSpec } from '../../kube/validation/pod-spec.ts';
 import type { DeleteOptions, Strategy } from './strategy.ts';
 import { unreachable } from '../../shared/unreachable.ts';

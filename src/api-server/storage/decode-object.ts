@@ -1,7 +1,7 @@
 import { type APIStatusError, badRequest, invalidPatch } from '../api-status.ts';
 import type { FieldValidation } from './field-validation.ts';
 import { DecodeError, decodeKubeType } from '../../kube/objects/kube-decoder.ts';
-import type { SentMetadata } from './metadata.ts';
+import type { SentMetadata } from './stored-metadata.ts';
 import type { JSONObject } from '../../kube/objects/json-object.ts';
 import type { StoredObject } from './objects.ts';
 import { groupVersionOf, type ResourceDefinition } from '../resources/resources.ts';

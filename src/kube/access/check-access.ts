@@ -8,7 +8,7 @@ import type { Pod } from '../objects/types.ts';
 import { requireText } from '../../shared/validate.ts';
 import { requireParts } from './access-options.ts';
 import { type AccessCheck, AccessReport } from './access-report.ts';
-import { isUnrelatedToNode } from './node-authorizer.ts';
+import { isUnrelatedToNode } from './node-relationship.ts';
 import { type AccessPart, type Permission, permissionsOf } from './permissions.ts';
 
 /**

@@ -7,7 +7,7 @@ import {
   positiveInteger,
   requireOptions,
   unchecked,
-} from '../../shared/options.ts';
+} from '../../shared/option-checks.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { defaultUserAgent } from './user-agent.ts';
 

@@ -7,13 +7,13 @@ import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import type { Pod } from '../objects/types.ts';
-import { positiveInteger } from '../../shared/options.ts';
+import { positiveInteger } from '../../shared/option-checks.ts';
 import { requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
 import type { InformerLike } from './informer-source.ts';
 import { InformerSource } from './informer-source.ts';
 import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
 import { KnownPods } from './known-pods.ts';
-import type { InformerPodSource } from './pod-source.ts';
+import type { InformerPodSource } from './informer-pod-source.ts';
 import { defaultTimeouts, Reflector } from './reflector.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../pod-manager/pod-manager.ts';
 

@@ -5,7 +5,7 @@ import { Alarm } from '../../shared/alarm.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
-import type { InformerPodSink, InformerPodSource } from './pod-source.ts';
+import type { InformerPodSink, InformerPodSource } from './informer-pod-source.ts';
 import { HEALTHY_MS } from './reflector.ts';
 
 type Verb = 'add' | 'update' | 'delete';

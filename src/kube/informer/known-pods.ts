@@ -4,7 +4,7 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Pod, ValidPod } from '../objects/types.ts';
 import { requirePod, requirePods } from '../pods/require-pod.ts';
 import { BasicPodManager } from '../pod-manager/basic-pod-manager.ts';
-import { podFieldsOf } from '../pods/log-fields.ts';
+import { podFieldsOf } from '../pods/pod-log-fields.ts';
 import { getPodFullName, isMirrorPod, isStaticPod } from '../pods/static-pods.ts';
 
 /** Called for the pods of a node; by default only for those to run, so not for mirror pods. */

@@ -9,9 +9,9 @@ import {
   unsupportedValue,
 } from './field-error.ts';
 import { isJSONObject, type JSONObject, numberOf, objectOf, objectsOf, stringOf } from '../objects/json-object.ts';
-import { validateVariable } from './environment.ts';
+import { validateVariable } from './env-vars.ts';
 import { probes, validateLifecycle } from './lifecycle.ts';
-import { validateResources } from './resources.ts';
+import { validateResources } from './resource-requirements.ts';
 import {
   forbidFields,
   portNameProblems,

@@ -2,7 +2,7 @@ import { isIPAddress } from '../objects/ip-address.ts';
 import { type FieldError, forbiddenValue, invalidValue, requiredValue, unsupportedValue } from './field-error.ts';
 import { validateContainers } from './containers.ts';
 import { isJSONObject, type JSONObject, objectOf, objectsOf, stringOf } from '../objects/json-object.ts';
-import { validateResources } from './resources.ts';
+import { validateResources } from './resource-requirements.ts';
 import {
   labelValueProblems,
   validateDomainLabel,

@@ -1,5 +1,5 @@
 import type { Measured, NodeContext } from '../node-context.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { reasonOf } from '../../shared/logger.ts';

@@ -12,7 +12,7 @@ import { resizeMessage } from './resize-message.ts';
 import { doActualRequestsShrink, wantsOtherResources } from './resource-changes.ts';
 import { sortPendingResizes } from './sort-pending-resizes.ts';
 import { type AllocatedPod, areResourcesEqual, isAllocated, updatedFromAllocation } from './updated-from-allocation.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 /** Options of `AllocationManager`. */
 export interface AllocationManagerOptions {

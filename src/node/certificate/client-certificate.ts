@@ -1,7 +1,7 @@
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { ClockLike } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { aFunction, port, required, requiredPort, requireOptions, unchecked } from '../../shared/options.ts';
+import { aFunction, port, required, requiredPort, requireOptions, unchecked } from '../../shared/option-checks.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { CertificateManager, clientKind } from './certificate-manager.ts';
 import { systemRandom } from '../../shared/entropy.ts';

@@ -1,8 +1,8 @@
-import { aFunction, requireOptions } from '../../shared/options.ts';
+import { aFunction, requireOptions } from '../../shared/option-checks.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/pods/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { type APIPods, apiSourceName, type PodSink, type PodSource, podSource } from './pod-source.ts';
 
 /** Options of `apiSource`. */

@@ -1,4 +1,4 @@
-import { aFunction, duration, required, requireOptions } from '../../shared/options.ts';
+import { aFunction, duration, required, requireOptions } from '../../shared/option-checks.ts';
 import type { BigIntStats } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Timer } from '../../shared/clock.ts';

@@ -1,5 +1,5 @@
 import { refuseOption } from '../../shared/errors.ts';
-import { aFunction, duration, requireOptions, unchecked } from '../../shared/options.ts';
+import { aFunction, duration, requireOptions, unchecked } from '../../shared/option-checks.ts';
 import type { Timer } from '../../shared/clock.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { withDeadline } from '../../shared/deadline.ts';

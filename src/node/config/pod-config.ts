@@ -9,7 +9,7 @@ import { type Logger, reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { preciseTimeFromEpochMs } from '../../shared/time.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
-import { formatPod, podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { formatPod, podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import {
   checkAndUpdatePod,
   configSeenAnnotation,

@@ -4,7 +4,7 @@ import { type Clock, sleep, systemClock } from '../../shared/clock.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { TokenBucket } from '../../shared/token-bucket.ts';
-import { integer } from '../../shared/options.ts';
+import { integer } from '../../shared/option-checks.ts';
 import { maxDurationMs } from '../../shared/validate.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../../shared/deadline.ts';

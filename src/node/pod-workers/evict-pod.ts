@@ -2,7 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Pod, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 import { refuseArgument } from '../../shared/errors.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { killPodNow } from './kill-pod-now.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodWorkers } from './pod-workers.ts';

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { updatedFromAllocation } from '../allocation/updated-from-allocation.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 import { nextSyncDelayMs, type SyncOutcome } from './next-sync-delay.ts';

@@ -7,7 +7,7 @@ import { PodWorkerLoop } from './pod-worker-loop.ts';
 import type { PodWorkerSync } from './pod-worker-inspection.ts';
 import type { PodWorkersOptions } from './pod-workers-options.ts';
 import { toAPIPod, type UpdatePodOptions } from './update-pod-options.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 /**
  * One worker for each pod, which does one thing at a time and moves the pod through its lifecycle:

@@ -10,7 +10,7 @@ import {
   type OptionChecks,
   required,
   unchecked,
-} from '../../shared/options.ts';
+} from '../../shared/option-checks.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import type { Node, NodeStatus, Taint } from './node-types.ts';

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../shared/clock.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { checkOptions } from '../../shared/options.ts';
+import { checkOptions } from '../../shared/option-checks.ts';
 import { systemEntropy } from '../../shared/entropy.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';

@@ -6,7 +6,7 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { toAPIPod } from '../pod-workers/update-pod-options.ts';
 import type { PodWorkerSync } from '../pod-workers/pod-worker-inspection.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';

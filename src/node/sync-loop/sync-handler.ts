@@ -9,7 +9,7 @@ import { needToReconcilePodReadiness } from '../../status-manager/status/generat
 import type { ValidPod } from '../../kube/objects/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { AllocationManager } from '../allocation/allocation-manager.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import type { PodLifecycleEvent } from './pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
 import type { PodWorkers } from '../pod-workers/pod-workers.ts';

@@ -4,7 +4,7 @@ import { thrownFields } from '../../shared/logger.ts';
 import { requirePort } from '../../shared/ports.ts';
 import { readClientFiles } from './client-files.ts';
 import { isHostAllowed } from '../../shared/host-check.ts';
-import { resolveOptions, type StatusPageOptions } from './options.ts';
+import { resolveOptions, type StatusPageOptions } from './status-page-options.ts';
 import { podDocument } from './pod-document.ts';
 import { jsonContent, RenderedJSON } from './rendered-json.ts';
 import { type Content, Responder } from './responder.ts';

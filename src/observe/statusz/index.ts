@@ -1,2 +1,2 @@
 export { createStatusPage, type StatusPage } from './create-status-page.ts';
-export type { StatusPageOptions } from './options.ts';
+export type { StatusPageOptions } from './status-page-options.ts';

@@ -2,7 +2,7 @@ import cloneDeep from 'lodash/cloneDeep.js';
 import isMatch from 'lodash/isMatch.js';
 import xorWith from 'lodash/xorWith.js';
 import type { Clock } from '../../shared/clock.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { ContainerType, Metrics } from '../metrics.ts';

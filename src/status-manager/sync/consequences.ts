@@ -1,7 +1,7 @@
-import { isUnrelatedToNode } from '../../kube/access/node-authorizer.ts';
+import { isUnrelatedToNode } from '../../kube/access/node-relationship.ts';
 import type { APIError } from '../../kube/client/api-error.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 import { statusFields } from '../../shared/log-fields.ts';
 import { isBeingDeleted } from '../status/deletion.ts';

@@ -1,5 +1,5 @@
 import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
-import { isUnrelatedToNode } from '../../kube/access/node-authorizer.ts';
+import { isUnrelatedToNode } from '../../kube/access/node-relationship.ts';
 import { APIError } from '../../kube/client/api-error.ts';
 import type { PodReference } from '../../kube/client/pod-client.ts';
 import { podFields, statusFields } from '../../shared/log-fields.ts';

@@ -4,7 +4,7 @@ import { refuseOption, requireObject } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { positiveInteger } from '../../shared/options.ts';
+import { positiveInteger } from '../../shared/option-checks.ts';
 import { ClientLimiter } from './client-limiter.ts';
 
 /** Options of a `RequestLimiter`. */

@@ -1,5 +1,5 @@
 import { podFields } from '../../shared/log-fields.ts';
-import { podFieldsOf } from '../../kube/pods/log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import { terminationsOf, terminationWaitOf } from '../pod-deletion-safety.ts';
 import { epochMsOf, type MonotonicTimes, timeFromEpochMs } from '../../shared/time.ts';
 import type { PodRecord, TerminationWait } from './pod-records.ts';

@@ -2,7 +2,7 @@ import type { KubeTransport } from '../../kube/http/kube-transport.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { refuseOption } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { integer, positiveInteger } from '../../shared/options.ts';
+import { integer, positiveInteger } from '../../shared/option-checks.ts';
 
 /** A node, as long as this process owns it. */
 export interface OwnedNode {

@@ -9,7 +9,7 @@ import {
   type OptionChecks,
   requireOptions,
   unchecked,
-} from '../../shared/options.ts';
+} from '../../shared/option-checks.ts';
 import { resolveAllowedHosts } from '../../shared/host-check.ts';
 
 /** Options of `createStatusPage`. */

@@ -8,7 +8,7 @@ import { APIStatusError } from '../api-status.ts';
 import { type FieldError, forbiddenValue, invalidValue } from '../../kube/validation/field-error.ts';
 import { isJSONObject, type JSONObject, objectOf, objectsOf } from '../../kube/objects/json-object.ts';
 import { specOf, statusOf, type StoredObject } from '../storage/objects.ts';
-import { withDefaultTolerations } from './pod-admission.ts';
+import { withDefaultTolerations } from './pod-admission-plugins.ts';
 import { withKnownStatus } from './pod-status.ts';
 
 const mutableSpec =

@@ -1,7 +1,7 @@
 import isEqual from 'lodash/isEqual.js';
 import { epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
 import { conflict, forbidden } from '../api-status.ts';
-import { storedMetadata } from './metadata.ts';
+import { storedMetadata } from './stored-metadata.ts';
 import { specOf, statusOf, type StoredObject } from './objects.ts';
 import type { ResourceDefinition } from '../resources/resources.ts';
 import type { DeleteOptions } from '../resources/strategy.ts';
