@@ -1,3 +1,4 @@
+import type { KeyPairKeyObjectResult } from 'node:crypto';
 import type { APIServerOptions } from './api-server-options.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import { type Entropy, systemEntropy } from '../shared/entropy.ts';
@@ -34,6 +35,8 @@ const openPaths = new Set(['/healthz', '/livez', '/readyz', '/version']);
 /** Options of a handler: the options of `APIServer.start` that need no listener. */
 export interface APIServerHandlerOptions extends Omit<APIServerOptions, 'port' | 'tls'> {
   readonly entropy?: Entropy | undefined;
+  /** Sign the tokens of ServiceAccounts. Default: new ones. */
+  readonly signingKeys?: KeyPairKeyObjectResult | undefined;
   /** Whether a Host header names this server; requests with another are refused. Default: each does. */
   readonly isOwnHost?: ((host: string) => boolean) | undefined;
   /** The CA certificate of the listener, for `kube-root-ca.crt`. Default `''`. */
@@ -90,7 +93,7 @@ export class APIServerHandler {
     this.requests = new RequestLog(options.onRequest);
     this.#store = new ObjectStore(historyLimit);
     const registry = new Registry(this.#store, clock, this.#mutations, entropy);
-    const serviceAccounts = new ServiceAccountTokens(this.#store, clock, entropy);
+    const serviceAccounts = new ServiceAccountTokens(this.#store, clock, entropy, options.signingKeys);
     this.#tokens = new Tokens(serviceAccounts, entropy);
     this.#handlers = new Handlers(this.#store, registry, clock, { tokens: this.#tokens, serviceAccounts });
     this.pods = new PodAccess(this.#store, registry, clock);

@@ -60,7 +60,7 @@ export { nodeReference } from './events/kube-event.ts';
 export { diskUsage, type UsageInfo } from './host-paths/disk-usage.ts';
 export * from './host-paths/error-code.ts';
 export { type EntryName, HostDirectory } from './host-paths/host-directory.ts';
-export { type HostFiles, systemFiles } from './host-paths/host-files.ts';
+export { type HostFiles, makingUntil, systemFiles } from './host-paths/host-files.ts';
 export { exists, readAll, readEnd } from './host-paths/host-file.ts';
 export { checkHostPathType } from './host-paths/host-path-type.ts';
 export { useLogFolder } from './host-paths/log-folder.ts';

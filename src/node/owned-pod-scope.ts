@@ -119,6 +119,8 @@ export class OwnedPodScope implements PodScope {
 export class PodScopes {
   readonly #options: Omit<PodScopeOptions, 'pod' | 'after'>;
   readonly #scopes = new Map<string, { readonly scope: OwnedPodScope; readonly isEnding: boolean }>();
+  /** Also those that others have followed. */
+  readonly #unended = new Set<OwnedPodScope>();
 
   constructor(options: Omit<PodScopeOptions, 'pod' | 'after'>) {
     this.#options = options;
@@ -145,17 +147,29 @@ export class PodScopes {
     try {
       await ending.run('the clean-up of the pod', options, cleanUp);
     } finally {
-      void ending.close().then(() => {
+      void this.#close(ending).then(() => {
         if (this.#scopes.get(uidOf(pod))?.scope === ending) this.#scopes.delete(uidOf(pod));
       });
     }
   }
 
+  /** For the end of the owner: nothing begins any more, and nothing is waited for. */
+  stop(): void {
+    for (const scope of this.#unended) scope.stop();
+  }
+
   #begin(pod: Pod, isEnding: boolean): OwnedPodScope {
-    const after = this.#scopes.get(uidOf(pod))?.scope.close();
+    const earlier = this.#scopes.get(uidOf(pod))?.scope;
+    const after = earlier && this.#close(earlier);
     const scope = new OwnedPodScope({ ...this.#options, pod, after });
     this.#scopes.set(uidOf(pod), { scope, isEnding });
+    this.#unended.add(scope);
     return scope;
+  }
+
+  async #close(scope: OwnedPodScope): Promise<void> {
+    await scope.close();
+    this.#unended.delete(scope);
   }
 }
 

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { APIServerHandler } from '../../src/api-server/api-server-handler.ts';
 import { APIStatusError } from '../../src/api-server/api-status.ts';
 import type { Random } from '../chaos/random.ts';
@@ -5,6 +6,9 @@ import type { PodWrite } from './lagging-pods.ts';
 import { Network, noFaults, type NetworkFaults } from './network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import type { World } from './world.ts';
+
+/** The signatures of tokens are random, and nothing depends on them. */
+const signingKeys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 /** Of a bad network. */
 const badNetwork: NetworkFaults = {
@@ -39,7 +43,7 @@ export class SimulatedCluster {
     this.#world = world;
     this.#process = new SimulatedProcess(world, 'api-server');
     const { clock } = this.#process;
-    this.server = new APIServerHandler({ clock, entropy: world.entropy, nodeUsers });
+    this.server = new APIServerHandler({ clock, entropy: world.entropy, nodeUsers, signingKeys });
     this.server.pods.subscribe(({ type, pod }) => {
       const { uid = '', name = '', resourceVersion } = pod.metadata ?? {};
       this.history.push({ type, resourceVersion: Number(resourceVersion), pod, atMs: world.nowMs });

@@ -140,10 +140,10 @@ export function createRuntimeHelperOn(
   const logger = resolveLogger(options.logger);
   const api = client && resolveTransport(client, { clock, logger });
   const transport = api?.transport;
-  const objects = transport && new APIObjects(transport, clock);
   const services = transport && new ServiceLister({ transport, clock, random, logger });
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
+  const objects = transport && new APIObjects(transport, clock, closed.signal);
   const credentialProviders = createCredentialProviders(options.credentialProviders, {
     ...{ clock, logger, signal: closed.signal },
   });
@@ -215,6 +215,7 @@ export function createRuntimeHelperOn(
     },
     async close() {
       closed.abort(new Error('the runtime helper was closed'));
+      scopes.stop();
       await services?.close();
       await api?.close();
     },

@@ -45,6 +45,7 @@ export async function writeAtomically(
       signal.throwIfAborted();
       await volume.unlink(newDataName).catch(undefinedIfMissing);
       await volume.symlink(name, newDataName);
+      signal.throwIfAborted();
       await volume.rename(newDataName, volume, dataName);
     } catch (error) {
       await removeAll(volume, name);

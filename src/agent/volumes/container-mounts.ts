@@ -10,6 +10,7 @@ import {
   ExpansionLimit,
   HostDirectory,
   type HostFiles,
+  makingUntil,
   isReadOnlySource,
   podDirectoryNames,
   type Volume,
@@ -47,8 +48,9 @@ type SubPathMount = VolumeMount & { readonly subPath?: string; readonly subPathE
 export async function makeMounts(
   pod: Pod,
   container: Container | EphemeralContainer,
-  sources: MountSources,
+  given: MountSources,
 ): Promise<ContainerMount[]> {
+  const sources = { ...given, files: makingUntil(given.files, given.signal) };
   const volumeMounts = (container.volumeMounts ?? []) as readonly SubPathMount[];
   const mounts: ContainerMount[] = [];
   const volumeByName = firstBy(volumesOf(pod), 'name');

@@ -17,6 +17,7 @@ import {
   type HostFiles,
   type InPodScope,
   isMountPoint,
+  makingUntil,
   mountHugePages,
   mountTmpfs,
   type PayloadSources,
@@ -90,8 +91,8 @@ export class PodVolumes implements VolumeManager {
 
   async waitForAttachAndMount(pod: Pod, { signal }: CallOptions): Promise<void> {
     const scope = this.#options.scopes.open(pod);
-    const ready = await scope.run('the folder of the pod', { signal, inTurnOn: 'folder' }, () =>
-      this.#makePodFolder(pod, scope),
+    const ready = await scope.run('the folder of the pod', { signal, inTurnOn: 'folder' }, (call) =>
+      this.#makePodFolder(pod, scope, call.signal),
     );
     const mounting = { ready, nested: nestedMountPoints(pod), signal, scope };
     await Promise.all(volumesOf(pod).map((volume) => this.#mount(pod, volume, mounting)));
@@ -140,16 +141,12 @@ export class PodVolumes implements VolumeManager {
     return scope && this.#stats.getLatest(pod, scope);
   }
 
-  async #makePodFolder(pod: Pod, scope: PodScope): Promise<Set<string>> {
+  async #makePodFolder(pod: Pod, scope: PodScope, signal: AbortSignal): Promise<Set<string>> {
     const known = this.#ready.get(scope);
     if (known !== undefined) return known;
     const mode = this.#options.mounts ? 0o750 : 0o700;
-    const folder = await HostDirectory.make(
-      this.#options.files,
-      this.#options.rootDirectory,
-      podDirectoryNames(pod),
-      mode,
-    );
+    const files = makingUntil(this.#options.files, signal);
+    const folder = await HostDirectory.make(files, this.#options.rootDirectory, podDirectoryNames(pod), mode);
     await folder.closedAfter(async () => {
       for (const name of ['volumes', 'plugins']) await (await folder.makeChild(name, mode)).close();
     });
@@ -189,17 +186,18 @@ export class PodVolumes implements VolumeManager {
 
   async #setUp(pod: Pod, volume: Volume, { nested, signal, scope }: VolumeSetUp): Promise<void> {
     requireSupportedVolume(volume);
+    const files = makingUntil(this.#options.files, signal);
     // The runtime mounts it.
     if (volume.image) return;
-    if (volume.hostPath) return checkHostPathType(this.#options.files, volume.hostPath.path, volume.hostPath.type);
+    if (volume.hostPath) return checkHostPathType(files, volume.hostPath.path, volume.hostPath.type);
     const names = volumeNames(pod, volume);
-    if (volume.emptyDir) return this.#setUpEmptyDir(pod, volume, names, signal);
+    if (volume.emptyDir) return this.#setUpEmptyDir(files, pod, volume, names);
     // Does not wait for a request that nobody needs any more.
     const collected = await untilAborted(collectPayload(pod, volume, scope, this.#options), signal);
     const payload = this.#options.mounts ? collected : withoutOwners(collected);
-    await this.#makeFolder(names, async (parent) => {
+    await this.#makeFolder(files, names, async (parent) => {
       // Only ConfigMap volumes are on disk, because the others may contain secrets.
-      if (!volume.configMap) await this.#inMemory(pod, join(this.#options.rootDirectory, ...names), undefined, signal);
+      if (!volume.configMap) await this.#inMemory(files, pod, join(this.#options.rootDirectory, ...names));
       await parent.within([volume.name], async (folder) => {
         await makeNestedMountPoints(nested(volume.name), folder);
         const setOwnership = (): Promise<void> => this.#setOwnership(pod, parent, volume.name, true);
@@ -209,12 +207,12 @@ export class PodVolumes implements VolumeManager {
   }
 
   async #setUpEmptyDir(
+    files: HostFiles,
     pod: Pod,
     { name, emptyDir }: Volume,
     names: readonly string[],
-    signal: AbortSignal,
   ): Promise<void> {
-    const { files, rootDirectory, mounts } = this.#options;
+    const { rootDirectory, mounts } = this.#options;
     const medium = emptyDir?.medium ?? '';
     const pageSizeBytes = isHugePageMedium(medium) ? hugePageSizeBytes(pod, medium) : undefined;
     const isMounted = medium === 'Memory' || pageSizeBytes !== undefined;
@@ -225,25 +223,22 @@ export class PodVolumes implements VolumeManager {
       undefinedIfMissing,
     );
     if (readyFile !== undefined && (!isMounted || !mounts || (await isMountPoint(files, path)))) return;
-    signal.throwIfAborted();
-    await this.#makeFolder(names, async (parent) => {
-      if (pageSizeBytes !== undefined) await this.#onHugePages(path, pageSizeBytes, signal);
-      else if (isMounted) await this.#inMemory(pod, path, emptyDir?.sizeLimit, signal);
+    await this.#makeFolder(files, names, async (parent) => {
+      if (pageSizeBytes !== undefined) await this.#onHugePages(files, path, pageSizeBytes);
+      else if (isMounted) await this.#inMemory(files, pod, path, emptyDir?.sizeLimit);
       await this.#setOwnership(pod, parent, name, false);
     });
-    signal.throwIfAborted();
     const folder = await HostDirectory.make(files, rootDirectory, plugin, 0o750);
     await folder.closedAfter(() => folder.writeFile('ready', '', 0o640));
   }
 
   /** Makes the folder of a volume for `work`, which gets the open folder that it is in. An existing folder keeps its mode. */
-  async #makeFolder(names: readonly string[], work: (parent: HostDirectory) => Promise<void>): Promise<void> {
-    const parent = await HostDirectory.make(
-      this.#options.files,
-      this.#options.rootDirectory,
-      names.slice(0, -1),
-      0o755,
-    );
+  async #makeFolder(
+    files: HostFiles,
+    names: readonly string[],
+    work: (parent: HostDirectory) => Promise<void>,
+  ): Promise<void> {
+    const parent = await HostDirectory.make(files, this.#options.rootDirectory, names.slice(0, -1), 0o755);
     await parent.closedAfter(async () => {
       await (await parent.makeChild(names.at(-1)!, 0o777)).close();
       await work(parent);
@@ -255,21 +250,15 @@ export class PodVolumes implements VolumeManager {
     if (gid !== undefined) await setVolumeOwnership(parent, name, gid, isReadOnly);
   }
 
-  async #onHugePages(path: string, pageSizeBytes: number, signal: AbortSignal): Promise<void> {
-    if (!this.#options.mounts || (await isMountPoint(this.#options.files, path))) return;
-    signal.throwIfAborted();
-    await mountHugePages(this.#options.files, path, pageSizeBytes);
+  async #onHugePages(files: HostFiles, path: string, pageSizeBytes: number): Promise<void> {
+    if (!this.#options.mounts || (await isMountPoint(files, path))) return;
+    await mountHugePages(files, path, pageSizeBytes);
   }
 
-  async #inMemory(pod: Pod, path: string, sizeLimit: string | undefined, signal: AbortSignal): Promise<void> {
-    if (!this.#options.mounts || (await isMountPoint(this.#options.files, path))) return;
-    signal.throwIfAborted();
+  async #inMemory(files: HostFiles, pod: Pod, path: string, sizeLimit?: string): Promise<void> {
+    if (!this.#options.mounts || (await isMountPoint(files, path))) return;
     // Like the kubelet's, it keeps the mode of a new tmpfs, 01777.
-    await mountTmpfs(
-      this.#options.files,
-      path,
-      memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'),
-    );
+    await mountTmpfs(files, path, memoryVolumeSize(pod, sizeLimit, this.#options.allocatable['memory'] ?? '0'));
   }
 }
 

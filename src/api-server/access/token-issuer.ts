@@ -38,7 +38,9 @@ export class ServiceAccountTokens {
   readonly #entropy: Entropy;
   #keys: KeyPairKeyObjectResult | undefined;
 
-  constructor(store: ObjectStore, clock: Clock, entropy: Entropy) {
+  /** @param keys what tokens are signed with; default: new ones */
+  constructor(store: ObjectStore, clock: Clock, entropy: Entropy, keys?: KeyPairKeyObjectResult) {
+    this.#keys = keys;
     this.#store = store;
     this.#clock = clock;
     this.#entropy = entropy;

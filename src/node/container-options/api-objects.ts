@@ -4,7 +4,7 @@ import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import { pathSegment } from '../../kube/http/api-path.ts';
 import type { Clock } from '../../shared/clock.ts';
-import { withDeadline } from '../../shared/deadline.ts';
+import { boundedCall } from '../../shared/deadline.ts';
 import { isResponse } from '../registration/node-client.ts';
 import type { ObjectReader } from './api-object-reader.ts';
 import { TokenManager } from './token-manager.ts';
@@ -34,8 +34,11 @@ export class APIObjects implements ObjectReader {
   /** By path. */
   readonly #objects = new LRUCache<CachedObject>(maxObjects);
 
-  constructor(requests: APIRequests, clock: Clock) {
-    this.#requests = withTimeout(requests, clock);
+  /** @param stopSignal of the owner: aborts all requests, and rejects new ones */
+  constructor(requests: APIRequests, clock: Clock, stopSignal: AbortSignal) {
+    // No listener limit: many pods start at once.
+    setMaxListeners(0, stopSignal);
+    this.#requests = bounded(requests, clock, stopSignal);
     this.#clock = clock;
     this.#tokens = new TokenManager(this.#requests, clock);
   }
@@ -95,15 +98,14 @@ export class APIObjects implements ObjectReader {
   }
 }
 
-function withTimeout(requests: APIRequests, clock: Clock): APIRequests {
-  const { signal: never } = new AbortController();
-  // No listener limit: many pods start at once.
-  setMaxListeners(0, never);
+function bounded(requests: APIRequests, clock: Clock, stopSignal: AbortSignal): APIRequests {
   return {
-    request: (method, path, options) =>
-      withDeadline(clock, requestTimeoutMs, options?.signal ?? never, ({ signal }) =>
+    request: (method, path, options) => {
+      const bounds = { clock, timeoutMs: requestTimeoutMs, signals: [options?.signal, stopSignal] };
+      return boundedCall(`${method} ${path}`, bounds, ({ signal }) =>
         requests.request(method, path, { ...options, signal }),
-      ),
+      );
+    },
   };
 }
 

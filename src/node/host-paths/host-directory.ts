@@ -104,8 +104,13 @@ export class HostDirectory {
       return this.child(name);
     }
     const child = await this.child(name);
-    await this.files.chmod(child.#path, mode);
-    return child;
+    try {
+      await this.files.chmod(child.#path, mode);
+      return child;
+    } catch (error) {
+      await child.close();
+      throw error;
+    }
   }
 
   /**

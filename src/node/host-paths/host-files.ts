@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { type BigIntStats, type Dirent, type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
+import { type BigIntStats, constants, type Dirent, type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
 import {
   chmod,
   type FileHandle,
@@ -53,6 +53,25 @@ export interface HostFiles {
   run(program: string, args: readonly string[]): Promise<unknown>;
   /** For names that nobody may guess. */
   readonly entropy: Entropy;
+}
+
+/** The same files. Nothing is made or mounted any more once the signal is aborted: for work that may outlive its time. */
+export function makingUntil(files: HostFiles, signal: AbortSignal): HostFiles {
+  const until = async <T>(make: () => Promise<T>): Promise<T> => {
+    signal.throwIfAborted();
+    return make();
+  };
+  return {
+    ...files,
+    open: (path, flags, mode) => {
+      const open = (): ReturnType<HostFiles['open']> => files.open(path, flags, mode);
+      return (flags & constants.O_CREAT) === 0 ? open() : until(open);
+    },
+    mkdir: (path, options) => until(() => files.mkdir(path, options)),
+    symlink: (target, path) => until(() => files.symlink(target, path)),
+    link: (existingPath, newPath) => until(() => files.link(existingPath, newPath)),
+    run: (program, args) => until(() => files.run(program, args)),
+  };
 }
 
 export const systemFiles: HostFiles = {

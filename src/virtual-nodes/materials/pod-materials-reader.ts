@@ -44,9 +44,10 @@ export interface NodeFieldValues {
 export class PodMaterialsReader {
   readonly #objects: APIObjects;
   readonly #services: ServiceLister;
+  readonly #closed = new AbortController();
 
   constructor(options: PodMaterialsReaderOptions) {
-    this.#objects = new APIObjects(options.requests, options.clock);
+    this.#objects = new APIObjects(options.requests, options.clock, this.#closed.signal);
     this.#services = new ServiceLister(options);
   }
 
@@ -64,6 +65,7 @@ export class PodMaterialsReader {
 
   /** Resolves when no request and no timer of the watch is left. Idempotent. */
   close(): Promise<void> {
+    this.#closed.abort(new Error('the virtual nodes are being stopped'));
     return this.#services.close();
   }
 

@@ -107,3 +107,18 @@ it('close() ends the watch, and may be called again and before the first pod', a
   await createHelper().close();
   expect(api.calls).toHaveLength(2);
 });
+
+it('when it has been closed, no request and no timer is left of pods whose volumes are being set up', async () => {
+  const volumes = [
+    { name: 'map', configMap: { name: 'late' } },
+    { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
+    { name: 'lost', hostPath: { path: '/none', type: 'Directory' } },
+  ];
+  const pod = podIn('default');
+  const result = helper.volumeManager.waitForAttachAndMount({ ...pod, spec: { ...pod.spec, volumes } as never }, {});
+  await clock.advanceAsync(100);
+  await helper.close();
+  await expect(result).rejects.toThrow();
+  await clock.advanceAsync(0);
+  expect(clock.pendingTimers).toBe(0);
+});

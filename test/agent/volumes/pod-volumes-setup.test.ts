@@ -23,7 +23,7 @@ import { TestDirectories } from '../../support/directories.ts';
 import { nestDirectories } from '../../support/nested-directories.ts';
 import { podScopes } from '../../support/pod-scope.ts';
 import { goodNews } from '../../support/log-lines.ts';
-import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
+import { type HostFiles, systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 let rootDirectory: string;
@@ -77,6 +77,36 @@ const dataFolder = (): string => folder('volumes', 'kubernetes.io~empty-dir', 'd
 const data = podWith({ name: 'data', emptyDir: {} });
 const config = podWith({ name: 'config', configMap: { name: 'c' } });
 const configFile = (): string => folder('volumes', 'kubernetes.io~configmap', 'config', 'key');
+
+it('work that the disk holds up beyond the end of its pod makes nothing in the folder of the pod any more', async () => {
+  let opened = 0;
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const made: string[] = [];
+  const files: HostFiles = {
+    ...systemFiles,
+    open: async (path, ...options) => {
+      // For the folder of the pod, for whether the volume is ready, and for its own folder.
+      if (path === rootDirectory && ++opened === 3) await held;
+      return systemFiles.open(path, ...options);
+    },
+    mkdir: (path, options) => {
+      made.push(String(path));
+      return systemFiles.mkdir(path, options);
+    },
+  };
+  const volumes = newVolumes({ files });
+  const mounted = expect(volumes.waitForAttachAndMount(data, {})).rejects.toThrow('the pod has ended on this node');
+  await vi.waitFor(() => expect(opened).toBe(3));
+  const unmounted = volumes.waitForUnmount(data, {});
+  await mounted;
+  await clock.advanceAsync(10_000);
+  await unmounted;
+  made.length = 0;
+  release();
+  await volumes.cleanupOrphanedPodDirs(new Set(), {});
+  expect(made).toEqual([]);
+});
 
 describe('before the containers of a pod start', () => {
   it('its folders exist, which only this user can open, and an emptyDir that everybody can write', async () => {

@@ -12,11 +12,12 @@ const tokenPath = '/api/v1/namespaces/ns/serviceaccounts/robot/token';
 const pod = { metadata: { name: 'pod', namespace: 'ns', uid: '1' }, spec: { serviceAccountName: 'robot' } };
 const scope = podScope(pod);
 const away = new APIError('connection refused', { kind: 'network' });
+const { signal: never } = new AbortController();
 
 function start(objects: Record<string, unknown>) {
   const clock = new FakeClock();
   const server = objectTransport(objects);
-  return { clock, server, objects: new APIObjects(server.transport, clock) };
+  return { clock, server, objects: new APIObjects(server.transport, clock, never) };
 }
 
 describe('APIObjects', () => {
@@ -149,6 +150,7 @@ describe('APIObjects', () => {
           new Promise((_, reject) => options?.signal?.addEventListener('abort', () => reject(away))),
       },
       clock,
+      never,
     );
     const failures: unknown[] = [];
     const read = objects.getConfigMap('ns', 'map').catch((error: unknown) => failures.push(error));
@@ -156,7 +158,23 @@ describe('APIObjects', () => {
     expect(failures).toEqual([]);
     clock.advance(1);
     await read;
-    expect(failures).toEqual([away]);
+    expect(failures).toMatchObject([{ message: `GET ${mapPath} took over 10000 ms` }]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('leaves no request and no timer when its owner stops, even if the transport does not react', async () => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const objects = new APIObjects({ request: () => new Promise(() => {}) }, clock, stop.signal);
+    const results = Promise.allSettled([
+      objects.getConfigMap('ns', 'map'),
+      objects.getServiceAccountToken(pod, {}, podScope(pod)),
+    ]);
+    stop.abort(new Error('stopped'));
+    expect(await results).toMatchObject([
+      { status: 'rejected', reason: { message: 'stopped' } },
+      { status: 'rejected', reason: { message: 'failed to fetch token: stopped' } },
+    ]);
     expect(clock.pendingTimers).toBe(0);
   });
 
@@ -235,6 +253,7 @@ describe('a token', () => {
         },
       },
       clock,
+      never,
     );
     return { requests, clock, objects };
   }
@@ -296,7 +315,7 @@ describe('a token', () => {
       if (token === undefined) throw away;
       return { json: () => ({ status: { token } }) };
     };
-    const objects = new APIObjects({ request }, new FakeClock());
+    const objects = new APIObjects({ request }, new FakeClock(), never);
     const getThree = () => Promise.allSettled([1, 2, 3].map(() => objects.getServiceAccountToken(pod, {}, scope)));
     const failed = getThree();
     await settle();
@@ -318,7 +337,7 @@ describe('a token', () => {
       await new Promise<void>((resolve) => (respond = resolve));
       return { json: () => ({ status: { token: 'late' } }) };
     };
-    const objects = new APIObjects({ request }, new FakeClock());
+    const objects = new APIObjects({ request }, new FakeClock(), never);
     const ended = podScope(pod);
     const late = objects.getServiceAccountToken(pod, {}, ended);
     await settle();

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { TestDirectories } from '../../support/directories.ts';
-import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
+import { type HostFiles, systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const isLinux = process.platform === 'linux';
 const directories = new TestDirectories();
@@ -41,6 +41,25 @@ describe('HostDirectory creates', () => {
     await made.close();
     expect([modeOf('a'), modeOf('a', 'b'), modeOf('a', 'b', 'c')]).toEqual([0o700, 0o775, 0o775]);
     expect(openDescriptors()).toBeLessThanOrEqual(before);
+  });
+
+  it('nothing that stays open when the mode of a new directory cannot be set', async () => {
+    const open: number[] = [];
+    const files: HostFiles = {
+      ...systemFiles,
+      open: async (...args) => {
+        const file = await systemFiles.open(...args);
+        open.push(file.fd);
+        const close = (): Promise<void> => {
+          open.splice(open.indexOf(file.fd), 1);
+          return file.close();
+        };
+        return new Proxy(file, { get: (_, name) => (name === 'close' ? close : Reflect.get(file, name, file)) });
+      },
+      chmod: () => Promise.reject(new Error('input/output error')),
+    };
+    await expect(HostDirectory.make(files, folder, ['a', 'b'], 0o750)).rejects.toThrow('input/output error');
+    expect(open).toEqual([]);
   });
 
   it('the folder of the agent itself', async () => {

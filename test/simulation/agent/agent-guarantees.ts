@@ -4,6 +4,7 @@ import type { SimulatedCluster } from '../simulated-cluster.ts';
 import type { World } from '../world.ts';
 import { isTerminal } from './check-statuses.ts';
 import type { ContainerRun, ContainerRuns, ContainerWatcher } from './container-runs.ts';
+import type { SimulatedVolumes } from './simulated-volumes.ts';
 import type { RuntimeWatcher } from './watched-runtime.ts';
 
 /** Guarantees of an agent that are checked whenever it does something to a container or a pod. */
@@ -13,8 +14,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   /** Pods that have lost their sandbox, by UID. */
   readonly lost = new Set<string>();
   runs: ContainerRuns | undefined;
-  /** The UIDs of the pods whose volumes are mounted. */
-  mounted: ReadonlySet<string> = new Set();
+  volumes: Pick<SimulatedVolumes, 'missing'> = { missing: () => undefined };
   /** An agent ends all pods, as when its machine shuts down. */
   isShuttingDown = false;
   /** Called when a container has ended. */
@@ -41,11 +41,13 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   }
 
   /** An agent has begun something for a pod that has an effect. */
-  began(what: string, { metadata, spec }: ValidPod, container?: Container | EphemeralContainer): void {
+  began(what: string, pod: ValidPod, container?: Container | EphemeralContainer): void {
+    const { metadata, spec } = pod;
     const { uid, name } = metadata;
     if (this.#ended.has(uid)) this.#world.violate('no effect for a pod after its end', `${name} ${uid}: ${what}`);
-    if (what === 'createContainer' && !this.mounted.has(uid))
-      this.#world.violate('a container is created when the volumes are mounted', `${name} ${uid}`);
+    const missing = what === 'createContainer' ? this.volumes.missing(pod) : undefined;
+    if (missing !== undefined)
+      this.#world.violate('a container is created when the volumes are mounted', `${name} ${uid}: ${missing}`);
     if (container?.image?.startsWith('private') !== true) return;
     if ((spec as Json).imagePullSecrets === undefined)
       this.#world.violate('a private image is used only by those who may', `${name} ${uid} ${container.name}: ${what}`);

@@ -1,6 +1,7 @@
 import { finalizer, foreignConditionType, nodeName } from '../../chaos/users.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { Json } from '../../support/kube-http.ts';
+import { makeVolumes } from './simulated-volumes.ts';
 
 /** A pod of a user. What its containers do is in their arguments: see `ContainerScript`. */
 export function makeAgentPod(name: string, random: Random): Json {
@@ -13,10 +14,24 @@ export function makeAgentPod(name: string, random: Random): Json {
     metadata: { name, namespace: 'default', ...(random.chance(0.15) && { finalizers: [finalizer] }) },
     spec: {
       nodeName,
-      ...makeSpec(random, restartPolicy),
+      ...withVolumes(makeSpec(random, restartPolicy), random.fork('volumes')),
       ...(hasSecret && { imagePullSecrets: [{ name: random.pick(['pull-secret', 'pull-secret', 'other-secret']) }] }),
       ...(hasGate && { readinessGates: [{ conditionType: foreignConditionType }] }),
     },
+  };
+}
+
+/** The same pod with volumes, which all its containers have. */
+function withVolumes(spec: Json, random: Random): Json {
+  if (random.chance(0.3)) return spec;
+  const { volumes, volumeMounts } = makeVolumes(random);
+  const mounted = (containers: readonly Json[] = []): Json[] =>
+    containers.map((container) => ({ ...container, volumeMounts }));
+  const { containers, initContainers } = spec;
+  return {
+    ...spec,
+    ...{ volumes, serviceAccountName: 'default', containers: mounted(containers) },
+    ...(initContainers !== undefined && { initContainers: mounted(initContainers) }),
   };
 }
 

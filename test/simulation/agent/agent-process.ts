@@ -14,13 +14,12 @@ import type { SimulatedDisk } from '../simulated-disk.ts';
 import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import type { NodeRuntime, RuntimeConnection } from './node-runtime.ts';
-import type { SimulatedVolumes } from './simulated-volumes.ts';
+import { rootDirectory, type SimulatedHelper, type SimulatedVolumes } from './simulated-volumes.ts';
 import type { StaticPods } from './static-pods.ts';
 import { type RuntimeWatcher, watchedRuntime } from './watched-runtime.ts';
 
 /** The newest version, and the one in a PATCH that was aborted. */
 const maxOpenWhenUnsent = 2;
-const rootDirectory = '/var/lib/kubelet';
 
 export interface AgentProcessOptions {
   readonly number: number;
@@ -54,6 +53,7 @@ export class AgentProcess {
   readonly #logger: Logger;
   readonly #transport: ReturnType<Network['transport']>;
   #connection: RuntimeConnection | undefined;
+  #helper: SimulatedHelper | undefined;
   /** The UIDs of the pods whose end it has recovered. It ends them again, and reports that. */
   readonly recovered = new Set<string>();
   /** By pod UID: how many accepted versions have no final outcome. */
@@ -83,18 +83,23 @@ export class AgentProcess {
     const journal = await this.#openJournal();
     const allocationState = await openCheckpointStateOn(disk, rootDirectory);
     const actuatedState = await openCheckpointStateOn(disk, `${rootDirectory}/actuated`);
-    const connection = await this.#surroundings.runtime.connect(this.process, this.#logger);
+    const client = podClientOf(this.#transport);
+    const helper = this.#surroundings.volumes.helperFor(this.process, {
+      ...{ client: { transport: this.#transport }, logger: this.#logger },
+    });
+    this.#helper = helper;
+    const connection = await this.#surroundings.runtime.connect(this.process, this.#logger, helper);
     this.#connection = connection;
     if (this.isStopped) return journal?.close();
     const agent = createNodeAgentOn(
       { disk, entropy: this.#world.entropy },
       {
         nodeName: this.options.nodeName,
-        client: podClientOf(this.#transport),
+        client,
         runtime: watchedRuntime(connection.runtime, this.#surroundings.watcher),
         sources: [this.#surroundings.staticPods.source(this.process)],
         node: { addresses: ['10.1.2.3'] },
-        volumeManager: this.#surroundings.volumes.for(this.process),
+        volumeManager: helper.volumeManager,
         ...{ allocationState, actuatedState, imagePullRecordsDirectory: rootDirectory },
         ...(journal !== undefined && { journal }),
         ...this.options.agent,
@@ -125,6 +130,7 @@ export class AgentProcess {
     this.isStopped = true;
     await this.agent?.stop({ ...options, deadlineMs: 5_000 });
     await this.#connection?.close();
+    await this.#helper?.close();
     await this.#transport.close();
     await this.process.clock.yieldToEventLoop();
     this.#checkOutcomes();

@@ -5,6 +5,7 @@ import { checkDeletes, checkWrites } from '../manager/check-calls.ts';
 import type { Call } from '../network.ts';
 import { PodUsers } from '../pod-users.ts';
 import type { Setting } from '../setting.ts';
+import { SignalListeners } from '../signal-listeners.ts';
 import { SimulatedCluster } from '../simulated-cluster.ts';
 import { SimulatedDisk } from '../simulated-disk.ts';
 import type { World } from '../world.ts';
@@ -14,6 +15,7 @@ import { AgentProcess } from './agent-process.ts';
 import { checkStatuses, containerStatuses, differenceToRuns, isMirror, isTerminal } from './check-statuses.ts';
 import { type ContainerRun, ContainerRuns } from './container-runs.ts';
 import type { CreateNodeRuntime, Machine, NodeRuntime } from './node-runtime.ts';
+import { ObjectOwners } from './object-owners.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
 import { SimulatedVolumes } from './simulated-volumes.ts';
 import { StaticPods } from './static-pods.ts';
@@ -29,13 +31,24 @@ const healthyMs = 30_000;
 const promptMs = 5_000;
 /** In a minute. */
 const maxQuietCalls = 120;
+const maxListeners = 10;
 
 /** A node agent with a runtime in memory. */
 export const agentSetting: Setting = createAgentSetting('agent', (machine) => new SimulatedRuntime(machine));
 
 /** A node agent, which is killed and restarted, and what it runs on. */
 export function createAgentSetting(name: string, createRuntime: CreateNodeRuntime): Setting {
-  return { name, run: (world) => new AgentSimulation(world, createRuntime).run() };
+  return {
+    name,
+    run: async (world) => {
+      const listeners = new SignalListeners();
+      try {
+        await new AgentSimulation(world, createRuntime, listeners).run();
+      } finally {
+        listeners.restore();
+      }
+    },
+  };
 }
 
 class AgentSimulation {
@@ -47,6 +60,8 @@ class AgentSimulation {
   readonly #runtime: NodeRuntime;
   readonly #volumes: SimulatedVolumes;
   readonly #disk: SimulatedDisk;
+  readonly #objects: ObjectOwners;
+  readonly #listeners: SignalListeners;
   readonly #users: PodUsers;
   readonly #staticPods: StaticPods;
   #current: AgentProcess;
@@ -55,7 +70,8 @@ class AgentSimulation {
   #isDown = false;
   #stopping: Promise<void> | undefined;
 
-  constructor(world: World, createRuntime: CreateNodeRuntime) {
+  constructor(world: World, createRuntime: CreateNodeRuntime, listeners: SignalListeners) {
+    this.#listeners = listeners;
     this.#world = world;
     this.#random = world.random.fork('agent setting');
     this.#cluster = new SimulatedCluster(world, [nodeName]);
@@ -65,9 +81,10 @@ class AgentSimulation {
     guarantees.runs = this.#machine.runs;
     this.#runtime = createRuntime(this.#machine);
     this.#volumes = new SimulatedVolumes(this.#machine);
-    guarantees.mounted = this.#volumes.mounted;
+    guarantees.volumes = this.#volumes;
     this.#disk = new SimulatedDisk(world, 'node');
-    this.#staticPods = new StaticPods(world, makeManifest);
+    this.#objects = new ObjectOwners(world, this.#cluster);
+    this.#staticPods = new StaticPods(world, this.#volumes.files, makeManifest);
     this.#users = new PodUsers(world, this.#cluster, {
       names: podNames(world.size.pods),
       makePod: makeAgentPod,
@@ -79,11 +96,12 @@ class AgentSimulation {
   async run(): Promise<void> {
     const world = this.#world;
     this.#users.start();
+    this.#objects.start();
     if (this.#random.chance(0.5)) this.#staticPods.start(['static-0', 'static-1']);
     if (this.#random.chance(0.8))
       this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.3, 1, 1, 2]));
     if (this.#random.chance(0.8)) this.#runtime.disturb(this.#random.fork('runtime'));
-    if (this.#random.chance(0.7)) this.#volumes.disturb(this.#random.pick([0.3, 1, 2]));
+    if (this.#random.chance(0.7)) this.#volumes.files.disturb(this.#random.pick([0.3, 1, 2]));
     for (const disturb of [this.#restarts, this.#clockJumps, this.#pauses, this.#fullDisks]) {
       if (this.#random.chance(0.7)) void disturb.call(this, this.#random.fork(disturb.name));
     }
@@ -109,8 +127,9 @@ class AgentSimulation {
     this.#world.note('world', 'all faults end');
     this.#cluster.heal();
     this.#runtime.heal();
-    this.#volumes.heal();
+    this.#volumes.files.heal();
     this.#disk.isFull = false;
+    this.#objects.stop();
     this.#current.process.resume();
     await this.#stopping;
     if (!this.#isDown) return;
@@ -168,6 +187,7 @@ class AgentSimulation {
     process.kill();
     this.#cluster.network.killed(process);
     this.#runtime.killed(process);
+    this.#volumes.files.killed(process);
   }
 
   async #stop(stopped: AgentProcess, drain: boolean, terminatePods = false): Promise<void> {
@@ -245,8 +265,10 @@ class AgentSimulation {
       if (!this.#world.happens('full disk')) continue;
       this.#world.count('full disk');
       this.#disk.isFull = true;
+      this.#volumes.files.isFull = true;
       await this.#world.sleep(lastsMs);
       this.#disk.isFull = false;
+      this.#volumes.files.isFull = false;
     }
   }
 
@@ -349,7 +371,7 @@ class AgentSimulation {
     if (this.#machine.runs.runningCount > 0) return `${this.#machine.runs.runningCount} containers run`;
     const [uid] = this.#runtime.podsLeft();
     if (uid !== undefined) return `the runtime has the pod ${uid}`;
-    const [folder] = this.#volumes.mounted;
+    const [folder] = this.#volumes.folders;
     if (folder !== undefined) return `the folder of the pod ${folder}`;
     const { podWorkers, probes, statusManager, events } = this.#current.agent!.inspect();
     if (events !== undefined && events.queued > 0) return `${events.queued} events are unsent`;
@@ -365,13 +387,18 @@ class AgentSimulation {
     const before = calls.length;
     const runtimeCalls = this.#guarantees.calls;
     await this.#world.sleep(60_000);
-    const noise = calls.slice(before).filter(({ path }) => !/\/(leases|nodes)\//.test(path) && path !== '/api/v1/pods');
+    const noise = calls
+      .slice(before)
+      .filter(({ path }) => !/\/(leases|nodes)\/|^\/api\/v1\/(pods|services)$/.test(path));
     if (noise.length > 0) {
       const details = noise
         .slice(0, 3)
         .map(({ method, path, body }) => `${method} ${path} ${JSON.stringify(body ?? '')}`);
       this.#world.violate('nothing is sent when all is quiet', details.join('; '));
     }
+    const { most, mostOfLight } = this.#listeners;
+    if (Math.max(most, mostOfLight) > maxListeners)
+      this.#world.violate('nothing is left when all is quiet', `${most} and ${mostOfLight} listeners of one signal`);
     const asked = this.#guarantees.calls - runtimeCalls;
     if (asked > maxQuietCalls) this.#world.violate('work is bounded', `${asked} calls of the runtime without pods`);
   }
@@ -391,10 +418,15 @@ class AgentSimulation {
       ),
       ...checkStatuses(history, this.#machine.runs),
     ];
-    for (const { invariant, details } of violations) this.#world.violate(invariant, details);
+    for (const { invariant, details } of [...violations, ...this.#volumes.checkTokens(network.calls)])
+      this.#world.violate(invariant, details);
     const { requests, watches } = server.faults.inFlight.counts;
     if (requests + watches + network.streams.size > 0)
       this.#world.violate('stop() leaves nothing', `${requests} requests, ${watches} watches`);
+    const { files } = this.#volumes;
+    const openFiles = files.openFiles(this.#current.process);
+    if (openFiles.length + files.watches > 0)
+      this.#world.violate('stop() leaves nothing', `open ${openFiles.join(' ')}, ${files.watches} watched folders`);
     if (this.#runtime.openConnections > 0)
       this.#world.violate('stop() leaves nothing', `${this.#runtime.openConnections} connections of the runtime`);
   }

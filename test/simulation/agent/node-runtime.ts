@@ -4,6 +4,7 @@ import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import type { ContainerRuns } from './container-runs.ts';
+import type { SimulatedHelper } from './simulated-volumes.ts';
 
 /** The machine of a node: what the agents and the runtime on it share. */
 export interface Machine {
@@ -28,7 +29,11 @@ export interface RuntimeConnection {
 /** The container runtime of a machine with all that runs in it. It outlives the agents. */
 export interface NodeRuntime {
   /** What a process calls after it was killed has no effect; nor has what was on the way. */
-  connect(process: SimulatedProcess, logger: Logger): Promise<RuntimeConnection> | RuntimeConnection;
+  connect(
+    process: SimulatedProcess,
+    logger: Logger,
+    helper: SimulatedHelper,
+  ): Promise<RuntimeConnection> | RuntimeConnection;
   /** Calls fail, hang and lose their answers from now on; streams of events break; the runtime restarts. */
   disturb(random: Random): void;
   /** Everything works again, and stays so. */

@@ -14,14 +14,17 @@ import {
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
 import type { RuntimeImage } from '../../../src/node/runtime/runtime-storage.ts';
 import type { ValidPod } from '../../../src/kube/objects/types.ts';
+import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import { SimulatedContainer } from './container-runs.ts';
 import { type Machine, type NodeRuntime, nowOf, type RuntimeConnection } from './node-runtime.ts';
+import type { SimulatedHelper } from './simulated-volumes.ts';
 
 const idPrefix = 'sim://';
 const tickMs = 1 / 1024;
+const podIP = '10.0.0.1';
 
 interface Sandbox {
   readonly status: RuntimeSandboxStatus;
@@ -101,8 +104,8 @@ export class SimulatedRuntime implements NodeRuntime {
     this.#events = this.#random.pick<Events>(['none', 'some', 'complete']);
   }
 
-  connect(process: SimulatedProcess): RuntimeConnection {
-    return { runtime: this.#portOf(process), close: () => {} };
+  connect(process: SimulatedProcess, _: Logger, helper: SimulatedHelper): RuntimeConnection {
+    return { runtime: this.#portOf(process, helper), close: () => {} };
   }
 
   get openConnections(): number {
@@ -292,7 +295,7 @@ export class SimulatedRuntime implements NodeRuntime {
     });
   }
 
-  #portOf(process: SimulatedProcess): ContainerRuntime {
+  #portOf(process: SimulatedProcess, helper: SimulatedHelper): ContainerRuntime {
     const call = <T>(
       what: readonly (number | string)[],
       { signal }: CallOptions = {},
@@ -329,10 +332,12 @@ export class SimulatedRuntime implements NodeRuntime {
           if (pod !== undefined) this.#stopSandbox(pod, sandbox);
         }),
       removePodSandbox: (id, options) => call(['removePodSandbox', id], options, () => this.#removeSandbox(id)),
-      createContainer: (config, options) =>
-        call(['createContainer', config.pod.metadata.uid, config.container.name, config.attempt], options, () =>
+      createContainer: async (config, options) => {
+        await helper.generateRunContainerOptions(config.pod, config.container, [podIP], options);
+        return call(['createContainer', config.pod.metadata.uid, config.container.name, config.attempt], options, () =>
           this.#createContainer(config),
-        ),
+        );
+      },
       startContainer: (id, options) =>
         call(['startContainer', id], options, () => {
           const [pod, container] = this.#requireContainer(id);

@@ -1,84 +1,194 @@
-import type { CallOptions, VolumeManager } from '../../../src/agent/index.ts';
-import type { ValidPod } from '../../../src/kube/objects/types.ts';
+import { createRuntimeHelperOn } from '../../../src/agent/runtime-helper/create-runtime-helper.ts';
+import type { APIClientSource } from '../../../src/kube/http/resolve-transport.ts';
+import type { Pod } from '../../../src/kube/objects/types.ts';
+import { type Volume, volumePath, volumesOf } from '../../../src/node/volumes/volume-sources.ts';
+import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
+import type { Call } from '../network.ts';
+import { type FileChange, type Inode, SimulatedFiles } from '../simulated-files.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
-import type { World } from '../world.ts';
-import type { Machine } from './node-runtime.ts';
+import { type Machine, nowOf } from './node-runtime.ts';
 
-/** The folders of pods on a machine, which outlive the agents. */
+export const rootDirectory = '/var/lib/kubelet';
+const podsDirectory = `${rootDirectory}/pods`;
+/** Of a volume that API objects fill. */
+const dataName = '..data';
+/** What is unmounted with a pod: its volumes, those of one plugin, one volume. */
+const unmounted = /^\/var\/lib\/kubelet\/pods\/([^/]+)(\/volumes(?:\/[^/]+)?)?$/;
+
+export type SimulatedHelper = ReturnType<typeof createRuntimeHelperOn>;
+
+interface TokenRequestBody {
+  readonly spec: { readonly boundObjectRef: { readonly name: string; readonly uid: string } };
+}
+
+/** When the volumes of a pod were unmounted, and by which agent. */
+interface Unmounted {
+  readonly process: string;
+  readonly atMs: number;
+}
+
+/** The folders of pods on a machine, which outlive the agents, with the volumes that the library has set up in them. */
 export class SimulatedVolumes {
-  /** The pods that have a folder, by UID. */
-  readonly mounted = new Set<string>();
+  readonly files: SimulatedFiles;
+  /** By pod UID. */
+  readonly unmounted = new Map<string, Unmounted>();
   readonly #machine: Machine;
-  readonly #world: World;
   readonly #random: Random;
-  /** What share of the usual faults happens. */
-  #faults = 0;
+  /** Whether volumes are mounted, as by root. */
+  readonly #mounts: boolean;
 
   constructor(machine: Machine) {
     this.#machine = machine;
-    this.#world = machine.world;
     this.#random = machine.world.random.fork('volumes');
+    this.#mounts = this.#random.chance(0.7);
+    this.files = new SimulatedFiles(machine.world, () => nowOf(machine));
+    for (const folder of [rootDirectory, '/proc', '/etc', '/mnt']) this.files.makeFolder(folder);
+    this.files.write('/etc/hosts', '127.0.0.1 localhost\n');
+    this.files.write('/etc/resolv.conf', 'nameserver 10.0.0.2\nsearch example.org\n');
+    this.files.onChange = (change) => this.#check(change);
   }
 
-  /** Calls fail, take long and hang from now on. */
-  disturb(share: number): void {
-    this.#faults = share;
+  /** The pods that have a folder, by UID. */
+  get folders(): string[] {
+    return [...(this.files.find(podsDirectory)?.entries.keys() ?? [])];
   }
 
-  heal(): void {
-    this.#faults = 0;
+  /** What is missing of the volumes of a pod whose container is created; undefined if nothing is. */
+  missing(pod: Pod): string | undefined {
+    const { uid = '' } = pod.metadata ?? {};
+    if (this.files.find(`${podsDirectory}/${uid}/volumes`) === undefined) return 'its folder';
+    return volumesOf(pod).find((volume) => !this.#isSetUp(pod, volume))?.name;
   }
 
-  for(process: SimulatedProcess): VolumeManager {
-    return {
-      waitForAttachAndMount: ({ metadata: { uid } }: ValidPod, options) =>
-        this.#call(process, ['mount', uid], options, () => void this.mounted.add(uid)),
-      waitForUnmount: ({ metadata: { uid } }: ValidPod, options) =>
-        this.#call(process, ['unmount', uid], options, () => this.#remove(uid)),
-      cleanupOrphanedPodDirs: (podUIDs, options) =>
-        this.#call(process, ['remove folders'], options, () => {
-          for (const uid of this.mounted) if (!podUIDs.has(uid)) this.#remove(uid);
-        }),
-    };
-  }
-
-  #remove(uid: string): void {
-    const running = this.#machine.runs.running(uid).map(({ identity }) => identity.id);
-    if (running.length > 0)
-      this.#world.violate('volumes are unmounted after the containers have ended', `${uid}: ${running.join(', ')}`);
-    this.mounted.delete(uid);
-  }
-
-  #strikes(kind: string, probability: number): boolean {
-    if (this.#faults === 0 || !this.#random.chance(probability * this.#faults)) return false;
-    if (!this.#world.happens(`volumes: ${kind}`)) return false;
-    this.#world.count(`volumes: ${kind}`);
-    return true;
-  }
-
-  #call(
+  /** What provides the pods of an agent with volumes, environments and names. */
+  helperFor(
     process: SimulatedProcess,
-    what: readonly string[],
-    { signal }: CallOptions,
-    effect: () => void,
-  ): Promise<void> {
-    this.#world.note(process.name, '→ volumes', ...what);
-    const latencyMs = 1 + this.#random.next() * 50 + (this.#strikes('slow', 0.03) ? this.#random.next() * 20_000 : 0);
-    const isFailed = this.#strikes('failed', 0.03);
-    const isHanging = this.#strikes('hangs', 0.005);
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => reject(signal?.reason as Error);
-      if (signal?.aborted === true) return onAbort();
-      signal?.addEventListener('abort', onAbort);
-      if (isHanging) return;
-      process.receive(latencyMs, () => {
-        signal?.removeEventListener('abort', onAbort);
-        if (signal?.aborted === true) return;
-        if (isFailed) return reject(new Error(`${what.join(' ')} failed (simulated)`));
-        effect();
-        resolve();
-      });
-    });
+    { client, logger }: { readonly client: APIClientSource; readonly logger: Logger },
+  ): SimulatedHelper {
+    const random = this.#random.fork(process.name);
+    return createRuntimeHelperOn(
+      { files: this.files.for(process), random: () => random.next() },
+      {
+        ...{ client, rootDirectory, mounts: this.#mounts, clock: process.clock, logger },
+        ...{ clusterDNS: ['10.96.0.10'], hostIPs: ['10.1.2.3'], allocatable: { cpu: '4', memory: '16Gi' } },
+      },
+    );
   }
+
+  /** No agent requests a token for a pod whose volumes it has unmounted. */
+  checkTokens(calls: readonly Call[]): { readonly invariant: string; readonly details: string }[] {
+    return calls
+      .filter(({ method, path }) => method === 'POST' && path.endsWith('/token'))
+      .map(({ process, sentMs, body }) => {
+        const { name, uid } = (body as TokenRequestBody).spec.boundObjectRef;
+        const ended = this.unmounted.get(uid);
+        const isLate = ended?.process === process.name && ended.atMs < sentMs;
+        return isLate ? `${process.name}: ${name} ${uid} at ${sentMs} ms, unmounted at ${ended.atMs} ms` : undefined;
+      })
+      .filter((details) => details !== undefined)
+      .map((details) => ({ invariant: 'no token is requested after the end of its pod', details }));
+  }
+
+  #isSetUp(pod: Pod, volume: Volume): boolean {
+    if (volume.hostPath !== undefined || volume.image !== undefined) return true;
+    const folder = this.files.find(volumePath(rootDirectory, pod, volume));
+    return folder !== undefined && (volume.emptyDir !== undefined || hasData(folder));
+  }
+
+  #check({ process, what, folder, name, inode }: FileChange): void {
+    const { world, runs } = this.#machine;
+    const path = this.files.pathOf(folder);
+    const uid = path.startsWith(`${podsDirectory}/`) ? path.split('/')[5] : undefined;
+    if (uid === undefined) return;
+    const where = `${path}/${name}`;
+    if (what === 'added') {
+      const ended = this.unmounted.get(uid);
+      if (ended?.process === process && !isOfRemoval(name))
+        world.violate('no effect for a pod after its end', `${process}: ${where}, unmounted at ${ended.atMs} ms`);
+      if (isOfWriter(name)) this.#checkOneSetUp(process, folder, inode, where);
+      return;
+    }
+    const running = runs.running(uid);
+    const [, , volumes] = unmounted.exec(path) ?? [];
+    const isUnmounted = unmounted.test(path) && (volumes !== undefined || name === 'volumes');
+    if (isUnmounted && running.length > 0)
+      world.violate('volumes are unmounted after the containers have ended', `${where}: ${running[0]!.identity.id}`);
+    if (path === `${podsDirectory}/${uid}` && name === 'volumes')
+      this.unmounted.set(uid, { process, atMs: world.nowMs });
+    if (running.length > 0 && folder.entries.has(dataName) && !hasData(folder))
+      world.violate('the files of a volume do not go while a container may read them', where);
+  }
+
+  /** An agent writes new files of a volume one after the other: what it has begun, it ends. */
+  #checkOneSetUp(process: string, folder: Inode, added: Inode, where: string): void {
+    const current = folder.entries.get(dataName)?.target;
+    for (const [name, inode] of folder.entries) {
+      if (!isOfWriter(name) || inode === added || name === current || inode.madeBy !== process) continue;
+      // What could not be removed stays.
+      if (this.files.hasFailed) continue;
+      this.#machine.world.violate('one set-up of a volume at a time', `${where} beside ${name}`);
+    }
+  }
+}
+
+/** The names that `removeAll` gives to what it removes. */
+function isOfRemoval(name: string): boolean {
+  return /^[0-9a-f]{8}-/.test(name);
+}
+
+/** The names that the writer of a volume gives to folders with all of its files: `..2026_01_02_03_04_05.0123456789`. */
+function isOfWriter(name: string): boolean {
+  return name.startsWith('..2');
+}
+
+function hasData(folder: Inode): boolean {
+  const target = folder.entries.get(dataName)?.target;
+  return target !== undefined && folder.entries.has(target);
+}
+
+/** The Secrets and ConfigMaps of a cluster, which users create late, change and remove. */
+export const objectNames = ['objects-0', 'objects-1', 'objects-2'] as const;
+
+/** Volumes of a pod, with their mounts in each container. */
+export function makeVolumes(random: Random): { readonly volumes: object[]; readonly volumeMounts: object[] } {
+  const name = random.pick(objectNames);
+  const optional = random.chance(0.3);
+  const kinds: Record<string, object> = {
+    secret: { secret: { secretName: name, ...(optional && { optional }) } },
+    config: { configMap: { name, ...(random.chance(0.3) && { items: [{ key: 'a', path: 'deep/a', mode: 0o400 }] }) } },
+    projected: {
+      projected: {
+        sources: [
+          { serviceAccountToken: { path: 'token', expirationSeconds: 600, audience: 'vault' } },
+          { configMap: { name, optional: true } },
+          { secret: { name, optional: true } },
+          { downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] } },
+        ],
+      },
+    },
+    downward: {
+      downwardAPI: {
+        items: [
+          { path: 'name', fieldRef: { fieldPath: 'metadata.name' } },
+          { path: 'cpu', resourceFieldRef: { containerName: 'c0', resource: 'limits.cpu' } },
+        ],
+      },
+    },
+    disk: { emptyDir: {} },
+    memory: { emptyDir: { medium: 'Memory', ...(random.chance(0.5) && { sizeLimit: '1Mi' }) } },
+    host: {
+      hostPath: { path: `/mnt/${name}`, type: random.pick(['DirectoryOrCreate', 'FileOrCreate', 'Directory', '']) },
+    },
+  };
+  const chosen = Object.entries(kinds).filter(() => random.chance(0.25));
+  return {
+    volumes: chosen.map(([kind, source]) => ({ name: kind, ...source })),
+    volumeMounts: chosen.map(([kind]) => ({
+      name: kind,
+      mountPath: `/volumes/${kind}`,
+      ...(['disk', 'memory'].includes(kind) && random.chance(0.4) && { subPath: 'a/b' }),
+      ...(kind === 'config' && random.chance(0.3) && { subPath: 'a' }),
+    })),
+  };
 }

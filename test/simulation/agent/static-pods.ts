@@ -1,20 +1,26 @@
-import type { PodSink, PodSource, PodSourceContext } from '../../../src/agent/index.ts';
+import type { PodSource } from '../../../src/agent/index.ts';
+import { fileSourceOn } from '../../../src/node/config/file-source.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { Json } from '../../support/kube-http.ts';
+import type { SimulatedFiles } from '../simulated-files.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 
-/** The manifests of a node, which its owner changes; agents read them a little later. */
+const manifestsDirectory = '/etc/kubernetes/manifests';
+
+/** The manifests of a node, which its owner changes: at once, or so that half of a file is seen first. */
 export class StaticPods {
   readonly #world: World;
   readonly #random: Random;
   readonly #makePod: (name: string, random: Random) => Json;
   readonly #manifests = new Map<string, Json>();
-  readonly #readers = new Set<() => void>();
+  readonly #files: SimulatedFiles;
   #isStopped = false;
 
-  constructor(world: World, makePod: (name: string, random: Random) => Json) {
+  constructor(world: World, files: SimulatedFiles, makePod: (name: string, random: Random) => Json) {
     this.#world = world;
+    this.#files = files;
+    files.makeFolder(manifestsDirectory);
     this.#random = world.random.fork('static pods');
     this.#makePod = makePod;
   }
@@ -34,31 +40,12 @@ export class StaticPods {
 
   /** All manifests are removed. */
   clear(): void {
+    for (const name of this.#manifests.keys()) this.#files.remove(pathOf(name));
     this.#manifests.clear();
-    for (const read of this.#readers) read();
   }
 
   source(process: SimulatedProcess): PodSource {
-    const random = this.#random.fork(process.name);
-    let read: (() => void) | undefined;
-    return {
-      name: 'file',
-      start: (sink: PodSink, context: PodSourceContext) => {
-        const deliver = (): void => {
-          const pods = [...this.#manifests].flatMap(([name, manifest]) =>
-            context.staticPods(manifest, `/${name}.json`),
-          );
-          sink(pods);
-        };
-        read = () => void process.receive(random.integer(1, 2_000), () => read !== undefined && deliver());
-        this.#readers.add(read);
-        read();
-      },
-      stop: async () => {
-        if (read !== undefined) this.#readers.delete(read);
-        read = undefined;
-      },
-    };
+    return fileSourceOn(this.#files.for(process), { path: manifestsDirectory });
   }
 
   async #live(name: string, random: Random): Promise<void> {
@@ -70,9 +57,29 @@ export class StaticPods {
       if (!this.#world.happens(`${name}: ${isRemoval ? 'remove' : 'write'} the manifest`)) continue;
       this.#world.count(isRemoval ? 'manifest removed' : 'manifest written');
       this.#world.note('manifests', isRemoval ? 'remove' : 'write', name);
-      if (isRemoval) this.#manifests.delete(name);
-      else this.#manifests.set(name, this.#makePod(name, ofRound));
-      for (const read of this.#readers) read();
+      if (isRemoval) {
+        this.#manifests.delete(name);
+        this.#files.remove(pathOf(name));
+        continue;
+      }
+      const manifest = this.#makePod(name, ofRound);
+      this.#manifests.set(name, manifest);
+      const text = JSON.stringify(manifest);
+      if (ofRound.chance(0.5)) {
+        // As editors do.
+        const temporary = `${manifestsDirectory}/.${name}`;
+        this.#files.write(temporary, text);
+        this.#files.rename(temporary, pathOf(name));
+        continue;
+      }
+      this.#files.write(pathOf(name), text.slice(0, ofRound.integer(0, text.length)));
+      await this.#world.sleep(ofRound.integer(1, 3_000));
+      // All manifests may have been removed.
+      if (this.#manifests.get(name) === manifest) this.#files.write(pathOf(name), text);
     }
   }
+}
+
+function pathOf(name: string): string {
+  return `${manifestsDirectory}/${name}.json`;
 }

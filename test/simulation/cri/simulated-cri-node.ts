@@ -6,6 +6,7 @@ import type { MachineResources } from '../../../src/cri/linux-resources.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { Machine, NodeRuntime, RuntimeConnection } from '../agent/node-runtime.ts';
+import type { SimulatedHelper } from '../agent/simulated-volumes.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import { observedRuntime } from './observed-runtime.ts';
@@ -60,12 +61,13 @@ export class SimulatedCRINode implements NodeRuntime {
     this.#endpoint = new SimulatedCRIEndpoint(world, events, () => this.#service);
   }
 
-  async connect(process: SimulatedProcess, logger: Logger): Promise<RuntimeConnection> {
+  async connect(process: SimulatedProcess, logger: Logger, helper: SimulatedHelper): Promise<RuntimeConnection> {
     for (;;) {
       try {
         const runtime = await createCRIRuntimeOn(this.#hostOf(process), {
-          ...{ endpoint: 'unix:///run/containerd/containerd.sock', helper, clock: process.clock, logger },
+          ...{ endpoint: 'unix:///run/containerd/containerd.sock', clock: process.clock, logger },
           containerLogMaxSizeBytes: this.#containerLogMaxSizeBytes,
+          helper: { ...helper, pullCredentials },
         });
         const observed = observedRuntime(runtime, { service: this.#service, process });
         return { runtime: observed, close: () => runtime.close() };
@@ -217,24 +219,16 @@ export class SimulatedCRINode implements NodeRuntime {
   }
 }
 
-/** Commands and credentials of pods, without volumes. */
-const helper: RuntimeHelper = {
-  generateRunContainerOptions: async (_, { command, args }) => ({
-    ...{ command: command ?? [], args: args ?? [], envs: [], mounts: [] },
-  }),
-  getPodDNS: async () => ({ servers: ['10.96.0.10'], searches: [], options: [] }),
-  generatePodHostName: ({ metadata }) => metadata.name,
-  lookupRuntimeHandler: async () => '',
-  pullCredentials: async ({ metadata, spec }, image) => {
-    const { imagePullSecrets = [] } = (spec ?? {}) as {
-      readonly imagePullSecrets?: readonly { readonly name: string }[];
-    };
-    const credentials = image.startsWith('private')
-      ? imagePullSecrets.map(({ name }) => ({
-          ...{ username: name, password: 'p' },
-          secret: { uid: `uid-of-${name}`, namespace: metadata.namespace, name, credentialHash: `hash-of-${name}` },
-        }))
-      : [];
-    return { credentials, missingSecrets: [] };
-  },
+/** Credentials of all Secrets that a pod names. */
+const pullCredentials: RuntimeHelper['pullCredentials'] = async ({ metadata, spec }, image) => {
+  const { imagePullSecrets = [] } = (spec ?? {}) as {
+    readonly imagePullSecrets?: readonly { readonly name: string }[];
+  };
+  const credentials = image.startsWith('private')
+    ? imagePullSecrets.map(({ name }) => ({
+        ...{ username: name, password: 'p' },
+        secret: { uid: `uid-of-${name}`, namespace: metadata.namespace, name, credentialHash: `hash-of-${name}` },
+      }))
+    : [];
+  return { credentials, missingSecrets: [] };
 };

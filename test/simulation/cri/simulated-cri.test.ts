@@ -3,8 +3,19 @@ import { checkContainerRuntime, silentLogger } from 'kubelet-status-manager/test
 import type { Container } from '../../../src/kube/objects/types.ts';
 import { SimulatedProcess } from '../simulated-process.ts';
 import { ContainerRuns } from '../agent/container-runs.ts';
+import type { SimulatedHelper } from '../agent/simulated-volumes.ts';
 import { World } from '../world.ts';
 import { SimulatedCRINode } from './simulated-cri-node.ts';
+
+/** Commands of pods, without volumes. */
+const helper = {
+  generateRunContainerOptions: async (_: unknown, { command, args }: Container) => ({
+    ...{ command: command ?? [], args: args ?? [], envs: [], mounts: [] },
+  }),
+  getPodDNS: async () => ({ servers: ['10.96.0.10'], searches: [], options: [] }),
+  generatePodHostName: () => 'pod',
+  lookupRuntimeHandler: async () => '',
+} as Partial<SimulatedHelper> as SimulatedHelper;
 
 const container = (...args: string[]): Container => ({ name: 'app', image: 'a:1', command: ['sim'], args });
 
@@ -16,7 +27,7 @@ it.each(['cri', 'containerd', 'none'] as const)(
     await world.run(async () => {
       const node = new SimulatedCRINode({ world, runs: new ContainerRuns(world), wallOffsetMs: 0 }, kind);
       const process = new SimulatedProcess(world, 'agent');
-      let { runtime, close } = await node.connect(process, silentLogger);
+      let { runtime, close } = await node.connect(process, silentLogger, helper);
       const results = await checkContainerRuntime(runtime, {
         running: container('forever', 'stop=10:0'),
         completed: container('after=100:0'),
@@ -29,7 +40,7 @@ it.each(['cri', 'containerd', 'none'] as const)(
         },
         restart: async () => {
           await close();
-          ({ runtime, close } = await node.connect(process, silentLogger));
+          ({ runtime, close } = await node.connect(process, silentLogger, helper));
           return runtime;
         },
         clock: process.clock,
