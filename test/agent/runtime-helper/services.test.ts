@@ -115,10 +115,10 @@ it('when it has been closed, no request and no timer is left of pods whose volum
     { name: 'lost', hostPath: { path: '/none', type: 'Directory' } },
   ];
   const pod = podIn('default');
-  const result = helper.volumeManager.waitForAttachAndMount({ ...pod, spec: { ...pod.spec, volumes } as never }, {});
+  const result = helper.volumeManager.waitForAttachAndMount({ ...pod, spec: { ...pod.spec, volumes } }, {});
   await clock.advanceAsync(100);
   await helper.close();
-  await expect(result).rejects.toThrow();
+  await expect(result).rejects.toThrow('the pod has ended on this node');
   await clock.advanceAsync(0);
   expect(clock.pendingTimers).toBe(0);
 });
