@@ -2,6 +2,7 @@ import path from 'node:path';
 import { Alarm } from '../../shared/alarm.ts';
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Disk } from '../../shared/disk.ts';
+import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { Compaction, dueCompaction } from './compaction.ts';
@@ -34,7 +35,8 @@ export interface JournalSettings {
 
 /** Sync and retry interval. */
 const intervalMs = 1_000;
-const compactionRetryMs = 60_000;
+/** After compactions that failed: soon, because a full disk often has space again after seconds. */
+const compactionBackOff = { firstMs: 1_000, maxMs: 10_000 } as const;
 /** While entries are live, it is checked this often whether the file is still in its place; and before each write. */
 const placeCheckMs = 60_000;
 
@@ -56,6 +58,7 @@ export class JournalRecorder implements Journal {
   #isFailing = false;
   /** The file is damaged or shared. */
   #mustReplace = false;
+  readonly #compactionDelays = new ExponentialBackOff(compactionBackOff);
   #compactAfterMs = Number.NEGATIVE_INFINITY;
   /** The compaction in progress. */
   #compaction: Compaction | undefined;
@@ -337,6 +340,7 @@ export class JournalRecorder implements Journal {
     const { file, copies, past } = compaction.finish();
     this.#compaction = undefined;
     this.#journalFile = file;
+    this.#compactionDelays.reset();
     void this.#closeFile(old);
     this.#live.fileReplaced(copies);
     this.#oldLines.reset(past);
@@ -346,7 +350,7 @@ export class JournalRecorder implements Journal {
 
   /** Keeps the current file. */
   async #giveUp(compaction: Compaction | undefined): Promise<void> {
-    this.#compactAfterMs = this.#settings.clock.monotonicMs() + compactionRetryMs;
+    this.#compactAfterMs = this.#settings.clock.monotonicMs() + this.#compactionDelays.next();
     try {
       await compaction?.discard();
     } catch (error) {

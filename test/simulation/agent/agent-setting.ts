@@ -343,12 +343,13 @@ class AgentSimulation {
       if (difference !== undefined) return `${name} ${uid}: ${difference}`;
     }
     // As with the kubelet, a static pod that has ended before it had a mirror pod gets none any more.
-    const unsent = agent
-      .inspect()
-      .statusManager.pods.find(
-        ({ unsentSince, podIsFinished, waitingFor }) =>
-          unsentSince !== undefined && !(podIsFinished && waitingFor?.kind === 'mirror-pod'),
-      );
+    const { podWorkers, statusManager } = agent.inspect();
+    const hasEnded = (podUID: string): boolean =>
+      podWorkers.some(({ uid, isFinished }) => uid === podUID && isFinished);
+    const unsent = statusManager.pods.find(
+      ({ unsentSince, podIsFinished, podUID, waitingFor }) =>
+        unsentSince !== undefined && !(waitingFor?.kind === 'mirror-pod' && (podIsFinished || hasEnded(podUID))),
+    );
     if (unsent !== undefined) return `unsent: ${JSON.stringify(unsent)}`;
     return undefined;
   }
