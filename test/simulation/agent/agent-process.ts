@@ -25,7 +25,7 @@ export interface AgentProcessOptions {
   readonly number: number;
   readonly nodeName: string;
   readonly token: string;
-  readonly agent: Pick<NodeAgentOptions, 'imagePulls' | 'runtimeRequestTimeoutMs' | 'statusManager'>;
+  readonly agent: Pick<NodeAgentOptions, 'imageGC' | 'imagePulls' | 'runtimeRequestTimeoutMs' | 'statusManager'>;
   readonly onLog: (level: 'error' | 'warn', message: string, fields: object) => void;
 }
 

@@ -29,6 +29,8 @@ const goneMs = 250_000;
 const recoveryMs = 60_000;
 const healthyMs = 30_000;
 const promptMs = 5_000;
+/** Images are collected every five minutes. */
+const imageGCMs = 310_000;
 /** In a minute. */
 const maxQuietCalls = 120;
 const maxListeners = 10;
@@ -102,7 +104,7 @@ class AgentSimulation {
       this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.3, 1, 1, 2]));
     if (this.#random.chance(0.8)) this.#runtime.disturb(this.#random.fork('runtime'));
     if (this.#random.chance(0.7)) this.#volumes.files.disturb(this.#random.pick([0.3, 1, 2]));
-    for (const disturb of [this.#restarts, this.#clockJumps, this.#pauses, this.#fullDisks]) {
+    for (const disturb of [this.#restarts, this.#clockJumps, this.#pauses, this.#fullDisks, this.#removedImages]) {
       if (this.#random.chance(0.7)) void disturb.call(this, this.#random.fork(disturb.name));
     }
     await world.sleep(world.size.forMs);
@@ -116,6 +118,7 @@ class AgentSimulation {
     await this.#runtime.checkRunning?.();
     await this.#deleteAll();
     await world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
+    if (this.#random.fork('images').chance(0.3)) await this.#collectImages();
     await this.#checkQuiet();
     await this.#runtime.checkQuiet?.();
     await this.#stop(this.#current, true);
@@ -148,6 +151,7 @@ class AgentSimulation {
         { serializeImagePulls: false },
         { imagePullCredentialsVerificationPolicy: 'AlwaysVerify' as const },
       ]),
+      imageGC: { minimumAgeMs: 0 },
       statusManager: {
         concurrency: random.pick([1, 4, 16]),
         readBeforePatch: random.pick(['always', 'when-stale'] as const),
@@ -272,6 +276,18 @@ class AgentSimulation {
     }
   }
 
+  /** Somebody removes images, so that they are pulled again. */
+  async #removedImages(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(1_000, 8_000));
+      const image = random.pick(['private:1', 'private:1', 'a:1', 'b:1']);
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('an image is removed')) continue;
+      this.#world.count('image removed');
+      this.#runtime.removeImage(image);
+    }
+  }
+
   /** What happens to a pod beside its creation and deletion. */
   #change(name: string, random: Random): void {
     const pod = this.#cluster.pods.get(name);
@@ -363,6 +379,30 @@ class AgentSimulation {
       this.#cluster.attempt(() => pods.delete('default', name, {}));
       this.#cluster.attempt(() => pods.patch('default', name, { metadata: { finalizers: null } }));
     }
+  }
+
+  /** A private image that is pulled while others are removed stays one. */
+  async #collectImages(): Promise<void> {
+    const removal = this.#runtime.fillDisk?.('private:1');
+    if (removal === undefined) return;
+    this.#world.note('world', 'the disk is full of images');
+    await Promise.race([removal, this.#world.sleep(imageGCMs)]);
+    this.#createPrivate('pod-with-secret', [{ name: 'pull-secret' }]);
+    await this.#world.sleep(20_000);
+    this.#createPrivate('pod-without-secret', undefined);
+    await this.#world.sleep(20_000);
+    await this.#deleteAll();
+    await this.#world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
+  }
+
+  #createPrivate(name: string, imagePullSecrets: readonly object[] | undefined): void {
+    const containers = [{ name: 'c0', image: 'private:1', args: ['forever'] }];
+    const spec = { nodeName, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, containers };
+    const pod = {
+      metadata: { name, namespace: 'default' },
+      spec: { ...spec, ...(imagePullSecrets && { imagePullSecrets }) },
+    };
+    this.#cluster.attempt(() => void this.#cluster.server.pods.create(pod));
   }
 
   /** What is left although no pod exists any more. */

@@ -44,6 +44,10 @@ export interface NodeRuntime {
   loseSandbox(podUID: string): void;
   /** The pods of which anything is left: sandboxes, containers, cgroups, logs. */
   podsLeft(): ReadonlySet<string>;
+  /** Somebody removes an image. */
+  removeImage(image: string): void;
+  /** The disk is full of images, of which this one is gone. Resolves when an agent begins to remove the others, which is slow. */
+  fillDisk?(missingImage: string): Promise<void>;
   /** Checks what is so of containers that run once all has worked for a while. */
   checkRunning?(): Promise<void>;
   /** Checks what is so once all has been quiet for a while. */

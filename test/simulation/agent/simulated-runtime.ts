@@ -12,6 +12,7 @@ import {
   type RuntimePod,
 } from '../../../src/node/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
+import type { ImageFsStats } from '../../../src/node/runtime/pod-stats.ts';
 import type { RuntimeImage } from '../../../src/node/runtime/runtime-storage.ts';
 import type { ValidPod } from '../../../src/kube/objects/types.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
@@ -22,6 +23,10 @@ import { SimulatedContainer } from './container-runs.ts';
 import { type Machine, type NodeRuntime, nowOf, type RuntimeConnection } from './node-runtime.ts';
 import type { SimulatedHelper } from './simulated-volumes.ts';
 
+/** When the disk is full. */
+const unusedImages = 3;
+const slowRemovalMs = 2_500;
+const badPullsFactor = 15;
 const idPrefix = 'sim://';
 const tickMs = 1 / 1024;
 const podIP = '10.0.0.1';
@@ -96,12 +101,17 @@ export class SimulatedRuntime implements NodeRuntime {
   #isUp = true;
   #hasNetwork = true;
   #lastID = 0;
+  /** Pulls have many more faults. */
+  readonly #hasBadPulls: boolean;
+  /** Set while the disk is full. */
+  #onRemoval: (() => void) | undefined;
 
   constructor(machine: Machine) {
     this.#machine = machine;
     this.#world = machine.world;
     this.#random = machine.world.random.fork('runtime');
     this.#events = this.#random.pick<Events>(['none', 'some', 'complete']);
+    this.#hasBadPulls = this.#random.fork('pulls').chance(0.5);
   }
 
   connect(process: SimulatedProcess, _: Logger, helper: SimulatedHelper): RuntimeConnection {
@@ -114,6 +124,16 @@ export class SimulatedRuntime implements NodeRuntime {
 
   podsLeft(): ReadonlySet<string> {
     return new Set([...this.#pods.keys(), ...this.#prepared, ...this.#logs]);
+  }
+
+  removeImage(image: string): void {
+    this.#images.delete(image);
+  }
+
+  fillDisk(missingImage: string): Promise<void> {
+    this.#images.delete(missingImage);
+    for (let i = 0; i < unusedImages; i++) this.#images.set(`old:${i}`, { sizeBytes: 1_000_000 });
+    return new Promise((resolve) => (this.#onRemoval = resolve));
   }
 
   loseSandbox(podUID: string): void {
@@ -226,8 +246,8 @@ export class SimulatedRuntime implements NodeRuntime {
 
   // Calls
 
-  #strikes(kind: keyof RuntimeFaults): boolean {
-    if (this.#faults[kind] === 0 || !this.#random.chance(this.#faults[kind])) return false;
+  #strikes(kind: keyof RuntimeFaults, factor = 1): boolean {
+    if (this.#faults[kind] === 0 || !this.#random.chance(this.#faults[kind] * factor)) return false;
     if (!this.#world.happens(`runtime: ${kind}`)) return false;
     this.#world.count(`runtime: ${kind}`);
     return true;
@@ -249,7 +269,7 @@ export class SimulatedRuntime implements NodeRuntime {
     const is = {
       failed: this.#strikes('failed'),
       hangs: this.#strikes('hangs'),
-      failedAfter: this.#strikes('failedAfter'),
+      failedAfter: this.#strikes('failedAfter', method === 'pullImage' && this.#hasBadPulls ? badPullsFactor : 1),
       lostAnswer: this.#strikes('lostAnswer'),
     };
     return new Promise((resolve, reject) => {
@@ -372,7 +392,19 @@ export class SimulatedRuntime implements NodeRuntime {
           })),
         ),
       removeImage: (id, options) =>
-        call(['removeImage', id], options, () => void this.#images.delete(id.slice('sha256:'.length))),
+        call(['removeImage', id], options, async () => {
+          const isFull = this.#onRemoval !== undefined;
+          this.#onRemoval?.();
+          if (isFull) await this.#world.sleep(slowRemovalMs);
+          this.#images.delete(id.slice('sha256:'.length));
+        }),
+      imageFsStats: (options) =>
+        call(['imageFsStats'], options, (): ImageFsStats => {
+          const availableBytes = this.#onRemoval === undefined ? 1e11 : 1e9;
+          return {
+            imageFs: { time: new Date(nowOf(this.#machine)).toISOString(), capacityBytes: 1e11, availableBytes },
+          };
+        }),
       removePodContent: (shouldPodContentBeRemoved, options) =>
         call(['removePodContent'], options, () => {
           for (const uid of [...this.#logs, ...this.#prepared]) {

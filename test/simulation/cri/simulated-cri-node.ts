@@ -91,6 +91,10 @@ export class SimulatedCRINode implements NodeRuntime {
     this.#service.loseSandbox(podUID);
   }
 
+  removeImage(image: string): void {
+    this.#service.images.delete(image);
+  }
+
   killed(process: SimulatedProcess): void {
     this.#endpoint.killed(process);
   }
