@@ -28,6 +28,11 @@ export interface Permission {
   readonly fieldSelector: string;
   /** Why a part needs it. */
   readonly purpose: string;
+  /**
+   * True if the Node authorizer grants it to a node's user for each object that a pod of the node refers to, and not for all
+   * objects. Default: false.
+   */
+  readonly isGrantedPerObject?: boolean | undefined;
 }
 
 type Row = Pick<Permission, 'verb' | 'resource' | 'purpose'> & Partial<Permission>;
@@ -41,14 +46,21 @@ const deletePod = { verb: 'delete', resource: 'pods', purpose: 'a pod is removed
 
 /** The objects from which the environment and the volumes of pods are built. */
 const podMaterials: readonly Row[] = [
-  { verb: 'get', resource: 'configmaps', purpose: 'pods get environment and volumes from ConfigMaps' },
-  { verb: 'get', resource: 'secrets', purpose: 'pods get environment, volumes and pull credentials from Secrets' },
+  {
+    ...{ verb: 'get', resource: 'configmaps', isGrantedPerObject: true },
+    purpose: 'pods get environment and volumes from ConfigMaps',
+  },
+  {
+    ...{ verb: 'get', resource: 'secrets', isGrantedPerObject: true },
+    purpose: 'pods get environment, volumes and pull credentials from Secrets',
+  },
   { verb: 'list', resource: 'services', purpose: 'pods get the addresses of Services' },
   { verb: 'watch', resource: 'services', purpose: 'changes of Services are seen' },
   {
     verb: 'create',
     resource: 'serviceaccounts',
     subresource: 'token',
+    isGrantedPerObject: true,
     purpose: 'pods get the token of their service account',
   },
 ];

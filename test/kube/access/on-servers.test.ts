@@ -61,6 +61,18 @@ describe.each(contractServers)('checkAccess of a node user: $name', (kind) => {
     },
   );
 
+  it.runIf(kind.available)(
+    'lacks nothing of what virtual nodes need: objects of pods are granted one by one',
+    async () => {
+      const parts = ['status-manager', 'informer', 'node', 'pod-materials', 'events'] as const;
+      const report = await checkAccess(client, { nodeName: 'node-a', parts });
+      expect(report.missing).toEqual([]);
+      expect(namesOf(report.unknown)).toEqual(
+        expect.arrayContaining(['get configmaps review', 'get secrets review', 'create serviceaccounts/token review']),
+      );
+    },
+  );
+
   it.runIf(kind.available)('reports that the user belongs to another node', async () => {
     const report = await checkAccess(client, { nodeName: 'node-b', parts: accessParts });
     const nodes = kind.isAsNewest('get-of-other-node') ? ['get nodes review'] : [];
