@@ -96,7 +96,10 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const isObservation = report?.kind === 'listed' || report?.kind === 'missing' || report?.kind === 'notFound';
     if (isObservation && (before.state.kind !== record.state.kind || reportedPod(before) !== reportedPod(record)))
       this.#options.onEvent({ podUID, type: 'PodSync' });
-    if (needsList(before, record, report)) this.#options.lister.listSoon();
+    // A list is to show the effect of a call soon, or the end of a deleted pod within seconds.
+    const isExpected = report === undefined && before.state.kind === 'notAsked' && record !== before;
+    const mayEnd = record.state.kind === 'ending' && (report?.kind === 'deleted' || report?.kind === 'missing');
+    if (isExpected || mayEnd || report?.kind === 'created') this.#options.lister.listSoon();
     return call;
   }
 
@@ -208,25 +211,5 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const { getPodByUID, nodeName } = this.#options;
     const pod = this.#lastList.includes(podUID) ? getPodByUID(podUID) : undefined;
     return pod && `nodeName of pod ${pod.metadata.namespace}/${pod.metadata.name} (${podUID}) must be ${nodeName}`;
-  }
-}
-
-/** True if a list is to show the effect of a call soon, or the end of a deleted pod within seconds. */
-function needsList(
-  before: ProviderPodRecord,
-  { state }: ProviderPodRecord,
-  report: ProviderPodReport | undefined,
-): boolean {
-  switch (report?.kind) {
-    case 'created':
-      return true;
-    case 'deleted':
-      return state.kind !== 'notAsked';
-    case 'missing':
-      return state.kind === 'ending';
-    case undefined:
-      return before.state.kind === 'notAsked' && state.kind !== 'notAsked';
-    default:
-      return false;
   }
 }

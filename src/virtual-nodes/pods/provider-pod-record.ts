@@ -163,14 +163,14 @@ export function reconcileProviderPod(
   { report, wanted, isUnlisted, nowMs }: ReconcileInput,
   policy: ProviderPodPolicy,
 ): { readonly record: ProviderPodRecord; readonly call: NextCall } {
-  const record = report === undefined ? before : withReport(before, report, nowMs, policy);
+  let record = report === undefined ? before : withReport(before, report, nowMs, policy);
   if (report?.kind === 'failed') return { record, call: afterFailure(record, report, nowMs) };
   if (wanted === undefined) return { record, call: { kind: 'none' } };
-  const expected =
-    wanted.mayExist && record.state.kind === 'notAsked' ? expectedPod(record, isUnlisted, policy) : record;
-  return wanted.kind === 'ended'
-    ? { record: expected, call: callToEnd(expected, wanted.hasObject, nowMs) }
-    : callToRun(expected, wanted.pod, nowMs, policy);
+  if (wanted.mayExist && record.state.kind === 'notAsked') record = expectedPod(record, isUnlisted, policy);
+  if (wanted.kind === 'ended') return { record, call: callToEnd(record, wanted.hasObject, nowMs) };
+  record = withReportedHash(record);
+  const call = callToRun(record, wanted.pod, nowMs, policy);
+  return { record: call.kind === 'applied' ? withApplied(record, wanted.pod) : record, call };
 }
 
 /** The pod as last reported; undefined if the cloud does not have it. */
@@ -346,54 +346,38 @@ function afterFailure(
   return backOffOf(record, operation, nowMs) ?? { kind: 'none' };
 }
 
-function callToRun(
-  record: ProviderPodRecord,
-  pod: ValidPod,
-  nowMs: number,
-  policy: ProviderPodPolicy,
-): { readonly record: ProviderPodRecord; readonly call: NextCall } {
+function callToRun(record: ProviderPodRecord, pod: ValidPod, nowMs: number, policy: ProviderPodPolicy): NextCall {
   const { state } = record;
   switch (state.kind) {
     case 'accepted':
     case 'ending':
-      return { record, call: { kind: 'none' } };
+      return { kind: 'none' };
     case 'reported':
-      return state.pod === undefined
-        ? { record, call: { kind: 'wait' } }
-        : callToUpdate(record, pod, state.pod.podHash, nowMs, policy);
+      return state.pod === undefined ? { kind: 'wait' } : callToUpdate(record, pod, nowMs, policy);
     case 'ended':
-      return { record, call: { kind: 'terminate' } };
-    case 'lost':
-      if (state.was.kind === 'reported' && policy.lostPods === 'fail')
-        return { record, call: { kind: 'fail', failure: lostFailure(state.was.atMs) } };
-      break;
-    case 'notAsked':
-    case 'asked':
-      break;
+      return { kind: 'terminate' };
+    default:
+      return state.kind === 'lost' && state.was.kind === 'reported' && policy.lostPods === 'fail'
+        ? { kind: 'fail', failure: lostFailure(state.was.atMs) }
+        : (backOffOf(record, 'create_pod', nowMs) ?? { kind: 'create' });
   }
-  return { record, call: backOffOf(record, 'create_pod', nowMs) ?? { kind: 'create' } };
 }
 
-function callToUpdate(
-  before: ProviderPodRecord,
-  pod: ValidPod,
-  reportedHash: string | undefined,
-  nowMs: number,
-  { canUpdate }: ProviderPodPolicy,
-): { readonly record: ProviderPodRecord; readonly call: NextCall } {
-  const record = reportedHash === undefined ? before : withReportedHash(before, reportedHash);
+function callToUpdate(record: ProviderPodRecord, pod: ValidPod, nowMs: number, policy: ProviderPodPolicy): NextCall {
   const { refused, uncertain } = record;
-  if (!canUpdate || (refused !== undefined && isSamePod(refused, pod))) return { record, call: { kind: 'none' } };
+  if (!policy.canUpdate || (refused !== undefined && isSamePod(refused, pod))) return { kind: 'none' };
   const previous = appliedPod(record);
-  const isApplied = previous === undefined ? reportedHash === podHash(pod) : isSamePod(previous, pod);
-  if (isApplied && uncertain !== 'updated') return { record: withApplied(record, pod), call: { kind: 'applied' } };
-  return { record, call: backOffOf(record, 'update_pod', nowMs) ?? { kind: 'update', previous } };
+  const isApplied = previous === undefined ? reportedPod(record)?.podHash === podHash(pod) : isSamePod(previous, pod);
+  if (isApplied && uncertain !== 'updated') return { kind: 'applied' };
+  return backOffOf(record, 'update_pod', nowMs) ?? { kind: 'update', previous };
 }
 
 /** The reported hash shows whether the cloud had an older version of the pod when `createPod` was accepted. */
-function withReportedHash(record: ProviderPodRecord, reportedHash: string): ProviderPodRecord {
+function withReportedHash(record: ProviderPodRecord): ProviderPodRecord {
   const { applied, uncertain } = record;
-  if (uncertain === undefined || uncertain === 'attempted' || applied === undefined) return record;
+  const reportedHash = reportedPod(record)?.podHash;
+  if (reportedHash === undefined || uncertain === undefined || uncertain === 'attempted' || applied === undefined)
+    return record;
   if (podHash(applied) !== reportedHash) return { ...record, applied: undefined };
   return uncertain === 'created' ? { ...record, uncertain: undefined } : record;
 }

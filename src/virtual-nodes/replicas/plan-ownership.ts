@@ -12,10 +12,7 @@ export interface OwnershipSituation {
   /** The nodes that this process may own. */
   readonly nodeNames: ReadonlySet<string>;
   readonly owned: ReadonlyMap<string, Pick<Ownership, 'acquiredMs' | 'ending' | 'insteadOf' | 'isOver'>>;
-  readonly observed: Pick<
-    ObservedLeases,
-    'expiryMs' | 'freeMs' | 'hasJoined' | 'isLeaving' | 'isLive' | 'members' | 'nodes'
-  >;
+  readonly observed: ObservedLeases;
   readonly timing: LeaseTiming;
   /** `assignNodes` for `nodeNames`. */
   readonly assign: (members: readonly string[]) => ReadonlyMap<string, readonly string[]>;
