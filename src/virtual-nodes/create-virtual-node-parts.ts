@@ -113,7 +113,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const inputs = createPodInputs(context, informer, [source]);
   const { channels, sourcesReady, podManager } = inputs;
   const podCache = new ProviderPodCache({
-    ...{ nodeName, lister, clock, lostPods: shared.lostPods, lostAfterLists: shared.lostMisses },
+    ...{ nodeName, lister, clock, lostPods: shared.lostPods, lostAfterLists: shared.lostAfterLists },
     canUpdate: canResizePods,
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
     arePodsKnown: () => sourcesReady.allReady(),

@@ -149,7 +149,7 @@ export class ProviderError extends Error {
 export interface PodProvider {
   /**
    * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and if the pod is not listed, after a
-   * restart or in as many lists as `lost.misses`. Resolves when the cloud has accepted it; whether the pod runs is read from
+   * restart or in as many lists as `lost.afterLists`. Resolves when the cloud has accepted it; whether the pod runs is read from
    * `listPods`. A cloud whose list lags behind must not decide by that list whether it has the pod.
    */
   createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
@@ -163,7 +163,7 @@ export interface PodProvider {
   /**
    * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent; the cloud may not have the pod,
    * because it was deleted before it was created, or while no process ran. The pod has ended when it is
-   * reported `stopped`, `getPod` does not find it, or as many lists as `lost.misses` do not have it, which are then made one
+   * reported `stopped`, `getPod` does not find it, or as many lists as `lost.afterLists` do not have it, which are then made one
    * a second. Also called for pods of the node that the API server does not have, which it is asked right before,
    * and for running pods that the node rejects after a start, for example because its capacity is smaller: they fail.
    */

@@ -37,7 +37,7 @@ export interface LostPods {
    * After so many lists in a row without the pod, it is lost, or has ended if it was deleted. Failed lists do not count.
    * Default: 3.
    */
-  readonly misses?: number | undefined;
+  readonly afterLists?: number | undefined;
   /**
    * `fail`: the pod fails with the reason `LostByProvider`, and a controller replaces it. `recreate`: `createPod` is called
    * again for the same pod. Default: `fail`.
@@ -120,7 +120,7 @@ const providerMethods: Readonly<Record<keyof PodProvider, boolean>> = {
 };
 const methodNames = Object.keys(providerMethods) as (keyof PodProvider)[];
 
-const lostChecks: OptionChecks<LostPods> = { action: oneOf('fail', 'recreate'), misses: positiveInteger };
+const lostChecks: OptionChecks<LostPods> = { action: oneOf('fail', 'recreate'), afterLists: positiveInteger };
 
 /** `NodeOwnership` checks the values. */
 const replicasChecks: OptionChecks<ReplicasOptions> = {
@@ -163,7 +163,7 @@ export interface ResolvedProviderOptions {
   readonly listPeriodMs: number;
   readonly callTimeoutMs: number;
   readonly concurrency: number;
-  readonly lostMisses: number;
+  readonly lostAfterLists: number;
   readonly lostPods: 'fail' | 'recreate';
 }
 
@@ -171,10 +171,10 @@ export interface ResolvedProviderOptions {
 export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedProviderOptions {
   requireOptions(options, checks);
   const { provider, lost = {} } = options;
-  const { misses = 3, action = 'fail' } = lost;
+  const { afterLists = 3, action = 'fail' } = lost;
   const { listPeriodMs = provider.notifyPods === undefined ? 5000 : 60_000 } = options;
   const { callTimeoutMs = 60_000, concurrency = 10 } = options;
-  return { listPeriodMs, callTimeoutMs, concurrency, lostMisses: misses, lostPods: action };
+  return { listPeriodMs, callTimeoutMs, concurrency, lostAfterLists: afterLists, lostPods: action };
 }
 
 /** Checks what no part of the node checks itself. @throws StatusManagerError INVALID_OPTION; `path` names the option */

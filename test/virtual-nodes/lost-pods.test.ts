@@ -41,7 +41,7 @@ describe('a pod that is missing in the list', () => {
   });
 
   it('is created again with the same UID, if that is wanted', async () => {
-    const uid = await test.runningPod(['node-a'], { lost: { misses: 2, action: 'recreate' } });
+    const uid = await test.runningPod(['node-a'], { lost: { afterLists: 2, action: 'recreate' } });
     test.cloud.lose('web');
     await test.advance(25_000);
     expect(test.cloud.callsOf('createPod')).toHaveLength(2);

@@ -268,7 +268,7 @@ describe('options', () => {
     ['listPeriodMs', { listPeriodMs: 0 }],
     ['callTimeoutMs', { callTimeoutMs: Number.NaN }],
     ['concurrency', { concurrency: 1.5 }],
-    ['lost.misses', { lost: { misses: 0 } }],
+    ['lost.afterLists', { lost: { afterLists: 0 } }],
     ['lost.action', { lost: { action: 'forget' } }],
     ['lost.often', { lost: { often: 1 } }],
     ['eventRecorder', { eventRecorder: {} }],
