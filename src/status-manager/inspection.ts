@@ -39,7 +39,7 @@ export interface PodInspection {
   /** Why the last sync failed; undefined when it succeeded. */
   readonly lastError: string | undefined;
   /** How the newest sent version was confirmed: by a PATCH (`written`), by a read (`unchanged`), or at start (`adopted`). */
-  readonly sentAs: VersionedPodStatus['sentAs'];
+  readonly sentAs: 'written' | 'unchanged' | 'adopted' | undefined;
   /** Time of that confirmation, or of the latest rewrite of that version; undefined if none was sent. */
   readonly sentAt: string | undefined;
   /** Set while writes to this pod are undone: the fields affected, and the field managers that own them. */
@@ -48,7 +48,7 @@ export interface PodInspection {
   readonly rejected: RejectionInspection | undefined;
   /** The containers are being stopped, as `podDeletionSafety` says; undefined if they are not, or if it does not say. */
   readonly termination: PodTermination | undefined;
-  /** The version before the cached one, if it was not sent because of it. */
+  /** The previous version, if it was never sent because the cached one replaced it. */
   readonly supersedes: number | undefined;
   /** When an earlier run accepted this status; undefined once this run has set or sent it. */
   readonly recoveredAt: string | undefined;

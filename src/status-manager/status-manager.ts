@@ -68,13 +68,13 @@ export interface StopOptions {
   readonly drain?: boolean | undefined;
   /** Time limit of the drain in milliseconds. Default 10,000. */
   readonly deadlineMs?: number | undefined;
-  /** Ends the drain when it is aborted: requests in flight are then aborted, too. */
+  /** Aborting it ends the drain and aborts the requests in flight. */
   readonly signal?: AbortSignalLike | undefined;
 }
 
 /** Options of `resume`. */
 export interface ResumeOptions {
-  /** The pods that the API server has for the node: the first list. Mirror pods are seeded, too, if `podManager` knows their static pods. */
+  /** The node's pods on the API server: the first list. Mirror pods are also seeded if `podManager` knows their static pods. */
   readonly pods: Iterable<Pod>;
   /** UIDs of other pods that still exist, such as static pods. Default: none. */
   readonly otherPodUIDs?: Iterable<string> | undefined;
@@ -269,13 +269,16 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
 
   /**
    * Caches a new status of the pod and wakes the sync loop. Changes nothing if the cached status is
-   * equal (`ignored`), or if a container that terminated for good would run again (`rejected`). With
-   * `keepTerminated`, such a container keeps its status, the phase and the conditions Initialized, Ready and ContainersReady
-   * are derived again, and everything else is cached: `rejected` says which, beside `changed`. A rejection that lasts is logged, and shown by `inspect()` and `explain()`. Copy a
-   * DisruptionTarget condition from the pod object into the status: otherwise every full batch reads
-   * the pod. With `keepInvalid`, invalid values are logged and kept, as in the kubelet: for a status with values of the API
-   * server's, such as containers' earlier states, which another writer may have changed. Conditions that the kubelet does not
-   * own are always kept as they are.
+   * equal (`ignored`), or if a container that terminated for good would run again (`rejected`). A
+   * rejection that lasts is logged, and shown by `inspect()` and `explain()`. Conditions that the kubelet
+   * does not own are always kept as they are. Copy a DisruptionTarget condition from the pod object into
+   * the status: otherwise every full batch reads the pod.
+   *
+   * With `keepTerminated`, a container that would run again keeps its status; the phase and the
+   * conditions Initialized, Ready and ContainersReady are derived again, and everything else is cached.
+   * The result then has `rejected` and `changed`. With `keepInvalid`, invalid values are logged and
+   * kept, as in the kubelet. Use it if the status has values from the API server, such as earlier states
+   * of containers, which another writer may have changed.
    * Source: kubelet `SetPodStatus`
    */
   setPodStatus(
@@ -362,7 +365,7 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    *
    * A recovered status that this run has neither set nor sent stays until a GET shows that its pod is
    * gone: with 404, a pod of another UID, or, for a node's user, with 403 after 10 minutes. The list of
-   * pods may come from an API server that lags. Without a client it is dropped, too.
+   * pods may come from an API server that lags. Without a client it is dropped immediately.
    * Source: kubelet `RemoveOrphanedStatuses`
    */
   removeOrphanedStatuses(podUIDs: Iterable<string>): void {
@@ -509,10 +512,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
   /**
    * Resolves when the currently cached version or a newer one has been written, or with the reason why
    * it never will be. Rejects for an invalid argument, and with the signal's reason when it is aborted
-   * first. The UID of a mirror pod stands for its static pod. Waits as long as a failed request is retried, also for a pod that the API server does
-   * not have (404) or does not permit (403): until that ends, or the status is dropped
-   * (`removeOrphanedStatuses`). `explain()` says what it waits for. Does not wait for a terminal phase
-   * that is held back while containers could be running.
+   * first. The UID of a mirror pod stands for its static pod. Waits while failed requests are retried,
+   * even if the API server does not have the pod (404) or forbids access (403), until the status is
+   * written or dropped (`removeOrphanedStatuses`). `explain()` says what it waits for. Does not wait for
+   * a terminal phase that is held back while containers could be running.
    */
   async whenWritten(
     podUID: string,

@@ -54,7 +54,7 @@ export interface SyncMessage {
   /** Set at the end: the version sent; undefined if none was. */
   version: number | undefined;
   /** Set at the end. `gone`: the status was dropped. */
-  outcome: SyncResult['kind'] | undefined;
+  outcome: 'written' | 'unchanged' | 'failed' | 'gone' | undefined;
 }
 
 /** One request. On failure the tracing channel's `error` is an `APIError`, safe to log. */

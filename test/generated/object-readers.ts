@@ -5,7 +5,7 @@ export type Table = Readonly<Record<string, StatusField<unknown>>>;
 
 const header = `/*
  * Written by \`npm run generated -- --write\` from the tables of status-fields.ts; do not edit.
- * A reader for each shape of table; why they are generated: createObjectReader.
+ * A reader for each shape of table that most pods have; why they are generated: createObjectReader.
  */
 import { keepUnknownFields } from './canonical-reader.ts';
 import { type BindReader, isUnset } from './object-reader.ts';
@@ -20,6 +20,23 @@ export function tablesOf(fields: PatchFields, path: string, found = new Map<Tabl
   for (const [name, row] of Object.entries(fields))
     if (row.fields !== undefined) tablesOf(row.fields, `${path}.${name}`, found);
   return found;
+}
+
+/** Fields that few pods have: the loop of `interpretRows` is fast enough for them. */
+const rareFields: ReadonlySet<string> = new Set([
+  'allocatedResourcesStatus',
+  'claims',
+  'extendedResourceClaimStatus',
+  'nodeAllocatableResourceClaimStatuses',
+  'resourceClaimStatuses',
+  'volumeHealth',
+  'volumeStatus',
+]);
+
+/** The tables of `tablesOf` that have a generated reader. */
+export function frequentTablesOf(fields: PatchFields, path: string): Table[] {
+  const isFrequent = (at: string): boolean => !at.split('.').some((name) => rareFields.has(name));
+  return [...tablesOf(fields, path)].filter(([, at]) => isFrequent(at)).map(([table]) => table);
 }
 
 /** The text of `object-readers.ts`. No input of a user gets into it. */

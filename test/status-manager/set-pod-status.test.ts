@@ -248,7 +248,7 @@ describe('setPodStatus', () => {
     expect(linesAtInfo(t.logger)).toHaveLength(1);
     t.manager.setPodStatus(getTestPod(), { phase: 'Running' }, { keepInvalid: true });
     expect(linesAtInfo(t.logger)[1]).toMatchObject({
-      message: 'The status of the pod has no invalid value any more',
+      message: 'The status of the pod no longer has an invalid value',
       fields: { pod: 'new/foo', failingSince: startTime },
     });
   });

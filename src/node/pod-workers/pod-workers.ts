@@ -57,7 +57,7 @@ export class PodWorkers {
     const status = known ?? this.statuses.add(uid, identity);
     // A pod that was found in the runtime may also be known from a source; then that pod is killed.
     const knownPod = options.pod
-      ? withEndedPhase(options.pod, status)
+      ? withEndedPhase(options.pod, status.endedPhase)
       : (status.pendingUpdate ?? status.activeUpdate)?.pod;
     const pod = knownPod ?? identity;
     if (runningPod !== undefined) status.isObservedRuntime = true;
@@ -163,7 +163,8 @@ export class PodWorkers {
   }
 }
 
-function withEndedPhase(pod: ValidPod, { endedPhase }: PodSyncStatus): ValidPod {
-  if (endedPhase === undefined || isPodPhaseTerminal(pod.status?.phase)) return pod;
-  return { ...pod, status: { ...pod.status, phase: endedPhase } };
+/** The pod with a terminal phase that is known, although the object does not show it yet. */
+export function withEndedPhase(pod: ValidPod, phase: string | null | undefined): ValidPod {
+  if (!isPodPhaseTerminal(phase) || isPodPhaseTerminal(pod.status?.phase)) return pod;
+  return { ...pod, status: { ...pod.status, phase } };
 }

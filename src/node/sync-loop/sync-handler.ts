@@ -12,7 +12,7 @@ import type { AllocationManager } from '../allocation/allocation-manager.ts';
 import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import type { PodLifecycleEvent } from './pod-lifecycle-event.ts';
 import type { PodEventRecorder } from '../events/event-recorder.ts';
-import type { PodWorkers } from '../pod-workers/pod-workers.ts';
+import { type PodWorkers, withEndedPhase } from '../pod-workers/pod-workers.ts';
 import type { ProbeType, ProbeUpdate } from '../probes/probe-results.ts';
 import { probeTypes } from '../probes/probe-types.ts';
 import { admissionRejectionReason } from './admission-rejection-reason.ts';
@@ -180,9 +180,8 @@ export class SyncHandler {
    */
   #withKnownPhase(pod: ValidPod, mirrorPod: ValidPod | undefined): ValidPod {
     const { statusManager } = this.#options;
-    if (isPodPhaseTerminal(pod.status?.phase) || statusManager.canPodRun(pod)) return pod;
-    const { phase } = statusManager.getPodStatus(pod.metadata.uid) ?? mirrorPod?.status ?? {};
-    return isPodPhaseTerminal(phase) ? { ...pod, status: { ...pod.status, phase } } : pod;
+    if (statusManager.canPodRun(pod)) return pod;
+    return withEndedPhase(pod, (statusManager.getPodStatus(pod.metadata.uid) ?? mirrorPod?.status)?.phase);
   }
 
   /** Source: kubelet `rejectPod`. */

@@ -10,8 +10,8 @@ import { normalizeStatus } from '../status/normalize.ts';
 export type Adopted = AdoptedFromServer | AdoptedFromJournal;
 
 /**
- * The list that it came from may have been old, so it is never written: what the API server shows
- * later replaces it. After `terminatePod`, what the API server shows is written with its end.
+ * The list that it came from may have been old, so it is never written, and a newer object of the API
+ * server replaces it. After `terminatePod`, the terminal phase is added to the API server's status.
  */
 export interface AdoptedFromServer {
   readonly from: 'api-server';
@@ -25,8 +25,8 @@ export interface AdoptedFromJournal {
   /** When it was accepted: a canonical time. */
   readonly acceptedAt: string;
   /**
-   * Since when `removeOrphanedStatuses` was called without the pod, on the monotonic clock. The list
-   * may lack a young pod, so that the status is dropped only when a GET shows that the pod is gone.
+   * When `removeOrphanedStatuses` was first called without the pod, on the monotonic clock. The list may
+   * lack a young pod, so the status is dropped only when a GET shows that the pod is gone.
    */
   readonly orphanedSinceMs: number | undefined;
 }

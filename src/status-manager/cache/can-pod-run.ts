@@ -8,7 +8,7 @@ import type { VersionedPodStatus } from './pod-status-cache.ts';
  * Whether containers of the pod may be started: neither the cached status nor the API object has a
  * terminal phase, and the pod is not being deleted. A mirror pod never runs.
  *
- * A static pod with restart policy Always may run after any terminal phase, as with the kubelet: a
+ * A static pod with restart policy Always may run after any terminal phase, as in the kubelet: a
  * node shutdown may have set that phase, and nothing recreates a static pod.
  * Source: kubelet `podWorkers.UpdatePod`, `filterOutInactivePods`.
  *

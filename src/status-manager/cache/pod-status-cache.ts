@@ -75,7 +75,7 @@ export class PodStatusCache {
     return this.#podStatuses.size;
   }
 
-  /** A status that was adopted from the API server is as the pod manager's newer object has it. */
+  /** If the status was adopted from the API server, a newer object of the pod manager replaces it first. */
   get(uid: string): VersionedPodStatus | undefined {
     const versioned = this.#podStatuses.get(uid);
     if (versioned?.adopted?.from !== 'api-server' || versioned.podIsFinished) return versioned;

@@ -178,7 +178,7 @@ export class PodStatusUpdates {
     const pod = this.#podOf(podUID);
     if (pod === undefined) return this.#ignored(podUID, 'unknown-pod', containerID);
     const cached = this.#options.cache.get(podUID);
-    // As in the kubelet, which has no status before this run sets one: the rest of an adopted one may be outdated.
+    // As in the kubelet, which has no status until this run sets one. The rest of an adopted status may be outdated.
     if (cached === undefined || cached.adopted !== undefined) return this.#ignored(podUID, 'no-status', containerID);
     const { status } = cached;
     for (const field of ['containerStatuses', 'initContainerStatuses'] as const) {
@@ -360,8 +360,8 @@ function withReadiness(pod: Pod, status: PodStatus): PodStatus {
 }
 
 /**
- * Derives the phase and the conditions that `status` has from the containers that it lists now; its caller has derived them
- * from others.
+ * Derives the phase and the conditions of `status` again: its containers are no longer those from which
+ * the caller derived them.
  */
 function followContainers(pod: Pod, oldStatus: PodStatus, status: Mutable<PodStatus>): void {
   const { containerStatuses = [], initContainerStatuses = [], conditions } = status;

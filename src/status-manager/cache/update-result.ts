@@ -17,7 +17,7 @@ export interface Rejection {
  * Why an update changed nothing:
  * - `unchanged`: the status equals the cached one;
  * - `unknown-pod`: the pod manager does not know the pod (kubelet: "Pod has been deleted");
- * - `no-status`: no status of the pod has been set yet, but at most adopted from an earlier run; set one first;
+ * - `no-status`: this run has not set a status of the pod yet; set one first;
  * - `unknown-container`: the cached status has no container with this ID. IDs have a scheme, as in
  *   `containerd://3f4e…`.
  */
@@ -29,7 +29,7 @@ export interface UpdateResult {
   readonly status: PodStatus;
   /** Whether a new version was stored. */
   readonly changed: boolean;
-  /** Set if the update was rejected; nothing has changed then, but with `keepTerminated` everything else. */
+  /** Set if the update was rejected. Nothing has changed then; with `keepTerminated`, everything but the rejected part has. */
   readonly rejected?: Rejection;
   /** Set if there was nothing to change. */
   readonly ignored?: IgnoredReason;
@@ -68,7 +68,7 @@ class LazilyFrozenResult implements UpdateResult {
   }
 }
 
-/** @param rejected what was kept in place of an illegal transition */
+/** @param rejected the illegal transition that was not applied */
 export function acceptedResult(status: PodStatus, rejected?: Rejection): UpdateResult {
   return new LazilyFrozenResult(status, undefined, rejected);
 }

@@ -161,8 +161,8 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
     case 'connection':
     case 'response':
       return { kind: waitingFor.kind, verb: waitingFor.verb, lastError, since };
-    case 'limiter':
-      return { kind: waitingFor.kind, limit: waitingFor.limit, since };
+    case 'retry-after':
+      return { kind: waitingFor.kind, since };
     case 'not-running':
       return { kind: state === 'created' ? 'not-started' : 'stopped', since };
     case 'back-off': {
@@ -173,7 +173,7 @@ function waitCauseOf({ state }: ExplainFacts, { waitingFor, lastError, hotLoop }
       return { kind: 'back-off', class: reason, verb, statusCode, message, tries, since };
     }
     default:
-      return { kind: waitingFor.kind, since };
+      return waitingFor;
   }
 }
 

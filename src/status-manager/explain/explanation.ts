@@ -1,8 +1,8 @@
-import type { VersionedPodStatus } from '../cache/pod-status-cache.ts';
 import type { RequestVerb } from '../../kube/client/pod-client.ts';
 import type { BackOffReason } from '../sync/back-off.ts';
 import type { HotLoop } from '../sync/pod-records.ts';
 import type { RejectionInspection } from '../sync/rejected-updates.ts';
+import type { WaitingFor } from '../sync/waiting-for.ts';
 import type { PodTermination } from '../pod-deletion-safety.ts';
 import type { UnreadyCause } from './unready-causes.ts';
 
@@ -21,18 +21,18 @@ export interface PodExplanation {
   readonly sentence: string;
   /** Phase of the cached status, or of the API object if no status is cached. */
   readonly phase: string | undefined;
-  /** In one word, as the status page: as kubectl's STATUS, but the reason of a failed pod before that of its containers. */
+  /** In one word, as on the status page: kubectl's STATUS, but a failed pod's own reason comes before that of its containers. */
   readonly status: string | undefined;
   /** Readiness in the same status; undefined without a Ready condition. */
   readonly ready: ReadyExplanation | undefined;
   /** The cached version, or the last one of a pod that is gone (cause `dropped`); undefined when there is none. */
   readonly version: number | undefined;
-  /** The version before, if it was not sent because of this one. */
+  /** The previous version, if it was never sent because this one replaced it. */
   readonly supersedes: number | undefined;
   /** The version that the API object shows, as in `inspect()`. */
   readonly sentVersion: number | undefined;
   /** How and when the newest sent version was confirmed, as in `inspect()`. */
-  readonly sentAs: VersionedPodStatus['sentAs'];
+  readonly sentAs: 'written' | 'unchanged' | 'adopted' | undefined;
   /** When it was confirmed; undefined if none was sent. */
   readonly sentAt: string | undefined;
   /** When the oldest unsent change was accepted; undefined if nothing is unsent. */
@@ -84,31 +84,15 @@ export type PodCause =
   | { readonly kind: 'up-to-date' }
   | ({ readonly since: string } & WaitCause);
 
+/** Most of `WaitingFor`, with what `explain()` knows in addition. */
 type WaitCause =
+  | Exclude<WaitingFor, { readonly kind: 'back-off' | 'connection' | 'not-running' | 'response' | 'retry-after' }>
   | {
       /**
-       * `no-client`: the manager has none. `not-started`: `start()` was not called. `stopped`:
-       * `stop()` was called. `mirror-pod`: the mirror of this static pod is unknown to the pod
-       * manager. `turn`: the pod is queued behind pods in flight. `syncing`: its sync is between two requests, as only a
-       * callback of this library sees it. `next-batch`: the next wake-up or full batch. `pod-deletion-safety`: the terminal phase is held back
-       * because containers could be running. `retry-after`: the API server has asked this client to
-       * pause.
+       * `not-started`: `start()` was not called. `stopped`: `stop()` was called. `retry-after`: the API
+       * server has asked this client to pause.
        */
-      readonly kind:
-        | 'no-client'
-        | 'not-started'
-        | 'stopped'
-        | 'mirror-pod'
-        | 'retry-after'
-        | 'turn'
-        | 'syncing'
-        | 'next-batch'
-        | 'pod-deletion-safety';
-    }
-  | {
-      /** A limit of the `RequestLimiter` is used up: `qps` and `burst`, or `maxInFlight`. */
-      readonly kind: 'limiter';
-      readonly limit: 'qps' | 'max-in-flight';
+      readonly kind: 'not-started' | 'stopped' | 'retry-after';
     }
   | {
       /**

@@ -51,7 +51,7 @@ function versionClauses(explanation: Explanation, nowMs: number): string[] {
   ];
 }
 
-/** The times have whole seconds, so that an age below two seconds may be none. */
+/** Times have whole seconds, so a change may be up to two seconds newer than it seems. */
 const justNowMs = 2_000;
 
 /** @param forMs age of the oldest unsent change, which may be older than this version */

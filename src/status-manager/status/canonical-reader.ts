@@ -10,8 +10,8 @@ const maxDepth = 64;
 /**
  * The position in the input, and how strictly it is read. Strict, for a caller's status: an invalid
  * value throws a StatusManagerError that names its path. Lenient, for an object of the API server or a
- * pod manager: an invalid scalar is kept unchanged, and anything else in place of an object or a list
- * counts as absent. One context moves through the complete input: do not reuse it after it has thrown.
+ * pod manager: an invalid scalar is kept unchanged, and where an object or a list is expected, any other
+ * value counts as absent. One context moves through the complete input: do not reuse it after it has thrown.
  */
 export class DecodeContext {
   readonly strict: boolean;
@@ -211,7 +211,7 @@ export function keepUnknownFields(target: object, raw: Raw, known: ReadonlySet<s
 }
 
 /**
- * A server's value in place of a scalar, unchanged. Copied, because it may be an object that others
+ * A server's value where a scalar is expected, unchanged. Copied, because it may be an object that others
  * modify.
  */
 function oddValue(value: unknown, context: DecodeContext, field: string): unknown {

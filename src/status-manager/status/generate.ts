@@ -36,7 +36,7 @@ export interface ObservedPod {
   readonly ephemeralContainerStatuses?: readonly ContainerStatusInput[] | undefined;
   /** The pod's sandboxes, newest first. Default: none, so that PodReadyToStartContainers is False. */
   readonly sandboxes?: readonly PodSandbox[] | undefined;
-  /** The pod's addresses, as assigned by the network; empty if it has none any more. Default: the last reported ones. */
+  /** The pod's addresses, as assigned by the network; empty once it has none. Default: the last reported ones. */
   readonly podIPs?: readonly string[] | undefined;
   /** The node's addresses, primary first; only the first two are used. Default: the last reported ones. */
   readonly hostIPs?: readonly string[] | undefined;

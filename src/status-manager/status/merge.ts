@@ -9,7 +9,7 @@ export interface MergedPodStatus {
   readonly status: PodStatus;
   /**
    * The merged DisruptionTarget condition with its new transition time; undefined unless it was merged.
-   * kubelet: `mergePodStatus` writes this time into the cached status, too.
+   * kubelet: `mergePodStatus` also writes this time into the cached status.
    */
   readonly disruptionTarget: PodCondition | undefined;
 }

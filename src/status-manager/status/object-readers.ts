@@ -1,6 +1,6 @@
 /*
  * Written by `npm run generated -- --write` from the tables of status-fields.ts; do not edit.
- * A reader for each shape of table; why they are generated: createObjectReader.
+ * A reader for each shape of table that most pods have; why they are generated: createObjectReader.
  */
 import { keepUnknownFields } from './canonical-reader.ts';
 import { type BindReader, isUnset } from './object-reader.ts';
@@ -268,22 +268,6 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
     },
   ],
   [
-    'name! request',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      return (raw, context) => {
-        const value1 = read1(raw.request, 'request', context);
-        const result: Record<string, unknown> = {
-          name: read0(raw.name, 'name', context),
-        };
-        if (value1 !== empty1) result.request = value1;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
     'name! mountPath! readOnly recursiveReadOnly? volumeStatus{}',
     (rows, known) => {
       const { read: read0 } = rows[0]![1];
@@ -301,32 +285,6 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
         if (value2 !== empty2) result.readOnly = value2;
         if (!isUnset(raw.recursiveReadOnly)) result.recursiveReadOnly = read3(raw.recursiveReadOnly, 'recursiveReadOnly', context);
         if (value4 !== empty4) result.volumeStatus = value4;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'image{}',
-    (rows, known) => {
-      const { read: read0, empty: empty0 } = rows[0]![1];
-      return (raw, context) => {
-        const value0 = read0(raw.image, 'image', context);
-        const result: Record<string, unknown> = {};
-        if (value0 !== empty0) result.image = value0;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'imageRef',
-    (rows, known) => {
-      const { read: read0, empty: empty0 } = rows[0]![1];
-      return (raw, context) => {
-        const value0 = read0(raw.imageRef, 'imageRef', context);
-        const result: Record<string, unknown> = {};
-        if (value0 !== empty0) result.imageRef = value0;
         keepUnknownFields(result, raw, known, context);
         return result;
       };
@@ -358,179 +316,6 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
           gid: read1(raw.gid, 'gid', context),
         };
         if (value2 !== empty2) result.supplementalGroups = value2;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'name! resources{}',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      return (raw, context) => {
-        const value1 = read1(raw.resources, 'resources', context);
-        const result: Record<string, unknown> = {
-          name: read0(raw.name, 'name', context),
-        };
-        if (value1 !== empty1) result.resources = value1;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'resourceID! health message?',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      const { read: read2 } = rows[2]![1];
-      return (raw, context) => {
-        const value1 = read1(raw.health, 'health', context);
-        const result: Record<string, unknown> = {
-          resourceID: read0(raw.resourceID, 'resourceID', context),
-        };
-        if (value1 !== empty1) result.health = value1;
-        if (!isUnset(raw.message)) result.message = read2(raw.message, 'message', context);
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'name! resourceClaimName?',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      return (raw, context) => {
-        const result: Record<string, unknown> = {
-          name: read0(raw.name, 'name', context),
-        };
-        if (!isUnset(raw.resourceClaimName)) result.resourceClaimName = read1(raw.resourceClaimName, 'resourceClaimName', context);
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'requestMappings{}! resourceClaimName!',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      return (raw, context) => {
-        const result: Record<string, unknown> = {
-          requestMappings: read0(raw.requestMappings, 'requestMappings', context),
-          resourceClaimName: read1(raw.resourceClaimName, 'resourceClaimName', context),
-        };
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'containerName! resourceName! requestName!',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2 } = rows[2]![1];
-      return (raw, context) => {
-        const result: Record<string, unknown> = {
-          containerName: read0(raw.containerName, 'containerName', context),
-          resourceName: read1(raw.resourceName, 'resourceName', context),
-          requestName: read2(raw.requestName, 'requestName', context),
-        };
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'resourceClaimName! containers mapping{} overhead{}',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
-      const { read: read3, empty: empty3 } = rows[3]![1];
-      return (raw, context) => {
-        const value1 = read1(raw.containers, 'containers', context);
-        const value2 = read2(raw.mapping, 'mapping', context);
-        const value3 = read3(raw.overhead, 'overhead', context);
-        const result: Record<string, unknown> = {
-          resourceClaimName: read0(raw.resourceClaimName, 'resourceClaimName', context),
-        };
-        if (value1 !== empty1) result.containers = value1;
-        if (value2 !== empty2) result.mapping = value2;
-        if (value3 !== empty3) result.overhead = value3;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'name! quantity!',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      return (raw, context) => {
-        const result: Record<string, unknown> = {
-          name: read0(raw.name, 'name', context),
-          quantity: read1(raw.quantity, 'quantity', context),
-        };
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'name! perPod perContainer',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
-      return (raw, context) => {
-        const value1 = read1(raw.perPod, 'perPod', context);
-        const value2 = read2(raw.perContainer, 'perContainer', context);
-        const result: Record<string, unknown> = {
-          name: read0(raw.name, 'name', context),
-        };
-        if (value1 !== empty1) result.perPod = value1;
-        if (value2 !== empty2) result.perContainer = value2;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'name! lastTransitionTime! healthConditions{}',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
-      return (raw, context) => {
-        const value2 = read2(raw.healthConditions, 'healthConditions', context);
-        const result: Record<string, unknown> = {
-          name: read0(raw.name, 'name', context),
-          lastTransitionTime: read1(raw.lastTransitionTime, 'lastTransitionTime', context),
-        };
-        if (value2 !== empty2) result.healthConditions = value2;
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
-    'status! reason! message',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
-      return (raw, context) => {
-        const value2 = read2(raw.message, 'message', context);
-        const result: Record<string, unknown> = {
-          status: read0(raw.status, 'status', context),
-          reason: read1(raw.reason, 'reason', context),
-        };
-        if (value2 !== empty2) result.message = value2;
         keepUnknownFields(result, raw, known, context);
         return result;
       };

@@ -24,9 +24,9 @@ type WhenSet<T> = StatusField<T> & { readonly presence: 'when-set' };
 type NotEmpty<T> = StatusField<T> & { readonly presence: 'not-empty' };
 
 /**
- * The reader for the objects with these fields, from `object-readers.ts`. Reading is the hot path.
- * `interpretRows` does the same for a table without a generated reader, but takes more than twice the
- * time and more memory, because V8 sees objects of all shapes in its one loop.
+ * The reader for the objects with these fields. Reading is the hot path, so the objects that most pods
+ * have get a generated reader (`object-readers.ts`). `interpretRows` does the same for rare ones, but
+ * takes more than twice the time and more memory, because V8 sees objects of all shapes in its one loop.
  */
 export function createObjectReader<T extends object>(fields: FieldsOf<T>): ReadObject<T> {
   const rows = Object.entries<StatusField<unknown>>(fields);
@@ -41,12 +41,12 @@ export const boolean: Always<boolean> = { read: booleanAt, presence: 'always', e
 export const int32: Always<number> = { read: int32At, presence: 'always', empty: 0 };
 export const int64: Always<number> = { read: int64At, presence: 'always', empty: 0 };
 export const time: Always<CanonicalTime> = { read: timeAt, presence: 'always', empty: null, nullable: true };
-/** As `int64`; an integer that JavaScript does not represent exactly is kept, too. */
+/** As `int64`, but also keeps an integer that JavaScript does not represent exactly. */
 export const anyInteger: Always<number> = {
   ...int64,
   read: (value, field, context) => (Number.isInteger(value) ? (value as number) : int64At(value, field, context)),
 };
-/** As `time`; a text that is no time is kept, too. */
+/** As `time`, but also keeps text that is not a time. */
 export const anyTime: Always<CanonicalTime> = {
   ...time,
   read: (value, field, context) =>
@@ -121,7 +121,7 @@ function hasSeveral<T extends object>(object: T, names: readonly (keyof T)[]): b
 }
 
 interface ListRules<T extends object, Key> extends Pick<PatchSchema, 'retainKeys'> {
-  /** How entries of other writers are read, whose values are not the caller's. */
+  /** How entries of other writers are read: the caller is not responsible for their values. */
   readonly foreign?: { readonly fields: FieldsOf<T>; readonly has: (element: Raw) => boolean };
   readonly mergeKey?: Key;
   readonly key?: Key;

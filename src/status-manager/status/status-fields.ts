@@ -65,7 +65,7 @@ const conditionFields: FieldsOf<PodCondition> = {
   message: omitEmpty(text),
 };
 
-/** The API server accepts all of this, so that a pod may have it that is no concern of the caller's. */
+/** The API server accepts all of these, so another writer may have set them. */
 const foreignConditionFields: FieldsOf<PodCondition> = {
   ...conditionFields,
   status: text,

@@ -30,8 +30,8 @@ export function checkContainerStateTransition(
 }
 
 /**
- * Gives each of these containers its old status in `status`. Returns false, and changes nothing of a container, where that
- * does not help: the old status does not match the spec of the pod.
+ * Restores in `status` the old status of each terminated container that would run again. Returns false if that is not
+ * enough, because the old status does not match the pod's spec.
  */
 export function keepTerminatedContainers(oldStatus: PodStatus, status: Mutable<PodStatus>, podSpec: PodSpec): boolean {
   const kept = {

@@ -16,8 +16,8 @@ function isSurrogate(codeUnit: number): boolean {
 }
 
 /**
- * The longest prefix of a termination message that ends between code points and has at most `maxBytes` as the container wrote
- * it: U+FFFD stands for one byte that is not UTF-8 (`decodeUTF8`).
+ * The longest prefix of a termination message that ends between code points and has at most `maxBytes` bytes as the
+ * container wrote it. U+FFFD counts as one byte, because it stands for a byte that is not UTF-8 (`decodeUTF8`).
  */
 export function cutTerminationMessage(text: string, maxBytes: number): string {
   // No UTF-16 code unit takes more than three bytes.

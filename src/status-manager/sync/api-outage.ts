@@ -8,7 +8,7 @@ import type { Result, SyncFailure } from './sync-result.ts';
 
 /** Minimum duration of an outage. */
 const outageAfterMs = 30_000;
-/** Minimum duration without a response after which the next one ends the wait of all pods: a single GET may fail. */
+/** After this long without a response, the next one ends the back-off of all pods. A single GET may fail. */
 const unreachableAfterMs = 1_000;
 /** Minimum interval between probes. */
 const probeIntervalMs = 1_000;
@@ -41,7 +41,7 @@ export class APIOutage {
   readonly #options: APIOutageOptions;
   /** In the order of their first failed sync in a row: the two oldest decide. */
   readonly #failing = new Set<PodRecord>();
-  /** The first failed GET since a request succeeded. Only GETs count: each PATCH or DELETE that fails is followed by one. */
+  /** When the first GET failed since a request last succeeded. Only GETs count: a GET follows each failed PATCH or DELETE. */
   #noResponseSinceMs: number | undefined;
   #last: Omit<OutageInspection, 'since'> | undefined;
   /** Start of the failures that were logged. */
@@ -95,7 +95,7 @@ export class APIOutage {
   /** A sync has ended, or the full batch has found the pod in sync. */
   ended(record: PodRecord, result: Result): void {
     if (result.kind === 'failed') return this.#failed(record, result);
-    // The API server shows what is cached of this pod.
+    // The API server has the cached status of this pod.
     if (result.kind === 'unchanged' || result.kind === 'in-sync') return this.#recovered(record);
     this.#written();
   }
@@ -117,8 +117,8 @@ export class APIOutage {
   }
 
   /**
-   * Whether this pod may be tried now although it waits, because its status has changed: one pod a
-   * second while no request succeeds. So the end of an outage is noticed before the waits end.
+   * Whether this pod may be tried despite its back-off, because its status has changed: one pod a second
+   * while no request succeeds. So the end of an outage is noticed before the back-offs end.
    */
   takeTrialRequest({ backOff }: PodRecord, version: number): boolean {
     if (this.#noResponseSinceMs === undefined || backOff === undefined || backOff.reason === 'hot-loop') return false;

@@ -6,8 +6,8 @@ import { type BackOffDelays, failureClassTable, type RetriedFailureClass } from 
 export type BackOffReason = RetriedFailureClass | 'hot-loop';
 
 /**
- * Retried by every second full batch, so that within 30 s after the other writer has stopped one batch
- * writes the status and the next one sees that it is kept.
+ * Every second full batch retries the pod. Within 30 s after the other writer has stopped, one batch
+ * writes the status and the next one sees that the API server keeps it.
  */
 const hotLoop: BackOffDelays = { firstMs: 15_000, maxMs: 15_000, newVersionWaitMs: 0 };
 

@@ -47,7 +47,7 @@ interface LogEntry {
   readonly message: string;
 }
 
-/** What a result means depends on these facts, too. */
+/** The facts on which the consequences of a result depend. */
 export interface ResultFacts {
   readonly nowMs: number;
   /** Returns a number in [0, 1) for the jitter. */
@@ -117,7 +117,7 @@ function ofSent({ deletionDue, isHotLoop, versioned }: SentResult, known: Known,
   };
 }
 
-/** The pod no longer waits. */
+/** The pod's back-off ends. */
 function recovery({ backOff: ended, uid }: Known, { nowMs, pod }: ResultFacts): Consequences {
   if (ended?.isLoggedAtWarn !== true) return { backOff: undefined };
   const { verb, reason: failure, sinceMs, tries: failures } = ended;

@@ -3,7 +3,7 @@ import type { FailureClass } from '../../kube/client/api-error.ts';
 /** Every class except `aborted`: the manager cancelled such a request itself, so it has no consequences. */
 export type RetriedFailureClass = Exclude<FailureClass, 'aborted'>;
 
-/** Classes of failures of which many pods have one cause. */
+/** Failure classes that many pods may have for the same reason. */
 export type GroupedFailure = Extract<RetriedFailureClass, 'Forbidden' | 'NotFound'>;
 
 /** Back-off of a pod after failures in a row. */

@@ -117,7 +117,7 @@ export class Outcomes {
     if (sending.version < newest.version) this.report({ ...subjectOf(uid, sending), outcome: 'superseded' });
   }
 
-  /** Synchronous, because later `whenWritten` calls wait for a later version. */
+  /** Synchronous: a `whenWritten` call that follows must wait for a later version. */
   #record(outcome: StatusOutcome): void {
     this.#metrics.incOutcomes(outcome.outcome);
     const { podUID, version } = outcome;

@@ -43,8 +43,8 @@ export interface Waiter {
 }
 
 /**
- * All that the sync knows of one pod, beside the cached status. A part is undefined while it does not
- * apply, and a pod without any part is at rest: it has no record.
+ * Everything that the sync knows of one pod besides its cached status. A part is undefined while it does
+ * not apply. A pod without any part is at rest and has no record.
  */
 export class PodRecord {
   /** The pod's UID; for a static pod its own, not its mirror's. */
@@ -93,7 +93,7 @@ export class PodRecord {
     return Object.values(parts).every((part) => part === undefined);
   }
 
-  /** What outlives the pod's status: facts about its API object and its containers, and the sync in flight. */
+  /** The parts that outlive the pod's status: facts about its API object and containers, and the sync in flight. */
   withoutStatus(): PodRecord {
     const record = new PodRecord(this.uid);
     record.inFlight = this.inFlight;
@@ -141,7 +141,7 @@ export class PodRecords {
     if (this.#records.get(uid)?.isAtRest === true) this.#records.delete(uid);
   }
 
-  /** For parts that are kept in an order or counted: `listener` gets each record that was dropped. */
+  /** For owners that order or count records: `listener` gets each record that was dropped. */
   onDropped(listener: (record: PodRecord) => void): void {
     this.#onDropped.push(listener);
   }

@@ -23,7 +23,7 @@ import type { SyncPorts } from './sync-ports.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../../kube/objects/types.ts';
 
-/** Upper bound of the wait for a connection; a client should give up earlier. */
+/** Longest wait for a connection, in case the client has no limit of its own. */
 const maxQueuedMs = 600_000;
 
 /** The sync that makes a request: its signal aborts the request, and it is told what the request waits for. */

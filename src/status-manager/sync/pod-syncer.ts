@@ -314,9 +314,9 @@ export class PodSyncer {
   }
 
   /**
-   * Whether a GET shows for certain that the pod of a recovered status is gone, as the caller of
-   * `removeOrphanedStatuses` says. A node's user gets 403 in place of 404, also while the API server
-   * lags and has not seen the pod. Then a list decides, or without one the time.
+   * Whether a failed GET proves that the pod of a recovered status is gone, as the caller of
+   * `removeOrphanedStatuses` claims. A node's user gets 403 instead of 404, also from an API server
+   * that lags and has not seen the pod yet. Then a list decides or, without one, the elapsed time.
    */
   #isKnownToBeGone(uid: string, { statusCode, reason, message }: APIError): boolean {
     const { cache, clock, podManager } = this.#options;
@@ -362,7 +362,7 @@ export class PodSyncer {
 
 const gone: SyncResult = { kind: 'gone' };
 
-/** Longer than the node authorizer of an API server that serves requests lags behind. */
+/** No API server that serves requests lags behind for this long. */
 const maxAuthorizerLagMs = 600_000;
 
 /** The terminal phase is not written, because containers could be running. */
@@ -371,9 +371,9 @@ function heldBack({ merged, versioned }: SendingPlan): boolean {
 }
 
 /**
- * Whether the plan can be executed without a GET. A terminal phase that is held back is read first:
- * usually the containers have just stopped, and the pod's worker is about to say so. Then one patch has
- * all, as in the kubelet.
+ * Whether the plan can be executed without a GET. If the terminal phase is held back, the object is read
+ * first: usually the containers have just stopped, and the pod's worker is about to say so. A single
+ * patch then contains both changes, as in the kubelet.
  */
 function isSafeUnread(plan: Plan | undefined, trusted: APIPod): plan is PatchPlan {
   return (

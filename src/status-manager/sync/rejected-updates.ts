@@ -19,8 +19,8 @@ export interface RejectedUpdatesOptions {
 }
 
 /**
- * Records and logs which pods have a status that the agent sets and the cache rejects, or with an invalid value that it keeps,
- * as long as that lasts.
+ * Records and logs the pods whose status the cache rejects, or keeps with an invalid value, for as long
+ * as that lasts.
  */
 export class RejectedUpdates {
   readonly #options: RejectedUpdatesOptions;
@@ -49,7 +49,7 @@ export class RejectedUpdates {
     record.rejected = { failures, container };
   }
 
-  /** @param invalid the error about a value of a `setPodStatus` that is not valid and was kept; undefined if all are valid */
+  /** @param invalid the error about an invalid value that `setPodStatus` kept; undefined if all values were valid */
   keptInvalid(pod: ValidPod, invalid: unknown): void {
     const { records, clock, logger } = this.#options;
     const { uid } = pod.metadata;
@@ -63,7 +63,7 @@ export class RejectedUpdates {
     }
     const what = {
       failed: 'The status of the pod has an invalid value, which the manager keeps',
-      recovered: 'The status of the pod has no invalid value any more',
+      recovered: 'The status of the pod no longer has an invalid value',
     };
     const record = records.of(uid);
     record.invalid ??= new FailureLog({ clock, logger, what });

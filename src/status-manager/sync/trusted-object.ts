@@ -7,9 +7,9 @@ import { failureClassTable } from './failure-classes.ts';
 import type { AbortedSync, SyncFailure } from './sync-result.ts';
 
 /*
- * `readBeforePatch: 'when-stale'`: a pod is patched without a GET while its API object is trusted to be
- * as our last response showed it. An object is trusted for one sync; its result decides whether the
- * next sync may trust the new object.
+ * `readBeforePatch: 'when-stale'`: a pod is patched without a GET while nothing suggests that its API
+ * object differs from our last response. An object is trusted for one sync, whose result decides
+ * whether the next sync may trust the new object.
  * Divergence, opt-in: the kubelet reads before each patch.
  */
 
@@ -35,7 +35,7 @@ export function stillTrusted(uid: string, trusted: APIPod, podManager: PodManage
   return { ...trusted, completePod };
 }
 
-/** A PATCH of a trusted object that failed like this may succeed after a GET. */
+/** Whether a failed PATCH of a trusted object may succeed after a GET. */
 export function isCuredByReading(result: SyncFailure | AbortedSync): boolean {
   return result.failure !== 'aborted' && failureClassTable[result.failure].isCuredByReading;
 }
