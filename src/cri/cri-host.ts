@@ -29,5 +29,5 @@ export const thisHost: CRIHost = {
   cgroupFiles: () => new CgroupFiles(),
   runCommand,
   readMachineResources,
-  loadUserNamespaces: async (rootDirectory) => UserNamespaces.load(rootDirectory, await readIDRange()),
+  loadUserNamespaces: async (rootDirectory) => UserNamespaces.load(systemFiles, rootDirectory, await readIDRange()),
 };

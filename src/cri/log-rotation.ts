@@ -1,5 +1,4 @@
 import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
 import { codeOf, type HostDirectory, type HostFiles, undefinedIfMissing, useLogFolder } from '../node/index.ts';
 import { timeFromEpochMs } from '../shared/time.ts';
 
@@ -74,7 +73,7 @@ async function compress(folder: HostDirectory, file: string): Promise<void> {
   try {
     const { mode } = await source.stat();
     const target = await folder.createFile(temporary, mode & 0o777);
-    await pipeline(source.createReadStream({ autoClose: false }), createGzip(), target.createWriteStream());
+    await pipeline(source.createReadStream({ autoClose: false }), folder.files.gzip(), target.createWriteStream());
     await folder.rename(temporary, folder, `${file}.gz`);
     await folder.unlink(file);
   } catch (error) {

@@ -58,6 +58,6 @@ export function hostPodFiles(files: HostFiles, folders: PodFolders): RuntimePodF
     rotateLog: (log, options) => rotateLog(files, log, options),
     restoreLog: (log, rotated) => restoreLog(files, log, rotated),
     removeLogs: (log) => removeLogs(files, log),
-    fileSystemInfo,
+    fileSystemInfo: (path) => fileSystemInfo(files, path),
   };
 }

@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { requireName } from '../node/index.ts';
+import { type HostFiles, requireName, undefinedIfMissing } from '../node/index.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { makeDirectories } from '../shared/make-directories.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
@@ -12,6 +13,7 @@ import type { CRIRequest } from './cri-messages.ts';
 const idsPerPod = 65_536;
 const idCount = 2 ** 32;
 const mappingsFile = 'userns';
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
 const execute = promisify(execFile);
 
 /** IDs of the machine that no user and no other program has. */
@@ -38,6 +40,7 @@ interface FileMapping {
  * `UsernsManager`.
  */
 export class UserNamespaces {
+  readonly #files: HostFiles;
   readonly #rootDirectory: string;
   readonly #range: IDRange;
   /** No two pods get the same IDs. */
@@ -45,7 +48,8 @@ export class UserNamespaces {
   /** The first ID of each pod. */
   readonly #usedBy = new Map<string, number>();
 
-  private constructor(rootDirectory: string, range: IDRange) {
+  private constructor(files: HostFiles, rootDirectory: string, range: IDRange) {
+    this.#files = files;
     this.#rootDirectory = rootDirectory;
     this.#range = range;
   }
@@ -54,18 +58,15 @@ export class UserNamespaces {
    * Reads what the pods of earlier agents have. Rejects for a range that is not one of whole pods, or contains the IDs of
    * the machine's users, and for a pod whose file cannot be understood: its IDs could be given to another pod.
    */
-  static async load(rootDirectory: string, range: IDRange): Promise<UserNamespaces> {
+  static async load(files: HostFiles, rootDirectory: string, range: IDRange): Promise<UserNamespaces> {
     const { firstID, length } = range;
     if (firstID % idsPerPod !== 0 || length % idsPerPod !== 0 || firstID < idsPerPod || firstID + length > idCount)
       throw new Error(
         `The subordinate IDs ${firstID}:${length} of the user kubelet must start at a multiple of ${idsPerPod} that is not 0, and have a multiple of ${idsPerPod} IDs`,
       );
-    const namespaces = new UserNamespaces(rootDirectory, range);
-    const podUIDs = await readdir(join(rootDirectory, 'pods')).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return [];
-      throw error;
-    });
-    for (const podUID of podUIDs) await namespaces.#recorded(podUID);
+    const namespaces = new UserNamespaces(files, rootDirectory, range);
+    const folders = await files.opendir(join(rootDirectory, 'pods')).catch(undefinedIfMissing);
+    for await (const { name } of folders ?? []) await namespaces.#recorded(name.toString());
     return namespaces;
   }
 
@@ -88,7 +89,7 @@ export class UserNamespaces {
   release(podUID: string): Promise<void> {
     return this.#lock.run(undefined, async () => {
       if (!this.#usedBy.has(podUID)) return;
-      await rm(this.#fileOf(podUID), { force: true });
+      await this.#files.unlink(this.#fileOf(podUID)).catch(undefinedIfMissing);
       this.#usedBy.delete(podUID);
     });
   }
@@ -119,7 +120,7 @@ export class UserNamespaces {
   async #recorded(podUID: string): Promise<number | undefined> {
     const known = this.#usedBy.get(podUID);
     if (known !== undefined) return known;
-    const text = await readFile(this.#fileOf(podUID), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    const text = await this.#files.readFile(this.#fileOf(podUID)).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return '';
       throw error;
     });
@@ -140,17 +141,17 @@ export class UserNamespaces {
     const content: UserNamespaceFile = { uidMappings: mappings, gidMappings: mappings };
     const path = this.#fileOf(podUID);
     const folder = join(path, '..');
-    await makeDirectories(folder, 0o750);
+    await makeDirectories(folder, 0o750, this.#files);
     const temporary = `${path}.new`;
-    const file = await open(temporary, 'w', 0o600);
+    const file = await this.#files.open(temporary, newFile, 0o600);
     try {
       await file.writeFile(JSON.stringify(content));
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(temporary, path);
-    const directory = await open(folder);
+    await this.#files.rename(temporary, path);
+    const directory = await this.#files.open(folder, constants.O_RDONLY);
     try {
       await directory.sync();
     } finally {

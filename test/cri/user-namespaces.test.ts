@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from '../../src/kube/objects/types.ts';
 import { parseSubordinateIDs, readIDRange, UserNamespaces } from '../../src/cri/user-namespaces.ts';
 import { TestDirectories } from '../support/directories.ts';
+import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -15,7 +16,8 @@ const namespaceOf = (hostID: number) => {
   return { mode: 'POD', uids: ids, gids: ids };
 };
 /** IDs for this many pods. */
-const load = (root: string, pods = 3) => UserNamespaces.load(root, { firstID: length, length: pods * length });
+const load = (root: string, pods = 3) =>
+  UserNamespaces.load(systemFiles, root, { firstID: length, length: pods * length });
 const fileOf = (root: string, uid: string): string => join(root, 'pods', uid, 'userns');
 function writeMapping(root: string, uid: string, mapping: object, gidMapping = mapping): void {
   mkdirSync(join(root, 'pods', uid), { recursive: true });
@@ -121,7 +123,7 @@ describe('TestUserNsManagerParseUserNsFile: an agent does not start with', () =>
     ['a part of a pod', { firstID: length, length: length + 1 }],
     ['more than there are', { firstID: length, length: 2 ** 32 }],
   ])('a range with %s', async (_name, range) => {
-    await expect(UserNamespaces.load(directories.create(), range)).rejects.toThrow('The subordinate IDs');
+    await expect(UserNamespaces.load(systemFiles, directories.create(), range)).rejects.toThrow('The subordinate IDs');
   });
 });
 

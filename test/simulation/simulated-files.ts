@@ -1,7 +1,7 @@
 import { type BigIntStats, constants, type Dirent } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import type { HostFiles } from '../../src/node/host-paths/host-files.ts';
 import type { Random } from '../chaos/random.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
@@ -268,6 +268,9 @@ export class SimulatedFiles {
         this.#watches.add(watch);
         return { on: () => undefined as never, close: () => void this.#watches.delete(watch) };
       },
+      statfs: () =>
+        call('statfs', () => ({ type: 1, bsize: 4_096, blocks: 1e8, bfree: 5e7, bavail: 5e7, files: 1e6, ffree: 5e5 })),
+      gzip: () => new PassThrough(),
       run: (program, args) => call(program, () => this.#run(name, program, args, place)),
       entropy: this.#world.entropy,
     };

@@ -7,6 +7,7 @@ import {
   type EventRecorder,
   evictPod,
   fileSystemInfo,
+  systemFiles,
   type FsStats,
   nodeStats,
   type PodSyncStatuses,
@@ -85,7 +86,7 @@ export function createEvictionManager(sources: EvictionSources): EvictionManager
     observe: (signal) => observe(sources, rootDirectory, signal),
     hasDedicatedImageFs: async (signal) =>
       eviction !== undefined &&
-      hasDedicatedImageFs(await fileSystemInfo(rootDirectory), await imageFs(runtime, signal)),
+      hasDedicatedImageFs(await fileSystemInfo(systemFiles, rootDirectory), await imageFs(runtime, signal)),
     podUsage: podUsageReader(sources),
     evict: (pod, options, signal) => evictPod(pod, { ...options, signal, podWorkers, clock, logger, eventRecorder }),
     isTerminated: (uid) => statuses.isPodKnownTerminated(uid) || statuses.shouldPodContentBeRemoved(uid),
@@ -104,7 +105,7 @@ async function observe(
 ): Promise<Observations> {
   const [{ memory, rlimit }, nodefs, imagefs] = await Promise.all([
     nodeStats(nodeName, clock.now()),
-    fileSystemInfo(rootDirectory),
+    fileSystemInfo(systemFiles, rootDirectory),
     imageFs(runtime, signal),
   ]);
   const observations = new Map<EvictionSignal, Observation>();

@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { type BigIntStats, constants, type Dirent, type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
+import {
+  type BigIntStats,
+  constants,
+  type Dirent,
+  type FSWatcher,
+  readFileSync,
+  realpathSync,
+  type StatsFs,
+  watch,
+} from 'node:fs';
 import {
   chmod,
   type FileHandle,
@@ -15,10 +24,13 @@ import {
   rename,
   rmdir,
   stat,
+  statfs,
   symlink,
   unlink,
 } from 'node:fs/promises';
+import type { Duplex } from 'node:stream';
 import { promisify } from 'node:util';
+import { createGzip } from 'node:zlib';
 import { type Entropy, systemEntropy } from '../../shared/entropy.ts';
 
 type Path = string | Buffer;
@@ -49,6 +61,9 @@ export interface HostFiles {
   chmod(path: Path, mode: number): Promise<void>;
   /** @throws Error if the path cannot be watched */
   watch(path: string, onChange: (event: string, name: string | null) => void): Pick<FSWatcher, 'on' | 'close'>;
+  statfs(path: string): Promise<StatsFs>;
+  /** Compresses. */
+  gzip(): Duplex;
   /** Runs `mount` and `umount`. */
   run(program: string, args: readonly string[]): Promise<unknown>;
   /** For names that nobody may guess. */
@@ -83,6 +98,8 @@ export const systemFiles: HostFiles = {
     (await opendir(path, { encoding: 'buffer' as BufferEncoding })) as unknown as AsyncIterable<Dirent<Buffer>>,
   readFile: (path) => readFile(path, 'utf8'),
   readFileSync: (path) => readFileSync(path, 'utf8'),
+  statfs: (path) => statfs(path),
+  gzip: () => createGzip(),
   run: promisify(execFile),
   entropy: systemEntropy,
 };

@@ -1,4 +1,4 @@
-import { statfs } from 'node:fs/promises';
+import type { HostFiles } from '../host-paths/host-files.ts';
 
 /** An image in the runtime. Source: CRI `Image`. */
 export interface RuntimeImage {
@@ -21,8 +21,8 @@ export interface FileSystemInfo {
 }
 
 /** The file system of a path. */
-export async function fileSystemInfo(path: string): Promise<FileSystemInfo> {
-  const { bsize, blocks, bavail, files, ffree } = await statfs(path);
+export async function fileSystemInfo(host: Pick<HostFiles, 'statfs'>, path: string): Promise<FileSystemInfo> {
+  const { bsize, blocks, bavail, files, ffree } = await host.statfs(path);
   return {
     capacityBytes: bsize * blocks,
     availableBytes: bsize * bavail,

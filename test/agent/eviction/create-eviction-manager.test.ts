@@ -13,6 +13,7 @@ import { quantityValue } from '../../../src/kube/objects/quantity.ts';
 import { TestDirectories } from '../../support/directories.ts';
 import { boundedVolumeManager } from '../../../src/agent/volumes/bounded-volume-manager.ts';
 import { asBounded } from '../../support/as-bounded.ts';
+import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 const directories = new TestDirectories();
 afterEach(() => directories.removeAll());
@@ -268,7 +269,7 @@ describe.runIf(process.platform === 'linux')('the node', () => {
   ] as const)('is under pressure when less than the threshold is there: %s', async (signal, type) => {
     const imageFs = { time: '', capacityBytes: 1000, availableBytes: 500, inodes: 10, inodesFree: 5 };
     const runtime = { imageFsStats: async () => ({ imageFs }) };
-    const { inodes } = await fileSystemInfo(rootDirectory);
+    const { inodes } = await fileSystemInfo(systemFiles, rootDirectory);
     const hasAmount = signal !== 'nodefs.inodesFree' || inodes !== undefined;
     for (const [threshold, conditions] of [
       ['1', []],
@@ -289,7 +290,7 @@ describe.runIf(process.platform === 'linux')('the node', () => {
   ])(
     'frees space on the disk by containers and images if these are on it: %s',
     async (_, difference, more, expected) => {
-      const { capacityBytes, availableBytes, inodes, inodesFree } = await fileSystemInfo(rootDirectory);
+      const { capacityBytes, availableBytes, inodes, inodesFree } = await fileSystemInfo(systemFiles, rootDirectory);
       const same = { time: '', capacityBytes, availableBytes, inodes, inodesFree };
       const others = {
         capacityBytes: capacityBytes + (difference ?? 0),

@@ -14,7 +14,7 @@ import { AgentGuarantees } from './agent-guarantees.ts';
 import { AgentProcess } from './agent-process.ts';
 import { checkStatuses, containerStatuses, differenceToRuns, isMirror, isTerminal } from './check-statuses.ts';
 import { type ContainerRun, ContainerRuns } from './container-runs.ts';
-import type { CreateNodeRuntime, Machine, NodeRuntime } from './node-runtime.ts';
+import { createMachine, type CreateNodeRuntime, type Machine, type NodeRuntime } from './node-runtime.ts';
 import { ObjectOwners } from './object-owners.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
 import { SimulatedVolumes } from './simulated-volumes.ts';
@@ -79,7 +79,7 @@ class AgentSimulation {
     this.#cluster = new SimulatedCluster(world, [nodeName]);
     const guarantees = new AgentGuarantees(world, this.#cluster);
     this.#guarantees = guarantees;
-    this.#machine = { world, runs: new ContainerRuns(world, guarantees), wallOffsetMs: 0 };
+    this.#machine = createMachine(world, new ContainerRuns(world, guarantees));
     guarantees.runs = this.#machine.runs;
     this.#runtime = createRuntime(this.#machine);
     this.#volumes = new SimulatedVolumes(this.#machine);

@@ -1,6 +1,7 @@
 import type { ContainerRuntime } from '../../../src/agent/index.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
+import { SimulatedFiles } from '../simulated-files.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import type { ContainerRuns } from './container-runs.ts';
@@ -10,12 +11,18 @@ import type { SimulatedHelper } from './simulated-volumes.ts';
 export interface Machine {
   readonly world: World;
   readonly runs: ContainerRuns;
+  readonly files: SimulatedFiles;
   /** What its wall clock is off. */
   wallOffsetMs: number;
 }
 
+export function createMachine(world: World, runs: ContainerRuns): Machine {
+  const machine = { world, runs, wallOffsetMs: 0 };
+  return Object.assign(machine, { files: new SimulatedFiles(world, () => nowOf(machine)) });
+}
+
 /** The wall clock of a machine. */
-export function nowOf({ world, wallOffsetMs }: Machine): number {
+export function nowOf({ world, wallOffsetMs }: Pick<Machine, 'world' | 'wallOffsetMs'>): number {
   return Math.floor(world.startEpochMs + world.nowMs + wallOffsetMs);
 }
 

@@ -5,9 +5,9 @@ import { type Volume, volumePath, volumesOf } from '../../../src/node/volumes/vo
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { Call } from '../network.ts';
-import { type FileChange, type Inode, SimulatedFiles } from '../simulated-files.ts';
+import type { FileChange, Inode, SimulatedFiles } from '../simulated-files.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
-import { type Machine, nowOf } from './node-runtime.ts';
+import type { Machine } from './node-runtime.ts';
 
 export const rootDirectory = '/var/lib/kubelet';
 const podsDirectory = `${rootDirectory}/pods`;
@@ -42,7 +42,7 @@ export class SimulatedVolumes {
     this.#machine = machine;
     this.#random = machine.world.random.fork('volumes');
     this.#mounts = this.#random.chance(0.7);
-    this.files = new SimulatedFiles(machine.world, () => nowOf(machine));
+    this.files = machine.files;
     for (const folder of [rootDirectory, '/proc', '/etc', '/mnt']) this.files.makeFolder(folder);
     this.files.write('/etc/hosts', '127.0.0.1 localhost\n');
     this.files.write('/etc/resolv.conf', 'nameserver 10.0.0.2\nsearch example.org\n');

@@ -1,6 +1,8 @@
 import type { RuntimeHelper } from '../../../src/node/container-options/runtime-helper.ts';
 import { createCRIRuntimeOn } from '../../../src/cri/create-cri-runtime.ts';
 import type { CRIHost } from '../../../src/cri/cri-host.ts';
+import { hostPodFiles } from '../../../src/cri/runtime-pod-files.ts';
+import { UserNamespaces } from '../../../src/cri/user-namespaces.ts';
 import type { CRIMethod } from '../../../src/cri/cri-messages.ts';
 import type { MachineResources } from '../../../src/cri/linux-resources.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
@@ -12,7 +14,7 @@ import type { World } from '../world.ts';
 import { observedRuntime } from './observed-runtime.ts';
 import { type EventsKind, SimulatedCRIEndpoint } from './simulated-cri-connection.ts';
 import { SimulatedCRIService } from './simulated-cri-service.ts';
-import { linkOf, SimulatedLogs } from './simulated-logs.ts';
+import { SimulatedLogs } from './simulated-logs.ts';
 
 const machineResources: MachineResources = {
   ...{ memoryBytes: 2 ** 34, cpus: 4, hugePageSizes: [], thermalThrottlePaths: [] },
@@ -28,6 +30,8 @@ const focusMethods = [
   ...['StopContainer', 'RemoveContainer', 'ReopenContainerLog', 'ExecSync', 'PullImage'],
   ...['ListPodSandbox', 'ListContainers', 'ContainerStatus', 'PodSandboxStatus', 'ImageStatus', 'Status'],
 ] as readonly CRIMethod[];
+/** Of pods with a user namespace. */
+const idRange = { firstID: 65_536, length: 100 * 65_536 };
 /** How long all is quiet before links and logs must be right, and the garbage collected. */
 const quietMs = 80_000;
 
@@ -38,8 +42,6 @@ export class SimulatedCRINode implements NodeRuntime {
   readonly #logs: SimulatedLogs;
   readonly #service: SimulatedCRIService;
   readonly #endpoint: SimulatedCRIEndpoint;
-  /** Pods with IDs of their own. */
-  readonly #userNamespaces = new Set<string>();
   readonly #containerLogMaxSizeBytes: number;
   #isDisturbed = false;
 
@@ -50,7 +52,7 @@ export class SimulatedCRINode implements NodeRuntime {
     this.#world = world;
     const random = world.random.fork('CRI node');
     const events = kind ?? random.pick<EventsKind>(['cri', 'cri', 'containerd', 'none']);
-    this.#logs = new SimulatedLogs(world);
+    this.#logs = new SimulatedLogs(machine);
     this.#containerLogMaxSizeBytes = random.fork('logs').pick(logBytes);
     this.#service = new SimulatedCRIService({
       ...{ machine, logs: this.#logs },
@@ -83,8 +85,7 @@ export class SimulatedCRINode implements NodeRuntime {
   }
 
   podsLeft(): ReadonlySet<string> {
-    const ofLogs = [...this.#logs.folders].map((folder) => folder.slice(folder.lastIndexOf('_') + 1));
-    return new Set([...this.#service.podUIDs(), ...ofLogs, ...this.#userNamespaces]);
+    return new Set([...this.#service.podUIDs(), ...this.#logs.podUIDs()]);
   }
 
   loseSandbox(podUID: string): void {
@@ -163,28 +164,14 @@ export class SimulatedCRINode implements NodeRuntime {
   }
 
   #hostOf(process: SimulatedProcess): CRIHost {
-    const act = <T>(run: () => T): Promise<T> =>
-      new Promise((resolve) => void process.receive(1, () => resolve(run())));
+    const files = this.#machine.files.for(process);
     return {
       connect: () => this.#endpoint.connect(process),
-      podFiles: () => this.#logs.for(process),
+      podFiles: (folders) => hostPodFiles(files, folders),
       cgroupFiles: () => ({}) as never,
       runCommand: async () => {},
       readMachineResources: async () => machineResources,
-      loadUserNamespaces: async () => ({
-        get: async () => ({ mode: 'POD' }),
-        getOrCreate: (pod) =>
-          act(() => {
-            this.#userNamespaces.add(pod.metadata.uid);
-            return { mode: 'POD' as const };
-          }),
-        release: (podUID) => act(() => void this.#userNamespaces.delete(podUID)),
-        releaseOrphans: (shouldPodContentBeRemoved) =>
-          act(() => {
-            for (const podUID of this.#userNamespaces)
-              if (shouldPodContentBeRemoved(podUID)) this.#userNamespaces.delete(podUID);
-          }),
-      }),
+      loadUserNamespaces: (rootDirectory) => UserNamespaces.load(files, rootDirectory, idRange),
     };
   }
 
@@ -195,9 +182,8 @@ export class SimulatedCRINode implements NodeRuntime {
       if (!process.isRunning || this.#world.nowMs - process.run!.startedMs < quietMs) continue;
       this.#world.count('log checked');
       const where = `${process.identity.podName} ${container.podUID} ${process.identity.container} ${id}`;
-      if (linkOf(this.#logs.links, id) === undefined)
-        this.#world.violate('the log of a container that runs has its link', where);
-      if (log === undefined || this.#logs.files.get(logPath) !== log)
+      if (!this.#logs.hasLink(id)) this.#world.violate('the log of a container that runs has its link', where);
+      if (log === undefined || !this.#logs.isAt(logPath, log))
         this.#world.violate('a container that runs writes to its log', `${where}: ${logPath}`);
       else if (log.size > this.#containerLogMaxSizeBytes + rotationMs)
         this.#world.violate('the log of a container that runs is rotated', `${where}: ${log.size} bytes`);

@@ -390,6 +390,7 @@ export class SimulatedCRIService {
   #exited(container: CRIContainer): void {
     container.log?.end();
     const { exitCode = 0 } = container.process.run!;
+    this.#writeMessage(container, `exit ${exitCode}`);
     const { exitLagMs } = this.#options;
     const show = (): void => {
       if (container.state === 'CONTAINER_UNKNOWN') return;
@@ -402,6 +403,13 @@ export class SimulatedCRIService {
     if (exitLagMs === 0) show();
     else this.#world.at(this.#random.next() * exitLagMs, show);
     if (sandbox !== undefined) this.#tell('CONTAINER_STOPPED_EVENT', container.id, sandbox);
+  }
+
+  /** As containers do, unless the agent has removed the file. */
+  #writeMessage({ config: { mounts = [] } }: CRIContainer, message: string): void {
+    const path = mounts.find((mount) => mount.container_path === '/dev/termination-log')?.host_path;
+    const { files } = this.#options.machine;
+    if (path !== undefined && files.find(path) !== undefined) files.write(path, message);
   }
 
   async #stop(container: CRIContainer, graceSeconds: number, isCancelled: () => boolean): Promise<void> {

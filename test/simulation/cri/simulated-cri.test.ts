@@ -5,6 +5,7 @@ import { SimulatedProcess } from '../simulated-process.ts';
 import { ContainerRuns } from '../agent/container-runs.ts';
 import type { SimulatedHelper } from '../agent/simulated-volumes.ts';
 import { World } from '../world.ts';
+import { createMachine } from '../agent/node-runtime.ts';
 import { SimulatedCRINode } from './simulated-cri-node.ts';
 
 /** Commands of pods, without volumes. */
@@ -25,7 +26,7 @@ it.each(['cri', 'containerd', 'none'] as const)(
     const world = new World(kind);
     let broken: unknown[] = [];
     await world.run(async () => {
-      const node = new SimulatedCRINode({ world, runs: new ContainerRuns(world), wallOffsetMs: 0 }, kind);
+      const node = new SimulatedCRINode(createMachine(world, new ContainerRuns(world)), kind);
       const process = new SimulatedProcess(world, 'agent');
       let { runtime, close } = await node.connect(process, silentLogger, helper);
       const results = await checkContainerRuntime(runtime, {
