@@ -39,6 +39,7 @@ const badService: CRIFaults = {
 export type EventsKind = 'containerd' | 'cri' | 'none';
 
 const focusFactor = 10;
+const hangingLogsFactor = 100;
 const tickMs = 1 / 1024;
 /** The longest of a call that the service never answers: a stop with its grace period. */
 const longestCallMs = 240_000;
@@ -76,10 +77,13 @@ export class SimulatedCRIEndpoint {
   /** The method whose calls have many more faults. */
   #focus: CRIMethod | undefined;
   #isUp = true;
+  /** A container whose log is rotated often gives no answer. */
+  readonly #hasHangingLogs: boolean;
 
   constructor(world: World, events: EventsKind, service: () => SimulatedCRIService) {
     this.#world = world;
     this.#random = world.random.fork('CRI endpoint');
+    this.#hasHangingLogs = this.#random.fork('logs').chance(0.3);
     this.#events = events;
     this.#service = service;
   }
@@ -201,7 +205,9 @@ export class SimulatedCRIEndpoint {
   }
 
   #strikes(kind: keyof CRIFaults, method?: CRIMethod): boolean {
-    const probability = this.#faults[kind] * (method !== undefined && method === this.#focus ? focusFactor : 1);
+    const isLog = kind === 'hangs' && method === 'ReopenContainerLog' && this.#hasHangingLogs;
+    const factor = isLog ? hangingLogsFactor : method !== undefined && method === this.#focus ? focusFactor : 1;
+    const probability = this.#faults[kind] * factor;
     if (probability === 0 || !this.#random.chance(probability)) return false;
     if (!this.#world.happens(`CRI: ${kind} ${method ?? ''}`.trim())) return false;
     this.#world.count(`CRI: ${kind}`);

@@ -4,7 +4,7 @@ import type { PodInspection, StatusOutcome } from '../../../src/status-manager/i
 import { checkForeignConditions, differenceTo } from '../../chaos/invariants.ts';
 import { type AgentOptions, type AgentReport, type PodRuntime, readMessage } from '../../chaos/protocol.ts';
 import type { Random } from '../../chaos/random.ts';
-import { nodeName, podNames } from '../../chaos/users.ts';
+import { makePod, nodeName, podNames } from '../../chaos/users.ts';
 import type { PodWrite } from '../lagging-pods.ts';
 import { type Call, noFaults } from '../network.ts';
 import { PodUsers } from '../pod-users.ts';
@@ -156,10 +156,11 @@ class ManagerSimulation {
     if (outages.chance(0.3)) await this.#cluster.outage(outages.integer(8_000, 15_000), () => this.#reportAll());
 
     await this.#heal();
-    if (this.#random.chance(0.5)) await this.#checkHealthy();
+    const isHealthy = this.#random.chance(0.5);
+    if (isHealthy) await this.#checkHealthy();
     this.#users.stop();
     this.#static.stop();
-    if (this.#random.fork('unseen').chance(0.5)) await this.#removeUnseen(this.#random.fork('unseen pod'));
+    if (isHealthy || this.#random.fork('unseen').chance(0.3)) await this.#removeUnseen(this.#random.fork('unseen pod'));
 
     await this.#checkSilent(this.#random.fork('silent'));
     this.#current.startReporting();
@@ -581,6 +582,8 @@ class ManagerSimulation {
     const name = names[random.integer(0, names.length)];
     if (!this.#world.happens('pods are removed unseen')) return;
     this.#world.count('pods are removed unseen');
+    this.#reportAll();
+    await this.#world.sleep(400);
     network.isDown = true;
     for (const stream of network.streams) stream.cut();
     if (name !== undefined) {
@@ -589,7 +592,7 @@ class ManagerSimulation {
     }
     await this.#world.sleep(random.integer(100, 2_000));
     server.compact();
-    network.faults = { ...noFaults, staleList: 0.7 };
+    network.faults = { ...noFaults, staleList: 1 };
     network.isDown = false;
     await this.#world.sleep(random.integer(1_000, 10_000));
     network.faults = noFaults;
@@ -602,6 +605,10 @@ class ManagerSimulation {
   async #checkSilent(random: Random): Promise<void> {
     if (!random.chance(0.6)) return;
     const { network } = this.#cluster;
+    // A list that is behind lacks it.
+    if (random.chance(0.5))
+      this.#cluster.attempt(() => void this.#cluster.server.pods.create(makePod('young', random)));
+    await this.#world.sleep(600);
     const failed = random.chance(0.4) ? this.#podToFail(random) : undefined;
     this.#current.reportAll((podUID) => podUID === failed || random.chance(0.5));
     await this.#world.sleep(random.pick([0, 0, 1, 5]));
