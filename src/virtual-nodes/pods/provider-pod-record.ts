@@ -74,14 +74,14 @@ interface CallBackOff {
 export type ProviderPodReport =
   /** @property atMs the time in milliseconds since the epoch */
   | { readonly kind: 'listed'; readonly pod: ProviderPod; readonly observation: number; readonly atMs: number }
-  | { readonly kind: 'missing'; readonly observation: number }
-  /** `getPod` did not find it. */
-  | { readonly kind: 'notFound'; readonly observation: number }
+  /** A list lacked it, or `getPod` did not find it. */
+  | { readonly kind: 'missing' | 'notFound'; readonly observation: number }
+  /** `createPod` is called; it or `deletePod` was accepted. */
   | { readonly kind: 'creating'; readonly pod: ValidPod; readonly observation: number }
-  | { readonly kind: 'created'; readonly observation: number }
+  | { readonly kind: 'created' | 'deleted'; readonly observation: number }
   | { readonly kind: 'updated'; readonly pod: ValidPod }
-  | { readonly kind: 'deleting' }
-  | { readonly kind: 'deleted'; readonly observation: number }
+  /** `deletePod` is called, or the worker has finished the pod. */
+  | { readonly kind: 'deleting' | 'terminated' }
   | {
       readonly kind: 'failed';
       readonly operation: PodOperation;
@@ -92,9 +92,7 @@ export type ProviderPodReport =
       readonly retryAfterMs?: number | undefined;
     }
   /** The call may have had an effect, but nobody waits for its result. */
-  | { readonly kind: 'aborted'; readonly operation: PodOperation }
-  /** The worker has finished the pod. */
-  | { readonly kind: 'terminated' };
+  | { readonly kind: 'aborted'; readonly operation: PodOperation };
 
 /** What should become of a pod. */
 export type WantedPod = (
