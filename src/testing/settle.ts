@@ -19,10 +19,13 @@ export interface SettledServer {
   readonly bytesTransferred?: number;
 }
 
-/** A `StatusManager`. */
+/** A `StatusManager`, a node agent, or virtual nodes. */
 export interface SettledManager {
-  /** As of `StatusManager`. */
-  inspect(): ManagerInspection;
+  inspect(): ManagerInspection | ManagedInspection | { readonly nodes: readonly ManagedInspection[] };
+}
+
+interface ManagedInspection {
+  readonly statusManager: ManagerInspection;
 }
 
 /** What `settle` can wait for. */
@@ -34,7 +37,7 @@ export type SettlePart = Pick<FakeClock, 'dueTimers' | 'advance'> | SettledServe
  * not advance the clock. Does not wait for requests that a fault holds back, for timers that are not
  * due, or for timers of the real clock.
  *
- * Pass the clock, the managers, and their `APIServer` or `FakePodClient`. For a manager with another
+ * Pass the clock, the managers, agents or virtual nodes, and their `APIServer` or `FakePodClient`. For a manager with another
  * server, `settle` waits until it has no request in flight.
  * @throws Error after 10 s of real time; the message says what is not done
  *
@@ -77,6 +80,11 @@ export async function settleWithin(deadlineMs: number, parts: readonly SettlePar
   }
 }
 
+function managersOf(inspection: ReturnType<SettledManager['inspect']>): readonly ManagerInspection[] {
+  if ('nodes' in inspection) return inspection.nodes.map(({ statusManager }) => statusManager);
+  return ['statusManager' in inspection ? inspection.statusManager : inspection];
+}
+
 interface Observation {
   /** What is not done yet. */
   readonly reasons: readonly string[];
@@ -87,7 +95,7 @@ interface Observation {
 
 function observe(parts: readonly SettlePart[]): Observation {
   const servers = parts.filter((part) => 'inFlight' in part);
-  const managers = parts.filter((part) => 'inspect' in part).map((part) => part.inspect());
+  const managers = parts.filter((part) => 'inspect' in part).flatMap((part) => managersOf(part.inspect()));
   const reasons: string[] = [];
   const signature: unknown[] = [];
   let held = 0;

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { BasicPodManager, type Pod, StatusManager } from 'kubelet-status-manager';
 import { createPodClient, type HTTPPodClient } from 'kubelet-status-manager/http';
+import type { ManagerInspection } from '../../src/status-manager/inspection.ts';
 import { settleWithin } from '../../src/testing/settle.ts';
 import { APIServer, FakeClock, FakePodClient, fault, settle, silentLogger } from 'kubelet-status-manager/testing';
 
@@ -107,6 +108,21 @@ describe('settle, without HTTP', () => {
     await settle(clock, manager, client);
     expect(client.pod('ns', 'p')?.status?.phase).toBe('Running');
     await manager.stop();
+  });
+
+  it.each([
+    ['a node agent', (statusManager: ManagerInspection) => ({ statusManager })],
+    ['virtual nodes', (statusManager: ManagerInspection) => ({ nodes: [{ statusManager }] })],
+  ])('waits for the managers of %s', async (_, inspectionOf) => {
+    const manager = new StatusManager({ podCouldHaveRunningContainers: () => false });
+    let isWaiting = true;
+    const owner = {
+      inspect: () =>
+        inspectionOf({ ...manager.inspect(), state: isWaiting ? 'running' : 'created', isWakeUpWaiting: true }),
+    };
+    await expect(settleWithin(1, [owner])).rejects.toThrow('a manager has not processed a new status yet');
+    isWaiting = false;
+    await settleWithin(1000, [owner]);
   });
 
   it('rejects at its deadline, and reports the unfinished parts', async () => {
