@@ -49,6 +49,8 @@ export interface CRIRuntimeOptions {
   readonly podPidsLimit?: number | undefined;
   /** Whether a container without a seccomp profile gets that of the runtime. Default: false. kubelet: `seccompDefault`. */
   readonly seccompDefault?: boolean | undefined;
+  /** Ends the attempt to connect. Default: nothing does; each call has a time-out. */
+  readonly signal?: AbortSignal | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;
   /** Default: pino at level `warn`. */
@@ -99,6 +101,7 @@ const checks: OptionChecks<CRIRuntimeOptions> = {
   podPidsLimit: integer(1),
   rootDirectory: anAbsolutePath,
   seccompDefault: aBoolean,
+  signal: optional('an AbortSignal', (signal: unknown) => signal instanceof AbortSignal),
 };
 
 /** Like `createCRIRuntime`, on another host. */
@@ -112,7 +115,8 @@ export async function createCRIRuntimeOn(host: CRIHost, options: CRIRuntimeOptio
   const clock = resolveClock(options.clock);
   const client = host.connect(endpoint);
   try {
-    const calls = boundedConnection(client, clock, new AbortController().signal);
+    options.signal?.throwIfAborted();
+    const calls = boundedConnection(client, clock, options.signal ?? new AbortController().signal);
     const { runtime_name: runtimeName } = await calls.call('Version', {}).catch((cause: Error) => {
       throw new Error(`The container runtime at ${endpoint} does not respond: ${cause.message}`, { cause });
     });

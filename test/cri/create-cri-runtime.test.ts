@@ -68,6 +68,7 @@ describe('createCRIRuntime', () => {
     ['cgroupRoot', { cgroupRoot: 'kubepods' }],
     ['podPidsLimit', { cgroupRoot: '/kubepods', podPidsLimit: 0 }],
     ['podPidsLimit', { podPidsLimit: 100 }],
+    ['signal', { signal: {} as AbortSignal }],
   ])('refuses an invalid `%s`', async (name, options) => {
     const error = { code: 'INVALID_OPTION', message: expect.stringContaining(`\`${name}\``) as string };
     await expect(createCRIRuntime({ endpoint, helper, ...options })).rejects.toMatchObject(error);

@@ -68,3 +68,24 @@ it('a runtime is created on a host without sockets and files, and uses nothing e
     'close',
   ]);
 });
+
+it('an aborted signal ends the attempt to connect to a runtime that does not respond, and closes the connection', async () => {
+  const stop = new AbortController();
+  let isClosed = false;
+  const connection: Partial<CRIConnection> = {
+    call: () => new Promise<never>(() => {}),
+    close: () => void (isClosed = true),
+  };
+  const host: Partial<CRIHost> = { connect: () => connection as CRIConnection };
+  const clock = new FakeClock();
+  const helper = Object.fromEntries(
+    ['generateRunContainerOptions', 'getPodDNS', 'generatePodHostName', 'lookupRuntimeHandler', 'pullCredentials'].map(
+      (name) => [name, () => {}],
+    ),
+  ) as unknown as RuntimeHelper;
+  const options = { endpoint: 'unix:///simulated.sock', helper, clock, logger: silentLogger, signal: stop.signal };
+  const connected = createCRIRuntimeOn(host as CRIHost, options);
+  stop.abort(new Error('stopped'));
+  await expect(connected).rejects.toThrow('stopped');
+  expect([isClosed, clock.pendingTimers]).toEqual([true, 0]);
+});
