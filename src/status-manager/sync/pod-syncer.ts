@@ -267,14 +267,17 @@ export class PodSyncer {
 
   /** Deletes this object (UID precondition) with grace period 0. */
   async #deletePod(sync: PodSync, versioned: VersionedPodStatus, api: APIPod): Promise<void> {
-    const { limiter, requests, section } = this.#options;
+    const { limiter, podManager, requests, section } = this.#options;
+    const wasShown = podManager.getPodByUID(sync.uid) !== undefined;
     try {
       await limiter.acquire(sync);
       await requests.delete(referenceOf(versioned), api.uid, sync);
     } catch (error) {
       return this.#handleFailure(sync.uid, failureOf(error, versioned, sync));
     }
-    section.run(() => this.#recordDeleted(sync.uid, versioned, api.pod.metadata?.finalizers ?? []));
+    // The watch may have shown the end of the object before the response to the DELETE.
+    const isGone = wasShown && podManager.getPodByUID(sync.uid) === undefined;
+    section.run(() => this.#recordDeleted(sync.uid, versioned, isGone ? [] : (api.pod.metadata?.finalizers ?? [])));
   }
 
   #recordDeleted(uid: string, versioned: VersionedPodStatus, finalizers: readonly string[]): void {

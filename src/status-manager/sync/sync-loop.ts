@@ -140,10 +140,10 @@ export class SyncLoop {
     if (this.isSending) this.#wakeUp.schedule();
   }
 
-  /** The pod's API object is now known, so that its unsent status can be sent. What happened to an earlier object does not count. */
+  /** The pod has a new API object: its status can be sent, whatever failed for an earlier object. */
   apiObjectAppeared(uid: string): void {
     this.#options.cache.markChanged(uid);
-    this.#forget(uid);
+    this.queue.forget(uid);
     if (this.isSending) this.#wakeUp.schedule();
   }
 
@@ -168,14 +168,10 @@ export class SyncLoop {
 
   /** Deletes the pod's back-off entry and, while the loop sends, syncs the pod now. */
   retryNow(uid: string): void {
-    this.#forget(uid);
-    if (this.isSending) this.#addAll(() => [uid], 'Failed to enqueue a pod for a retry');
-  }
-
-  #forget(uid: string): void {
     this.queue.forget(uid);
     const record = this.#options.records.get(uid);
     if (record !== undefined) record.lastPatch = undefined;
+    if (this.isSending) this.#addAll(() => [uid], 'Failed to enqueue a pod for a retry');
   }
 
   /** Runs one of the kubelet's batches: consumes a pending wake-up; ignores back-off, limits and priorities. */

@@ -255,6 +255,27 @@ describe('static pods', () => {
     },
   );
 
+  it('are sent to a new mirror immediately, although the requests for the earlier one failed', async () => {
+    const h = new SyncHarness();
+    h.podManager.addPod(staticPod);
+    h.addPod(mirror);
+    h.client.react(
+      { verb: 'patch' },
+      () => Promise.reject(new APIError('422 Invalid', { kind: 'http', statusCode: 422 })),
+      1,
+    );
+    h.manager.start();
+    h.set('s', 'ran');
+    await h.settle();
+    expect(h.takeOutcomes()).toEqual(['refused 1']);
+    h.client.remove('default', 's');
+    h.podManager.removePod(mirror);
+    h.addPod({ ...mirror, metadata: { ...mirror.metadata, uid: 'mirror-2' } });
+    await h.settle();
+    expect(h.written('s')).toBe('ran');
+    await h.manager.stop();
+  });
+
   it('without a known mirror are not read and not put off: they are sent when there is one', async () => {
     const h = new SyncHarness({ syncPeriodMs: second });
     h.podManager.addPod(staticPod);

@@ -148,6 +148,17 @@ describe('a finalizer keeps the API object', () => {
     await h.manager.stop();
   });
 
+  it('the outcome is deleted if the pod manager shows the end of the object before the response to the DELETE', async () => {
+    const { h, pod } = terminate();
+    const release = h.client.hold({ verb: 'delete' }, 1);
+    await h.settle();
+    h.podManager.removePod(pod);
+    release();
+    await h.settle();
+    expect(h.takeOutcomes()).toEqual(['written 1', 'deleted 1']);
+    await h.manager.stop();
+  });
+
   it('a tick reports deleted for an agent that does not call removeOrphanedStatuses', async () => {
     const { h, pod } = terminate();
     await h.settle();
