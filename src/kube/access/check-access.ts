@@ -6,10 +6,9 @@ import { refuseArgument } from '../../shared/errors.ts';
 import { isObject } from '../../shared/json.ts';
 import type { Pod } from '../objects/types.ts';
 import { requireText } from '../../shared/validate.ts';
-import { requireParts } from './access-options.ts';
 import { type AccessCheck, AccessReport } from './access-report.ts';
 import { isUnrelatedToNode } from './node-relationship.ts';
-import { type AccessPart, type Permission, permissionsOf } from './permissions.ts';
+import { type AccessPart, type Permission, permissionsOf, requireParts } from './permissions.ts';
 
 /**
  * The client whose user is checked: client-node's `KubeConfig`, a kubeconfig object, a `KubeTransport` or the client of

@@ -1,3 +1,5 @@
+import { refuseArgument } from '../../shared/errors.ts';
+
 /** A part of the library or of an agent that sends requests to the API server. */
 export type AccessPart =
   | 'status-manager'
@@ -140,6 +142,13 @@ function rowsOf(nodeName: string): Readonly<Record<AccessPart, readonly Row[]>> 
 
 /** Every `AccessPart`. */
 export const allAccessParts = Object.keys(rowsOf('')) as readonly AccessPart[];
+
+/** @throws StatusManagerError INVALID_ARGUMENT */
+export function requireParts(parts: unknown): asserts parts is readonly AccessPart[] {
+  const isValid =
+    Array.isArray(parts) && parts.length > 0 && parts.every((part) => allAccessParts.includes(part as AccessPart));
+  if (!isValid) refuseArgument('parts', `a list of ${allAccessParts.map((part) => `'${part}'`).join(', ')}`, parts);
+}
 
 /**
  * What a complete node agent needs. Add `runtime-helper` for `createRuntimeHelper`, unless the user is the node's: the Node

@@ -1,6 +1,5 @@
 import { requireText } from '../../shared/validate.ts';
-import { requireParts } from './access-options.ts';
-import { type AccessPart, type Permission, permissionsOf, resourceOf } from './permissions.ts';
+import { type AccessPart, type Permission, permissionsOf, requireParts, resourceOf } from './permissions.ts';
 
 /** The subject that a manifest grants permissions to. */
 export type RBACSubject =
