@@ -6,8 +6,7 @@ import type { CRIConnection } from './cri-connection.ts';
 const requestTimeoutMs = 120_000;
 
 /**
- * The same connection, whose calls all have an end: one without a signal of its caller's ends after two minutes, and when
- * `stopSignal` is aborted.
+ * Bounds the calls of a connection: a call without a signal ends after two minutes, and when `stopSignal` is aborted.
  */
 export function boundedConnection(
   connection: CRIConnection,

@@ -109,7 +109,7 @@ export class CgroupFiles {
     return (await foldersIn(this.#mountPoint)).map((name) => join(this.#mountPoint, name));
   }
 
-  /** Where each controller that the kernel has and that is used has its cgroups. */
+  /** Maps each controller that is used and that the kernel has to the folder of its cgroups. */
   async #controllerFolders(): Promise<ReadonlyMap<string, string>> {
     const root = this.#mountPoint;
     if (this.isUnified) return new Map((await usedControllersOf(root)).map((name) => [name, root]));

@@ -33,7 +33,7 @@ export interface ContainerLogManagerOptions extends Pick<NodeContext, 'clock' | 
 
 /** Source: kubelet `containerLogMonitorInterval`. */
 const periodMs = 10_000;
-/** Who reads or removes the log waits for this at most. */
+/** Readers and removals of the log wait at most this long. */
 const reopenTimeoutMs = 10_000;
 /** Logs whose files are compressed and renamed at the same time. */
 const parallelRotations = 2;
@@ -44,9 +44,9 @@ interface Lane {
 }
 
 /**
- * Owns the logs of containers. What is done with the log of one run happens in a lane of its own, one after the other:
- * rotation, its link, its removal, and finding it for a reader, who so waits until a log that is being rotated is there
- * again. No lane waits for another one, so a runtime that does not respond for one container delays no other one.
+ * Owns the logs of containers. Operations on the log of one run are queued in a lane of its own: rotation, linking,
+ * removal, and finding it for a reader, who waits until a log that is being rotated exists again. Lanes do not wait for
+ * each other, so a runtime that does not respond for one container does not delay the others.
  *
  * The links to the logs of running containers are made again until they are there: the answer to the start of a container
  * may be lost, and the agent may be killed after it.
@@ -64,7 +64,7 @@ export class ContainerLogManager {
   /** By the path of the log, of those in use. */
   readonly #lanes = new Map<string, Lane>();
   readonly #rotating: Semaphore;
-  /** Of running containers, and at times of others. */
+  /** The links of running containers, and sometimes of exited ones. */
   #links = new Set<string>();
 
   constructor(options: ContainerLogManagerOptions) {
@@ -108,7 +108,7 @@ export class ContainerLogManager {
     await this.#inLane(path, undefined, () => this.#options.files.removeLogs(path));
   }
 
-  /** Removes the logs of pods that need no data any more, except for those in use, and links to logs that do not exist. */
+  /** Removes the logs of pods whose data is no longer needed, except for those in use, and links to logs that do not exist. */
   async evictPodLogsDirectories(
     listLiveContainers: () => Promise<ReadonlySet<string>>,
     shouldPodContentBeRemoved: (podUID: string) => boolean,

@@ -170,7 +170,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     const statuses = changed.map((id) => [id, this.#containerStatus(id, signal).catch(() => undefined)] as const);
     const filter = { label_selector: { [podUIDLabel]: uid } };
     const { pods } = await this.#list(filter, since, signal, new Map(statuses));
-    // Also of containers that are not listed any more: without this call, they would have no deadline.
+    // Includes containers that are no longer listed: without this call, their reads would have no deadline.
     await Promise.all(statuses.map(([, status]) => status));
     return pods[0];
   }
@@ -632,7 +632,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     });
   }
 
-  /** That of the pod's sandbox. What only uses it allocates no IDs: the pod may have ended meanwhile. */
+  /** The namespace of the pod's sandbox. Allocates no IDs, because the pod may have ended in the meantime. */
   async #userNamespace(pod: ValidPod): Promise<CRIRequest<'UserNamespace'>> {
     return podSpecOf(pod).hostUsers === false ? this.#settings.userNamespaces.get(pod) : { mode: 'NODE' };
   }

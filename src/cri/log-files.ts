@@ -74,7 +74,7 @@ export interface LogFolders {
 }
 
 /**
- * Removes the logs of pods that need no data any more, and links to logs that do not exist. Failures are logged. Source:
+ * Removes the logs of pods whose data is no longer needed, and links to logs that do not exist. Failures are logged. Source:
  * kubelet `evictPodLogsDirectories`.
  */
 export async function evictPodLogsDirectories(

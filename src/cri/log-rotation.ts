@@ -27,7 +27,7 @@ export async function rotateLog(
 ): Promise<string> {
   return useLogFolder(files, path, async (folder, log) => {
     const { inUse, unused } = await rotatedLogs(folder, log);
-    // The log itself and the file that it becomes count, too. The oldest files are removed first.
+    // The log itself and the file that it becomes also count. The oldest files are removed first.
     const excess = inUse.slice(0, Math.max(0, inUse.length - (maxFiles - 2)));
     for (const file of [...unused, ...excess]) await folder.unlink(file);
     for (const file of inUse.slice(excess.length)) if (!file.endsWith('.gz')) await compress(folder, file);

@@ -166,7 +166,7 @@ export class PodCgroups {
   }
 
   /**
-   * Removes the cgroups of pods that need no data any more, which an earlier agent may have left. Failures are logged, and
+   * Removes the cgroups of pods whose data is no longer needed, for example those that an earlier agent has left. Failures are logged, and
    * the next call tries again. Source: kubelet `cleanupOrphanedPodCgroups`.
    */
   async removeOrphans(shouldPodContentBeRemoved: (podUID: string) => boolean): Promise<void> {

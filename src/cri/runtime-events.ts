@@ -110,7 +110,7 @@ export class RuntimeEvents {
 
   #watch(open: (listener: StreamListener<void>) => CRIStream): void {
     let isComplete = false;
-    // On an idle node no event comes for hours: a connected stream that stays open has recovered, too.
+    // On an idle node no event comes for hours: a connected stream that stays open has also recovered.
     const checkConnection = (): void => {
       if (this.#options.client.isConnected) this.#failures.succeeded();
       else this.#timer = this.#options.clock.afterFunc(reconnectMs, checkConnection);

@@ -36,7 +36,7 @@ export interface RuntimePodFiles {
   /** Of all files of the logs of a container; rejects if there are none. */
   logUsage(podLogsName: string, containerName: string): Promise<LogUsage>;
   fileSystemInfo(path: string): Promise<FileSystemInfo>;
-  /** Removes the logs of pods that need no data any more, and links to logs that do not exist. Failures are logged. */
+  /** Removes the logs of pods whose data is no longer needed, and links to logs that do not exist. Failures are logged. */
   evictPodLogsDirectories(
     listLiveContainers: () => Promise<ReadonlySet<string>>,
     shouldPodContentBeRemoved: (podUID: string) => boolean,

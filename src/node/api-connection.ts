@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { withDeadline } from '../shared/deadline.ts';
 import type { NodeContext } from './node-context.ts';
 import { refuseOption } from '../shared/errors.ts';
 import { type HTTPPodClient, podClientOf } from '../kube/http/http-pod-client.ts';
@@ -17,7 +18,7 @@ export interface APIConnection {
   close(): Promise<void>;
 }
 
-/** Of a request whose sender sets no shorter one. */
+/** Time-out of a request whose sender sets no shorter one. */
 const requestTimeoutMs = 60_000;
 
 interface APIConnectionOptions extends Pick<NodeContext, 'clock' | 'logger'> {
@@ -47,21 +48,10 @@ export function openAPIConnection(
   return {
     podClient,
     requests: {
-      async request(method, path, { signal, ...options } = {}) {
-        const ended = new AbortController();
-        const abort = (): void => ended.abort();
-        if (signal?.aborted === true || aborted.signal.aborted) abort();
-        signal?.addEventListener('abort', abort);
-        aborted.signal.addEventListener('abort', abort);
-        const timer = clock.afterFunc(requestTimeoutMs, abort);
-        try {
-          return await transport.request(method, path, { ...options, signal: ended.signal });
-        } finally {
-          timer.stop();
-          signal?.removeEventListener('abort', abort);
-          aborted.signal.removeEventListener('abort', abort);
-        }
-      },
+      request: (method, path, { signal, ...options } = {}) =>
+        withDeadline(clock, requestTimeoutMs, [aborted.signal, signal], (deadline) =>
+          transport.request(method, path, { ...options, signal: deadline.signal }),
+        ),
       closeIdle: () => transport.closeIdle(),
     },
     abort: () => aborted.abort(),

@@ -31,7 +31,7 @@ export interface NodeStopOptions {
   readonly drain?: boolean | undefined;
   /** Maximum duration of the drain in milliseconds, without the termination of pods. Default: 10,000. */
   readonly deadlineMs?: number | undefined;
-  /** Ends the drain when it is aborted: requests in flight are then aborted, too. */
+  /** Ends the drain when it is aborted, and aborts the requests in flight. */
   readonly signal?: AbortSignal | undefined;
 }
 

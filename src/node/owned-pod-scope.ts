@@ -113,7 +113,7 @@ export class OwnedPodScope implements PodScope {
 
 /**
  * The scopes of pods for an owner whose callers know pods only, such as the volumes of a runtime helper. Only the calls that
- * begin and end the pod there `open` and `close` its scope; all others `get` it, so that none of them creates a pod again that
+ * begin and end the pod there `open` and `close` its scope; all others `get` it, so that they cannot create a scope for a pod that
  * has ended.
  */
 export class PodScopes {

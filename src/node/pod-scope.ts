@@ -13,11 +13,11 @@ export interface PodCallOptions extends InPodScope {
 export interface PodWorkOptions {
   /** Aborts the work, as the end of the pod does. Default: nothing else does. */
   readonly signal?: AbortSignal | undefined;
-  /** Another one, of the agent. Default: none. */
+  /** The stop signal of the agent. Default: none. */
   readonly stopSignal?: AbortSignal | undefined;
   /** Default: none. */
   readonly timeoutMs?: number | undefined;
-  /** What the work changes: works with the same one run one after the other. Default: beside all others. */
+  /** Names what the work changes: work with the same name runs one after the other. Default: it runs beside all other work. */
   readonly inTurnOn?: string | undefined;
 }
 

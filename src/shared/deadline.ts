@@ -25,10 +25,10 @@ const maxTimerMs = 2 ** 31 - 1;
 export async function withDeadline<T>(
   clock: Pick<Clock, 'afterFunc'>,
   timeoutMs: number,
-  signal: AbortSignal,
+  signal: AbortSignal | readonly (AbortSignal | undefined)[],
   run: (deadline: Deadline) => Promise<T>,
 ): Promise<T> {
-  return runWithDeadline({ clock, timeoutMs, signals: [signal] }, () => undefined, run);
+  return runWithDeadline({ clock, timeoutMs, signals: [signal].flat() }, () => undefined, run);
 }
 
 /**

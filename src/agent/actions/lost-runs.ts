@@ -14,7 +14,7 @@ import { canonicalTime, epochMsOf } from '../../shared/time.ts';
 import type { RuntimeContainerStatus, RuntimePodStatus } from '../../node/index.ts';
 
 /**
- * The runs of which the runtime knows nothing, although `reported`, the pod's last status, shows that they
+ * The runs that the runtime does not know, although `reported`, the pod's last status, shows that they
  * ended for good: an ephemeral container, one that its restart policy does not restart, an init container of the present
  * sandbox.
  *

@@ -48,7 +48,7 @@ export function computePodResizeAction(
 }
 
 /**
- * True when one of these containers starts with other resources than it last had, so that those of the pod change, too.
+ * True when one of these containers starts with other resources than it last had, so that the resources of the pod also change.
  * Source: kubelet `startingResizedContainer`, `computePodResizeAction`.
  */
 export function startsResized(pod: Pod, starting: readonly Container[], actuated: ActuatedPod | undefined): boolean {

@@ -18,7 +18,7 @@ export interface ContainerGCOptions {
   readonly runtime: BoundedRuntime;
   /** For example `PodWorkers`. Source: kubelet `podStateProvider`. */
   readonly podStateProvider: {
-    /** Whether nothing of this pod is needed any more. */
+    /** Whether nothing of this pod is needed. */
     shouldPodContentBeRemoved(podUID: string): boolean;
     /** Whether the pod has ended, so that its containers are only kept for people. */
     shouldPodRuntimeBeRemoved(podUID: string): boolean;

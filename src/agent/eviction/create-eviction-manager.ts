@@ -62,27 +62,15 @@ export interface EvictionSources extends Pick<NodeContext, 'clock' | 'logger'> {
  * @throws StatusManagerError INVALID_OPTION
  */
 export function createEvictionManager(sources: EvictionSources): EvictionManager | undefined {
-  const {
-    nodeName,
-    runtime,
-    volumeManager,
-    eviction,
-    podWorkers,
-    statuses,
-    getActivePods,
-    eventRecorder,
-    clock,
-    logger,
-  } = sources;
+  const { runtime, volumeManager, eviction, statuses, podWorkers, eventRecorder, clock, logger } = sources;
   const isMeasured = runtime.listPodStats !== undefined || volumeManager?.getPodVolumeStats !== undefined;
   const thresholds = parseThresholds(eviction ?? {});
   if (!isMeasured && thresholds.length === 0) return undefined;
   const { rootDirectory = '/var/lib/kubelet', pressureTransitionPeriodMs = 300_000 } = eviction ?? {};
   const { maxPodGracePeriodSeconds = 0 } = eviction ?? {};
   return new EvictionManager({
-    ...{ nodeName, pressureTransitionPeriodMs, maxPodGracePeriodSeconds, getActivePods, eventRecorder, clock, logger },
-    thresholds,
-    podEvicted: sources.podEvicted,
+    ...sources,
+    ...{ thresholds, pressureTransitionPeriodMs, maxPodGracePeriodSeconds },
     observe: (signal) => observe(sources, rootDirectory, signal),
     hasDedicatedImageFs: async (signal) =>
       eviction !== undefined &&

@@ -3,7 +3,7 @@ import { canonicalTime, epochMsOf, timeFromEpochMs } from '../../shared/time.ts'
 import { isImagePullSecret } from '../../node/index.ts';
 import type { ImagePullCredentials, ImagePulledRecord } from './pulled-record.ts';
 
-/** The kubelet still reads the older version, too. */
+/** The kubelet also reads the older version. */
 const apiVersions = ['kubelet.config.k8s.io/v1beta1', 'kubelet.config.k8s.io/v1alpha1'] as const;
 
 /** The file of an image that is being pulled, byte for byte as a kubelet v1.37 writes it. */

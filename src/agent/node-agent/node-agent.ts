@@ -107,7 +107,7 @@ export class NodeAgent implements AsyncDisposable {
   }
 
   /**
-   * True when nothing needs the data of a pod on the machine any more, such as folders: the pod was deleted and has
+   * True when the data of a pod on the machine, such as folders, is no longer needed: the pod was deleted and has
    * terminated, was evicted, or is unknown. Unknown pods have data until every source has delivered its pods.
    * Source: kubelet `ShouldPodContentBeRemoved`.
    */
@@ -117,7 +117,7 @@ export class NodeAgent implements AsyncDisposable {
 
   /**
    * Registers the Node. Makes one attempt, and rejects if it fails. Use it only if the program should give
-   * up then: `start()` registers the Node, too, and retries until it succeeds. Rejects
+   * up then: `start()` also registers the Node, and retries until it succeeds. Rejects
    * with StatusManagerError INVALID_STATE after stop().
    */
   async register(): Promise<void> {
@@ -175,7 +175,7 @@ export class NodeAgent implements AsyncDisposable {
   /**
    * Evicts a pod, for example because the node runs out of memory: its containers are killed, and it ends with the reason
    * (default `Evicted`), the message and a DisruptionTarget condition. It fails, unless all of its containers exit with 0:
-   * then it succeeds, as under the kubelet. The pod object is not deleted. Resolves with true when no container is running any more. Resolves with
+   * then it succeeds, as under the kubelet. The pod object is not deleted. Resolves with true when its containers have stopped. Resolves with
    * false, and does nothing, for a critical pod and for a pod that has ended or was refused. Rejects if
    * the containers take too long; the pod still fails and is killed.
    *

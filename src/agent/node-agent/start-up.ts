@@ -60,14 +60,14 @@ export class StartUp {
     if (waiting.length === 0) this.#settleReady();
   }
 
-  /** Resolves when no source delivers pods any more. */
+  /** Resolves when the sources have stopped delivering pods. */
   async stop(): Promise<void> {
     this.#stopSignal.abort();
     this.#settleReady(new StatusManagerError('INVALID_STATE', 'The agent has been stopped'));
     await Promise.all(this.#startedSources.map((source) => this.#stopSource(source)));
   }
 
-  /** Resolves when nothing is being started any more. Call it after everything was stopped. */
+  /** Resolves when the start has ended. Call it after everything was stopped. */
   async whenEnded(): Promise<void> {
     await this.#starting;
   }

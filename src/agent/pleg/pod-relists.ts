@@ -5,7 +5,7 @@ export interface PodRelistsOptions {
   /** Inspects one pod in the runtime. Never rejects. */
   readonly relist: (podUID: string) => Promise<void>;
   readonly clock: Clock;
-  /** No relist begins any more when it is aborted. */
+  /** No relist begins after it is aborted. */
   readonly signal: AbortSignal;
 }
 

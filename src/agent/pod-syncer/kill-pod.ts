@@ -66,7 +66,7 @@ export class ContainerKiller {
   ): Promise<SyncActionResult[]> {
     const { runtime } = this.#options;
     // Divergence: the kubelet does not stop containers in an unknown state, because stopping their sandbox
-    // ends them. Without sandboxes they are stopped, too.
+    // ends them. Without sandboxes they are also stopped here.
     const running = runtimeStatus.containers.filter(
       ({ state }) => state === 'running' || (state === 'unknown' && runtime.stopPodSandbox === undefined),
     );

@@ -8,7 +8,7 @@ import { joinHostPort } from './container-port.ts';
 import type { HTTPProbeRequest } from './http-probe-request.ts';
 import { connectionAddresses, connectionErrorMessage, dialErrorMessage } from './network-error.ts';
 
-/** A response of which the body is not read yet. */
+/** A response whose body has not been read. */
 export interface HTTPResponse {
   readonly statusCode: number;
   /** The header Location. */

@@ -168,7 +168,7 @@ export class ProbeWorker {
       );
     }
     if (pod.metadata?.deletionTimestamp != null && !continuesInTermination) {
-      // Nothing is restarted any more, so a failure would have no effect.
+      // Nothing is restarted, so a failure would have no effect.
       this.#set('success');
       return false;
     }

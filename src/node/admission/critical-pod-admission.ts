@@ -12,7 +12,7 @@ import type { PredicateFailure } from './predicate-failure.ts';
 
 export interface CriticalPodAdmissionOptions extends Pick<NodeContext, 'logger'>, Measured {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
-  /** Aborted when the agent has stopped: no preemption is awaited any more. */
+  /** Aborted when the agent has stopped: preemptions are no longer awaited. */
   readonly stopSignal: AbortSignal;
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly eventRecorder: PodEventRecorder;

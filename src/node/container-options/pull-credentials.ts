@@ -53,7 +53,7 @@ export async function readPullSecrets(
   return { entries, missingSecrets: secrets.filter(({ secret }) => secret === undefined).map(({ name }) => name) };
 }
 
-/** The entries of a Secret in one of Docker's two formats; none of another Secret. */
+/** The entries of a Secret in one of Docker's two formats; empty for other Secrets. */
 function dockerConfigOf(
   { type, metadata, data = {} }: KubeObject<'Secret'>,
   namespace: string,

@@ -19,7 +19,7 @@ export interface RuntimeHelper {
       readonly imageVolumes?: ReadonlyMap<string, string> | undefined;
       /** Of the runtime. Default: false; a mount with `recursiveReadOnly: Enabled` is then refused. */
       readonly supportsRecursiveReadOnly?: boolean | undefined;
-      /** Aborted when the container is not created any more: nothing is mounted for it then. Default: never. */
+      /** Aborted when the container is no longer wanted: then nothing is mounted for it. Default: never. */
       readonly signal?: AbortSignal | undefined;
     },
   ): Promise<RunContainerOptions>;

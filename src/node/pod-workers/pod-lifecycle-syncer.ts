@@ -17,7 +17,7 @@ export interface SyncPodResult {
 
 /** Options of each call for a pod that has a spec. */
 export interface SyncPodOptions extends PodCallOptions {
-  /** The worker's record of the pod, of which the syncer keeps a part. */
+  /** The part of the worker's record of the pod that the syncer maintains. */
   readonly syncStatus: Pick<PodSyncStatus, 'startFailures' | 'cutHooks' | 'resourceFailures'>;
 }
 

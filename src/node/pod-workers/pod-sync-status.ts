@@ -11,7 +11,7 @@ export type PodWorkerState = PodLifecycle['state'];
  * The state of a pod's lifecycle; it never returns to an earlier one.
  *
  * - `syncing`: its containers are started and restarted.
- * - `terminating`: nothing is started any more, and running containers are stopped.
+ * - `terminating`: nothing is started, and running containers are stopped.
  * - `terminated`: no container is running, or will ever run. If `isFinished`, the pod's resources have
  *   been cleaned up, and its worker has ended.
  */
@@ -22,7 +22,7 @@ export type PodLifecycle =
       readonly sinceMs: number;
       /** Never extended. 0 if it has not been determined yet; then the pod's own period applies. */
       gracePeriodSeconds: number;
-      /** True when the worker has seen the request, and starts no container any more. */
+      /** True when the worker has seen the request, and no longer starts containers. */
       isStarted: boolean;
       /** Called when the pod is terminated. */
       readonly onCompleted: (() => void)[];
@@ -43,7 +43,7 @@ export type PodLifecycle =
 export class PodSyncStatus {
   readonly uid: string;
   readonly fullName: string;
-  /** Closed when the pod is terminated, and nothing may begin for it any more. */
+  /** Closed when the pod is terminated, and nothing may begin for it. */
   readonly scope: OwnedPodScope;
   lifecycle: PodLifecycle;
   /** The newest update that the worker has not started. */

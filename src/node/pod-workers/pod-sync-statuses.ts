@@ -140,7 +140,7 @@ export class PodSyncStatuses implements PodDeletionSafety {
     return status !== undefined && status.lifecycle.state !== 'syncing';
   }
 
-  /** True when no container of the pod may be started any more, and its worker knows. */
+  /** True when no more containers of the pod may be started, and its worker knows. */
   shouldPodContainersBeTerminating(uid: string): boolean {
     const status = this.#statuses.get(uid);
     if (status === undefined) return this.#arePodsSynced;

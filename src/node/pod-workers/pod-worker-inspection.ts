@@ -1,3 +1,4 @@
+import pick from 'lodash/pick.js';
 import type { MonotonicTimes } from '../../shared/time.ts';
 import type { PodSyncStatus, PodWorkerState } from './pod-sync-status.ts';
 
@@ -11,11 +12,18 @@ export interface PodWorkerSync {
   readonly isStatic: boolean;
 }
 
+const shownFields = [
+  'uid',
+  'fullName',
+  'hasStarted',
+  'isDeleted',
+  'isEvicted',
+  'isRestartRequested',
+  'isWorking',
+] as const;
+
 /** State of a worker, for debugging. Times are RFC 3339. */
-export interface PodWorkerInspection extends Pick<
-  PodSyncStatus,
-  'uid' | 'fullName' | 'hasStarted' | 'isDeleted' | 'isEvicted' | 'isRestartRequested' | 'isWorking'
-> {
+export interface PodWorkerInspection extends Pick<PodSyncStatus, (typeof shownFields)[number]> {
   readonly state: PodWorkerState;
   /** When it entered the state; undefined while it is syncing. */
   readonly since: string | undefined;
@@ -32,19 +40,13 @@ export interface PodWorkerInspection extends Pick<
 }
 
 export function inspectPodWorker(status: PodSyncStatus, times: MonotonicTimes): PodWorkerInspection {
-  const { lifecycle, uid, fullName, hasStarted, isDeleted, isEvicted, isRestartRequested, isWorking } = status;
+  const { lifecycle } = status;
   return {
-    uid,
-    fullName,
+    ...pick(status, shownFields),
     state: lifecycle.state,
     since: lifecycle.state === 'syncing' ? undefined : times.format(lifecycle.sinceMs),
     gracePeriodSeconds: lifecycle.state === 'terminating' ? lifecycle.gracePeriodSeconds : undefined,
     isFinished: lifecycle.state === 'terminated' && lifecycle.isFinished,
-    hasStarted,
-    isDeleted,
-    isEvicted,
-    isRestartRequested,
-    isWorking,
     hasPendingUpdate: status.pendingUpdate !== undefined,
     syncStartedAt: status.syncStartedMs === undefined ? undefined : times.format(status.syncStartedMs),
     failingSince: status.failures?.failingSince,

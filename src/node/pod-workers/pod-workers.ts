@@ -103,7 +103,7 @@ export class PodWorkers {
   }
 
   /**
-   * Removes the workers of finished pods that are not desired any more or were created again with the
+   * Removes the workers of finished pods that are no longer desired or were created again with the
    * same UID. Terminates running pods that are not desired. Call it periodically, but only after all pod
    * sources are ready. Source: kubelet `SyncKnownPods`.
    */

@@ -12,7 +12,7 @@ export interface ProbeResultLookup {
 
 /** The current results of all probes. */
 export type ProbeResults = { readonly [Type in ProbeType]: ProbeResultLookup } & {
-  /** True if they are reported, not probed: those of readiness count without a readiness probe, too. Default: false. */
+  /** True if they are reported, not probed: readiness results then count even without a readiness probe. Default: false. */
   readonly areReported?: boolean | undefined;
 };
 

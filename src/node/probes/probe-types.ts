@@ -9,7 +9,7 @@ interface ProbeTypeRow {
   readonly initialResult: ProbeResult;
   /** Whether it probes containers that have not started yet, or those that have. */
   readonly probes: 'starting' | 'started';
-  /** Whether it continues while the pod is being terminated; otherwise a failure has no effect any more. */
+  /** Whether it continues while the pod is being terminated; if not, a failure would have no effect. */
   readonly continuesInTermination: boolean;
   /** The results after which nothing is probed until the container has been replaced. */
   readonly isFinal: (result: ProbeResult) => boolean;

@@ -54,7 +54,7 @@ export interface SwapStats {
   readonly swapUsageBytes?: number | undefined;
 }
 
-/** Usage of a file system, of which `usedBytes` and `inodesUsed` are the part of the container. */
+/** Usage of a file system; `usedBytes` and `inodesUsed` are the part of the container. */
 export interface FsStats {
   readonly time: string;
   readonly availableBytes?: number | undefined;
