@@ -52,19 +52,8 @@ export function createWorkers(
     parallelImagePulls: parallelImagePulls(options.imagePulls ?? {}),
   });
   const podSyncer = new AgentPodSyncer({
-    ...{
-      runtime,
-      imageManager,
-      qosCgroups,
-      statusManager,
-      probeManager,
-      eventRecorder,
-      recordMetric,
-      clock,
-      logger,
-      agentStartedMs,
-    },
-    ...{ actuatedState, volumeManager, handlerRunner },
+    ...{ runtime, imageManager, qosCgroups, statusManager, probeManager, eventRecorder, recordMetric, agentStartedMs },
+    ...{ clock, logger, actuatedState, volumeManager, handlerRunner },
     hostIPs: node === false ? undefined : node.addresses,
     networkErrors: () => runtimeState.networkErrors(),
     reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),

@@ -45,7 +45,7 @@ import type { ImageManager } from './image-manager.ts';
 import { reportMissingPullSecrets } from './missing-pull-secrets.ts';
 import type { BoundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
 import type { QOSCgroups } from './qos-cgroups.ts';
-import { ResizeProgress } from './resize-progress.ts';
+import { reportResizeErrors, type ResizeProgressParts, updateResizeProgress } from './resize-progress.ts';
 import type { KillPodCallOptions } from './kill-pod.ts';
 import { RuntimeManager } from './runtime-manager.ts';
 
@@ -119,13 +119,13 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly #runtime: BoundedRuntime;
   /** Saved for the next agent, so it outlives the workers. Undefined if the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
-  readonly #resizeProgress: ResizeProgress;
+  readonly #resizeProgress: ResizeProgressParts;
   readonly #runtimeManager: RuntimeManager;
   /** Outlives the workers: a static pod that comes back with its UID is still backed off. */
   readonly #crashLoopBackOff: CrashLoopBackOff;
 
   constructor(options: AgentPodSyncerOptions) {
-    const { runtime, eventRecorder, probeManager, statusManager, clock, logger, recordMetric } = options;
+    const { runtime, eventRecorder, probeManager, statusManager, clock, logger } = options;
     this.#runtime = runtime;
     this.#options = options;
     this.#crashLoopBackOff = new CrashLoopBackOff(clock);
@@ -133,16 +133,10 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       runtime.updateContainerResources &&
       new ActuatedResources(options.actuatedState ?? new MemoryState(), { clock, logger });
     const actuatedResources = this.#actuatedResources;
-    this.#resizeProgress = new ResizeProgress({ statusManager, actuatedResources, eventRecorder });
+    this.#resizeProgress = { statusManager, actuatedResources, eventRecorder };
     this.#runtimeManager = new RuntimeManager({
-      runtime,
-      clock,
-      logger,
-      eventRecorder,
-      recordMetric,
+      ...options,
       crashLoopBackOff: this.#crashLoopBackOff,
-      imageManager: options.imageManager,
-      handlerRunner: options.handlerRunner,
       probeResults: probeManager.results,
       actuatedResources,
       updateQOSCgroups: () => options.qosCgroups.update(),
@@ -165,7 +159,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     const { signal, scope, syncStatus } = options;
     const uid = pod.metadata.uid;
     if (updateType === 'create') this.#recordSinceSeen('pod_worker_start_duration_seconds', pod);
-    this.#resizeProgress.update(pod, runtimeStatus);
+    updateResizeProgress(pod, runtimeStatus, this.#resizeProgress);
     const cached = statusManager.getPodStatus(uid);
     const previous = cached ?? pod.status;
     const status = await this.#updateStatus(pod, runtimeStatus, { ...options, podIsTerminal: false });
@@ -189,7 +183,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       if (failure === undefined) syncStatus.startFailures.delete(target);
       else syncStatus.startFailures.set(target, failure);
     }
-    this.#resizeProgress.reportErrors(pod, results);
+    reportResizeErrors(pod, results, this.#resizeProgress);
     reportMissingPullSecrets(pod, results, this.#options.eventRecorder);
     const error = syncError(results);
     if (error !== undefined) throw error;

@@ -8,7 +8,7 @@ import {
   type SyncActionResult,
 } from '../../node/index.ts';
 
-export interface ResizeProgressOptions {
+export interface ResizeProgressParts {
   readonly statusManager: Pick<
     StatusManagerLike,
     'getPodStatus' | 'setPodResizeInProgressCondition' | 'clearPodResizeInProgressCondition'
@@ -18,44 +18,44 @@ export interface ResizeProgressOptions {
   readonly eventRecorder: PodEventRecorder;
 }
 
-/** Updates the condition PodResizeInProgress, and records events about it. Source: kubelet `SyncPod`. */
-export class ResizeProgress {
-  readonly #options: ResizeProgressOptions;
-
-  constructor(options: ResizeProgressOptions) {
-    this.#options = options;
+/**
+ * Updates the condition PodResizeInProgress, and records an Event when the resize is completed. Call it at the start of a
+ * pod's sync, before its status is generated. Source: kubelet `SyncPod`.
+ */
+export function updateResizeProgress(
+  pod: ValidPod,
+  runtimeStatus: RuntimePodStatus,
+  { statusManager, actuatedResources, eventRecorder }: ResizeProgressParts,
+): void {
+  const { uid, generation = 0 } = pod.metadata;
+  // Divergence: the kubelet does this when the volumes are mounted. Until then, a pod that an earlier
+  // agent started would show PodResizeInProgress.
+  actuatedResources?.initialize(pod, statusManager.getPodStatus(uid) ?? pod.status);
+  if (actuatedResources?.isPodResizeInProgress(pod, runtimeStatus) === true) {
+    statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
+    return;
   }
+  const { changed, observedGeneration } = statusManager.clearPodResizeInProgressCondition(uid);
+  if (!changed) return;
+  const message = resizeMessage('Pod resize completed', pod, observedGeneration);
+  eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeCompleted', message });
+}
 
-  /** Call it at the start of a pod's sync, before its status is generated. */
-  update(pod: ValidPod, runtimeStatus: RuntimePodStatus): void {
-    const { statusManager, actuatedResources, eventRecorder } = this.#options;
-    const { uid, generation = 0 } = pod.metadata;
-    // Divergence: the kubelet does this when the volumes are mounted. Until then, a pod that an earlier
-    // agent started would show PodResizeInProgress.
-    actuatedResources?.initialize(pod, statusManager.getPodStatus(uid) ?? pod.status);
-    if (actuatedResources?.isPodResizeInProgress(pod, runtimeStatus) === true) {
-      statusManager.setPodResizeInProgressCondition(uid, '', '', generation);
-      return;
-    }
-    const { changed, observedGeneration } = statusManager.clearPodResizeInProgressCondition(uid);
-    if (!changed) return;
-    const message = resizeMessage('Pod resize completed', pod, observedGeneration);
-    eventRecorder.event({ pod, type: 'Normal', reason: 'ResizeCompleted', message });
-  }
-
-  /** Call it with the result of the pod's sync. */
-  reportErrors(pod: ValidPod, results: readonly SyncActionResult[]): void {
-    const { statusManager, eventRecorder } = this.#options;
-    const { uid, generation = 0 } = pod.metadata;
-    for (const { action, failure } of results) {
-      if (action !== 'ResizePodInPlace' || failure === undefined) continue;
-      const error = failure.message;
-      const { changed, observedGeneration } = statusManager.setPodResizeInProgressCondition(
-        ...([uid, 'Error', error, generation] as const),
-      );
-      if (!changed) continue;
-      const message = resizeMessage('Pod resize error', pod, observedGeneration, error);
-      eventRecorder.event({ pod, type: 'Warning', reason: 'ResizeError', message });
-    }
+/** Shows a failed resize in the condition, with an Event. Call it with the result of the pod's sync. */
+export function reportResizeErrors(
+  pod: ValidPod,
+  results: readonly SyncActionResult[],
+  { statusManager, eventRecorder }: ResizeProgressParts,
+): void {
+  const { uid, generation = 0 } = pod.metadata;
+  for (const { action, failure } of results) {
+    if (action !== 'ResizePodInPlace' || failure === undefined) continue;
+    const error = failure.message;
+    const { changed, observedGeneration } = statusManager.setPodResizeInProgressCondition(
+      ...([uid, 'Error', error, generation] as const),
+    );
+    if (!changed) continue;
+    const message = resizeMessage('Pod resize error', pod, observedGeneration, error);
+    eventRecorder.event({ pod, type: 'Warning', reason: 'ResizeError', message });
   }
 }
