@@ -91,7 +91,10 @@ export async function rotateClientCertificate(
     verify: async ({ cert, key }) => {
       const user = { 'client-certificate-data': toBase64(cert), 'client-key-data': toBase64(key) };
       const users = node.kubeConfig.users?.map((one) => ({ ...one, user })) ?? [];
-      const { transport } = createPodClient({ ...node.kubeConfig, users }, { ...node, logger });
+      const { transport } = createPodClient(
+        { ...node.kubeConfig, users },
+        { kubeConfigDir: node.kubeConfigDir, logger },
+      );
       try {
         const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
         await transport.request('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', { body });

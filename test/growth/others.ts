@@ -29,6 +29,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'status-manager/sync/consequences.ts': 'consequencesOf mayBeGone',
     'status-manager/sync/rejected-updates.ts': 'rejectionOf',
     'status-manager/sync/status-outcome.ts': 'subjectOf',
+    'status-manager/sync/waiting-for.ts': 'waitingFor',
     'status-manager/sync/trusted-object.ts': 'isCuredByReading stillTrusted trustedObject',
     'kube/objects/ip-address.ts': 'isIPAddress isIPv4Mapped isIPv6',
     'kube/objects/is-newer.ts': 'isNewer',
@@ -38,7 +39,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
       'addParsedQuantities addQuantities binarySI compareQuantities formatQuantity parseQuantity quantitiesEqual quantityNanos quantityValue',
     'kube/pods/pod-containers.ts': 'allContainersOf containersOf',
     'kube/pods/normalize-sysctl.ts': 'normalizeSysctl',
-    'kube/pods/log-fields.ts': 'formatPod podFieldsOf',
+    'kube/pods/pod-log-fields.ts': 'formatPod podFieldsOf',
     'kube/pods/pod-summary.ts': 'conditionOf statusWordOf',
     'kube/pods/resizable-resources.ts': 'isResizable',
     'kube/pods/static-pods.ts': 'getPodFullName isMirrorPod isMirrorPodOf isOutdatedMirror isStaticPod configHash',
@@ -47,11 +48,11 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'kube/client/response-body.ts': 'isSuccess tooLong',
     'kube/client/retry-after.ts': 'boundRetryAfter parseRetryAfter',
     'kube/client/tls-problems.ts': 'tlsProblemOf',
-    'kube/validation/environment.ts': 'validateVariable',
+    'kube/validation/env-vars.ts': 'validateVariable',
     'kube/validation/field-error.ts':
       'duplicateValue forbiddenValue invalidValue notFoundValue requiredValue tooLong tooMany unsupportedValue',
     'kube/validation/lifecycle.ts': 'validateLifecycle',
-    'kube/validation/resources.ts': 'validateResources',
+    'kube/validation/resource-requirements.ts': 'validateResources',
     'kube/validation/rules.ts':
       'forbidFields isSubdomain labelValueProblems portNameProblems validateDescendingPath validateDomainLabel validateEnum validateID validateLabels validateNoBackSteps validateNotNegative validatePort validateQualifiedName validateRange validateRequired validateSubdomain',
     'kube/validation/volumes.ts': 'validateVolumeMounts',
@@ -86,13 +87,14 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'node/runtime/require-runtime-result.ts':
       'isImagePullSecret requireExecResult requireID requireImagePullSecrets requireImageRef requirePodOrNothing requirePulledImage requireResources requireSandboxStatus requireStatus',
     'node/runtime/runtime-pod-status.ts': 'findContainerStatusByName',
-    'node/status/container-resources.ts': 'containerStatusResources',
     'node/status/should-container-be-restarted.ts': 'shouldContainerBeRestarted',
     'node/status/older-than-agent.ts': 'isOlderThanAgent',
     'node/volumes/volume-payload.ts': 'requireSupportedVolume setUpFailure',
     'node/volumes/volume-sources.ts':
       'fsGroupOf isLocalEphemeralVolume isReadOnlySource podDirectory podDirectoryNames volumeNames volumePath volumesOf',
     'virtual-nodes/pods/pod-hash.ts': 'isSamePod',
+    'virtual-nodes/pods/provider-pod-record.ts':
+      'appliedPod hasEnded isGone listedPod reconcileProviderPod reportedPod',
     'virtual-nodes/pods/provider-pod-status.ts': 'containerOfID reportedProbeResults waitingReason',
   },
   "reads what the caller, the node's administrator or this library wrote": {
@@ -100,6 +102,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'status-manager/status/patch-schema.ts': 'isKnownField schemaOfField',
     'status-manager/status/status-field.ts':
       'createObjectReader list listOf nullableList object omitEmpty oneOf optional union',
+    'status-manager/sync/waiting-for.ts': 'uidsThatMayWait',
     'status-manager/journal/compaction.ts': 'dueCompaction',
     'status-manager/journal/journal-file.ts': 'temporaryOf',
     'kube/client/client-node-api.ts': 'isClientNodeKubeConfig isKubeConfig senderOf',
@@ -132,7 +135,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'agent/volumes/nested-mount-points.ts': 'makeNestedMountPoints',
     'agent/volumes/sub-path.ts': 'bindSubPath makeSubPath',
     'node/config/api-source.ts': 'apiSource',
-    'node/config/file-source.ts': 'fileSource',
+    'node/config/file-source.ts': 'fileSource fileSourceOn',
     'node/config/http-source.ts': 'httpSource',
     'node/config/pod-source.ts': 'podSource',
     'node/container-options/env-file.ts': 'readEnvFile',

@@ -61,7 +61,7 @@ import { keepReportedEnds } from '../../src/node/status/reported-ends.ts';
 import { makeMounts } from '../../src/agent/volumes/container-mounts.ts';
 import { nestedMountPoints } from '../../src/agent/volumes/nested-mount-points.ts';
 import { noProbeResults } from '../../src/node/probes/probe-results.ts';
-import { apiObjectReference } from '../../src/kube/objects/api-object-reference.ts';
+import { apiObjectReference, podConfigMapNames, podSecretNames } from '../../src/kube/objects/api-object-reference.ts';
 import { describeAPIError } from '../../src/kube/client/api-error.ts';
 import { isNestedTooDeeply } from '../../src/kube/client/json-depth.ts';
 import { redact, redactEach, redactLikelySecrets } from '../../src/kube/client/redact.ts';
@@ -424,6 +424,8 @@ export const rows: readonly Row[] = [
 
   // src/kube
   ...ofPod(apiObjectReference, ({ spec }) => apiObjectReference(spec)),
+  ...ofPod(podConfigMapNames, ({ spec }) => podConfigMapNames(spec)),
+  ...ofPod(podSecretNames, ({ spec }) => podSecretNames(spec)),
   ...ofText(canonicalIP, repeated('1', '1.', ':', '1:', 'f', '%'), canonicalIP),
   ...ofPod(decodeKubeType, ({ pod }) => ignoreErrors(() => decodeKubeType('Pod', pod))),
   ...ofPod(withPodSpecDefaults, ({ spec }) => withPodSpecDefaults(spec)),

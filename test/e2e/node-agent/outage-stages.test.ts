@@ -72,6 +72,7 @@ const cases: readonly Case[] = [
     after: [
       'Running: app#1 exit 1 after exit 1',
       'Running: app#3 exit 1 after exit 1',
+      'Running: app#3 CrashLoopBackOff after exit 1',
       'Running Ready: app#4 running after exit 1',
     ],
     starts: { app: [0, 1, 12, 33, 74] },
