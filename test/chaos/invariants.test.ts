@@ -155,12 +155,28 @@ describe('the invariants of the chaos run', () => {
     ['after the pause', 2_100, 0],
   ])('a request %s when the API server has sent Retry-After with two seconds', (_what, arrivedAtMs, count) => {
     const throttled = call({ status: 429, retryAfterMs: 2_000, endedAtMs: 0 });
-    expect(checkPauses([throttled, call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1 })])).toHaveLength(count);
+    expect(checkPauses([throttled, call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1 })], [])).toHaveLength(count);
     const ofAnotherPod = call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, uid: 'b', pod: 'default/other' });
-    expect(checkPauses([throttled, ofAnotherPod])).toEqual([]);
+    expect(checkPauses([throttled, ofAnotherPod], [])).toEqual([]);
     const ofTheOldPod = call({ arrivedAtMs: -10, endedAtMs: -9, kind: 'patch', uid: 'a' });
     const ofTheNewPod = call({ arrivedAtMs, endedAtMs: arrivedAtMs + 1, kind: 'patch', uid: 'b' });
-    expect(checkPauses([ofTheOldPod, { ...throttled, uid: undefined }, ofTheNewPod])).toEqual([]);
+    expect(checkPauses([ofTheOldPod, { ...throttled, uid: undefined }, ofTheNewPod], [])).toEqual([]);
+  });
+
+  it('a request for the next pod with the name, although no write was for the one before', () => {
+    const throttled = call({ kind: 'get', status: 503, retryAfterMs: 2_000, endedAtMs: 10_500, uid: undefined });
+    const get = call({ kind: 'get', arrivedAtMs: 11_500, endedAtMs: 11_501, uid: undefined });
+    const added = (uid: string, second: number): HistoryEvent => {
+      const creationTimestamp = new Date(second * 1_000).toISOString();
+      return {
+        type: 'ADDED',
+        resourceVersion: 1,
+        pod: { metadata: { namespace: 'default', name: 'pod-0', uid, creationTimestamp } },
+      };
+    };
+    expect(checkPauses([throttled, get], [added('a', 9), added('b', 11)])).toEqual([]);
+    expect(checkPauses([throttled, get], [added('a', 11)])).toHaveLength(1);
+    expect(checkPauses([throttled, get], [added('a', 2), added('b', 5)])).toHaveLength(1);
   });
 
   it('a storm of connections', () => {

@@ -21,6 +21,8 @@ const abortSlackMs = 1_000;
 const bunchingSlackMs = 1_000;
 /** A request may have been sent before the response arrived. */
 const crossingSlackMs = 800;
+/** A creation timestamp has whole seconds, and an agent sees a new pod some time after its creation. */
+const creationSlackMs = 2_000;
 /** Enough for a few dozen pods, an informer and a restart. A connection storm has thousands. */
 const maxConnectionsPerSecond = 250;
 const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
@@ -161,8 +163,11 @@ export function checkRate(calls: readonly Call[], limits: Limits): Violation[] {
   return [];
 }
 
-/** While a `Retry-After` of the API server applies to a pod, no request for that pod arrives. */
-export function checkPauses(calls: readonly Call[]): Violation[] {
+/**
+ * While a `Retry-After` of the API server applies to a pod, no request for that pod arrives. A GET does not say which pod
+ * it is for: those around the creation of another pod with the same name are not compared.
+ */
+export function checkPauses(calls: readonly Call[], history: readonly HistoryEvent[]): Violation[] {
   const violations: Violation[] = [];
   for (const { kind, incarnation, retryAfterMs, endedAtMs, endedBy, pod, status } of calls) {
     if (retryAfterMs === undefined || endedAtMs === undefined || endedBy !== 'response' || !isPodKind(kind)) continue;
@@ -174,19 +179,31 @@ export function checkPauses(calls: readonly Call[]): Violation[] {
         call.arrivedAtMs > endedAtMs + crossingSlackMs &&
         call.arrivedAtMs < endedAtMs + retryAfterMs - crossingSlackMs,
     );
-    if (early === undefined || isRecreated(calls, pod, endedAtMs)) continue;
+    if (early === undefined || isWrittenAsAnother(calls, pod, endedAtMs)) continue;
+    if (isRecreated(history, pod, endedAtMs - creationSlackMs, early.arrivedAtMs)) continue;
     const details = `agent ${incarnation}: ${early.kind} of ${early.pod} ${early.arrivedAtMs - endedAtMs} ms after the ${status} of a ${kind}`;
     violations.push({ invariant: 'Retry-After is respected', details });
   }
   return violations;
 }
 
-/** The writes around this time are for pods with different UIDs; a GET does not say which pod it is for. */
-function isRecreated(calls: readonly Call[], pod: string, atMs: number): boolean {
+/** The writes around this time are for pods with different UIDs. */
+function isWrittenAsAnother(calls: readonly Call[], pod: string, atMs: number): boolean {
   const writes = calls.filter((call) => call.pod === pod && call.uid !== undefined);
   const before = writes.findLast(({ arrivedAtMs }) => arrivedAtMs <= atMs);
   const after = writes.find(({ arrivedAtMs }) => arrivedAtMs > atMs);
   return before !== undefined && after !== undefined && before.uid !== after.uid;
+}
+
+/** In this time, another pod was created under the name of one that had existed. */
+function isRecreated(history: readonly HistoryEvent[], pod: string, fromMs: number, toMs: number): boolean {
+  const created = history.filter(
+    ({ type, pod: { metadata } }) => type === 'ADDED' && `${metadata.namespace}/${metadata.name}` === pod,
+  );
+  return created.slice(1).some(({ pod: { metadata } }) => {
+    const atMs = Date.parse(metadata.creationTimestamp);
+    return atMs >= fromMs && atMs <= toMs;
+  });
 }
 
 /** A proxy is not flooded with connections, however it behaves. @param arrivalsMs when connections arrived, in order */

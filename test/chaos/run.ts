@@ -188,7 +188,7 @@ class Run {
       ...checkDeletes(calls, this.#ended),
       ...checkConcurrency(calls, this.#limits),
       ...checkRate(calls, this.#limits),
-      ...checkPauses(calls),
+      ...checkPauses(calls, history),
       ...checkTunnel(this.#tunnel?.arrivalsMs ?? []),
     );
   }
