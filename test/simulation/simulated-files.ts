@@ -58,6 +58,7 @@ interface Watch {
 
 /** Probabilities of what happens to a call. */
 const badDisk = { slow: 0.001, failed: 0.002, hangs: 0.0002 };
+const hangMs = 200_000;
 /** The share of the calls that take time at all. */
 const latencyShare = 0.1;
 
@@ -83,6 +84,7 @@ export class SimulatedFiles {
   #lastInode = 1n;
   #lastDevice = rootDevice;
   #lastFile = 2;
+  #hangsUntilMs = 0;
 
   /** @param now the machine's wall clock */
   constructor(world: World, now: () => number) {
@@ -106,6 +108,11 @@ export class SimulatedFiles {
   /** The paths of the open files of a process. */
   openFiles(process: SimulatedProcess): string[] {
     return [...(this.#open.get(process.name)?.values() ?? [])].map((inode) => this.pathOf(inode));
+  }
+
+  /** How long it takes until no call hangs any more. */
+  get hangsForMs(): number {
+    return Math.max(0, this.#hangsUntilMs - this.#world.nowMs);
   }
 
   get watches(): number {
@@ -292,7 +299,8 @@ export class SimulatedFiles {
     const isHanging = this.#strikes('hangs');
     const isFailed = this.#strikes('failed');
     this.hasFailed ||= isFailed || isHanging || this.isFull;
-    const takesMs = isHanging ? 200_000 : isSlow ? this.#random.next() * 20_000 : 0;
+    if (isHanging) this.#hangsUntilMs = this.#world.nowMs + hangMs;
+    const takesMs = isHanging ? hangMs : isSlow ? this.#random.next() * 20_000 : 0;
     const act = async (): Promise<T> => {
       if (isFailed) throw errno('EIO', what);
       return effect();

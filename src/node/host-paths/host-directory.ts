@@ -85,6 +85,16 @@ export class HostDirectory {
     }
   }
 
+  /** Closes the directory if the work fails. */
+  async closedOnError<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
   async child(name: EntryName): Promise<HostDirectory> {
     const path = this.#pathOf(name);
     // A link is not a directory.
@@ -104,13 +114,8 @@ export class HostDirectory {
       return this.child(name);
     }
     const child = await this.child(name);
-    try {
-      await this.files.chmod(child.#path, mode);
-      return child;
-    } catch (error) {
-      await child.close();
-      throw error;
-    }
+    await child.closedOnError(() => this.files.chmod(child.#path, mode));
+    return child;
   }
 
   /**

@@ -40,8 +40,8 @@ export async function walk(
   let pendingCount = 0;
   let isComplete = true;
 
-  async function enter(directory: HostDirectory): Promise<void> {
-    const level: Level = { directory, stats: await directory.ownStats(), pending: [] };
+  async function enter(directory: HostDirectory, ownStats: BigIntStats): Promise<void> {
+    const level: Level = { directory, stats: ownStats, pending: [] };
     levels.push(level);
     const path = untouched.size === 0 ? '' : await directory.ownPath().catch(() => '');
     for await (const { name } of readableEntries(directory)) {
@@ -67,17 +67,19 @@ export async function walk(
   async function leave(): Promise<void> {
     const directory = levels.pop()!.directory!;
     const level = levels.at(-1);
-    if (level !== undefined && level.directory === undefined) {
+    // The caller closes the root.
+    if (level === undefined) return;
+    await directory.closedAfter(async () => {
+      if (level.directory !== undefined) return;
       const parent = await directory.parent().catch(undefinedIfUnreachable);
       level.directory = parent && (await sameDirectory(parent, level.stats));
       // It was moved or removed. The walk goes on in the innermost directory that is open.
       while (levels.at(-1)!.directory === undefined) pendingCount -= levels.pop()!.pending.length;
-    }
-    if (directory !== root) await directory.close();
+    });
   }
 
   try {
-    await enter(root);
+    await enter(root, await root.ownStats());
     for (let level = levels[0]; level !== undefined; level = levels.at(-1)) {
       const name = level.pending.pop();
       if (name === undefined) {
@@ -91,7 +93,7 @@ export async function walk(
         await level.directory!.close();
         level.directory = undefined;
       }
-      await enter(child);
+      await enter(child, await child.closedOnError(() => child.ownStats()));
     }
   } finally {
     for (const { directory } of levels) if (directory !== root) await directory?.close();
@@ -101,7 +103,7 @@ export async function walk(
 
 /** Closes another directory than that of these stats. */
 async function sameDirectory(directory: HostDirectory, { dev, ino }: BigIntStats): Promise<HostDirectory | undefined> {
-  const stats = await directory.ownStats();
+  const stats = await directory.closedOnError(() => directory.ownStats());
   if (stats.dev === dev && stats.ino === ino) return directory;
   await directory.close();
   return undefined;

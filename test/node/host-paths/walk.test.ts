@@ -114,6 +114,28 @@ it.runIf(isLinux)('walk leaves no directory open when a visit fails', async () =
   expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(open);
 });
 
+it.runIf(isLinux).each(['parent', 'ownStats', 'ownStats of a parent'] as const)(
+  'walk leaves no directory open when a call for it fails: %s',
+  async (failing) => {
+    nestDirectories(folder, 'd', 40);
+    const open = readdirSync('/proc/self/fd').length;
+    const { ownStats, parent } = HostDirectory.prototype;
+    let count = 0;
+    let failsAt = failing === 'ownStats' ? 38 : Infinity;
+    vi.spyOn(HostDirectory.prototype, 'parent').mockImplementation(async function (this: HostDirectory) {
+      if (failing === 'parent') throw new Error('failed');
+      failsAt = count + 1;
+      return parent.call(this);
+    });
+    vi.spyOn(HostDirectory.prototype, 'ownStats').mockImplementation(async function (this: HostDirectory) {
+      if (++count === failsAt) throw new Error('failed');
+      return ownStats.call(this);
+    });
+    await expect(visited()).rejects.toThrow('failed');
+    expect(readdirSync('/proc/self/fd').length).toBeLessThanOrEqual(open);
+  },
+);
+
 it.runIf(isLinux)('walk never visits what is beside a directory that was moved away', async () => {
   nestDirectories(folder, 'd', 60);
   const outside = directories.create();

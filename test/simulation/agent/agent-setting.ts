@@ -119,6 +119,8 @@ class AgentSimulation {
     await this.#deleteAll();
     await world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
     if (this.#random.fork('images').chance(0.3)) await this.#collectImages();
+    // No process can end a file call that hangs, nor close what it has open.
+    await world.sleep(this.#volumes.files.hangsForMs);
     await this.#checkQuiet();
     await this.#runtime.checkQuiet?.();
     await this.#stop(this.#current, true);
