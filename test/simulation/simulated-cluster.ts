@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { APIServerHandler } from '../../src/api-server/api-server-handler.ts';
 import { APIStatusError } from '../../src/api-server/api-status.ts';
 import type { Random } from '../chaos/random.ts';
+import { DirectRequest, DirectResponse } from '../support/direct-exchange.ts';
 import type { PodWrite } from './lagging-pods.ts';
 import { Network, noFaults, type NetworkFaults } from './network.ts';
 import { SimulatedProcess } from './simulated-process.ts';
@@ -102,6 +103,20 @@ export class SimulatedCluster {
       if (error instanceof APIStatusError) return false;
       throw error;
     }
+  }
+
+  /** A user changes the resources of a container. */
+  resize(name: string, container: string, resources: object): void {
+    const headers = {
+      ...{ host: '127.0.0.1', accept: 'application/json', authorization: `Bearer ${this.server.token}` },
+      'content-type': 'application/strategic-merge-patch+json',
+    };
+    const body = JSON.stringify({ spec: { containers: [{ name: container, resources }] } });
+    const onEnd = (_: boolean, { statusCode }: { readonly statusCode: number }): void =>
+      this.#world.count(`resize: ${statusCode}`);
+    const response = new DirectResponse({ onHead() {}, onChunk() {}, onEnd });
+    const path = `/api/v1/namespaces/default/pods/${name}/resize`;
+    void this.server.serve(new DirectRequest('PATCH', path, headers, body), response);
   }
 
   async #partitions(random: Random): Promise<void> {

@@ -17,6 +17,8 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   volumes: Pick<SimulatedVolumes, 'missing'> = { missing: () => undefined };
   /** An agent ends all pods, as when its machine shuts down. */
   isShuttingDown = false;
+  /** Called when a container was started. */
+  onStarted: ((run: ContainerRun) => void) | undefined;
   /** Called when a container has ended. */
   onEnded: ((run: ContainerRun) => void) | undefined;
   /** How often agents have called the runtime. */
@@ -72,6 +74,10 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     };
     if (initContainers.includes(spec) && (containers.every(hasEnded) || initContainers.some(hasEnded))) return;
     this.#world.violate('a container is not stopped without a reason', `${podName} ${podUID} ${container} ${id}`);
+  }
+
+  started(run: ContainerRun): void {
+    this.onStarted?.(run);
   }
 
   ended(run: ContainerRun): void {

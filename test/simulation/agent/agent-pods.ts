@@ -35,6 +35,16 @@ function withVolumes(spec: Json, random: Random): Json {
   };
 }
 
+/** A pod whose containers run for the whole time, and can be resized. */
+export function makeDaemon(name: string, random: Random): Json {
+  const containers = Array.from({ length: random.integer(1, 2) }, (_, i) => ({
+    ...{ name: `c${i}`, image: 'a:1', args: ['forever'] },
+    resources: { requests: { cpu: '100m' }, limits: { cpu: '200m' } },
+  }));
+  const spec = { nodeName, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, containers };
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec };
+}
+
 /** The manifest of a static pod. */
 export function makeManifest(name: string, random: Random): Json {
   const spec = makeSpec(random, random.pick(['Always', 'OnFailure']));

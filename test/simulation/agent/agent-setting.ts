@@ -9,7 +9,7 @@ import { SignalListeners } from '../signal-listeners.ts';
 import { SimulatedCluster } from '../simulated-cluster.ts';
 import { SimulatedDisk } from '../simulated-disk.ts';
 import type { World } from '../world.ts';
-import { makeAgentPod, makeManifest } from './agent-pods.ts';
+import { makeAgentPod, makeDaemon, makeManifest } from './agent-pods.ts';
 import { AgentGuarantees } from './agent-guarantees.ts';
 import { AgentProcess } from './agent-process.ts';
 import { checkStatuses, containerStatuses, differenceToRuns, isMirror, isTerminal } from './check-statuses.ts';
@@ -100,6 +100,7 @@ class AgentSimulation {
     this.#users.start();
     this.#objects.start();
     if (this.#random.chance(0.5)) this.#staticPods.start(['static-0', 'static-1']);
+    if (this.#random.fork('daemon').chance(0.5)) void this.#useDaemon(this.#random.fork('use of a daemon'));
     if (this.#random.chance(0.8))
       this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.3, 1, 1, 2]));
     if (this.#random.chance(0.8)) this.#runtime.disturb(this.#random.fork('runtime'));
@@ -115,6 +116,7 @@ class AgentSimulation {
     this.#staticPods.stop();
     this.#users.release(this.#random.fork('release'));
     await world.until('everything settles', settleMs, () => this.#difference());
+    if (this.#random.fork('last crash').chance(0.3)) await this.#killAtStart();
     await this.#runtime.checkRunning?.();
     await this.#deleteAll();
     await world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
@@ -290,6 +292,22 @@ class AgentSimulation {
     }
   }
 
+  /** The containers of a pod that stays end now and then, and are resized. */
+  async #useDaemon(random: Random): Promise<void> {
+    const name = 'pod-daemon';
+    const pod = makeDaemon(name, random);
+    this.#cluster.attempt(() => void this.#cluster.server.pods.create(pod));
+    for (;;) {
+      await this.#world.sleep(random.integer(300, 3_000));
+      const isExit = random.chance(0.1);
+      const limit = `${random.integer(2, 9)}00m`;
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens(`${name}: ${isExit ? 'exit' : 'resize'}`)) continue;
+      if (isExit) this.#machine.runs.running(this.#cluster.pods.get(name)!.metadata.uid)[0]?.exit(1, 'own');
+      else this.#cluster.resize(name, 'c0', { requests: { cpu: '100m' }, limits: { cpu: limit } });
+    }
+  }
+
   /** What happens to a pod beside its creation and deletion. */
   #change(name: string, random: Random): void {
     const pod = this.#cluster.pods.get(name);
@@ -331,8 +349,10 @@ class AgentSimulation {
     await this.#world.sleep(recoveryMs);
     this.#world.note('world', 'healthy');
     this.#guarantees.onEnded = (run) => void this.#world.at(promptMs, () => this.#checkShown(run));
+    this.#guarantees.onStarted = (run) => this.#runtime.checkStarted?.(run);
     await this.#world.sleep(healthyMs);
     this.#guarantees.onEnded = undefined;
+    this.#guarantees.onStarted = undefined;
   }
 
   #checkShown({ podUID, podName, container, id, attempt }: ContainerRun): void {
@@ -383,22 +403,35 @@ class AgentSimulation {
     }
   }
 
+  /** The agent is killed when a container has been started, before it knows that. */
+  async #killAtStart(): Promise<void> {
+    const started = new Promise<ContainerRun>((resolve) => (this.#guarantees.onStarted = resolve));
+    this.#create('pod-last', 'a:1');
+    const run = await Promise.race([started, this.#world.sleep(settleMs)]);
+    this.#guarantees.onStarted = undefined;
+    if (run === undefined || !this.#world.happens('kill at a start')) return;
+    this.#kill();
+    await this.#world.sleep(100);
+    this.#current = this.#start();
+    await this.#world.until('everything settles', settleMs, () => this.#difference());
+  }
+
   /** A private image that is pulled while others are removed stays one. */
   async #collectImages(): Promise<void> {
     const removal = this.#runtime.fillDisk?.('private:1');
     if (removal === undefined) return;
     this.#world.note('world', 'the disk is full of images');
     await Promise.race([removal, this.#world.sleep(imageGCMs)]);
-    this.#createPrivate('pod-with-secret', [{ name: 'pull-secret' }]);
+    this.#create('pod-with-secret', 'private:1', [{ name: 'pull-secret' }]);
     await this.#world.sleep(20_000);
-    this.#createPrivate('pod-without-secret', undefined);
+    this.#create('pod-without-secret', 'private:1');
     await this.#world.sleep(20_000);
     await this.#deleteAll();
     await this.#world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
   }
 
-  #createPrivate(name: string, imagePullSecrets: readonly object[] | undefined): void {
-    const containers = [{ name: 'c0', image: 'private:1', args: ['forever'] }];
+  #create(name: string, image: string, imagePullSecrets?: readonly object[]): void {
+    const containers = [{ name: 'c0', image, args: ['forever'] }];
     const spec = { nodeName, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, containers };
     const pod = {
       metadata: { name, namespace: 'default' },

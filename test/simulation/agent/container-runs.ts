@@ -119,7 +119,8 @@ export class SimulatedContainer {
 export interface ContainerWatcher {
   /** Before a container is stopped or killed that runs. */
   stopping(run: ContainerRun): void;
-  /** A container has ended. */
+  /** A container was started, or has ended. */
+  started(run: ContainerRun): void;
   ended(run: ContainerRun): void;
 }
 
@@ -179,6 +180,7 @@ export class ContainerRuns {
     this.#byContainer.set(key, [...earlier, run]);
     this.all.push(run);
     this.#running.set(run, container);
+    this.#watcher?.started(run);
   }
 
   stopping(run: ContainerRun): void {

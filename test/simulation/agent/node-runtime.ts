@@ -4,7 +4,7 @@ import type { Random } from '../../chaos/random.ts';
 import { SimulatedFiles } from '../simulated-files.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
-import type { ContainerRuns } from './container-runs.ts';
+import type { ContainerRun, ContainerRuns } from './container-runs.ts';
 import type { SimulatedHelper } from './simulated-volumes.ts';
 
 /** The machine of a node: what the agents and the runtime on it share. */
@@ -55,6 +55,8 @@ export interface NodeRuntime {
   removeImage(image: string): void;
   /** The disk is full of images, of which this one is gone. Resolves when an agent begins to remove the others, which is slow. */
   fillDisk?(missingImage: string): Promise<void>;
+  /** Checks what is so of a container soon after its start, when all has worked for a while. */
+  checkStarted?(run: ContainerRun): void;
   /** Checks what is so of containers that run once all has worked for a while. */
   checkRunning?(): Promise<void>;
   /** Checks what is so once all has been quiet for a while. */

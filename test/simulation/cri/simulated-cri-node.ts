@@ -7,6 +7,7 @@ import type { CRIMethod } from '../../../src/cri/cri-messages.ts';
 import type { MachineResources } from '../../../src/cri/linux-resources.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
+import type { ContainerRun } from '../agent/container-runs.ts';
 import type { Machine, NodeRuntime, RuntimeConnection } from '../agent/node-runtime.ts';
 import type { SimulatedHelper } from '../agent/simulated-volumes.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
@@ -32,6 +33,8 @@ const focusMethods = [
 ] as readonly CRIMethod[];
 /** Of pods with a user namespace. */
 const idRange = { firstID: 65_536, length: 100 * 65_536 };
+/** How soon after its start a container has a link to its log. */
+const linkMs = 1_000;
 /** How long all is quiet before links and logs must be right, and the garbage collected. */
 const quietMs = 80_000;
 
@@ -112,6 +115,14 @@ export class SimulatedCRINode implements NodeRuntime {
     this.#isDisturbed = false;
     this.#service.isNetworkReady = true;
     this.#endpoint.heal();
+  }
+
+  checkStarted({ podUID, podName, container, id }: ContainerRun): void {
+    const bareID = id.slice(id.indexOf('://') + 3);
+    this.#world.at(linkMs, () => {
+      if (this.#service.containers.has(bareID) && !this.#logs.hasLink(bareID))
+        this.#world.violate('the log of a container has its link soon', `${podName} ${podUID} ${container} ${id}`);
+    });
   }
 
   async checkRunning(): Promise<void> {
