@@ -82,7 +82,7 @@ class ManagerSimulation {
   /** Those whose DELETE was due then. */
   readonly #endsDue = new Set<string>();
   /**
-   * Pods whose newest version may be lost by a crash: the disk was full; or the wall clock was behind that of an earlier
+   * Pods whose newest version, or whose end, may be lost by a crash: the disk was full; or the wall clock was behind that of an earlier
    * process of whose last status this one did not know, so that the recorded one looks older.
    */
   readonly #mayBeLost = new Set<string>();
@@ -381,9 +381,7 @@ class ManagerSimulation {
         const { nowMs: atMs } = this.#world;
         this.#versions.push({ process: from.process, podUID: report.uid, version: report.version, atMs });
         const looksOld = this.#wallMs < this.#earlierWallMs && this.#lacksEarlierStatus(from, report.uid);
-        // Without space for a compaction, the journal may be full for longer.
-        const isJournalFull = this.#hasBeenFull && from.manager?.inspect().journalFailure !== undefined;
-        if (this.#disk.isFull || isJournalFull || looksOld) this.#mayBeLost.add(report.uid);
+        if (this.#lacksSpace(from) || looksOld) this.#mayBeLost.add(report.uid);
         else this.#mayBeLost.delete(report.uid);
         this.#world.note(from.process.name, 'accepted', report.uid, report.version);
         break;
@@ -400,11 +398,18 @@ class ManagerSimulation {
         this.#world.at(0, () => {
           if (!from.process.isAlive) return;
           this.#finished.add(report.uid);
+          // It is a line of its own, which may find no space although that of the last status did.
+          if (this.#lacksSpace(from)) this.#mayBeLost.add(report.uid);
           if (from.pods.getPodByUID(report.uid)?.metadata?.deletionTimestamp != null) this.#endsDue.add(report.uid);
         });
         break;
       default:
     }
+  }
+
+  /** Whether the journal may be unable to record. Without space for a compaction, it may be full for longer than the disk. */
+  #lacksSpace({ manager }: ManagerProcess): boolean {
+    return this.#disk.isFull || (this.#hasBeenFull && manager?.inspect().journalFailure !== undefined);
   }
 
   /** Whether the API server has a status of an earlier process that the informer has not. */

@@ -9,17 +9,25 @@ const terminalPhases: ReadonlySet<unknown> = new Set(['Succeeded', 'Failed']);
 const longListedMs = 10_000;
 const ofNode = 'virtual-nodes.node.';
 
-/** No pod is asked for again after the cloud has accepted its deletion, and said so. */
+/**
+ * No pod that the cloud has had is asked for again after the cloud has accepted its deletion, and said so. One that it has
+ * never had may be: `createPod` has failed permanently, and an owner that did not get to write this is followed by one that
+ * sees a pod that is to run, and tries for the first time.
+ */
 export function checkCreations(calls: readonly CloudCall[]): Violation[] {
   const violations: Violation[] = [];
   const deletedMs = new Map<string, number>();
-  for (const { method, uid = '', isSuccess, settledMs } of calls)
+  const createdMs = new Map<string, number>();
+  for (const { method, uid = '', isSuccess, settledMs, processedMs } of calls) {
     if (method === 'deletePod' && isSuccess === true)
       deletedMs.set(uid, Math.min(settledMs!, deletedMs.get(uid) ?? Number.POSITIVE_INFINITY));
+    if (method === 'createPod' && processedMs !== undefined)
+      createdMs.set(uid, Math.min(processedMs, createdMs.get(uid) ?? Number.POSITIVE_INFINITY));
+  }
   for (const { method, uid = '', process, sentMs, processedMs } of calls) {
     if (method !== 'createPod' || processedMs === undefined) continue;
     const sinceMs = deletedMs.get(uid) ?? Number.POSITIVE_INFINITY;
-    if (sentMs > sinceMs)
+    if (sentMs > sinceMs && createdMs.get(uid)! < sinceMs)
       violations.push({
         invariant: 'no pod is created again after its deletion',
         details: `${uid} by ${process.name} at ${sentMs}, deleted at ${sinceMs}`,
