@@ -131,6 +131,24 @@ describe('a restart of the process', () => {
     expect(test.cloud.names).toEqual([]);
   });
 
+  it('does not take a deleted pod for ended because the first list is incomplete, whatever its restart policy', async () => {
+    await test.startNodes();
+    await test.create(podOf('web', { restartPolicy: 'Never' }));
+    await test.advance(7000);
+    await test.stopNodes({ drain: true });
+    const before = test.status('web');
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 5 });
+    test.cloud.hidden.add('web');
+    await test.startNodes();
+    await test.advance(500);
+    expect(test.status('web')).toEqual(before);
+    expect(test.cloud.deletions).toEqual([{ name: 'web', gracePeriodSeconds: 5 }]);
+    test.cloud.hidden.clear();
+    await test.advance(10_000);
+    expect(test.pod('web')).toBeUndefined();
+    expect(test.cloud.names).toEqual([]);
+  });
+
   it('passes on what was changed meanwhile of a pod that was accepted and never listed', async () => {
     await test.startNodes();
     test.cloud.hidden.add('web');

@@ -36,6 +36,7 @@ import type { ProviderCalls, ProviderMethods } from '../calls/provider-calls.ts'
 import type { ProviderPodCache } from './provider-pod-cache.ts';
 import {
   appliedPod,
+  hasEnded,
   type NextCall,
   type PodFailure,
   type PodOperation,
@@ -139,18 +140,27 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     podStatusFn: PodStatusFn | undefined,
     options: SyncPodOptions,
   ): Promise<void> {
-    const { metadata, spec } = pod;
+    const { podCache, statusManager } = this.#options;
+    const { uid } = pod.metadata;
+    const previous = statusManager.getPodStatus(uid) ?? pod.status;
+    // Before the status changes: without a report, the containers look as if they had ended.
+    const mayExist = !isPodPhaseTerminal(previous?.phase);
+    const call = podCache.reconcile(uid, { wanted: { kind: 'ended', hasObject: true, mayExist } });
+    const record = podCache.record(uid);
+    const reported = reportedPod(record);
+    const isAwaited = reported === undefined && !hasEnded(record) && hasPodRun(previous);
     // `syncTerminatedPod` shows the end. Before that, the status manager would hold back the phase, and read the pod.
-    const hasStopped = reportedPod(this.#options.podCache.record(metadata.uid))?.state === 'stopped';
-    if (podStatusFn !== undefined || !hasStopped) this.#updateStatus(pod, { podStatusFn });
-    const seconds = gracePeriodSeconds ?? spec?.terminationGracePeriodSeconds ?? defaultGracePeriodSeconds;
-    await this.#end(this.#referenceOf(pod), seconds, options, pod);
+    if (podStatusFn !== undefined || !(isAwaited || reported?.state === 'stopped'))
+      this.#updateStatus(pod, { podStatusFn });
+    const seconds = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? defaultGracePeriodSeconds;
+    await this.#end(this.#referenceOf(pod), seconds, call, options, pod);
   }
 
   async syncTerminatingRuntimePod(runningPod: RuntimePod, options: PodCallOptions): Promise<void> {
     const { uid, namespace, name } = runningPod;
-    const reference = { uid, namespace, name, nodeName: this.#options.nodeName };
-    await this.#end(reference, orphanGracePeriodSeconds, options);
+    const { nodeName, podCache } = this.#options;
+    const call = podCache.reconcile(uid, { wanted: orphan });
+    await this.#end({ uid, namespace, name, nodeName }, orphanGracePeriodSeconds, call, options);
   }
 
   async syncTerminatedPod(pod: ValidPod, _runtimeStatus: RuntimePodStatus): Promise<void> {
@@ -209,13 +219,12 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   async #end(
     reference: ProviderPodReference,
     gracePeriodSeconds: number,
+    call: NextCall,
     { signal, scope }: PodCallOptions,
     pod?: ValidPod,
   ): Promise<void> {
-    const { podCache, clock, statusManager } = this.#options;
+    const { podCache, clock } = this.#options;
     const { uid } = reference;
-    const mayExist = pod !== undefined && !isPodPhaseTerminal((statusManager.getPodStatus(uid) ?? pod.status)?.phase);
-    const call = podCache.reconcile(uid, { wanted: { kind: 'ended', hasObject: pod !== undefined, mayExist } });
     throwIfBackOff(call);
     if (call.kind === 'none' || (pod === undefined && !(await this.#isOrphan(reference, signal)))) return;
     const failed = await this.#delete(reference, gracePeriodSeconds, { pod, signal });
