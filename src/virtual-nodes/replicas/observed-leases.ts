@@ -23,7 +23,8 @@ const epochsPerSecond = 1_000_000;
 /**
  * What the Leases say about the other processes. A Lease has expired when this process has seen no change of it for its
  * duration; times in the Lease are ignored, because clocks differ. A missing Lease may have been deleted while its holder uses
- * it, so it counts as held for its duration. Source: client-go `leaderelection`, `observedTime`.
+ * it, so it counts as held for its duration, also if this process has not seen it because its lists have failed.
+ * Source: client-go `leaderelection`, `observedTime`.
  */
 export class ObservedLeases {
   /** By the name of the process or node that the Lease is for. */
@@ -32,7 +33,9 @@ export class ObservedLeases {
   readonly #timing: LeaseTiming;
   /** By node name: when its Lease was found missing. Old entries are dropped. */
   readonly #vanishedMs = new Map<string, number>();
-  #firstListMs: number | undefined;
+  #listedMs = -Infinity;
+  /** Since when there was no long time between two lists, in which a Lease could have come and gone unseen. */
+  #listingSinceMs = Infinity;
 
   constructor(leases: Pick<ReplicaLeases, 'subjectOf'>, timing: LeaseTiming) {
     this.#leases = leases;
@@ -51,7 +54,8 @@ export class ObservedLeases {
 
   /** Replaces everything by one list. */
   replace(leases: readonly Lease[], nowMs: number): void {
-    this.#firstListMs ??= nowMs;
+    if (nowMs - this.#listedMs > this.#timing.marginMs) this.#listingSinceMs = nowMs;
+    this.#listedMs = nowMs;
     const before = this.#seen;
     this.#seen = { member: new Map(), node: new Map() };
     for (const lease of leases) {
@@ -108,7 +112,7 @@ export class ObservedLeases {
   freeMs(nodeName: string): number {
     const node = this.nodes.get(nodeName);
     if (node === undefined) {
-      const missingMs = this.#vanishedMs.get(nodeName) ?? this.#firstListMs ?? Infinity;
+      const missingMs = Math.max(this.#vanishedMs.get(nodeName) ?? -Infinity, this.#listingSinceMs);
       return missingMs + this.#timing.durationMs;
     }
     if (node.holder === '') return node.sinceMs;

@@ -330,6 +330,32 @@ describe('Leases that somebody else writes or deletes', () => {
     );
   });
 
+  it('a Lease that was created and deleted while a replica could not list counts as held, too', async () => {
+    const cutOff = new Set<string>();
+    const listing = (name: string): Pick<KubeTransport, 'request'> => ({
+      request: async (method, path, options) => {
+        if (method === 'GET' && cutOff.has(name)) throw new Error('cut off');
+        return transport.request(method, path, options);
+      },
+    });
+    const a = newReplica({ nodeNames: [], transport: listing('a') });
+    const b = newReplica({ nodeNames: [], transport: listing('b'), random: () => 0.6 });
+    await pass(30_000);
+    cutOff.add('b');
+    a.ownership.setNodes(nodeNames);
+    await pass(1_000);
+    for (const nodeName of nodeNames) await transport.request('DELETE', `${leasesPath}/virtual-nodes.node.${nodeName}`);
+    cutOff.add('a');
+    b.ownership.setNodes(nodeNames);
+    await pass(5_000);
+    cutOff.delete('b');
+    await pass(2_000);
+    expect([...a.owned.values()].map((node) => node.isOwned())).toEqual([true, true, true, true]);
+    expect(b.owned.size).toBe(0);
+    await pass(30_000);
+    expect(b.owned.size).toBe(4);
+  });
+
   it('epochs grow when the Lease of a node was deleted while no replica ran', async () => {
     const a = newReplica({ nodeNames: ['node-a'] });
     await pass(20_000);
