@@ -6,7 +6,7 @@ import { refuseOption, requireObject, StatusManagerError } from '../../shared/er
 import type { Logger } from '../../shared/logger.ts';
 import { MonotonicTimes } from '../../shared/time.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.ts';
-import type { Pod } from '../objects/types.ts';
+import type { Pod, ValidPod } from '../objects/types.ts';
 import { positiveInteger } from '../../shared/option-checks.ts';
 import { requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
 import type { InformerLike } from './informer-source.ts';
@@ -123,7 +123,9 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   }
 
   isGone(uid: string): boolean | undefined {
-    return this.#source.listsNewest && this.#isSynced && !this.#pods.hasAPIPod(uid);
+    return (
+      this.#source.listsNewest && this.#isSynced && !this.getAPIPods().some(({ metadata }) => metadata.uid === uid)
+    );
   }
 
   requestSucceeded(): void {
@@ -160,6 +162,11 @@ export class InformerPodManager implements PodManager, AsyncDisposable {
   setStaticPods(pods: Iterable<Pod>): void {
     requireIterable('pods', pods);
     this.#pods.setStaticPods(pods);
+  }
+
+  /** The API server's pods, including mirror pods, without static pods. */
+  getAPIPods(): ValidPod[] {
+    return this.#pods.apiPods();
   }
 
   /** The pods to run: those of the API server and static pods, without mirror pods. */

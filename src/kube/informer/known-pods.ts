@@ -34,13 +34,11 @@ interface Subscription {
 }
 
 /**
- * The pods of a node from both sources, in a `BasicPodManager`: those of the API server (by name, because
- * it has one pod of a name at a time) and static ones (by UID). Listeners are called for every change.
+ * The pods of a node from both sources, in a `BasicPodManager`: those of the API server, which has one pod of a name at a
+ * time, and static ones. Listeners are called for every change.
  */
 export class KnownPods {
   readonly manager = new BasicPodManager();
-  readonly #apiPods = new Map<string, ValidPod>();
-  readonly #staticPods = new Map<string, ValidPod>();
   readonly #subscribers: Subscribers<Subscription>;
   readonly #logger: Logger;
 
@@ -52,7 +50,7 @@ export class KnownPods {
   subscribe(listener: PodListener, { includeMirrorPods = false }: PodSubscribeOptions = {}): () => void {
     const subscription: Subscription = { listener, includeMirrorPods, isActive: false };
     const end = this.#subscribers.add(subscription);
-    const known = [...this.#staticPods.values(), ...this.#apiPods.values()];
+    const known = [...this.#staticPods(), ...this.apiPods()];
     // Queues all pods before the first call, so changes made by the listener are delivered after them.
     this.#subscribers.notify((candidate) => {
       if (candidate !== subscription) return;
@@ -62,26 +60,26 @@ export class KnownPods {
     return end;
   }
 
-  hasAPIPod(uid: string): boolean {
-    return [...this.#apiPods.values()].some((pod) => uidOf(pod) === uid);
+  /** Those of the API server, including mirror pods. */
+  apiPods(): ValidPod[] {
+    const { pods, mirrorPods } = this.manager.getPodsAndMirrorPods();
+    return [...pods.filter((pod) => !isStaticPod(pod)), ...mirrorPods];
   }
 
   replaceAPIPods(pods: readonly Pod[]): void {
     const present = new Map<string, ValidPod>();
     for (const pod of pods) if (this.#isUsable(pod)) present.set(getPodFullName(pod), pod);
     // Removals first: removing a pod from a BasicPodManager also removes a newer pod with its name.
-    for (const [name, known] of this.#apiPods)
-      if (uidOf(present.get(name)) !== uidOf(known)) this.#removeAPIPod(name, known);
+    for (const known of this.apiPods())
+      if (present.get(getPodFullName(known))?.metadata.uid !== known.metadata.uid) this.#remove(known);
     for (const pod of present.values()) this.upsertAPIPod(pod);
   }
 
   upsertAPIPod(pod: Pod): void {
     if (!this.#isUsable(pod)) return;
-    const name = getPodFullName(pod);
-    let known = this.#apiPods.get(name);
-    const isReplaced = known !== undefined && (uidOf(known) !== uidOf(pod) || isMirrorPod(known) !== isMirrorPod(pod));
-    if (known !== undefined && isReplaced) {
-      this.#removeAPIPod(name, known);
+    let known = this.#knownAPIPod(pod);
+    if (known !== undefined && (known.metadata.uid !== pod.metadata.uid || isMirrorPod(known) !== isMirrorPod(pod))) {
+      this.#remove(known);
       known = undefined;
     }
     // The same version again, for example after a relist: keep the object that was handed out.
@@ -90,7 +88,6 @@ export class KnownPods {
       known.metadata.resourceVersion === pod.metadata.resourceVersion
     )
       return;
-    this.#apiPods.set(name, pod);
     this.#set(pod, known);
     // Anyone who may create a pod can set the annotation.
     if (known === undefined && isMirrorPod(pod) && this.manager.getPodAndMirrorPod(pod).pod === undefined)
@@ -99,9 +96,8 @@ export class KnownPods {
 
   removeAPIPod(pod: Pod): void {
     if (!this.#isUsable(pod)) return;
-    const name = getPodFullName(pod);
-    const known = this.#apiPods.get(name);
-    if (known !== undefined && uidOf(known) === uidOf(pod)) this.#removeAPIPod(name, known, pod);
+    const known = this.#knownAPIPod(pod);
+    if (known?.metadata.uid === pod.metadata.uid) this.#remove(known, pod);
   }
 
   setStaticPods(pods: Iterable<Pod>): void {
@@ -116,22 +112,23 @@ export class KnownPods {
       }
       present.set(pod.metadata.uid, pod);
     }
-    for (const [uid, known] of this.#staticPods) {
-      if (present.has(uid)) continue;
-      this.#staticPods.delete(uid);
-      this.#remove(known);
-    }
-    for (const [uid, pod] of present) {
-      const known = this.#staticPods.get(uid);
-      if (known === pod) continue;
-      this.#staticPods.set(uid, pod);
-      this.#set(pod, known);
+    for (const known of this.#staticPods()) if (!present.has(known.metadata.uid)) this.#remove(known);
+    for (const pod of present.values()) {
+      const known = this.manager.getPodByUID(pod.metadata.uid);
+      if (known !== pod) this.#set(pod, known);
     }
   }
 
-  #removeAPIPod(name: string, known: ValidPod, last = known): void {
-    this.#apiPods.delete(name);
-    this.#remove(known, last);
+  #staticPods(): ValidPod[] {
+    return this.manager.getPods().filter(isStaticPod);
+  }
+
+  /** The API server's pod with the name of `pod`. A static pod can have the same name, and hide it in the index of names. */
+  #knownAPIPod(pod: ValidPod): ValidPod | undefined {
+    const { manager } = this;
+    const named = manager.getMirrorPodByPod(pod) ?? manager.getPodByFullName(getPodFullName(pod));
+    const known = named === undefined || isStaticPod(named) ? manager.getPodByUID(pod.metadata.uid) : named;
+    return known === undefined || isStaticPod(known) ? undefined : known;
   }
 
   #set(pod: ValidPod, previous: ValidPod | undefined): void {
@@ -164,8 +161,4 @@ export class KnownPods {
       return false;
     }
   }
-}
-
-function uidOf(pod: ValidPod | undefined): string | undefined {
-  return pod?.metadata.uid;
 }

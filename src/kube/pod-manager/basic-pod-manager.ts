@@ -99,6 +99,11 @@ export class BasicPodManager implements PodManager {
     return this.#podByUID.get(uid);
   }
 
+  /** Never a mirror pod. Source: kubelet `GetPodByFullName`. */
+  getPodByFullName(fullName: string): ValidPod | undefined {
+    return this.#podByFullName.get(fullName);
+  }
+
   /**
    * The pod and its mirror, whichever of them `pod` is. `pod` is undefined for the mirror of a pod that
    * is not known. Source: kubelet `GetPodAndMirrorPod`.

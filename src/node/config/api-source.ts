@@ -1,9 +1,9 @@
 import { aFunction, requireOptions } from '../../shared/option-checks.ts';
 import { isMirrorPod, isStaticPod } from '../../kube/pods/static-pods.ts';
-import { type Logger, reasonOf } from '../../shared/logger.ts';
+import { reasonOf } from '../../shared/logger.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
 import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
-import { type APIPods, apiSourceName, type PodSink, type PodSource, podSource } from './pod-source.ts';
+import { apiSourceName, type PodSink, type PodSource, type PodSourceContext, podSource } from './pod-source.ts';
 
 /** Options of `apiSource`. */
 export interface APISourceOptions {
@@ -32,76 +32,57 @@ export interface APISourceOptions {
  */
 export function apiSource(options: APISourceOptions = {}): PodSource {
   requireOptions(options, { filter: aFunction });
-  const { filter } = options;
-  return podSource(apiSourceName, (sink, { apiPods, logger }) => {
-    if (apiPods === undefined) throw new Error('The API server as a source needs a client');
-    return new APISource(filter === undefined ? apiPods : filteredPods(apiPods, filter, logger), sink, logger);
-  });
+  return podSource(apiSourceName, (sink, context) => startAPISource(sink, context, options.filter));
 }
 
-class APISource {
-  readonly #pods = new Map<string, ValidPod>();
-  readonly #sink: PodSink;
-  readonly #unsubscribe: () => void;
-  #isStopped = false;
-  /** False until the first list is complete. */
-  #isSynced = false;
-
-  constructor(apiPods: APIPods, sink: PodSink, logger: Logger) {
-    this.#sink = sink;
-    const upsert = (pod: ValidPod): void => {
-      // A static pod that was added to the informer belongs to another source.
-      if (isStaticPod(pod) && !isMirrorPod(pod)) return;
-      this.#pods.set(pod.metadata.uid, pod);
-      this.#changed();
-    };
-    const remove = (pod: ValidPod): void => {
-      if (this.#pods.delete(pod.metadata.uid)) this.#changed();
-    };
-    const listener = { onPodAdded: upsert, onPodUpdated: upsert, onPodRemoved: remove };
-    this.#unsubscribe = apiPods.subscribe(listener, { includeMirrorPods: true });
-    apiPods.whenSynced().then(
-      () => {
-        this.#isSynced = true;
-        this.#changed();
-      },
-      (thrown: unknown) => {
-        if (!this.#isStopped) logger.error({ reason: reasonOf(thrown) }, 'Failed to list the pods of the API server');
-      },
-    );
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#unsubscribe();
-  }
-
-  #changed(): void {
-    if (this.#isSynced && !this.#isStopped) this.#sink([...this.#pods.values()]);
-  }
-}
-
-function filteredPods(apiPods: APIPods, filter: (pod: ValidPod) => boolean, logger: Logger): APIPods {
-  /** If the filter throws, the change is ignored. */
-  const passes = (pod: ValidPod): boolean => {
+/** Keeps no pods of its own: each list is the informer's, and for a pod that cannot be filtered the agent keeps its last state. */
+function startAPISource(
+  sink: PodSink,
+  { apiPods, logger }: PodSourceContext,
+  filter: APISourceOptions['filter'] = () => true,
+): Pick<PodSource, 'stop'> {
+  if (apiPods === undefined) throw new Error('The API server as a source needs a client');
+  /** For each object that was filtered; undefined if the filter threw. */
+  const results = new WeakMap<ValidPod, boolean | undefined>();
+  const filterOnce = (pod: ValidPod): boolean | undefined => {
+    if (!results.has(pod)) results.set(pod, tryFilter(pod));
+    return results.get(pod);
+  };
+  const tryFilter = (pod: ValidPod): boolean | undefined => {
     try {
       return filter(pod);
     } catch (thrown) {
       const fields = { ...podFieldsOf(pod), method: 'apiSource.filter', reason: reasonOf(thrown) };
       logger.error(fields, 'User callback threw; ignoring the change of the pod');
-      return false;
+      return undefined;
     }
   };
+  let isStopped = false;
+  /** False until the first list is complete. */
+  let isSynced = false;
+  const deliver = (): void => {
+    if (!isSynced || isStopped) return;
+    const pods = apiPods.getAPIPods();
+    const unfiltered = pods.filter((pod) => filterOnce(pod) === undefined);
+    sink(pods.filter(filterOnce), new Set(unfiltered.map(({ metadata }) => metadata.uid)));
+  };
+  // A static pod that was added to the informer belongs to another source.
+  const changed = (pod: ValidPod): void => void ((!isStaticPod(pod) || isMirrorPod(pod)) && deliver());
+  const listener = { onPodAdded: changed, onPodUpdated: changed, onPodRemoved: changed };
+  const unsubscribe = apiPods.subscribe(listener, { includeMirrorPods: true });
+  apiPods.whenSynced().then(
+    () => {
+      isSynced = true;
+      deliver();
+    },
+    (thrown: unknown) => {
+      if (!isStopped) logger.error({ reason: reasonOf(thrown) }, 'Failed to list the pods of the API server');
+    },
+  );
   return {
-    whenSynced: () => apiPods.whenSynced(),
-    subscribe: (listener, options) =>
-      apiPods.subscribe(
-        {
-          onPodAdded: (pod) => void (passes(pod) && listener.onPodAdded(pod)),
-          onPodUpdated: (pod) => void (passes(pod) && listener.onPodUpdated(pod)),
-          onPodRemoved: (pod) => listener.onPodRemoved(pod),
-        },
-        options,
-      ),
+    async stop() {
+      isStopped = true;
+      unsubscribe();
+    },
   };
 }

@@ -6,7 +6,7 @@ import { plainCopy } from '../../shared/plain-data.ts';
 import { requireIterable } from '../../shared/validate.ts';
 import { configMirrorAnnotation, getPodFullName } from '../../kube/pods/static-pods.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
-import type { ValidPod } from '../../kube/objects/types.ts';
+import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 import { preciseTimeFromEpochMs } from '../../shared/time.ts';
 import type { EventRecorder } from '../events/event-recorder.ts';
 import { formatPod, podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
@@ -48,9 +48,10 @@ export interface PodConfigOptions {
 }
 
 interface Source {
+  /** By UID, as they were last passed on. */
   pods: ReadonlyMap<string, ValidPod>;
-  /** The objects that the source has passed, each with its copy: the same object again means no change. */
-  copies: ReadonlyMap<unknown, ValidPod>;
+  /** For each object of the source, what was passed on for it: the same object again means no change. */
+  readonly passedOn: WeakMap<Pod, ValidPod>;
   /** True once the first list of the source has been passed on. */
   isReady: boolean;
   /** Pods that were ignored and reported, because another one has their name or UID. */
@@ -81,42 +82,37 @@ export class PodConfig {
   channel(name: string): PodSink {
     const source: Source = this.#sources.get(name) ?? {
       pods: new Map(),
-      copies: new Map(),
+      passedOn: new WeakMap(),
       ignored: new Set(),
       isReady: false,
     };
     this.#sources.set(name, source);
-    return (pods) => {
+    return (pods, unchanged = new Set()) => {
       requireIterable('pods', pods);
-      const entries = Array.from(pods, (pod, i) => [pod, source.copies.get(pod) ?? copyOf(pod, `pods[${i}]`)] as const);
-      const candidates = entries.map(([, copy]) => copy);
-      this.#merge(name, source, candidates);
-      source.copies = new Map(entries);
+      const candidates = Array.from(
+        pods,
+        (pod, i) => [source.passedOn.get(pod) ?? copyOf(pod, `pods[${i}]`), pod] as const,
+      );
+      this.#merge(name, source, new Map(candidates), unchanged);
     };
   }
 
-  #merge(name: string, source: Source, candidates: readonly ValidPod[]): void {
+  /** @param given the objects of the source, by their copies or what was passed on for them */
+  #merge(name: string, source: Source, given: ReadonlyMap<ValidPod, Pod>, unchanged: ReadonlySet<string>): void {
     const changed: Record<PodOperation, ValidPod[]> = { REMOVE: [], ADD: [], UPDATE: [], DELETE: [], RECONCILE: [] };
     const pods = new Map<string, ValidPod>();
-    const known = new Set(source.copies.values());
-    for (const candidate of this.#withoutDuplicates(candidates, name, source)) {
+    for (const candidate of this.#withoutDuplicates([...given.keys()], name, source)) {
       const uid = candidate.metadata.uid;
       const existing = source.pods.get(uid);
-      if (existing !== undefined && known.has(candidate)) {
-        pods.set(uid, existing);
-        continue;
-      }
-      const annotated = withAnnotations(fromSource(candidate, name), { [configSourceAnnotation]: name });
-      if (existing === undefined) {
-        const seenAt = preciseTimeFromEpochMs(this.#options.clock.now());
-        const added = withAnnotations(annotated, { [configSeenAnnotation]: seenAt });
-        pods.set(uid, added);
-        changed.ADD.push(added);
-      } else {
-        const { pod, op } = checkAndUpdatePod(existing, annotated);
-        pods.set(uid, pod);
-        if (op !== undefined) changed[op].push(pod);
-      }
+      const { pod, op } =
+        existing === candidate ? { pod: existing, op: undefined } : this.#check(existing, candidate, name);
+      pods.set(uid, pod);
+      source.passedOn.set(given.get(candidate)!, pod);
+      if (op !== undefined) changed[op].push(pod);
+    }
+    for (const uid of unchanged) {
+      const existing = source.pods.get(uid);
+      if (existing !== undefined) pods.set(uid, existing);
     }
     for (const [uid, pod] of source.pods) if (!pods.has(uid)) changed.REMOVE.push(pod);
     source.pods = pods;
@@ -127,6 +123,17 @@ export class PodConfig {
         this.#send({ op, source: name, pods: changed[op] });
     }
     source.isReady = true;
+  }
+
+  #check(
+    existing: ValidPod | undefined,
+    candidate: ValidPod,
+    source: string,
+  ): { readonly pod: ValidPod; readonly op: PodOperation | undefined } {
+    const annotated = withAnnotations(fromSource(candidate, source), { [configSourceAnnotation]: source });
+    if (existing !== undefined) return checkAndUpdatePod(existing, annotated);
+    const seenAt = preciseTimeFromEpochMs(this.#options.clock.now());
+    return { pod: withAnnotations(annotated, { [configSeenAnnotation]: seenAt }), op: 'ADD' };
   }
 
   /** Source: kubelet `filterInvalidPods`. */

@@ -4,15 +4,17 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Pod, ValidPod } from '../../kube/objects/types.ts';
 
 /**
- * Takes the complete list of a source's pods; earlier pods that are not in the list are removed. A pod is copied when it is
- * first passed: a change is a new object.
+ * Takes the complete list of a source's pods; earlier pods that are not in the list are removed, except those with a UID
+ * in `unchanged`, which stay as they are. A pod is copied when it is first passed: a change is a new object.
  */
-export type PodSink = (pods: readonly Pod[]) => void;
+export type PodSink = (pods: readonly Pod[], unchanged?: ReadonlySet<string>) => void;
 
 /** The node's pods on the API server, for example an `InformerPodManager`, which its owner starts. */
 export interface APIPods {
   /** Resolves when the first list has been received. */
   whenSynced(): Promise<void>;
+  /** The API server's pods, including mirror pods, without static pods. */
+  getAPIPods(): readonly ValidPod[];
   /** Calls the listener for all known pods, and for every later change. Returns a function that unsubscribes. */
   subscribe(
     listener: {

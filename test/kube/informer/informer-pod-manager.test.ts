@@ -248,9 +248,9 @@ describe('pods are listed again when the resource version has expired', () => {
     expect(names()).toHaveLength(4);
     api
       .last(3)
-      .list('30', [pod('same', '1'), pod('changed', '21'), pod('recreated', '22', 'uid-new'), pod('new', '23')]);
+      .list('30', [pod('same', '1'), pod('changed', '21'), pod('recreated', '22', 'uid-newer'), pod('new', '23')]);
     await turn();
-    expect(listener.heard).toEqual(['-uid-gone@2', '-uid-old@4', '~uid-changed@3>21', '+uid-new@22', '+uid-new@23']);
+    expect(listener.heard).toEqual(['-uid-gone@2', '-uid-old@4', '~uid-changed@3>21', '+uid-newer@22', '+uid-new@23']);
     expect(pods.getPodByUID('uid-same')).toBe(same);
     expect(api.last(4).query).toMatchObject({ watch: true, resourceVersion: '30' });
   });

@@ -66,7 +66,10 @@ it('TestNewSourceApiserverInitialEmptySendsEmptyPodUpdate', async () => {
   const synced = new Promise<void>((resolve) => (sync = resolve));
   const lists: unknown[] = [];
   const source = apiSource();
-  source.start((list) => lists.push(list), contextOf({ whenSynced: () => synced, subscribe: () => () => {} }));
+  source.start(
+    (list) => lists.push(list),
+    contextOf({ whenSynced: () => synced, getAPIPods: () => [], subscribe: () => () => {} }),
+  );
   expect(lists).toEqual([]);
   sync();
   await synced;
@@ -75,8 +78,8 @@ it('TestNewSourceApiserverInitialEmptySendsEmptyPodUpdate', async () => {
 });
 
 describe('the pods of an informer', () => {
-  type Listener = Parameters<APIPods['subscribe']>[0];
-  let listener: Listener;
+  let listener: Parameters<APIPods['subscribe']>[0];
+  let known: Map<string, ValidPod>;
   let isSubscribed: boolean;
   let synced: { resolve: () => void; reject: (error: Error) => void };
   let logger: RecordingLogger;
@@ -85,9 +88,11 @@ describe('the pods of an informer', () => {
   beforeEach(() => {
     logger = recordingLogger();
     lists = [];
+    known = new Map();
     const whenSynced = new Promise<void>((resolve, reject) => (synced = { resolve, reject }));
     const apiPods: APIPods = {
       whenSynced: () => whenSynced,
+      getAPIPods: () => [...known.values()],
       subscribe: (given, { includeMirrorPods }) => {
         isSubscribed = includeMirrorPods;
         listener = given;
@@ -99,8 +104,20 @@ describe('the pods of an informer', () => {
   const start = (options?: Parameters<typeof apiSource>[0]) => {
     const source = apiSource(options);
     const labelled = ({ metadata }: Pod): string => `${metadata?.name}${metadata?.labels?.['version'] ?? ''}`;
-    source.start((pods) => lists.push(pods.map(labelled).join(' ')), context);
+    source.start((pods, unchanged = new Set()) => {
+      lists.push([...pods.map(labelled), ...[...unchanged].map((uid) => `${uid} unchanged`)].join(' '));
+    }, context);
     return source;
+  };
+  const set = (pod: ValidPod): void => {
+    const isKnown = known.has(pod.metadata.uid);
+    known.set(pod.metadata.uid, pod);
+    if (isKnown) listener.onPodUpdated(pod);
+    else listener.onPodAdded(pod);
+  };
+  const remove = (pod: ValidPod): void => {
+    known.delete(pod.metadata.uid);
+    listener.onPodRemoved(pod);
   };
   const podWith = (name: string, version = ''): ValidPod => ({
     metadata: { uid: name, name, namespace: 'default', resourceVersion: '1', labels: { version } },
@@ -108,33 +125,30 @@ describe('the pods of an informer', () => {
 
   it('are delivered when the first list is complete, then after each change', async () => {
     const source = start();
-    listener.onPodAdded(podWith('a'));
-    listener.onPodAdded(podWith('b'));
+    set(podWith('a'));
+    set(podWith('b'));
     expect(lists).toEqual([]);
     synced.resolve();
     await settle();
-    listener.onPodUpdated(podWith('a', '2'));
-    listener.onPodRemoved(podWith('b'));
-    listener.onPodRemoved(podWith('unknown'));
+    set(podWith('a', '2'));
+    remove(podWith('b'));
     expect(lists).toEqual(['a b', 'a2 b', 'a2']);
     await source.stop();
     expect(isSubscribed).toBe(false);
   });
 
-  it('that do not pass the filter are ignored, and their removal changes nothing', async () => {
+  it('that do not pass the filter are ignored', async () => {
     start({ filter: ({ metadata }) => metadata.name !== 'other' });
     synced.resolve();
     await settle();
-    listener.onPodAdded(podWith('other'));
-    listener.onPodUpdated(podWith('other', '2'));
-    listener.onPodRemoved(podWith('other'));
-    listener.onPodAdded(podWith('a'));
-    expect(lists).toEqual(['', 'a']);
-    listener.onPodRemoved(podWith('a'));
-    expect(lists).toEqual(['', 'a', '']);
+    set(podWith('other'));
+    set(podWith('a'));
+    remove(podWith('other'));
+    remove(podWith('a'));
+    expect(lists).toEqual(['', '', 'a', 'a', '']);
   });
 
-  it('keep their last state when the filter throws, which is logged', async () => {
+  it('keep their last state when the filter throws, which is logged once', async () => {
     let isBroken = false;
     start({
       filter: () => {
@@ -142,12 +156,14 @@ describe('the pods of an informer', () => {
         return true;
       },
     });
-    listener.onPodAdded(podWith('a', '1'));
+    set(podWith('a', '1'));
+    set(podWith('b', '1'));
     synced.resolve();
     await settle();
     isBroken = true;
-    listener.onPodUpdated(podWith('a', '2'));
-    expect(lists).toEqual(['a1']);
+    set(podWith('a', '2'));
+    remove(podWith('b'));
+    expect(lists).toEqual(['a1 b1', 'b1 a unchanged', 'a unchanged']);
     expect(logger.lines).toMatchObject([
       {
         level: 'error',

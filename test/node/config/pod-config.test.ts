@@ -143,6 +143,13 @@ it('the same objects again are no change', () => {
   expect(set(pods.slice(1))).toEqual(['REMOVE new/foo']);
 });
 
+it('a pod that the source cannot judge now stays as it is', () => {
+  const { set, sink, updates } = newConfig();
+  set([podOf('a'), podOf('b'), podOf('c')]);
+  sink([podOf('b')], new Set(['anew', 'unknown']));
+  expect(updates.map(({ op, pods }) => [op, pods.map(({ metadata }) => metadata.name)])).toEqual([['REMOVE', ['c']]]);
+});
+
 it('TestNewPodAddedUpdatedRemoved', () => {
   const { set } = newConfig();
   expect(set([podOf('foo')])).toEqual(['ADD new/foo']);
