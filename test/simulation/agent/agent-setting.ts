@@ -298,7 +298,7 @@ class AgentSimulation {
     const pod = makeDaemon(name, random);
     this.#cluster.attempt(() => void this.#cluster.server.pods.create(pod));
     for (;;) {
-      await this.#world.sleep(random.integer(300, 3_000));
+      await this.#world.sleep(random.pick([random.integer(20, 400), random.integer(300, 3_000)]));
       const isExit = random.chance(0.1);
       const limit = `${random.integer(2, 9)}00m`;
       if (!this.#isDisturbed) return;

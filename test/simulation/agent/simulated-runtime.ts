@@ -85,6 +85,8 @@ export class SimulatedRuntime implements NodeRuntime {
   readonly #machine: Machine;
   readonly #world: World;
   readonly #random: Random;
+  /** How long the answers of a busy runtime with what it has are on their way: what is read may be out of date. */
+  readonly #readMs: number;
   readonly #events: Events;
   readonly #pods = new Map<string, Pod>();
   /** By name. */
@@ -110,6 +112,7 @@ export class SimulatedRuntime implements NodeRuntime {
     this.#machine = machine;
     this.#world = machine.world;
     this.#random = machine.world.random.fork('runtime');
+    this.#readMs = this.#random.fork('reads').pick([2, 2, 500]);
     this.#events = this.#random.pick<Events>(['none', 'some', 'complete']);
     this.#hasBadPulls = this.#random.fork('pulls').chance(0.5);
   }
@@ -265,7 +268,8 @@ export class SimulatedRuntime implements NodeRuntime {
     this.#world.note(process.name, `→ ${method}`, ...what.slice(1).map(String));
     const isSlow = this.#strikes('slow');
     const latencyMs = isSlow ? 1_000 + this.#random.next() * 15_000 : 0.3 + this.#random.next() * 10;
-    const backMs = 0.1 + this.#random.next() * 2;
+    const isRead = method === 'getPod' || method === 'listPods';
+    const backMs = 0.1 + this.#random.next() * (isRead ? this.#readMs : 2);
     const is = {
       failed: this.#strikes('failed'),
       hangs: this.#strikes('hangs'),

@@ -77,6 +77,8 @@ export class SimulatedCRIEndpoint {
   /** The method whose calls have many more faults. */
   #focus: CRIMethod | undefined;
   #isUp = true;
+  /** How long the answers of a busy service with what it has are on their way: what is read may be out of date. */
+  readonly #readMs: number;
   /** A container whose log is rotated often gives no answer. */
   readonly #hasHangingLogs: boolean;
 
@@ -84,6 +86,7 @@ export class SimulatedCRIEndpoint {
     this.#world = world;
     this.#random = world.random.fork('CRI endpoint');
     this.#hasHangingLogs = this.#random.fork('logs').chance(0.3);
+    this.#readMs = this.#random.fork('reads').pick([2, 2, 500]);
     this.#events = events;
     this.#service = service;
   }
@@ -227,7 +230,7 @@ export class SimulatedCRIEndpoint {
     if (signal === undefined) world.violate('each call of the CRI has a deadline', method);
     const isSlow = this.#strikes('slow', method);
     const latencyMs = isSlow ? 1_000 + this.#random.next() * 15_000 : 0.3 + this.#random.next() * 5;
-    const backMs = 0.1 + this.#random.next() * 2;
+    const backMs = 0.1 + this.#random.next() * (isRead(method) ? this.#readMs : 2);
     const is = {
       failed: this.#strikes('failed', method),
       hangs: this.#strikes('hangs', method),
@@ -292,6 +295,10 @@ export class SimulatedCRIEndpoint {
       if (!isOver()) this.#world.violate('each call of the CRI has a deadline', `${method} after ${longestCallMs} ms`);
     });
   }
+}
+
+function isRead(method: CRIMethod): boolean {
+  return /^List(Containers|PodSandbox)$|^(Container|PodSandbox)Status$/.test(method);
 }
 
 function subjectOf(request: object): string {
