@@ -10,7 +10,6 @@ import {
   type ExecResult,
   type RuntimeContainerStatus,
   type RuntimeEvent,
-  type RuntimeEventType,
   type RuntimePod,
 } from 'kubelet-status-manager/agent';
 
@@ -140,7 +139,7 @@ export class WorkerThreadsRuntime implements ContainerRuntime {
     return new Worker(resolve(this.#directory, module), { ...options, argv, env: variables });
   }
 
-  #emit(type: RuntimeEventType, pod: Pod, containerID: string): void {
+  #emit(type: RuntimeEvent['type'], pod: Pod, containerID: string): void {
     for (const listener of this.#listeners) listener({ type, podUID: pod.metadata?.uid ?? '', containerID });
   }
 }

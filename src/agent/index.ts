@@ -36,14 +36,14 @@ export {
   type ProbeResult,
   type RuntimeContainerStatus,
   type RuntimeEvent,
-  type RuntimeEventType,
   type RuntimeHelper,
   type RuntimePod,
   type RuntimeSandboxStatus,
   startClientCertificateManager,
 } from '../node/index.ts';
 export { openAgentState } from './node-agent/open-agent-state.ts';
-export { type AgentServer, serveAgent, type ServeAgentOptions } from './http-server/serve-agent.ts';
+export { serveAgent } from './http-server/serve-agent.ts';
+export type { AgentServer, ServeAgentOptions } from '../node/index.ts';
 
 // The container runtime
 

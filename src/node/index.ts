@@ -80,6 +80,8 @@ export { watchFile } from './host-paths/watch-file.ts';
 
 // http-server
 export * from './http-server/health-checks.ts';
+export * from './http-server/node-problems.ts';
+export { type AgentServer, type ServeAgentOptions, serveEndpoints } from './http-server/serve-endpoints.ts';
 
 // pipeline
 export { createPodInputs, createPodLoop, createPodStatuses, createPodWorkers } from './pipeline/pod-pipeline.ts';

@@ -18,6 +18,20 @@ export interface AgentGauges {
   readonly runningPods?: number | undefined;
   /** Containers in the runtime, by state; states without a container are absent. */
   readonly containers?: Readonly<Record<string, number>> | undefined;
+  /** Of a process with virtual nodes: what they share. */
+  readonly provider?: {
+    /** Nodes that run in this process. */
+    readonly nodes: number;
+    readonly callsInProgress: number;
+    /** Calls that wait because `concurrency` others are in progress. */
+    readonly queuedCalls: number;
+    /** How long the oldest of them has waited. */
+    readonly longestQueuedSeconds: number;
+    /** Since lists of the provider's pods fail; absent if the last one succeeded. */
+    readonly listFailingSeconds: number | undefined;
+    /** Whether the last list, or a notification since then, had an invalid pod. */
+    readonly hasInvalidPods: boolean;
+  };
   /** Of a process with the option `replicas` of `createVirtualNodes`. */
   readonly replica?: {
     /** Whether it may own nodes: its Lease is renewed in time. */

@@ -39,7 +39,8 @@ function histogram<const Labels extends readonly string[]>(
 }
 
 /**
- * The kubelet's own metrics that an agent has, by name without `kubelet_`. Source: kubelet `pkg/kubelet/metrics`.
+ * The kubelet's own metrics that an agent has, and in the same form those of virtual nodes, by name without `kubelet_`.
+ * Source: kubelet `pkg/kubelet/metrics`.
  */
 export const kubeletMetrics = {
   runtime_operations_total: counter('Calls of the container runtime.', 'operation_type'),
@@ -91,7 +92,11 @@ export const kubeletMetrics = {
     'Pods that were started again because they were deleted and created with the same UID.',
     'static',
   ),
-  orphaned_runtime_pods_total: counter('Pods that were killed because only the container runtime knew them.'),
+  orphaned_runtime_pods_total: counter(
+    'Pods that were killed because only the container runtime, or the provider, knew them.',
+  ),
+  node_agent_provider_calls_total: counter('Calls of the provider of virtual nodes.', 'operation', 'result'),
+  node_agent_lost_pods_total: counter('Pods that the provider had and no longer listed.'),
   cgroup_version: maximum('The version of the cgroups of the machine: 1 or 2.'),
 } satisfies Readonly<Record<string, KubeletMetricRow>>;
 

@@ -55,6 +55,38 @@ const agentGauges: readonly SourcedMetric<AgentGauges>[] = [
       containers && Object.entries(containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
   },
   {
+    name: 'kubelet_node_agent_virtual_nodes',
+    help: 'Virtual nodes that run in this process.',
+    read: ({ provider }) => provider?.nodes,
+  },
+  {
+    name: 'kubelet_node_agent_provider_calls_in_progress',
+    help: 'Calls of the provider that have not ended.',
+    read: ({ provider }) => provider?.callsInProgress,
+  },
+  {
+    name: 'kubelet_node_agent_provider_queued_calls',
+    help: 'Calls of the provider that wait because too many others are in progress.',
+    read: ({ provider }) => provider?.queuedCalls,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_node_agent_provider_longest_queued_seconds',
+    help: 'How long the oldest queued call of the provider has waited.',
+    read: ({ provider }) => provider?.longestQueuedSeconds,
+  },
+  {
+    Kind: GreatestGauge,
+    name: 'kubelet_node_agent_provider_list_failing_seconds',
+    help: 'Seconds since lists of the pods of the provider fail; absent while they succeed.',
+    read: ({ provider }) => provider?.listFailingSeconds,
+  },
+  {
+    name: 'kubelet_node_agent_provider_invalid_list',
+    help: '1 while the last list of the provider has an invalid pod.',
+    read: ({ provider }) => provider?.hasInvalidPods,
+  },
+  {
     name: 'kubelet_node_agent_replica_member',
     help: '1 while this replica may own virtual nodes, because its Lease is renewed in time.',
     read: ({ replica }) => replica?.isMember,

@@ -52,8 +52,8 @@ function samplesOf(value: number | boolean | undefined | readonly Sample<string>
   return typeof value === 'object' ? value : [{ labels: {}, value: Number(value) }];
 }
 
-/** A scrape reads all metrics in one turn of the event loop, so this caches one reading for the scrape. */
-function oncePerTurn<T extends object>(read: () => T): () => T {
+/** A scrape, or a page, reads all values in one turn of the event loop, so this caches one reading for it. */
+export function oncePerTurn<T extends object>(read: () => T): () => T {
   let result: T | undefined;
   return () => {
     if (result === undefined) {

@@ -41,6 +41,17 @@ export class Semaphore {
     this.#longWait = warning && new PeriodicWarning(message, { clock, logger: warning.logger });
   }
 
+  /** Those that wait for a slot. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** For how long the first of them has waited; 0 if there are none. */
+  get longestWaitMs(): number {
+    const [first] = this.#waiting;
+    return first === undefined ? 0 : this.#clock.monotonicMs() - first.sinceMs;
+  }
+
   /** Takes a slot, or returns false if none is free. */
   tryAcquire(): boolean {
     if (this.#taken >= this.size) return false;

@@ -93,7 +93,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const epoch = owned?.epoch ?? node.epoch ?? 0;
   const api = owned ? connectionWhileOwned(shared.api, owned) : shared.api;
   const calls = owned ? callsWhileOwned(shared.calls, owned) : shared.calls;
-  const { clock, random } = shared.context;
+  const { clock, random, recordMetric } = shared.context;
   const logger = shared.nodeLines.loggerOf(nodeName);
 
   // What the node learns of the pods that it should run.
@@ -117,6 +117,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     canUpdate: canResizePods,
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
     arePodsKnown: () => sourcesReady.allReady(),
+    onLost: () => recordMetric('node_agent_lost_pods_total', 1),
     onEvent: (event) => channels.lifecycleEvent(event),
   });
 
@@ -153,6 +154,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const podSyncer = new ProviderPodSyncer({
     ...{ nodeName, provider, calls, podCache, orphanedPods, materials, epoch },
     ...{ statusManager, eventRecorder, hostIPs, clock },
+    onOrphanDeleted: () => recordMetric('orphaned_runtime_pods_total', 1),
     nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
   });
   const workers = createPodWorkers(context, podStatuses, podCache, podSyncer, () => lister.listSoon());
@@ -190,7 +192,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     },
   });
   return {
-    ...{ nodeName, epoch, clock, logger, metrics: options.metrics, lister, source, firstUpdate, informer },
+    ...{ nodeName, epoch, clock, logger, metrics: options.metrics, source, firstUpdate, informer },
     isOwned: () => owned?.isOwned() ?? true,
     ...{ inputs, podCache, podManager, podWorkers, statuses, stop },
     ...{ statusManager, nodeReporter, ownNode, allocationManager, syncLoop, ownEventRecorder, materials },

@@ -1,6 +1,7 @@
 /* Virtual nodes whose pods run in a cloud, a fleet or another cluster. */
 
 export { createVirtualNodes } from './create-virtual-nodes.ts';
+export { serveVirtualNodes } from './http-server/serve-virtual-nodes.ts';
 export type { VirtualNodes, VirtualNodesInspection } from './virtual-nodes.ts';
 export type { VirtualKubelet } from './kubelet/virtual-kubelet.ts';
 export type { VirtualNode, VirtualNodeInspection } from './virtual-node.ts';

@@ -76,6 +76,11 @@ export class VirtualNode {
     return this.#parts.podManager.getPods();
   }
 
+  /** The pod with this UID on the API server, as last seen. */
+  pod(podUID: string): ValidPod | undefined {
+    return this.#parts.podManager.getPodByUID(podUID);
+  }
+
   /** The Node as last seen; undefined until it is registered or the first pods arrive. */
   getNode(): Node | undefined {
     return this.#parts.ownNode.get();
@@ -157,12 +162,12 @@ export class VirtualNode {
   }
 
   #registerGauges(): void {
-    const { metrics, clock, logger, lister, podCache, statuses, nodeReporter } = this.#parts;
-    const startedMs = clock.monotonicMs();
+    const { metrics, clock, logger, podCache, statuses, nodeReporter } = this.#parts;
     const read = (): AgentGauges => {
-      const runtime = { relistedAt: lister.inspect().listedAt, runningPods: podCache.runningPods };
+      const runtime = { relistedAt: undefined, runningPods: podCache.runningPods };
       const node = { state: this.#state, runtime, node: nodeReporter.inspect(), podWorkers: statuses.inspect() };
-      return agentGauges(node, clock.monotonicMs() - startedMs, clock.now());
+      // How old a list may be is up to `listPeriodMs`: the gauges of the process say since when lists fail.
+      return { ...agentGauges(node, 0, clock.now()), relistAgeSeconds: undefined };
     };
     this.#unregisterGauges = registerGauges(metrics, logger, read);
   }

@@ -1,4 +1,5 @@
 import { registerGauges } from '../node/index.ts';
+import type { AgentGauges } from '../observe/agent-metrics.ts';
 import { logMissingAccess } from '../kube/access/log-missing-access.ts';
 import type { AccessPart } from '../kube/access/permissions.ts';
 import { type AbortSignalLike, untilAborted } from '../shared/abort.ts';
@@ -23,6 +24,8 @@ export interface VirtualNodesInspection {
   readonly list: ProviderListInspection;
   /** Calls of the provider for pods that it has not settled yet. */
   readonly callsInProgress: number;
+  /** Calls that wait because `concurrency` others are in progress. */
+  readonly queuedCalls: number;
   /** Which nodes run in this process; absent without `replicas`. */
   readonly replicas?: NodeOwnershipInspection | undefined;
   /** Those that run in this process. */
@@ -41,6 +44,7 @@ export class VirtualNodes implements AsyncDisposable {
   readonly #added = new Map<string, VirtualNodeOptions>();
   /** Those that run in this process: all that were added, or with `replicas` those that it owns. */
   readonly #nodes = new Map<string, VirtualNode>();
+  readonly #listeners = new Set<(node: VirtualNode) => void>();
   readonly #ownership: NodeOwnership | undefined;
   #state: VirtualNodesInspection['state'] = 'created';
   #stopOptions: VirtualNodeStopOptions = {};
@@ -95,6 +99,13 @@ export class VirtualNodes implements AsyncDisposable {
     this.#ownership?.setNodes([...this.#added.keys()]);
   }
 
+  /** For `serveVirtualNodes`. Calls `onNode` for each node that runs in this process now or later, until the returned function is called. */
+  forEachNode(onNode: (node: VirtualNode) => void): () => void {
+    for (const node of this.#nodes.values()) onNode(node);
+    this.#listeners.add(onNode);
+    return () => void this.#listeners.delete(onNode);
+  }
+
   /** The node of this name, if it runs in this process. */
   node(nodeName: string): VirtualNode | undefined {
     return this.#nodes.get(nodeName);
@@ -108,9 +119,8 @@ export class VirtualNodes implements AsyncDisposable {
     for (const node of this.#nodes.values()) this.#startNode(node);
     // Started last, so that one list is enough for all nodes, which request one when they start.
     this.#parts.lister.start();
-    if (this.#ownership === undefined) return;
-    this.#registerGauges(this.#ownership);
-    this.#ownership.start();
+    this.#registerGauges();
+    this.#ownership?.start();
   }
 
   /**
@@ -146,6 +156,7 @@ export class VirtualNodes implements AsyncDisposable {
       state: this.#state,
       list: lister.inspect(),
       callsInProgress: calls.inProgress,
+      queuedCalls: calls.queue.waiting,
       ...(this.#ownership && { replicas: this.#ownership.inspect() }),
       nodes: Array.from(this.#nodes.values(), (node) => node.inspect()),
     };
@@ -154,6 +165,7 @@ export class VirtualNodes implements AsyncDisposable {
   #run(node: VirtualNodeOptions, owned?: OwnedNode): void {
     const added = new VirtualNode(createVirtualNodeParts(node, this.#parts, owned));
     this.#nodes.set(node.nodeName, added);
+    for (const onNode of this.#listeners) onNode(added);
     if (this.#state !== 'created') this.#startNode(added);
   }
 
@@ -186,11 +198,28 @@ export class VirtualNodes implements AsyncDisposable {
     });
   }
 
-  #registerGauges(ownership: NodeOwnership): void {
+  #registerGauges(): void {
     const { options, context } = this.#parts;
-    this.#unregisterGauges = registerGauges(options.metrics, context.logger, () => ({
-      replica: replicaGauges(ownership.inspect(), context.clock.now()),
-    }));
+    this.#unregisterGauges = registerGauges(options.metrics, context.logger, () => {
+      const replicas = this.#ownership?.inspect();
+      return {
+        provider: this.#providerGauges(),
+        ...(replicas && { replica: replicaGauges(replicas, context.clock.now()) }),
+      };
+    });
+  }
+
+  #providerGauges(): NonNullable<AgentGauges['provider']> {
+    const { lister, calls, context } = this.#parts;
+    const { failure, invalid } = lister.inspect();
+    return {
+      nodes: this.#nodes.size,
+      callsInProgress: calls.inProgress,
+      queuedCalls: calls.queue.waiting,
+      longestQueuedSeconds: calls.queue.longestWaitMs / 1000,
+      listFailingSeconds: failure && (context.clock.now() - epochMsOf(failure.failingSince)) / 1000,
+      hasInvalidPods: invalid !== undefined,
+    };
   }
 
   async #lost({ nodeName }: OwnedNode, reason: OwnershipEnd): Promise<void> {

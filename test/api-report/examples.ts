@@ -7,10 +7,12 @@ import { type EntryPoint, valuesOf } from './surface.ts';
 const globals = `import type { BasicPodManager, Logger, Pod, StatusManager } from 'kubelet-status-manager';
 import type { ContainerRuntime, NodeAgent } from 'kubelet-status-manager/agent';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
-import type { PodProvider } from 'kubelet-status-manager/virtual-nodes';
+import type { PodProvider, VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 
 declare global {
   const agent: NodeAgent;
+  const nodes: VirtualNodes;
+  const register: import('prom-client').Registry;
   const client: HTTPPodClient;
   const kubeConfig: KubeConfigObject;
   const logger: Logger;

@@ -15,6 +15,7 @@ import { createPodClient } from 'kubelet-status-manager/http';
 import type { HTTPPodClient, KubeConfigObject } from 'kubelet-status-manager/http';
 import { serveKubeletAPI } from 'kubelet-status-manager/kubelet-api';
 import type { KubeletAPIOptions } from 'kubelet-status-manager/kubelet-api';
+import { serveVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import type { PodProvider, VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { createStatusPage } from 'kubelet-status-manager/statusz';
@@ -100,6 +101,11 @@ export async function anAgentServer(agent: NodeAgent, register: Registry): Promi
 
   await agent.stop({ drain: true });
   await agentServer.close();
+}
+
+export async function aServerOfVirtualNodes(nodes: VirtualNodes, register: Registry): Promise<void> {
+  const health = await serveVirtualNodes(nodes, { host: '0.0.0.0', port: 10_248, register });
+  console.log(`Status page: ${health.url}/statusz/`);
 }
 
 export async function anAgentOnContainerd(kubeConfig: KubeConfigObject): Promise<void> {

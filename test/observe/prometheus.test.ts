@@ -66,7 +66,12 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   ...['relist_age_seconds', 'lease_age_seconds', 'lease_duration_seconds', 'node_registered', 'failing_pods'].map(
     (name) => ({ name: `kubelet_node_agent_${name}`, type: 'gauge', labels: [] }),
   ),
-  { name: 'kubelet_node_agent_refused_manifests', type: 'gauge', labels: [] },
+  ...[
+    ...['refused_manifests', 'virtual_nodes', 'provider_calls_in_progress', 'provider_queued_calls'],
+    ...['provider_longest_queued_seconds', 'provider_list_failing_seconds', 'provider_invalid_list'],
+  ].map((name) => ({ name: `kubelet_node_agent_${name}`, type: 'gauge', labels: [] })),
+  { name: 'kubelet_node_agent_provider_calls_total', type: 'counter', labels: ['operation', 'result'] },
+  { name: 'kubelet_node_agent_lost_pods_total', type: 'counter', labels: [] },
   { name: 'kubelet_evictions', type: 'counter', labels: ['eviction_signal'] },
   { name: 'kubelet_runtime_operations_total', type: 'counter', labels: ['operation_type'] },
   { name: 'kubelet_runtime_operations_errors_total', type: 'counter', labels: ['operation_type'] },
@@ -174,6 +179,10 @@ describe('createPrometheusMetrics', () => {
     adapter.registerAgentGauges(() => ({
       ...{ relistAgeSeconds: 1, leaseAgeSeconds: 1, leaseDurationSeconds: 40, isNodeRegistered: true },
       ...{ failingPods: 1, refusedManifests: 1, runningPods: 2, containers: { running: 3 } },
+      provider: {
+        ...{ nodes: 20, callsInProgress: 1, queuedCalls: 1, longestQueuedSeconds: 1, listFailingSeconds: 1 },
+        hasInvalidPods: true,
+      },
       replica: { isMember: true, ownedNodes: 20, takenNodes: 40, renewalAgeSeconds: 1 },
     }));
     adapter.registerStatusGauges(() => ({

@@ -11,7 +11,8 @@ beforeEach(() => {
   metrics = [];
   calls = new ProviderCalls({
     ...{ provider: {} as PodProvider, clock, callTimeoutMs: 1000, concurrency: 2 },
-    recordMetric: (...[name, , label]) => void (name.endsWith('total') && metrics.push(`${name} ${label}`)),
+    recordMetric: (...[name, , ...labels]) =>
+      void (name.endsWith('total') && metrics.push([name, ...labels].join(' '))),
   });
 });
 
@@ -112,6 +113,8 @@ it('a call that does not settle rejects after the time-out, and no longer counts
   third.settle();
   await thirdDone;
   expect(metrics.toSorted()).toEqual([
+    'node_agent_provider_calls_total create_pod ok',
+    ...Array.from({ length: 2 }, () => 'node_agent_provider_calls_total create_pod timeout'),
     ...Array.from({ length: 2 }, () => 'runtime_operations_errors_total create_pod'),
     ...Array.from({ length: 3 }, () => 'runtime_operations_total create_pod'),
   ]);

@@ -34,6 +34,7 @@ beforeEach(() => {
     },
     getPodByUID: () => undefined,
     arePodsKnown: () => true,
+    onLost: () => {},
     onEvent: ({ podUID }) => events.push(podUID),
   });
 });

@@ -13,7 +13,6 @@ import {
   type ExecResult,
   type PodSandboxConfig,
   type RuntimeEvent,
-  type RuntimeEventType,
   type RuntimeHelper,
   type RuntimePod,
 } from 'kubelet-status-manager/agent';
@@ -312,7 +311,7 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   #addContainer(config: ContainerConfigFile, files: ContainerFiles): void {
-    const onChange = (type: RuntimeEventType): void => this.#emit(type, config.podUID, config.id);
+    const onChange = (type: RuntimeEvent['type']): void => this.#emit(type, config.podUID, config.id);
     this.#containers.set(config.id, new ProcessContainer(config, files, this.#clock, onChange));
   }
 
@@ -357,7 +356,7 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
     this.#sandboxes.set(sandbox.id, sandbox);
   }
 
-  #emit(type: RuntimeEventType, podUID: string, id?: string): void {
+  #emit(type: RuntimeEvent['type'], podUID: string, id?: string): void {
     const event = { type, podUID, ...(id !== undefined && { containerID: `process://${id}` }) };
     for (const listener of this.#listeners) listener(event);
   }

@@ -1,6 +1,6 @@
-import { leaseProblem, nodeStatusProblem, runtimeProblem } from '../node-agent/agent-problems.ts';
+import { runtimeProblem } from '../node-agent/agent-problems.ts';
 import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts';
-import type { HealthCheck } from '../../node/index.ts';
+import { type HealthCheck, leaseProblem, nodeStatusProblem } from '../../node/index.ts';
 
 /** Readiness: the agent knows its pods and containers, and its Node is registered and alive for the control plane. */
 export function readinessChecks(inspection: NodeAgentInspection, nowMs: number): readonly HealthCheck[] {

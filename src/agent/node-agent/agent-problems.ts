@@ -1,5 +1,6 @@
 import { epochMsOf } from '../../shared/time.ts';
 import { formatText, formatTime } from '../../status-manager/explain/format.ts';
+import { leaseProblem, nodeStatusProblem, sentences } from '../../node/index.ts';
 import type { NodeAgentInspection } from './node-agent-inspection.ts';
 
 /** The agent lists the pods of its runtime at least every 10 s. */
@@ -15,22 +16,6 @@ export function runtimeProblem({ state, runtime }: NodeAgentInspection, nowMs: n
     return `the runtime fails since ${formatTime(failure.failingSince, nowMs)}: ${formatText(failure.reason)}`;
   if (relistedAt === undefined || nowMs - epochMsOf(relistedAt) < relistLateMs) return undefined;
   return `the runtime has not listed its pods since ${formatTime(relistedAt, nowMs)}`;
-}
-
-/** Why the Node is, or will soon be, not ready for the control plane. The Lease is due every quarter of its duration. */
-export function leaseProblem({ state, node }: NodeAgentInspection, nowMs: number): Failure {
-  if (state !== 'running' || node?.leaseRenewedAt === undefined) return undefined;
-  const { leaseRenewedAt, leaseDurationSeconds, leaseFailureReason } = node;
-  if (nowMs - epochMsOf(leaseRenewedAt) < leaseDurationSeconds * 500) return undefined;
-  const why = leaseFailureReason === undefined ? '' : ` (${formatText(leaseFailureReason)})`;
-  return `the Lease is not renewed since ${formatTime(leaseRenewedAt, nowMs)}${why}; the node becomes NotReady if this lasts`;
-}
-
-/** Why the Node cannot be registered, or its status not be written. */
-export function nodeStatusProblem({ node }: NodeAgentInspection, nowMs: number): Failure {
-  if (node?.statusFailingSince === undefined) return undefined;
-  const what = node.registered ? 'the status of the Node cannot be written' : 'the Node cannot be registered';
-  return `${what} since ${formatTime(node.statusFailingSince, nowMs)}: ${formatText(node.statusFailureReason ?? '')}`;
 }
 
 /** Which eviction thresholds are met, and what was evicted while the Node is under pressure. */
@@ -67,7 +52,5 @@ export function agentProblems(inspection: NodeAgentInspection, nowMs: number): s
     problems.push(`housekeeping fails since ${formatTime(syncLoop.housekeepingFailingSince, nowMs)}`);
   for (const { source, reason } of refusedManifests)
     problems.push(`the manifest ${source} is invalid: ${formatText(reason)}`);
-  return problems.flatMap((problem) =>
-    problem === undefined ? [] : [`${problem[0]!.toUpperCase()}${problem.slice(1)}.`],
-  );
+  return sentences(problems);
 }

@@ -14,7 +14,7 @@ export interface HealthCheck {
 /** What `healthChecks` reads. */
 export interface CheckedInspection {
   readonly state: NodeAgentState;
-  readonly syncLoop: { readonly lastIterationAt?: string | undefined };
+  readonly syncLoop: { readonly lastIterationAt?: string | undefined; readonly nodeName?: string | undefined };
 }
 
 /** The source of `/metrics`: a `Registry` of prom-client. */
@@ -26,16 +26,17 @@ export interface MetricsSource {
 
 /** Liveness: if a check fails, the process must be restarted. Source: kubelet `syncLoopHealthCheck` */
 export function healthChecks({ state, syncLoop }: CheckedInspection, nowMs: number): readonly HealthCheck[] {
-  const { lastIterationAt } = syncLoop;
+  const { lastIterationAt, nodeName } = syncLoop;
   const ageMs = lastIterationAt === undefined ? 0 : nowMs - epochMsOf(lastIterationAt);
   // Nothing waits for a log.
-  return [{ name: 'ping' }, { name: 'log' }, { name: 'syncloop', failure: syncLoopFailure(state, ageMs) }];
+  return [{ name: 'ping' }, { name: 'log' }, { name: 'syncloop', failure: syncLoopFailure(state, ageMs, nodeName) }];
 }
 
-function syncLoopFailure(state: NodeAgentState, ageMs: number): string | undefined {
+function syncLoopFailure(state: NodeAgentState, ageMs: number, nodeName: string | undefined): string | undefined {
   if (state === 'stopped') return 'the agent is stopped';
   if (ageMs <= maxIterationAgeMs) return undefined;
-  return `sync loop took longer than expected: its last iteration began ${Math.floor(ageMs / 1_000)} s ago`;
+  const ofNode = nodeName === undefined ? '' : ` of ${nodeName}`;
+  return `sync loop${ofNode} took longer than expected: its last iteration began ${Math.floor(ageMs / 1_000)} s ago`;
 }
 
 /** As kube-apiserver formats it: `ok`, or a line for each check. */

@@ -1,4 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Pod } from '../../kube/objects/types.ts';
+import type { PodExplanation } from '../../status-manager/explain/explanation.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import { thrownFields } from '../../shared/logger.ts';
 import { requirePort } from '../../shared/ports.ts';
@@ -9,13 +11,25 @@ import { podDocument } from './pod-document.ts';
 import { jsonContent, RenderedJSON } from './rendered-json.ts';
 import { type Content, Responder } from './responder.ts';
 import { type Route, routeOf } from './route.ts';
-import { podSummaries, type PodSummarySource, statusDocument } from './status-document.ts';
+import {
+  type NodeRow,
+  podSummaries,
+  type PodSummarySource,
+  type ShownInspection,
+  statusDocument,
+} from './status-document.ts';
 import { Timelines } from './timeline.ts';
 
 /** The methods of a manager that the page needs. */
-export type StatusPageManager = Pick<StatusManagerLike, 'explain' | 'getPodStatus' | 'inspect' | 'subscribe'> &
-  // Shows which containers are sidecars, as kubectl does.
-  Partial<Pick<StatusManagerLike, 'podManager'>>;
+export interface StatusPageManager extends Pick<StatusManagerLike, 'getPodStatus' | 'subscribe'> {
+  /** Undefined for a pod that no node has. */
+  explain(podUID: string): PodExplanation | undefined;
+  inspect(): ShownInspection;
+  /** Shows which containers are sidecars, as kubectl does. */
+  readonly podManager?: { getPodByUID(podUID: string): Pod | undefined };
+  /** Of a process with virtual nodes. */
+  nodes?(): readonly NodeRow[];
+}
 
 /** Handles the requests below its path. For `node:http`, Express and servers with the same types. */
 export interface StatusPage {
@@ -70,6 +84,7 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
   const pods = new RenderedJSON(clock, refreshIntervalMs, () =>
     statusDocument({
       problems: problems(),
+      nodes: manager.nodes?.(),
       inspection: manager.inspect(),
       getPod,
       getPodStatus,
@@ -87,6 +102,7 @@ export function createStatusPage(manager: StatusPageManager, options: StatusPage
         return acceptsGzip(request) ? pods.compressed : pods.plain;
       case 'pod': {
         const explanation = manager.explain(route.podUID);
+        if (explanation === undefined) return undefined;
         const { podUID } = explanation;
         const source = { inspection: manager.inspect(), getPod, getPodStatus };
         const [row] = podSummaries(source, (pod) => pod.podUID === podUID);

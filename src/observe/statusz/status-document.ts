@@ -40,6 +40,8 @@ export interface PodRow {
   readonly podUID: string;
   readonly podNamespace: string;
   readonly podName: string;
+  /** Absent if the pod is gone, or not on the API server. */
+  readonly nodeName?: string | undefined;
   /** Phase, reason and readiness are absent when the pod has no cached status. */
   readonly phase?: string | undefined;
   /** The reason in the status, for example `Evicted`. */
@@ -66,6 +68,23 @@ export interface PodRow {
   readonly lastError?: string | undefined;
 }
 
+/** One of the virtual nodes of several processes. */
+export interface NodeRow {
+  readonly nodeName: string;
+  /** `running`, or why it does not run in this process: `notOwned`, `stopping`. */
+  readonly state: string;
+  /** The process that owns it, with replicas. */
+  readonly owner?: string | undefined;
+  /** Pods on this process, and those whose last call or sync failed. */
+  readonly pods: number;
+  readonly failingPods: number;
+  /** Why its Node or Lease cannot be written, or the first of its pods fails. */
+  readonly problem?: string | undefined;
+}
+
+/** What the page reads of a manager. */
+export type ShownInspection = Omit<ManagerInspection, 'apiStatusVersions' | 'isWakeUpWaiting'>;
+
 /** `pods.json`: the manager and all its pods. Absent fields have no value. */
 export interface StatusDocument {
   readonly nodeName?: string | undefined;
@@ -79,6 +98,8 @@ export interface StatusDocument {
   readonly journalFailure?: ManagerInspection['journalFailure'];
   /** Further problems of the node, one sentence each. */
   readonly problems: readonly string[];
+  /** Absent on the page of a single node. */
+  readonly nodes?: readonly NodeRow[] | undefined;
   readonly pods: readonly PodRow[];
 }
 
@@ -91,7 +112,8 @@ export interface PodSummarySource {
 }
 
 export interface StatusDocumentSource extends PodSummarySource {
-  readonly inspection: ManagerInspection;
+  readonly inspection: ShownInspection;
+  readonly nodes: readonly NodeRow[] | undefined;
   readonly problems: readonly string[];
   readonly nodeName: string | undefined;
   readonly refreshIntervalMs: number;
@@ -110,6 +132,7 @@ export function statusDocument(source: StatusDocumentSource): StatusDocument {
     informer,
     journalFailure,
     problems: source.problems,
+    nodes: source.nodes,
     pods: podSummaries(source),
   };
 }
@@ -139,6 +162,7 @@ function summaryOf(pod: PodInspection, shown: Pod | undefined, status: PodStatus
     podUID,
     podNamespace,
     podName,
+    nodeName: shown?.spec?.nodeName ?? undefined,
     phase: status.phase,
     reason: status.reason,
     ready: status.conditions?.find(({ type }) => type === 'Ready')?.status,

@@ -1,7 +1,7 @@
 import { untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
-import { boundedCall } from '../../shared/deadline.ts';
+import { boundedCall, CallTimeoutError } from '../../shared/deadline.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { type PodProvider, ProviderError } from '../pod-provider.ts';
 
@@ -50,6 +50,11 @@ export class ProviderCalls {
     return this.#inProgress.size;
   }
 
+  /** Calls that wait because `concurrency` others are in progress. */
+  get queue(): Pick<Semaphore, 'longestWaitMs' | 'waiting'> {
+    return this.#slots;
+  }
+
   /** Called when the process stops and all calls were aborted. Does not wait until the provider has settled them. */
   stop(): void {
     for (const end of this.#inProgress) end();
@@ -96,6 +101,7 @@ export class ProviderCalls {
   async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
     const { provider, clock, callTimeoutMs, recordMetric } = this.#options;
     const startedMs = clock.monotonicMs();
+    let result: CallResult = 'ok';
     try {
       return await boundedCall(
         `${operation} of the provider`,
@@ -109,13 +115,26 @@ export class ProviderCalls {
         },
       );
     } catch (error) {
+      result = resultOf(error, signal);
       recordMetric('runtime_operations_errors_total', 1, operation);
       throw error;
     } finally {
       recordMetric('runtime_operations_total', 1, operation);
+      recordMetric('node_agent_provider_calls_total', 1, operation, result);
       recordMetric('runtime_operations_duration_seconds', (clock.monotonicMs() - startedMs) / 1000, operation);
     }
   }
+}
+
+/** How a call ended, as metrics say it; `retry`: a `ProviderError` with `retryAfterMs`. */
+type CallResult = 'ok' | 'error' | 'permanent' | 'retry' | 'timeout' | 'aborted';
+
+function resultOf(error: unknown, signal: AbortSignal): CallResult {
+  if (signal.aborted) return 'aborted';
+  if (error instanceof CallTimeoutError) return 'timeout';
+  if (!(error instanceof ProviderError)) return 'error';
+  if (error.permanent) return 'permanent';
+  return error.retryAfterMs === undefined ? 'error' : 'retry';
 }
 
 /** A copy of what a provider threw: each field is read once, because reading it may throw. */

@@ -1,9 +1,11 @@
+import minBy from 'lodash/minBy.js';
 import { epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
 import { StatusManagerError } from '../../shared/errors.ts';
 import type { PodStatus, ValidPod } from '../../kube/objects/types.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type {
   CallOptions,
+  CheckedInspection,
   ContainerRuntime,
   Node,
   NodeAgentState,
@@ -139,10 +141,11 @@ export class VirtualKubelet implements StreamingRuntime {
   }
 
   /** The state of the sync loop that has not run for the longest time. */
-  inspect(): { readonly state: NodeAgentState; readonly syncLoop: { readonly lastIterationAt?: string | undefined } } {
-    const times = this.#options.nodes().flatMap((node) => node.lastIterationAt ?? []);
-    const [lastIterationAt] = times.sort((a, b) => epochMsOf(a) - epochMsOf(b));
-    return { state: this.#options.state(), syncLoop: { lastIterationAt } };
+  inspect(): CheckedInspection {
+    const loops = this.#options.nodes().flatMap(({ nodeName, lastIterationAt }) => {
+      return lastIterationAt === undefined ? [] : [{ nodeName, lastIterationAt, ms: epochMsOf(lastIterationAt) }];
+    });
+    return { state: this.#options.state(), syncLoop: minBy(loops, 'ms') ?? {} };
   }
 
   /** Sets the port that the Nodes show; `serveKubeletAPI` calls it. */

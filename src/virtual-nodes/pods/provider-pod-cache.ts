@@ -26,6 +26,8 @@ export interface ProviderPodCacheOptions extends ProviderPodPolicy {
   readonly getPodByUID: (podUID: string) => ValidPod | undefined;
   /** False until all pods of the node on the API server are known. */
   readonly arePodsKnown: () => boolean;
+  /** Called when a pod is lost. */
+  readonly onLost: () => void;
   /** Called when an observation has changed what is known of a pod. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
@@ -93,6 +95,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const isUnlisted = this.#isUnlisted(podUID);
     const { record, call } = reconcileProviderPod(before, { report, wanted, isUnlisted, nowMs }, this.#options);
     this.#store(podUID, record);
+    if (record.state.kind === 'lost' && before.state.kind !== 'lost') this.#options.onLost();
     const isObservation = report?.kind === 'listed' || report?.kind === 'missing' || report?.kind === 'notFound';
     if (isObservation && (before.state.kind !== record.state.kind || reportedPod(before) !== reportedPod(record)))
       this.#options.onEvent({ podUID, type: 'PodSync' });

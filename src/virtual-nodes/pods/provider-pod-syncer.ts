@@ -67,6 +67,8 @@ export interface ProviderPodSyncerOptions {
     'clearPodResizeInProgressCondition' | 'determinePodResizeStatus' | 'getPodStatus' | 'setPodStatus' | 'terminatePod'
   >;
   readonly eventRecorder: PodEventRecorder;
+  /** Called when the provider has accepted the deletion of a pod that only it had. */
+  readonly onOrphanDeleted: () => void;
   /** The addresses of the Node, primary first. Default: none are reported. */
   readonly hostIPs?: readonly string[] | undefined;
   readonly clock: Clock;
@@ -325,15 +327,16 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     gracePeriodSeconds: number,
     call: { readonly pod: ValidPod | undefined; readonly signal: AbortSignal },
   ): Promise<NextCall | undefined> {
-    const { podCache } = this.#options;
+    const { podCache, onOrphanDeleted } = this.#options;
     const { uid } = reference;
     podCache.reconcile(uid, { report: { kind: 'deleting' } });
     const failed = await this.#call('delete_pod', reference, call, (options, provider) =>
       provider.deletePod({ ...reference }, { ...options, gracePeriodSeconds }),
     );
-    if (failed === undefined)
-      podCache.reconcile(uid, { report: { kind: 'deleted', observation: podCache.beginObservation() } });
-    return failed;
+    if (failed !== undefined) return failed;
+    podCache.reconcile(uid, { report: { kind: 'deleted', observation: podCache.beginObservation() } });
+    if (call.pod === undefined) onOrphanDeleted();
+    return undefined;
   }
 
   /**

@@ -229,7 +229,8 @@ export class NodeOwnership {
         break;
       } catch (error) {
         this.#checkDeadline();
-        if (isResponse(error, 404)) this.#memberLeaseDeleted();
+        // The 404 to a create says that the namespace does not exist.
+        if (isResponse(error, 404) && this.#memberLease !== undefined) this.#memberLeaseDeleted();
         else if (isResponse(error, 409) || isResponse(error, 500)) await this.#readMemberLease();
         else return this.#failed(error, this.#renewalFailures, startedMs);
       }

@@ -189,7 +189,7 @@ describe('/metrics', () => {
     await serve();
     expect(await get('/metrics')).toMatchObject({
       status: 404,
-      text: 'Not found. There are: /healthz, /readyz, /statusz/\n',
+      text: 'Not found. There are: /healthz, /livez, /readyz, /statusz/\n',
     });
   });
 });
@@ -215,12 +215,15 @@ describe('/statusz/', () => {
 });
 
 describe('every path', () => {
-  it.each(['/healthz', '/readyz', '/metrics', '/statusz/', '/'])('%s only reads, and checks the Host', async (path) => {
-    cluster.createAgent();
-    await serve({ register: new Registry() });
-    expect((await get(path, { method: 'POST' })).status).toBe(405);
-    expect((await get(path, { host: 'evil.example' })).status).toBe(403);
-  });
+  it.each(['/healthz', '/livez', '/readyz', '/metrics', '/statusz/', '/'])(
+    '%s only reads, and checks the Host',
+    async (path) => {
+      cluster.createAgent();
+      await serve({ register: new Registry() });
+      expect((await get(path, { method: 'POST' })).status).toBe(405);
+      expect((await get(path, { host: 'evil.example' })).status).toBe(403);
+    },
+  );
 });
 
 describe('idle connections', () => {
