@@ -15,7 +15,13 @@ import type { HotLoops } from './hot-loops.ts';
 import type { SyncPorts } from './sync-ports.ts';
 import type { SyncResultHandler } from './sync-result-handler.ts';
 import type { AbortedSync, SentResult, SyncFailure, SyncResult } from './sync-result.ts';
-import { isCuredByReading, replacesAllConditions, stillTrusted, trustedObject } from './trusted-object.ts';
+import {
+  isCuredByReading,
+  newestObject,
+  replacesAllConditions,
+  stillTrusted,
+  trustedObject,
+} from './trusted-object.ts';
 
 export interface PodSyncerOptions extends Pick<
   SyncPorts,
@@ -93,7 +99,7 @@ export class PodSyncer {
 
   /** Patches an object without a GET. Undefined if it has to be read first. */
   async #syncTrusted(sync: PodSync, trusted: APIPod): Promise<SyncResult | undefined> {
-    const { cache, limiter } = this.#options;
+    const { cache, limiter, podManager } = this.#options;
     const { uid } = sync;
     let plan = this.#plan(uid, trusted);
     if (!isSafeUnread(plan, trusted)) return undefined;
@@ -104,7 +110,7 @@ export class PodSyncer {
     }
     // With the status set since, if any. No `await` between this and the PATCH.
     if (cache.get(uid) !== plan.versioned) plan = this.#plan(uid, trusted);
-    if (!isSafeUnread(plan, trusted)) return undefined;
+    if (!isSafeUnread(plan, trusted) || stillTrusted(uid, trusted, podManager) === undefined) return undefined;
     const response = await this.#patch(sync, plan, trusted);
     if ('kind' in response) return isCuredByReading(response) ? undefined : response;
     if (equalJSON(response.status, plan.merged)) return this.#recordSent(uid, plan, trusted, response, 'written', true);
@@ -132,9 +138,10 @@ export class PodSyncer {
    * Brings an object that was read in line with the cached status.
    * @param kind of the result if there is no difference
    */
-  async #syncObject(sync: PodSync, api: APIPod, kind: SentResult['kind']): Promise<SyncResult> {
-    const { cache, limiter } = this.#options;
+  async #syncObject(sync: PodSync, read: APIPod, kind: SentResult['kind']): Promise<SyncResult> {
+    const { cache, limiter, podManager } = this.#options;
     const { uid } = sync;
+    let api = read;
     let plan = this.#plan(uid, api);
     if (plan?.kind === 'patch') {
       try {
@@ -142,8 +149,9 @@ export class PodSyncer {
       } catch (error) {
         return failureOf(error, plan.versioned, sync);
       }
-      // With the status set since, if any. No `await` between this and the PATCH.
-      if (cache.get(uid) !== plan.versioned) plan = this.#plan(uid, api);
+      // With the status set and the object shown since, if any. No `await` between this and the PATCH.
+      api = newestObject(uid, read, podManager);
+      if (api !== read || cache.get(uid) !== plan.versioned) plan = this.#plan(uid, api);
     }
     switch (plan?.kind) {
       case undefined:

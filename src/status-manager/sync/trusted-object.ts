@@ -2,7 +2,7 @@ import type { PodManager } from '../../kube/pod-manager/pod-manager.ts';
 import { isNewer } from '../../kube/objects/is-newer.ts';
 import type { PodStatus } from '../../kube/objects/types.ts';
 import { isPodPhaseTerminal } from '../status/phase.ts';
-import type { APIPod } from './decide.ts';
+import { type APIPod, apiPodOf } from './decide.ts';
 import { failureClassTable } from './failure-classes.ts';
 import type { AbortedSync, SyncFailure } from './sync-result.ts';
 
@@ -33,6 +33,17 @@ export function stillTrusted(uid: string, trusted: APIPod, podManager: PodManage
   // Another writer may have reset the phase, on which the merge depends.
   if (isPodPhaseTerminal(completePod.status?.phase) !== isPodPhaseTerminal(trusted.status.phase)) return undefined;
   return { ...trusted, completePod };
+}
+
+/**
+ * The pod manager's object if it is newer than `api`, which was read before a wait.
+ * Divergence: the kubelet patches what it has read.
+ */
+export function newestObject(uid: string, api: APIPod, podManager: PodManager): APIPod {
+  const pod = podManager.getPodByUID(uid);
+  const shown = pod && (podManager.getMirrorPodByPod(pod) ?? pod);
+  const isOfAPI = shown?.metadata?.uid === api.uid;
+  return isOfAPI && isNewer(shown, api.pod.metadata?.resourceVersion) ? apiPodOf(shown) : api;
 }
 
 /** Whether a failed PATCH of a trusted object may succeed after a GET. */

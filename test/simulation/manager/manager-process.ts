@@ -65,11 +65,8 @@ export class ManagerProcess {
   readonly #random: Random;
   readonly #logger: Logger;
   readonly #transport: ReturnType<Network['transport']>;
-  /** By path of a pod: the latest object that the API server has shown to the manager. */
-  readonly #shown = new Map<
-    string,
-    { readonly uid: string; readonly resourceVersion: number; readonly atMs: number }
-  >();
+  /** By path of a pod: the latest object that the API server has shown to the manager; `isRead` until its sync goes on. */
+  readonly #shown = new Map<string, { readonly uid: string; readonly resourceVersion: number; isRead: boolean }>();
   readonly #lives = new Map<string, PodLife>();
   readonly #ledger = new OutcomeLedger();
   #observed: LifeManager | undefined;
@@ -135,6 +132,8 @@ export class ManagerProcess {
         if (!this.process.isAlive) return;
         this.#world.note(this.process.name, 'outcome', outcome.podUID, outcome.version, outcome.outcome);
         this.#ledger.outcome(outcome);
+        if (outcome.outcome === 'unchanged')
+          for (const shown of this.#shown.values()) if (shown.uid === outcome.podUID) shown.isRead = false;
         this.options.onOutcome(outcome, finalOutcomes.has(outcome.outcome) ? this.behind.ended(outcome) : undefined);
       },
     });
@@ -294,9 +293,10 @@ export class ManagerProcess {
     const watched: typeof request = async (method, path, options) => {
       const shown = this.#shown.get(path.replace(/\/status$/, ''));
       const known = shown && this.pods.getPodByUID(shown.uid)?.metadata?.resourceVersion;
-      // A request that waits for the limiter, after a GET.
-      const isRead = shown === undefined || shown.atMs === this.#world.nowMs || this.options.manager.qps !== undefined;
-      if (method === 'PATCH' && !isRead && Number(known ?? 0) > shown.resourceVersion) {
+      // After a wait for the limiter, the PATCH that follows a GET is based on what is known by then.
+      const isUnread = method === 'PATCH' && shown?.isRead === false;
+      if (shown !== undefined) shown.isRead = false;
+      if (isUnread && Number(known ?? 0) > shown.resourceVersion) {
         const details = `${this.process.name}: ${path} @${shown.resourceVersion}, and ${known} is known`;
         this.#world.violate('a PATCH is based on the newest object that is known', details);
       }
@@ -304,8 +304,8 @@ export class ManagerProcess {
       if (/\/pods\/[^/]+(\/status)?$/.test(path)) {
         const { metadata } = response.json() as Pod;
         const { uid = '', resourceVersion } = metadata ?? {};
-        const atMs = this.#world.nowMs;
-        this.#shown.set(path.replace(/\/status$/, ''), { uid, resourceVersion: Number(resourceVersion), atMs });
+        const isRead = method === 'GET';
+        this.#shown.set(path.replace(/\/status$/, ''), { uid, resourceVersion: Number(resourceVersion), isRead });
       }
       return response;
     };

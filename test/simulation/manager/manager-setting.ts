@@ -697,7 +697,7 @@ class ManagerSimulation {
 
   /** What can be sent is sent at once, and what has failed when its back-off has ended. */
   async #watchUnsent(): Promise<void> {
-    const since = new Map<string, { readonly atMs: number; readonly tries: number | undefined }>();
+    const since = new Map<string, { readonly atMs: number; readonly progress: string }>();
     for (; !this.#isOver; await this.#world.sleep(backOffCheckMs)) {
       const { manager, isRunning, isStopped, process, options } = this.#current;
       const isIdle = manager === undefined || !isRunning || isStopped || process.isPaused || !process.isAlive;
@@ -705,10 +705,12 @@ class ManagerSimulation {
       const due = new Map(pods.filter((pod) => this.#isDue(pod)).map((pod) => [`${process.name} ${pod.podUID}`, pod]));
       for (const key of since.keys()) if (!due.has(key)) since.delete(key);
       for (const [key, pod] of due) {
-        const tries = pod.waitingFor?.kind === 'back-off' ? pod.waitingFor.tries : undefined;
+        // A later status may have as many tries.
+        const tries = pod.waitingFor?.kind === 'back-off' ? pod.waitingFor.tries : 0;
+        const progress = `${pod.sentVersion} ${tries}`;
         const last = since.get(key);
-        const { atMs } = last?.tries === tries && last !== undefined ? last : { atMs: this.#world.nowMs };
-        since.set(key, { atMs, tries });
+        const atMs = last?.progress === progress ? last.atMs : this.#world.nowMs;
+        since.set(key, { atMs, progress });
         if (this.#world.nowMs - atMs < dueMs) continue;
         since.delete(key);
         this.#world.violate('what can be sent is sent', `${key} since ${atMs}: ${JSON.stringify(pod)}`);

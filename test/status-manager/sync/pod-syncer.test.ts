@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { PodConditionInput } from '../../../src/kube/objects/types.ts';
 import { RequestLimiter } from '../../../src/status-manager/sync/request-limiter.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
+import type { FakeAction } from '../../../src/testing/fake-pod-client.ts';
 import { SyncHarness, uidOf } from './sync-harness.ts';
 
 describe('the transition time of a DisruptionTarget', () => {
@@ -72,4 +73,42 @@ it('a sync that writes nothing takes one token of the limiter, for its GET', asy
   await clock.advanceAsync(0);
   expect(h.takeRequests()).toEqual(['get a', 'get b']);
   await h.manager.stop();
+});
+
+describe('a PATCH that has waited for a limit', () => {
+  async function changeWhileItWaits(readBeforePatch: 'always' | 'when-stale'): Promise<readonly FakeAction[]> {
+    const clock = new FakeClock();
+    const limiter = new RequestLimiter({ qps: 1, burst: 1, clock });
+    const h = new SyncHarness({ clock, limiter, readBeforePatch }).informed();
+    h.addPods('a');
+    const change = (resourceVersion: string, status: string): void => {
+      const { metadata, ...pod } = h.client.pod('default', 'a')!;
+      const conditions = [...(pod.status?.conditions ?? []), { type: `example.com/${resourceVersion}`, status }];
+      h.client.put({ ...pod, metadata: { ...metadata, resourceVersion }, status: { ...pod.status, conditions } });
+      h.observe('a');
+    };
+    change('1', 'False');
+    h.manager.start();
+    h.set('a', '1');
+    await clock.advanceAsync(0);
+    if (readBeforePatch === 'when-stale') {
+      await clock.advanceAsync(1_000);
+      h.set('a', '2');
+      await clock.advanceAsync(0);
+    }
+    change('2', 'True');
+    await clock.advanceAsync(5_000);
+    await h.manager.stop();
+    return h.client.actions;
+  }
+
+  it('is based on the newest object that is known', async () => {
+    const actions = await changeWhileItWaits('always');
+    expect(actions).toMatchObject([{ verb: 'get' }, { verb: 'patch', patch: { resourceVersion: '2' } }]);
+  });
+
+  it('with when-stale, reads an object that has changed in the meantime', async () => {
+    const actions = await changeWhileItWaits('when-stale');
+    expect(actions.map(({ verb }) => verb)).toEqual(['get', 'patch', 'get', 'patch']);
+  });
 });
