@@ -1,5 +1,8 @@
+import { refuseArgument, requireObject } from '../shared/errors.ts';
 import { isThenable } from '../shared/guarded.ts';
 import { type Logger, thrownFields } from '../shared/logger.ts';
+import { plainCopy } from '../shared/plain-data.ts';
+import { requireText } from '../shared/validate.ts';
 import type { Pod } from '../kube/objects/types.ts';
 
 /**
@@ -65,13 +68,25 @@ export function guardedPodDeletionSafety(provider: PodDeletionSafety, logger: Lo
     },
     terminations() {
       try {
-        return provider.terminations?.() ?? [];
+        return requireTerminations(plainCopy(provider.terminations?.() ?? [], 'terminations()'));
       } catch (thrown) {
         logger.error(thrownFields(thrown), 'User callback threw');
         return [];
       }
     },
   };
+}
+
+function requireTerminations(terminations: unknown): readonly PodTermination[] {
+  if (!Array.isArray(terminations)) refuseArgument('terminations()', 'a list', terminations);
+  for (const [i, termination] of (terminations as readonly unknown[]).entries()) {
+    const path = `terminations()[${i}]`;
+    requireObject(path, termination);
+    const { podUID, since, gracePeriodEndsAt } = termination as Partial<PodTermination>;
+    for (const [field, value] of Object.entries({ podUID, since, gracePeriodEndsAt }))
+      requireText(`${path}.${field}`, value);
+  }
+  return terminations;
 }
 
 function kindOf(result: unknown): string {

@@ -1,6 +1,7 @@
 import omit from 'lodash/omit.js';
 import type { Clock } from '../../shared/clock.ts';
-import { StatusManagerError } from '../../shared/errors.ts';
+import { refuseArgument, StatusManagerError } from '../../shared/errors.ts';
+import { FailureLog } from '../../shared/failure-log.ts';
 import { requirePod } from '../../kube/pods/require-pod.ts';
 import { plainCopy } from '../../shared/plain-data.ts';
 import { requireIterable } from '../../shared/validate.ts';
@@ -40,12 +41,15 @@ export interface PodConfigUpdate {
 
 /** Options of `PodConfig`. */
 export interface PodConfigOptions {
-  readonly clock: Pick<Clock, 'now'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly logger: Logger;
   /** Called synchronously for each change, in order. Errors that it throws are logged. */
   readonly onUpdate: (update: PodConfigUpdate) => void;
   readonly eventRecorder: EventRecorder;
 }
+
+/** Of a source other than the API server: whoever may create pods there must not be able to have its list refused. */
+const maxSourcePods = 10_000;
 
 interface Source {
   /** By UID, as they were last passed on. */
@@ -56,6 +60,8 @@ interface Source {
   isReady: boolean;
   /** Pods that were ignored and reported, because another one has their name or UID. */
   ignored: ReadonlySet<string>;
+  /** Lists that were refused. */
+  readonly refusals: FailureLog;
 }
 
 /**
@@ -77,23 +83,39 @@ export class PodConfig {
 
   /**
    * Registers a source. The sink copies each pod, so that what the source changes in it later changes nothing, and throws
-   * StatusManagerError INVALID_ARGUMENT for an invalid list.
+   * StatusManagerError INVALID_ARGUMENT for an invalid list, or one with too many pods; the earlier pods stay then.
    */
   channel(name: string): PodSink {
+    const { clock, logger } = this.#options;
     const source: Source = this.#sources.get(name) ?? {
       pods: new Map(),
       passedOn: new WeakMap(),
       ignored: new Set(),
       isReady: false,
+      refusals: new FailureLog({
+        ...{ clock, logger, fields: { source: name } },
+        what: {
+          failed: 'The pods of a source are refused; its earlier pods stay',
+          recovered: 'The pods of a source are accepted again',
+        },
+      }),
     };
     this.#sources.set(name, source);
     return (pods, unchanged = new Set()) => {
-      requireIterable('pods', pods);
-      const candidates = Array.from(
-        pods,
-        (pod, i) => [source.passedOn.get(pod) ?? copyOf(pod, `pods[${i}]`), pod] as const,
-      );
-      this.#merge(name, source, new Map(candidates), unchanged);
+      const given: (readonly [ValidPod, Pod])[] = [];
+      try {
+        requireIterable('pods', pods);
+        for (const pod of pods) {
+          if (given.length === maxSourcePods && name !== apiSourceName)
+            refuseArgument('pods', `at most ${maxSourcePods} pods`, pods);
+          given.push([source.passedOn.get(pod) ?? copyOf(pod, `pods[${given.length}]`), pod]);
+        }
+      } catch (thrown) {
+        source.refusals.failed(thrown);
+        throw thrown;
+      }
+      source.refusals.succeeded();
+      this.#merge(name, source, new Map(given), unchanged);
     };
   }
 

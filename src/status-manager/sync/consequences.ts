@@ -145,7 +145,9 @@ function ofFailure({ versioned, verb, failure, error }: SyncFailure, known: Know
   const firstLevel = grouped !== undefined && isUnrelatedToNode(message) ? line.repeatedLevel : line.level;
   // What is known at warn is repeated at debug only.
   const repeatedLevel = entry.isLoggedAtWarn && line.repeatedLevel === 'info' ? 'debug' : line.repeatedLevel;
-  const ownLevel = known.backOff?.reason === failure ? repeatedLevel : firstLevel;
+  const isRepeated =
+    known.backOff?.reason === failure && (row.outcome !== 'refused' || known.backOff.message === message);
+  const ownLevel = isRepeated ? repeatedLevel : firstLevel;
   const laterLevel = isOneOfMany ? 'debug' : ownLevel;
   // The pod alone has failed for so long that it is logged at warn, once.
   const lasts =

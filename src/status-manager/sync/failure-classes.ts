@@ -21,7 +21,7 @@ export interface BackOffDelays {
 
 /** How a failure is logged. */
 export interface FailureLogEntry {
-  /** Level of the first failure of this class in a row, and of the following ones. */
+  /** Level of the first failure of this class in a row, and of the following ones; a refusal for another reason is a first one. */
   readonly level: 'debug' | 'info' | 'warn';
   readonly repeatedLevel: 'debug' | 'info' | 'warn';
   /** Messages for a GET or PATCH, and for a DELETE. */
@@ -151,7 +151,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
     description: '422, other 4xx; 403 to a DELETE',
     backOff: { firstMs: 5_000, maxMs: 300_000, newVersionWaitMs: 0 },
     level: 'warn',
-    repeatedLevel: 'warn',
+    repeatedLevel: 'debug',
     message: 'The API server refuses the status of a pod',
     deletionMessage: 'The API server refuses to delete a pod',
     outcome: 'refused',

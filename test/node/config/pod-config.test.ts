@@ -121,6 +121,33 @@ describe('a pod that a source passes is copied once', () => {
     expect(set([podOf('foo')])).toEqual([]);
   });
 
+  it('a list that is too long is refused, with one warning, and the earlier pods stay', () => {
+    const logger = recordingLogger();
+    const { set, sink } = newConfig({ logger });
+    set([podOf('foo')]);
+    const endless: Iterable<Pod> = {
+      *[Symbol.iterator]() {
+        for (let i = 0; ; i += 1) yield podOf(`p${i}`);
+      },
+    };
+    for (let i = 0; i < 3; i += 1)
+      expect(() => sink(endless as readonly Pod[])).toThrow(
+        expect.objectContaining({ code: 'INVALID_ARGUMENT', path: 'pods' }),
+      );
+    expect(set([podOf('foo')])).toEqual([]);
+    const reason = 'Expected `pods` to be at most 10000 pods, got object';
+    expect(logger.lines.map(({ level, message, fields }) => [level, message, fields['reason']])).toEqual([
+      ['warn', 'The pods of a source are refused; its earlier pods stay', reason],
+      ['info', 'The pods of a source are accepted again', undefined],
+    ]);
+  });
+
+  it('the API server may have more pods, so that whoever creates them cannot have its list refused', () => {
+    const { config, set } = newConfig();
+    const pods = Array.from({ length: 10_001 }, (_, i) => podOf(`p${i}`));
+    expect(set(pods, config.channel('api'))).toHaveLength(1);
+  });
+
   it('a getter that changes what it returns is read once', () => {
     const { sink, updates } = newConfig();
     let reads = 0;

@@ -567,6 +567,31 @@ describe('the failure is shown', () => {
   });
 });
 
+it('a refusal is logged at warn once for each reason, not at each try or version, and its end at info', async () => {
+  const h = new SyncHarness();
+  h.addPods('a');
+  const refuse = (reason: string): void =>
+    h.client.fail({ verb: 'patch' }, new APIError(reason, { kind: 'http', statusCode: 422 }), 3);
+  h.manager.start();
+  for (const reason of ['422 Invalid: status.phase', '422 Invalid: status.podIP']) {
+    refuse(reason);
+    for (const version of ['1', '2', '3']) {
+      h.set('a', `${reason} ${version}`);
+      await h.settle();
+    }
+  }
+  h.set('a', 'valid');
+  await h.settle();
+  const lines = h.logger.lines.filter(({ level }) => level !== 'debug');
+  expect(lines.map(({ level, message, fields }) => [level, message, fields['reason'] ?? fields['failures']])).toEqual([
+    ['info', 'Starting to sync pod status with apiserver', undefined],
+    ['warn', 'The API server refuses the status of a pod', '422 Invalid: status.phase'],
+    ['warn', 'The API server refuses the status of a pod', '422 Invalid: status.podIP'],
+    ['info', 'Requests for the pod succeed again', 6],
+  ]);
+  await h.manager.stop();
+});
+
 it('a pod that is forbidden is logged at warn, and at debug if the pod manager no longer has it', async () => {
   const h = new SyncHarness();
   const [, b] = h.addPods('a', 'b');
@@ -708,7 +733,7 @@ it('a pod that the pod manager shows is not given up for minutes because of a 40
   await h.manager.stop();
 });
 
-it('a refused DELETE says so, and waits longer each time', async () => {
+it('a refused DELETE says so once, and waits longer each time', async () => {
   const h = new SyncHarness().informed();
   const pod = h.addPod(podOf('a', { deletionTimestamp: '2026-01-02T03:04:05Z' }));
   h.client.fail({ verb: 'delete' }, 403, Number.POSITIVE_INFINITY);
@@ -718,9 +743,7 @@ it('a refused DELETE says so, and waits longer each time', async () => {
   expect(h.times.filter(({ action }) => action.verb === 'delete').map(({ ms }) => ms / second)).toEqual([
     0, 10, 20, 40, 80,
   ]);
-  expect(h.logger.warnings.map(({ message }) => message)).toEqual(
-    Array.from({ length: 5 }, () => 'The API server refuses to delete a pod'),
-  );
+  expect(h.logger.warnings.map(({ message }) => message)).toEqual(['The API server refuses to delete a pod']);
   expect(h.takeOutcomes()).toEqual(['written 1', ...Array.from({ length: 5 }, () => 'refused 1')]);
   await h.manager.stop();
 });

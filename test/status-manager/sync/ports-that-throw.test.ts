@@ -87,6 +87,44 @@ describe('a port that throws affects nothing else', () => {
     await h.manager.stop();
   });
 
+  it.each<[string, unknown, string]>([
+    ['no list', 'none', 'Expected `terminations()` to be a list, got `none` (string)'],
+    ['no objects', [null], 'Expected `terminations()[0]` to be an object, got null'],
+    [
+      'without a time',
+      [{ podUID: 'uid-a' }],
+      'Expected `terminations()[0].since` to be a non-empty string, got undefined',
+    ],
+    [
+      'objects that throw',
+      [
+        {
+          get podUID() {
+            return fail();
+          },
+        },
+      ],
+      '`terminations()[0]["podUID"]` cannot be read: it throws',
+    ],
+  ])(
+    'a safety provider whose terminations are %s: they are not shown, and the error is logged',
+    async (_title, terminations, reason) => {
+      const podDeletionSafety = {
+        podCouldHaveRunningContainers: () => false,
+        terminations: () => terminations as never,
+      };
+      const h = new SyncHarness({ podDeletionSafety });
+      h.addPods('a');
+      h.set('a', '1');
+      expect(h.manager.inspect().pods.map(({ podUID, termination }) => [podUID, termination])).toEqual([
+        ['uid-a', undefined],
+      ]);
+      expect(h.manager.explain('uid-a')).toBeDefined();
+      expect(h.logger.errors[0]?.fields.reason).toBe(reason);
+      await h.manager.stop();
+    },
+  );
+
   it('a start-up latency helper', async () => {
     const h = new SyncHarness({ podStartupLatency: { recordStatusUpdated: fail, deletePodStartupState: fail } });
     h.addPods('a');
@@ -173,6 +211,36 @@ describe('a port that throws affects nothing else', () => {
     h.manager.start();
     await h.clock.advanceAsync(1_000);
     expect(h.takeRequests()).toEqual(['get b']);
+    await h.manager.stop();
+  });
+
+  it.each<[string, unknown]>([
+    ['no object', 7],
+    ['a pod without metadata', {}],
+    [
+      'a pod that throws',
+      {
+        get metadata() {
+          return fail();
+        },
+      },
+    ],
+    ['a promise', Promise.resolve(undefined)],
+  ])('a pod manager that returns %s for a pod delays no other pod', async (_title, returned) => {
+    const h = new SyncHarness({ syncPeriodMs: 1_000 });
+    h.addPods('a', 'b');
+    h.set('a', '1');
+    h.set('b', '1');
+    const getPodByUID = h.podManager.getPodByUID.bind(h.podManager);
+    h.podManager.getPodByUID = (uid) => (uid === uidOf('a') ? (returned as never) : getPodByUID(uid));
+    h.manager.start();
+    await h.clock.advanceAsync(2_000);
+    expect(h.written('b')).toBe('1');
+    h.podManager.getPodByUID = getPodByUID;
+    await h.clock.advanceAsync(2_000);
+    h.set('a', '2');
+    await h.clock.advanceAsync(2_000);
+    expect(h.written('a')).toBe('2');
     await h.manager.stop();
   });
 
