@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { Cloud } from '../../examples/virtual-kubelet-provider/cloud.ts';
-import { type ControlPlane, controlPlaneAvailable, startControlPlane } from '../support/control-plane.ts';
-import { KubeHTTP } from '../support/kube-http.ts';
+import { type ControlPlane, controlPlaneAvailable, freePorts, startControlPlane } from '../support/control-plane.ts';
+import { type Json, KubeHTTP } from '../support/kube-http.ts';
 import { agentIsBuilt } from './node-agent/run-agent.ts';
 
 const folderOf = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
@@ -26,6 +26,17 @@ interface Manifest {
   readonly metadata: { readonly namespace?: string };
 }
 
+/** Of the Deployment, as far as it is read here. */
+interface Container {
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly readinessProbe: Probe;
+  readonly livenessProbe: Probe;
+}
+
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
+
 // The process has the permissions of deployment.yaml and no others; the API server decides who may read logs.
 describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${why && ` (skipped: ${why})`}`, () => {
   const cloud = new Cloud({ failures: 0, slowMs: 10, forgotten: 0 });
@@ -33,6 +44,9 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
   let admin: KubeHTTP;
   let folder: string;
   let child: ChildProcess;
+  let healthURL: string;
+  /** By kind, as the API server has them. */
+  const applied = new Map<string, Json>();
   const pods = '/api/v1/namespaces/default/pods';
 
   beforeAll(async () => {
@@ -54,11 +68,19 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
     await writeFile(join(folder, 'provider.kubeconfig'), JSON.stringify({ ...config, users }));
     await writeFile(join(folder, 'admin.kubeconfig'), JSON.stringify(config));
     await writeFile(join(folder, 'ca.crt'), Buffer.from(controlPlane.caData, 'base64'));
+    const [healthPort] = await freePorts(1);
+    healthURL = `http://127.0.0.1:${healthPort}`;
     child = spawn(process.execPath, [program], {
       env: {
         ...process.env,
         ...{ KUBECONFIG: join(folder, 'provider.kubeconfig'), CLOUD_URL: await cloud.start(), IDENTITY: 'a' },
-        ...{ POD_IP: '127.0.0.1', PORT: '0', CERT_DIRECTORY: folder, CLIENT_CA_FILE: join(folder, 'ca.crt') },
+        ...{
+          POD_IP: '127.0.0.1',
+          PORT: '0',
+          HEALTH_PORT: String(healthPort),
+          CERT_DIRECTORY: folder,
+          CLIENT_CA_FILE: join(folder, 'ca.crt'),
+        },
       },
       stdio: ['ignore', 'inherit', 'inherit'],
     });
@@ -83,10 +105,15 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
     const { apiVersion, kind, metadata } = manifest;
     const group = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
     const namespace = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
-    const { status, body } = await admin.request('POST', `${group}${namespace}/${kind.toLowerCase()}s`, {
-      body: manifest,
-    });
+    const { status, body } = await admin.request(
+      'POST',
+      `${group}${namespace}/${kind.toLowerCase()}s?fieldValidation=Strict`,
+      {
+        body: manifest,
+      },
+    );
     expect({ status, body }).toMatchObject({ status: 201 });
+    applied.set(kind, body);
   }
 
   async function kubectl(...args: string[]): Promise<string> {
@@ -94,6 +121,57 @@ describe.skipIf(why !== '')(`examples/virtual-kubelet-provider/deployment.ts${wh
     const { stdout } = await promisify(execFile)('kubectl', args, { env, timeout: 60_000 });
     return stdout;
   }
+
+  /** The status code of a probe of the Deployment, with the reasons if it fails. */
+  async function probe(name: 'livenessProbe' | 'readinessProbe'): Promise<{ status: number; text: string }> {
+    const [container] = applied.get('Deployment').spec.template.spec.containers as readonly Container[];
+    const { path, port } = container![name].httpGet;
+    expect(container!.ports.map((one) => one.name)).toContain(port);
+    const response = await fetch(`${healthURL}${path}`);
+    return { status: response.status, text: await response.text() };
+  }
+
+  it('makes its Nodes Ready, passes its probes, and has metrics and a page', async () => {
+    const watch = await admin.watch('/api/v1/nodes?watch=true&resourceVersion=0');
+    const ready = new Set<string>();
+    for await (const { object } of watch) {
+      const { type, status } = object.status?.conditions?.find((one: Json) => one.type === 'Ready') ?? {};
+      if (type !== undefined && status === 'True') ready.add(object.metadata.name);
+      if (ready.size === 3) break;
+    }
+    watch.close();
+    expect([...ready].toSorted()).toEqual(['cloud-a', 'cloud-b', 'cloud-c']);
+    await expect.poll(() => probe('readinessProbe'), { timeout: 30_000 }).toEqual({ status: 200, text: 'ok' });
+    expect(await probe('livenessProbe')).toEqual({ status: 200, text: 'ok' });
+    expect(await (await fetch(`${healthURL}/metrics`)).text()).toContain(
+      '\nkubelet_node_agent_replica_owned_nodes 3\n',
+    );
+    expect(await (await fetch(`${healthURL}/statusz/pods.json`)).json()).toMatchObject({
+      nodes: ['cloud-a', 'cloud-b', 'cloud-c'].map((nodeName) => ({
+        ...{ nodeName, state: 'running', owner: expect.stringMatching(/^a-/) },
+      })),
+    });
+  }, 120_000);
+
+  it('is not ready while the cloud is down, says why, and is not restarted for it', async () => {
+    cloud.isDown = true;
+    await expect
+      .poll(() => probe('readinessProbe'), { timeout: 60_000 })
+      .toEqual({
+        status: 500,
+        text: expect.stringMatching(/\[-\]list failed: the pods of the provider cannot be listed since /),
+      });
+    expect(await probe('livenessProbe')).toMatchObject({ status: 200 });
+    cloud.isDown = false;
+    await expect.poll(() => probe('readinessProbe'), { timeout: 60_000 }).toMatchObject({ status: 200 });
+  }, 150_000);
+
+  it('has a PodDisruptionBudget that selects the pods of the Deployment, and annotations that name the port of metrics', () => {
+    const { metadata, spec } = applied.get('Deployment').spec.template;
+    expect(metadata.labels).toMatchObject(applied.get('PodDisruptionBudget').spec.selector.matchLabels);
+    const health = spec.containers[0].ports.find((port: Json) => port.name === 'health');
+    expect(metadata.annotations['prometheus.io/port']).toBe(String(health.containerPort));
+  });
 
   it('serves kubectl logs and exec of the pods of all nodes', async () => {
     for (const node of ['cloud-a', 'cloud-b']) {

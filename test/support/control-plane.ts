@@ -337,7 +337,7 @@ async function waitFor(
   }
 }
 
-async function freePorts(count: number, address = '127.0.0.1'): Promise<number[]> {
+export async function freePorts(count: number, address = '127.0.0.1'): Promise<number[]> {
   // All are open at the same time, so that no port is returned twice.
   const servers = await Promise.all(
     Array.from({ length: count }, async () => {

@@ -147,8 +147,8 @@ describe('/statusz/ of virtual nodes', () => {
         ),
       ],
       nodes: [
-        { nodeName: 'node-a', state: 'running', pods: 1, failingPods: 0 },
         { nodeName: 'node-b', state: 'running', pods: 1, failingPods: 1, problem: expect.stringContaining('no quota') },
+        { nodeName: 'node-a', state: 'running', pods: 1, failingPods: 0 },
       ],
       pods: [
         { podName: 'a', nodeName: 'node-a', phase: 'Running' },

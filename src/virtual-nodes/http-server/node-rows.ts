@@ -41,11 +41,11 @@ export function nodesProblems(inspection: VirtualNodesInspection, nowMs: number)
   ]);
 }
 
-/** All nodes of all processes, as far as this one knows. */
+/** All nodes of all processes, as far as this one knows: those with a problem first, then by name. */
 export function nodeRows({ nodes, replicas }: VirtualNodesInspection, nowMs: number): NodeRow[] {
   const running = new Map(nodes.map((node) => [node.nodeName, node]));
   const owners = new Map(replicas?.nodes.map((node) => [node.nodeName, node]));
-  return [...new Set([...running.keys(), ...owners.keys()])].map((nodeName) => {
+  const rows = [...new Set([...running.keys(), ...owners.keys()])].map((nodeName): NodeRow => {
     const node = running.get(nodeName);
     const { holder: owner, state = 'stopped' } = owners.get(nodeName) ?? {};
     if (node === undefined) return { nodeName, state, owner, pods: 0, failingPods: 0 };
@@ -54,6 +54,8 @@ export function nodeRows({ nodes, replicas }: VirtualNodesInspection, nowMs: num
     const pods = node.statusManager.pods.length;
     return { nodeName, state: node.state, owner, pods, failingPods: failing.length, problem };
   });
+  const rank = ({ problem }: NodeRow): number => (problem === undefined ? 1 : 0);
+  return rows.toSorted((a, b) => rank(a) - rank(b) || (a.nodeName < b.nodeName ? -1 : 1));
 }
 
 function listProblem({ state, list }: VirtualNodesInspection, nowMs: number): Failure {
