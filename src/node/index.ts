@@ -87,6 +87,7 @@ export { type AgentServer, type ServeAgentOptions, serveEndpoints } from './http
 export { createPodInputs, createPodLoop, createPodStatuses, createPodWorkers } from './pipeline/pod-pipeline.ts';
 
 // pod-spec
+export { each } from './pod-spec/pod-spec-fields.ts';
 export { refusedFields } from './pod-spec/refused-fields.ts';
 
 // pod-workers

@@ -20,6 +20,7 @@ import { tellingInformer } from '../kube/informer/with-informer.ts';
 import type { Entropy } from '../shared/entropy.ts';
 import { reasonOf } from '../shared/logger.ts';
 import { MemoryState } from '../status-manager/allocation/memory-state.ts';
+import { capabilityAdmitHandler } from './capabilities/undeclared-needs.ts';
 import type { NodeLines } from './node-lines.ts';
 import type { RequestLimiter } from '../status-manager/sync/request-limiter.ts';
 import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
@@ -28,7 +29,7 @@ import type { ProviderPodReference, ProviderPod } from './pod-provider.ts';
 import type { ProviderCalls, ProviderMethods } from './calls/provider-calls.ts';
 import { ProviderPodCache } from './pods/provider-pod-cache.ts';
 import type { ProviderPodLister } from './calls/provider-pod-lister.ts';
-import { ProviderPodSyncer } from './pods/provider-pod-syncer.ts';
+import { hasPodRun, ProviderPodSyncer } from './pods/provider-pod-syncer.ts';
 import type { OwnedNode } from './replicas/node-ownership-options.ts';
 import { callsWhileOwned, connectionWhileOwned } from './replicas/while-owned.ts';
 import type { ResolvedProviderOptions, VirtualNodeOptions, VirtualNodesOptions } from './virtual-nodes-options.ts';
@@ -167,7 +168,15 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const { allocationManager, syncLoop } = createPodLoop(context, inputs, podStatuses, workers, {
     ...{ ownNode, quietHousekeepingPeriodMs },
     stopSignal: stop.signal,
-    admitHandlers: { after: canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)] },
+    admitHandlers: {
+      after: [
+        capabilityAdmitHandler({
+          ...{ capabilities: shared.capabilities, undeclared: shared.undeclared, eventRecorder },
+          hasRun: ({ status }) => hasPodRun(status),
+        }),
+        ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),
+      ],
+    },
     runtime: canResizePods ? { updateContainerResources: true, updatePodResources: true } : {},
     // A failing provider must not keep the statuses of other pods from being reported.
     runtimeErrors: () => [],

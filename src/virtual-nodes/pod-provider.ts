@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { ValidPod } from '../kube/objects/types.ts';
 import type { ContainerIO, ContainerLogOptions, PodStats } from '../node/index.ts';
 import { maxDurationMs } from '../shared/validate.ts';
+import type { ProviderCapabilities } from './capabilities/provider-capabilities.ts';
 import type { PodMaterials } from './materials/pod-materials.ts';
 
 /** What identifies a pod of a virtual node. */
@@ -92,9 +93,10 @@ export interface ProviderPod extends ProviderPodReference {
   /** When the pod began to run. Default: when it was first seen running. */
   readonly startedAt?: Date | undefined;
   /**
-   * Default for containers that are not listed: they wait while the pod is created, run while it runs, and have ended with
-   * exit code 0 once it is stopped; with `reason` set, with 137. Init containers that are no sidecars have completed as soon
-   * as the pod runs, and ephemeral containers wait.
+   * Without it, `state` is that of all containers but init containers that are no sidecars and ephemeral ones. With it, a
+   * container that it does not have is not known: it waits with the reason `NotReportedByProvider`. How a container of
+   * a stopped pod has ended is not invented either: without `exit`, it has the exit code 137, and the reason of the pod or
+   * `NotReportedByProvider`.
    */
   readonly containers?: readonly ProviderContainer[] | undefined;
 }
@@ -147,6 +149,8 @@ export class ProviderError extends Error {
  * they reject. `createPod`, `deletePod` and `listPods` suffice. Source: virtual-kubelet `PodLifecycleHandler`, `PodNotifier`.
  */
 export interface PodProvider {
+  /** What it does of a pod's spec. Read once, by `createVirtualNodes`. Default: none of it. */
+  readonly capabilities?: ProviderCapabilities | undefined;
   /**
    * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and if the pod is not listed, after a
    * restart or in as many lists as `lost.afterLists`. Resolves when the cloud has accepted it; whether the pod runs is read from

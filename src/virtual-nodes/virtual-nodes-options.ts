@@ -28,6 +28,7 @@ import {
   type NodeStatusManagerOptions,
   statusManagerChecks,
 } from '../node/index.ts';
+import { capabilityChecks, type ProviderCapabilities } from './capabilities/provider-capabilities.ts';
 import type { PodProvider } from './pod-provider.ts';
 import { type NodeOwnershipOptions, requireLeaseName } from './replicas/node-ownership-options.ts';
 
@@ -73,6 +74,12 @@ export interface VirtualNodesOptions {
   readonly concurrency?: number | undefined;
   /** Default: after 3 lists without it, a pod fails. */
   readonly lost?: LostPods | undefined;
+  /**
+   * A pod that needs what `provider.capabilities` does not declare fails with the reason `PodFeatureUnsupported` (`refuse`),
+   * or runs without it and has one Event with this reason (`warn`), as a pod does that ran before this process started.
+   * Default: `refuse`.
+   */
+  readonly undeclared?: 'refuse' | 'warn' | undefined;
   /** Shares the nodes out between processes. Default: this process runs all of them. */
   readonly replicas?: ReplicasOptions | undefined;
   /**
@@ -105,7 +112,7 @@ export interface VirtualNodeOptions extends NodeAgentNode {
 }
 
 /** Of the calls of a provider: true for those that each must have. */
-const providerMethods: Readonly<Record<keyof PodProvider, boolean>> = {
+const providerMethods: Readonly<Record<Exclude<keyof PodProvider, 'capabilities'>, boolean>> = {
   attach: false,
   createPod: true,
   deletePod: true,
@@ -118,7 +125,7 @@ const providerMethods: Readonly<Record<keyof PodProvider, boolean>> = {
   stats: false,
   updatePod: false,
 };
-const methodNames = Object.keys(providerMethods) as (keyof PodProvider)[];
+const methodNames = Object.keys(providerMethods) as (keyof typeof providerMethods)[];
 
 const lostChecks: OptionChecks<LostPods> = { action: oneOf('fail', 'recreate'), afterLists: positiveInteger };
 
@@ -148,6 +155,7 @@ const checks: OptionChecks<VirtualNodesOptions> = {
   random: unchecked,
   replicas: nested(replicasChecks),
   statusManager: nested(statusManagerChecks),
+  undeclared: oneOf('refuse', 'warn'),
 };
 
 const nodeOptionChecks: OptionChecks<VirtualNodeOptions> = {
@@ -165,16 +173,24 @@ export interface ResolvedProviderOptions {
   readonly concurrency: number;
   readonly lostAfterLists: number;
   readonly lostPods: 'fail' | 'recreate';
+  readonly capabilities: ProviderCapabilities;
+  readonly undeclared: 'refuse' | 'warn';
 }
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */
 export function resolveProviderOptions(options: VirtualNodesOptions): ResolvedProviderOptions {
   requireOptions(options, checks);
-  const { provider, lost = {} } = options;
+  const { provider, lost = {}, undeclared = 'refuse' } = options;
+  const { capabilities = {} } = provider;
+  requireOptions(capabilities, capabilityChecks, 'provider.capabilities');
   const { afterLists = 3, action = 'fail' } = lost;
   const { listPeriodMs = provider.notifyPods === undefined ? 5000 : 60_000 } = options;
   const { callTimeoutMs = 60_000, concurrency = 10 } = options;
-  return { listPeriodMs, callTimeoutMs, concurrency, lostAfterLists: afterLists, lostPods: action };
+  return {
+    ...{ listPeriodMs, callTimeoutMs, concurrency, lostAfterLists: afterLists, lostPods: action },
+    capabilities: { ...capabilities },
+    undeclared,
+  };
 }
 
 /** Checks what no part of the node checks itself. @throws StatusManagerError INVALID_OPTION; `path` names the option */

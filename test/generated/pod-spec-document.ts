@@ -1,5 +1,6 @@
 import { type FieldRow, podSpecFields, type PodSpecStruct } from '../../src/node/pod-spec/pod-spec-fields.ts';
 import { fieldTypes } from '../../src/node/pod-spec/refused-fields.ts';
+import { virtualNodeFields, type VirtualNodeRow } from '../../src/virtual-nodes/capabilities/virtual-node-fields.ts';
 
 const header = `# What the agent does with each field of a pod
 
@@ -23,6 +24,15 @@ A field of a newer Kubernetes that is not in these tables is ignored, as in the 
 what it does not know when it decodes a pod. A volume without a source of these tables is refused.
 `;
 
+const virtualNodesHeader = `
+## Virtual nodes
+
+On a [virtual node](../guides/virtual-nodes.md), the library does what a field says, the provider
+has to, or a pod with the field is refused with \`PodFeatureUnsupported\` unless the provider declares
+the capability. Generated from \`src/virtual-nodes/capabilities/virtual-node-fields.ts\`.
+
+`;
+
 /** The text of docs/internals/pod-spec.md. */
 export function generatePodSpecDocument(): string {
   const structs = Object.entries(podSpecFields) as [PodSpecStruct, Readonly<Record<string, FieldRow>>][];
@@ -34,7 +44,20 @@ export function generatePodSpecDocument(): string {
     ),
   );
   const sections = structs.map(([struct, rows]) => `\n## ${struct}\n\n${tableOfStruct(struct, rows)}`);
-  return `${header}\n## Refused fields\n\n${table(['Field', 'Refused with', 'Because'], refused)}${sections.join('')}`;
+  return `${header}\n## Refused fields\n\n${table(['Field', 'Refused with', 'Because'], refused)}${sections.join('')}${virtualNodesHeader}${table(['Field', 'By', 'How'], virtualNodeRows())}`;
+}
+
+function virtualNodeRows(): string[][] {
+  const structs = Object.entries(virtualNodeFields) as [PodSpecStruct, Readonly<Record<string, VirtualNodeRow>>][];
+  return structs.flatMap(([struct, rows]) =>
+    fieldTypes(struct).map(([field]) => [`\`${struct}.${field}\``, ...virtualNodeCells(rows[field]!)]),
+  );
+}
+
+function virtualNodeCells(row: VirtualNodeRow): string[] {
+  if ('library' in row) return ['library', `\`${row.library}\`${row.note === undefined ? '' : `: ${row.note}`}`];
+  if ('provider' in row) return ['provider', row.provider];
+  return 'needs' in row ? ['provider, or refused', `declared by \`${row.needs}\``] : ['nobody', row.ignored];
 }
 
 function tableOfStruct(struct: PodSpecStruct, rows: Readonly<Record<string, FieldRow>>): string {

@@ -93,6 +93,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'node/volumes/volume-sources.ts':
       'fsGroupOf isLocalEphemeralVolume isReadOnlySource podDirectory podDirectoryNames volumeNames volumePath volumesOf',
     'virtual-nodes/pods/pod-hash.ts': 'isSamePod',
+    'virtual-nodes/pods/provider-pod-syncer.ts': 'hasPodRun',
     'virtual-nodes/pods/provider-pod-record.ts':
       'appliedPod hasEnded isGone listedPod reconcileProviderPod reportedPod',
     'virtual-nodes/pods/provider-pod-status.ts': 'containerOfID reportedProbeResults waitingReason',
@@ -114,6 +115,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'agent/eviction/rank-pods.ts': 'storageParts',
     'agent/eviction/thresholds.ts': 'parseThresholds thresholdsMet',
     'node/config/decode-manifest.ts': 'podSourceContext',
+    'node/pod-spec/pod-spec-fields.ts': 'each',
     'node/pod-spec/refused-fields.ts': 'fieldTypes',
   },
   'waits for files, requests or timers; what it reads there is read by rows': {

@@ -34,6 +34,12 @@ interface CloudPod {
  * `cloud.calls` has each call in order, for example `createPod web`.
  */
 export class FakeCloud implements PodProvider {
+  readonly capabilities: PodProvider['capabilities'] = {
+    initContainers: true,
+    sidecars: true,
+    probes: 'provider',
+    volumes: [],
+  };
   readonly calls: string[] = [];
   readonly deletions: { readonly name: string; readonly gracePeriodSeconds: number }[] = [];
   readonly updates: { readonly pod: ValidPod; readonly previous: ValidPod | undefined }[] = [];
@@ -118,6 +124,7 @@ export class FakeCloud implements PodProvider {
   /** A provider that has no other methods than it must have, and these. */
   asProvider(more: Partial<PodProvider> = {}): PodProvider {
     return {
+      capabilities: this.capabilities,
       createPod: (pod, options) => this.createPod(pod, options),
       deletePod: (pod, options) => this.deletePod(pod, options),
       listPods: (options) => this.listPods(options),

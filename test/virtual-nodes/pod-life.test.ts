@@ -86,7 +86,7 @@ describe('the life of a pod', () => {
 
   it.each([
     ['a change', { containers: [{ name: 'app', restartCount: 1 }] }, { containerStatuses: [{ restartCount: 1 }] }],
-    ['the end', { state: 'stopped' }, { phase: 'Succeeded' }],
+    ['the end', { state: 'stopped', containers: [{ name: 'app', exit: { exitCode: 0 } }] }, { phase: 'Succeeded' }],
   ] as const)('%s takes one PATCH, without a GET', async (_what, reported, shown) => {
     await test.startNodes();
     await test.create(podOf());

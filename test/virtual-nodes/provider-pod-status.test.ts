@@ -52,11 +52,12 @@ const all: Partial<PodSpec> = {
 describe('containers that the cloud does not list', () => {
   it.each([
     ['creating', undefined, ['waiting PodInitializing', 'waiting PodInitializing', 'waiting PodInitializing']],
-    ['running', undefined, ['terminated 0', 'running', 'running']],
-    ['stopped', undefined, ['terminated 0', 'terminated 0', 'terminated 0']],
+    ['running', undefined, ['waiting NotReportedByProvider', 'running', 'running']],
+    ['stopped', undefined, ['terminated 137', 'terminated 137', 'terminated 137']],
     ['stopped', 'Preempted', ['terminated 137', 'terminated 137', 'terminated 137']],
   ] as const)('of a pod that is %s with the reason %s', (state, reason, [init, proxy, app]) => {
-    expect(statesOf(all, reported({ state, reason }))).toEqual({ init, proxy, app, debug: 'waiting PodInitializing' });
+    const debug = state === 'running' ? 'waiting NotReportedByProvider' : 'waiting PodInitializing';
+    expect(statesOf(all, reported({ state, reason }))).toEqual({ init, proxy, app, debug });
   });
 });
 
@@ -96,8 +97,16 @@ describe('containers that the cloud lists', () => {
   });
 
   it('that are not in the spec are ignored', () => {
-    expect(statesOf({}, reported({ containers: [{ name: 'constructor' }, { name: '__proto__' }] }))).toEqual({
-      app: 'running',
+    const containers = [{ name: 'constructor' }, { name: '__proto__' }, { name: 'app' }];
+    expect(statesOf({}, reported({ containers }))).toEqual({ app: 'running' });
+  });
+
+  it('leave the others waiting with a reason: neither their start nor their end is invented', () => {
+    const status = statusOf(all, app({}));
+    const waiting = { reason: 'NotReportedByProvider', message: 'The provider reports the pod without this container' };
+    expect(status.initContainerStatuses).toMatchObject([{ state: { waiting } }, { state: { waiting } }]);
+    expect(statesOf(all, reported({ containers: [{ name: 'init', exit: { exitCode: 0 } }] }))).toMatchObject({
+      ...{ init: 'terminated 0', proxy: 'waiting NotReportedByProvider', app: 'waiting NotReportedByProvider' },
     });
   });
 });

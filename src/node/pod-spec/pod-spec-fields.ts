@@ -34,11 +34,11 @@ type Tables = { readonly [Struct in KubeType]?: Rows<Struct> };
 type WordsOf<Text> = Text extends `${infer Word} ${infer Rest}` ? Word | WordsOf<Rest> : Text;
 
 /** The same row for each of these fields. */
-function each<const Names extends string>(
-  row: FieldRow,
+export function each<Row, const Names extends string>(
+  row: Row,
   names: Names,
-): { readonly [Name in WordsOf<Names>]: FieldRow } {
-  return Object.fromEntries(names.split(' ').map((name) => [name, row])) as { [Name in WordsOf<Names>]: FieldRow };
+): { readonly [Name in WordsOf<Names>]: Row } {
+  return Object.fromEntries(names.split(' ').map((name) => [name, row])) as { [Name in WordsOf<Names>]: Row };
 }
 
 const at = (honoured: string, note?: string): FieldRow => ({ honoured, ...(note !== undefined && { note }) });

@@ -78,7 +78,7 @@ export function convertToAPIContainerStatuses(
 
 /**
  * Like `convertToAPIContainerStatuses`, for the init containers, in the order of the spec. One that
- * the runtime no longer knows has completed, if a regular container was created after it.
+ * the runtime no longer knows has completed, if a regular container was created after it and its start has not failed.
  */
 export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput): ContainerStatusInput[] {
   const { pod, runtimeStatus } = input;
@@ -93,7 +93,8 @@ export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput)
       newest === undefined &&
       !isRestartableInitContainer(container) &&
       status.state?.waiting != null &&
-      wasAnyRegularCreated;
+      wasAnyRegularCreated &&
+      input.startFailures.get(container.name) === undefined;
     if (!hasCompleted) return withStartFailure(input, container, known, status);
     return {
       ...status,

@@ -262,8 +262,8 @@ class Checklist {
     this.#results.check('exit-observed', entry?.state === 'stopped', `The pod stays ${show(entry?.state)}`);
     if (entry?.state !== 'stopped') return pod;
     const { exit, startedAt = entry.startedAt } = entry.containers?.[0] ?? {};
-    // The default of a container that is not listed.
-    const seen = exit?.exitCode ?? (entry.reason === undefined ? 0 : 137);
+    // The default of a container whose end is not reported.
+    const seen = exit?.exitCode ?? 137;
     this.#results.check('exit-code', seen === exitCode, `exitCode is ${seen}, and should be ${exitCode}`);
     if (exit?.finishedAt !== undefined) {
       const isInOrder = this.#cloud.isNow(exit.finishedAt) && !(startedAt! > exit.finishedAt);

@@ -36,6 +36,10 @@ type AnyContainer = Container | EphemeralContainer;
 const maxTextLength = 4096;
 /** The exit code of a container that was killed by SIGKILL. */
 const killedExitCode = 137;
+/** Of a container that the provider has not reported, and of one whose end it has not reported. */
+const notReported = 'NotReportedByProvider';
+const unreportedContainer = { reason: notReported, message: 'The provider reports the pod without this container' };
+const unreportedExit = { reason: notReported, message: 'The provider has not reported how the container has ended' };
 
 /**
  * The reported pod as a container runtime would show it, so that phase, conditions and container statuses are generated as for
@@ -114,10 +118,12 @@ export function reportedProbeResults(status: RuntimePodStatus, reported: Provide
   return { readiness: byID('ready'), startup: byID('started'), liveness: new Map(), areReported: true };
 }
 
-/** Why a container waits; undefined if the provider does not say. */
+/** Why a container waits; undefined if it need not be explained: its pod is being created. */
 export function waitingReason(reported: ProviderPod | undefined, containerName: string): StartFailure | undefined {
-  const waiting = reported?.containers?.find(({ name }) => name === containerName)?.waiting;
-  return waiting && { reason: shortText(waiting.reason), message: shortText(waiting.message ?? '') };
+  const own = reported?.containers?.find(({ name }) => name === containerName);
+  if (own?.waiting !== undefined)
+    return { reason: shortText(own.waiting.reason), message: shortText(own.waiting.message ?? '') };
+  return own === undefined && reported?.state === 'running' ? unreportedContainer : undefined;
 }
 
 /** A text of the cloud, cut to the length of a termination message: the API server refuses a status that is too long. */
@@ -143,7 +149,7 @@ function kindsOf({ spec }: ValidPod): ReadonlyMap<AnyContainer, Kind> {
 
 function stateOf(
   kind: Kind | undefined,
-  { state }: ProviderPod,
+  { state, containers }: ProviderPod,
   own: ProviderContainer | undefined,
 ): 'waiting' | 'running' | 'exited' {
   if (own?.exit !== undefined) return 'exited';
@@ -151,7 +157,8 @@ function stateOf(
   if (state === 'stopped') return 'exited';
   if (own?.waiting !== undefined) return 'waiting';
   if (state === 'creating') return own?.startedAt === undefined ? 'waiting' : 'running';
-  return own === undefined && kind === 'plain-init' ? 'exited' : 'running';
+  const isKnown = own !== undefined || (containers === undefined && kind !== 'plain-init');
+  return isKnown ? 'running' : 'waiting';
 }
 
 /** The ID of a run of a container of the provider; `containerOfID` reads it. */
@@ -193,7 +200,7 @@ function runOf(
   const imageID = own?.imageID && shortText(own.imageID);
   const run = { id, name, image, attempt, createdAtMs: startedAtMs, startedAtMs, imageID };
   if (state === 'running') return { ...run, state, resources: accepted?.resources };
-  const { exitCode, reason, message, finishedAt } = own?.exit ?? defaultExit(reported, own);
+  const { exitCode, reason, message, finishedAt } = own?.exit ?? unknownExit(reported, own);
   return {
     ...run,
     state,
@@ -205,10 +212,10 @@ function runOf(
   };
 }
 
-/** The end of a container that the provider has not reported. */
-function defaultExit({ state, reason }: ProviderPod, own: ProviderContainer | undefined): ProviderContainerExit {
-  const isKilled = state === 'stopped' && (reason !== undefined || own?.waiting !== undefined);
-  return isKilled ? { exitCode: killedExitCode, reason: reason ?? own?.waiting?.reason } : { exitCode: 0 };
+/** The end of a container of a stopped pod that the provider has not reported: only that it does not run is known. */
+function unknownExit({ reason }: ProviderPod, own: ProviderContainer | undefined): ProviderContainerExit {
+  const known = reason ?? own?.waiting?.reason;
+  return { exitCode: killedExitCode, ...(known === undefined ? unreportedExit : { reason: known }) };
 }
 
 function statusesOf(status: PodStatusInput | null | undefined): ContainerStatusInput[] {

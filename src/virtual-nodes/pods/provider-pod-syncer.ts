@@ -406,7 +406,7 @@ function throwIfBackOff(call: NextCall | undefined): void {
 }
 
 /** True when a container of the pod has been started, by its status. */
-function hasPodRun(status: PodStatusInput | null | undefined): boolean {
+export function hasPodRun(status: PodStatusInput | null | undefined): boolean {
   const { initContainerStatuses, containerStatuses } = status ?? {};
   return [...(initContainerStatuses ?? []), ...(containerStatuses ?? [])].some(hasRun);
 }

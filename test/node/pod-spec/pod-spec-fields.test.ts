@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type FieldRow, podSpecFields, type PodSpecStruct } from '../../../src/node/pod-spec/pod-spec-fields.ts';
 import { fieldTypes, refusedFields } from '../../../src/node/pod-spec/refused-fields.ts';
 import { kubeTypes } from '../../../src/kube/objects/kube-types.ts';
+import { virtualNodeFields } from '../../../src/virtual-nodes/capabilities/virtual-node-fields.ts';
 import { generatePodSpecDocument } from '../../generated/pod-spec-document.ts';
 import { repository } from '../../support/repository.ts';
 
@@ -34,10 +35,18 @@ describe('the fields of a pod', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('what is honoured is named in the file that does it', () => {
-    const wrong = rows.filter(({ field, row }) => {
-      if (!('honoured' in row)) return false;
-      const path = join(repository, 'src', row.honoured);
+  const ofVirtualNodes = Object.entries(virtualNodeFields).flatMap(([struct, fields]) =>
+    Object.entries(fields).map(([field, row]) => ({ struct, field, row })),
+  );
+
+  it.each([
+    ['an agent', rows],
+    ['a virtual node', ofVirtualNodes],
+  ])('what %s honours is named in the file that does it', (_, table) => {
+    const wrong = table.filter(({ field, row }) => {
+      const done = 'honoured' in row ? row.honoured : 'library' in row ? row.library : undefined;
+      if (done === undefined) return false;
+      const path = join(repository, 'src', done);
       const file = existsSync(path) ? path : `${path}.ts`;
       // The prober reads `${type}Probe`.
       const name = field.replace(/Probe$/, '');

@@ -113,7 +113,7 @@ export class CloudPods {
   ): Partial<ProviderPod> {
     const names = (pod.spec?.containers ?? []).map(({ name }) => name);
     const name = names[index % names.length]!;
-    const { containers = [] } = pod.reported;
+    const { containers = this.#running(pod) } = pod.reported;
     const before = containers.find((container) => container.name === name) ?? { name };
     const others = containers.filter((container) => container.name !== name);
     const restartCount = before.restartCount ?? 0;
@@ -140,13 +140,20 @@ export class CloudPods {
     return { containers: [...others, now] };
   }
 
+  /** The containers of a pod that runs; its init containers have completed. */
+  #running({ spec }: CloudPod): readonly ProviderContainer[] {
+    const init = (spec?.initContainers ?? []).map(({ name }) => ({ name, exit: { exitCode: 0 } }));
+    return [...init, ...(spec?.containers ?? []).map(({ name }) => ({ name }))];
+  }
+
   #end(pod: CloudPod, what: string, exitCode: number): void {
     const { uid } = pod.reported;
     const finishedAt = new Date(this.#nowMs());
-    const containers = (pod.spec?.containers ?? []).map(({ name }): ProviderContainer => {
-      const before = pod.reported.containers?.find((container) => container.name === name);
-      const restartCount = before?.restartCount ?? 0;
-      if (before?.exit !== undefined && before.waiting === undefined) return before;
+    const { containers: known = this.#running(pod) } = pod.reported;
+    const containers = known.map((before): ProviderContainer => {
+      const { name } = before;
+      const restartCount = before.restartCount ?? 0;
+      if (before.exit !== undefined && before.waiting === undefined) return before;
       return { name, restartCount, exit: { exitCode, finishedAt } };
     });
     this.#change(pod, what, { state: 'stopped', containers });

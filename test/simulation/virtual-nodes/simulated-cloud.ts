@@ -119,6 +119,7 @@ export class SimulatedCloud {
     };
     const hashOf = (podHash: string): string | undefined => (kind.reportsHash ? podHash : undefined);
     return {
+      capabilities: { initContainers: true },
       createPod: async (pod, options) => {
         await this.#useMaterials(process, pod, options, random);
         const { signal, epoch, podHash } = options;

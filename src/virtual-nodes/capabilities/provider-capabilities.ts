@@ -1,0 +1,35 @@
+import { aBoolean, oneOf, type OptionChecks, optional } from '../../shared/option-checks.ts';
+
+/**
+ * What a provider does of a pod's spec. A pod that needs anything else is refused, or has an Event: see
+ * `VirtualNodesOptions.undeclared`.
+ */
+export interface ProviderCapabilities {
+  /** Init containers run one after the other, before the others, and are reported. Default: false. */
+  readonly initContainers?: boolean | undefined;
+  /** Init containers with the restartPolicy Always run beside the others, and are reported. Default: false. */
+  readonly sidecars?: boolean | undefined;
+  /** `provider`: it runs start-up, liveness and readiness probes, and reports `started` and `ready`. Default: nobody does. */
+  readonly probes?: 'provider' | undefined;
+  /** postStart and preStop are run. Default: false. */
+  readonly hooks?: boolean | undefined;
+  /** Containers may use the network, the processes or the IPC of their host. Default: false. */
+  readonly hostNamespaces?: boolean | undefined;
+  /**
+   * Kinds of volumes that it mounts, such as `emptyDir`, beside configMap, secret, downwardAPI and projected, whose files
+   * `materials()` has. Default: none.
+   */
+  readonly volumes?: readonly string[] | undefined;
+}
+
+export const capabilityChecks: OptionChecks<ProviderCapabilities> = {
+  initContainers: aBoolean,
+  sidecars: aBoolean,
+  probes: oneOf('provider'),
+  hooks: aBoolean,
+  hostNamespaces: aBoolean,
+  volumes: optional(
+    'a list of fields of a volume, such as `emptyDir`',
+    (list) => Array.isArray(list) && (list as unknown[]).every((kind) => typeof kind === 'string'),
+  ),
+};

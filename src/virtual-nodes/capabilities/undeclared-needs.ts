@@ -1,0 +1,59 @@
+import { podSpecOf } from '../../kube/objects/kube-object.ts';
+import type { ValidPod } from '../../kube/objects/types.ts';
+import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import type { EventRecorder, PodAdmitHandler } from '../../node/index.ts';
+import type { ProviderCapabilities } from './provider-capabilities.ts';
+import { virtualNodeFields, type VirtualNodeRow } from './virtual-node-fields.ts';
+
+/** In a message. */
+const maxNamedNeeds = 8;
+
+/** What the pod needs and the provider does not declare: `probes (spec.containers[0].livenessProbe)`. */
+export function undeclaredNeeds(pod: ValidPod, capabilities: ProviderCapabilities): string[] {
+  const spec = podSpecOf(pod);
+  const { initContainers, containers, volumes } = spec;
+  const of = (table: keyof typeof virtualNodeFields, object: object, path: string): string[] =>
+    Object.entries<VirtualNodeRow>(virtualNodeFields[table]).flatMap(([field, row]) => {
+      if (!('needs' in row) || field === 'initContainers') return [];
+      const value: unknown = (object as Readonly<Record<string, unknown>>)[field];
+      if (value === undefined || value === null || value === false) return [];
+      const isDeclared =
+        row.needs === 'volumes' ? capabilities.volumes?.includes(field) : Boolean(capabilities[row.needs]);
+      return isDeclared ? [] : [`${row.needs} (${path}.${field})`];
+    });
+  const ofInitContainers = (initContainers ?? []).flatMap((container, i) => {
+    const needed = isRestartableInitContainer(container) ? 'sidecars' : 'initContainers';
+    return capabilities[needed] === true ? [] : [`${needed} (spec.initContainers[${i}])`];
+  });
+  return [
+    ...of('PodSpec', spec, 'spec'),
+    ...ofInitContainers,
+    ...(initContainers ?? []).flatMap((container, i) => of('Container', container, `spec.initContainers[${i}]`)),
+    ...(containers ?? []).flatMap((container, i) => of('Container', container, `spec.containers[${i}]`)),
+    ...(volumes ?? []).flatMap((volume, i) => of('Volume', volume, `spec.volumes[${i}]`)),
+  ];
+}
+
+export interface CapabilityAdmissionOptions {
+  readonly capabilities: ProviderCapabilities;
+  readonly undeclared: 'refuse' | 'warn';
+  readonly eventRecorder: EventRecorder;
+  /** True for a pod that an earlier process has started: it is not refused. */
+  readonly hasRun: (pod: ValidPod) => boolean;
+}
+
+/** Refuses a pod that needs what the provider does not declare, or records an Event. */
+export function capabilityAdmitHandler(options: CapabilityAdmissionOptions): PodAdmitHandler {
+  const { capabilities, undeclared, eventRecorder, hasRun } = options;
+  return {
+    admit: ({ pod, operation }) => {
+      const needs = operation === 'add' ? undeclaredNeeds(pod, capabilities) : [];
+      if (needs.length === 0) return { admit: true };
+      const more = needs.length > maxNamedNeeds ? `, and ${needs.length - maxNamedNeeds} more` : '';
+      const message = `The provider does not declare ${needs.slice(0, maxNamedNeeds).join(', ')}${more}`;
+      if (undeclared === 'refuse' && !hasRun(pod)) return { admit: false, reason: 'PodFeatureUnsupported', message };
+      eventRecorder.event({ pod, type: 'Warning', reason: 'PodFeatureUnsupported', message });
+      return { admit: true };
+    },
+  };
+}

@@ -1,0 +1,86 @@
+import type { KubeFieldName } from '../../kube/objects/kube-object.ts';
+import { each } from '../../node/index.ts';
+import type { ProviderCapabilities } from './provider-capabilities.ts';
+
+/*
+ * Who does what a field of a pod's spec says, on a virtual node. A field of a newer release does not compile until it has
+ * a row. A part of docs/internals/pod-spec.md is generated from these tables.
+ */
+
+export type VirtualNodeRow =
+  /** The file or folder below `src` that does it. */
+  | { readonly library: string; readonly note?: string }
+  /** What the provider must do, and the library cannot check. */
+  | { readonly provider: string }
+  /** The provider must do it, and declare that it does; the pod is refused otherwise. */
+  | { readonly needs: keyof ProviderCapabilities }
+  /** Why the node need not do anything. */
+  | { readonly ignored: string };
+
+type Rows<Struct extends 'PodSpec' | 'Container' | 'Volume'> = {
+  readonly [Field in KubeFieldName<Struct>]: VirtualNodeRow;
+};
+
+const by = (library: string, note?: string): VirtualNodeRow => ({ library, ...(note !== undefined && { note }) });
+const provider = (what: string): VirtualNodeRow => ({ provider: what });
+const needs = (capability: keyof ProviderCapabilities): VirtualNodeRow => ({ needs: capability });
+const byScheduler: VirtualNodeRow = { ignored: 'for the scheduler' };
+const asGiven = provider('applies it');
+const materials = by('virtual-nodes/materials', 'resolved by `materials()`');
+
+export const virtualNodeFields: {
+  readonly PodSpec: Rows<'PodSpec'>;
+  readonly Container: Rows<'Container'>;
+  readonly Volume: Rows<'Volume'>;
+} = {
+  PodSpec: {
+    volumes: provider('mounts them; see `Volume`'),
+    initContainers: needs('initContainers'),
+    containers: provider('runs them, and reports each'),
+    ephemeralContainers: provider('runs them in `updatePod`, or they wait with the reason `NotReportedByProvider`'),
+    restartPolicy: provider('restarts containers; a pod with Always that it stops has failed'),
+    terminationGracePeriodSeconds: by('node/pod-workers/pod-sync-status', 'passed to `deletePod`, which obeys it'),
+    activeDeadlineSeconds: by('node/pod-workers/active-deadline'),
+    ...each(asGiven, 'dnsPolicy dnsConfig hostAliases hostname subdomain setHostnameAsFQDN hostnameOverride'),
+    ...each(by('node/admission/node-affinity'), 'nodeSelector affinity'),
+    serviceAccountName: by('node/container-options/token-manager', 'tokens are in `materials()`'),
+    serviceAccount: { ignored: 'the old name of `serviceAccountName`' },
+    automountServiceAccountToken: { ignored: 'for the API server, which adds the volume of the token' },
+    nodeName: by('node/admission/general-predicates'),
+    ...each(needs('hostNamespaces'), 'hostNetwork hostPID hostIPC'),
+    ...each(asGiven, 'shareProcessNamespace securityContext runtimeClassName hostUsers'),
+    imagePullSecrets: materials,
+    ...each(byScheduler, 'schedulerName preemptionPolicy topologySpreadConstraints schedulingGates schedulingGroup'),
+    tolerations: by('node/registration/tolerates-taints'),
+    priorityClassName: { ignored: 'for the API server, which sets `priority`' },
+    priority: by('node/admission/preemption', 'a critical pod takes the place of others'),
+    readinessGates: by('status-manager/status/generate-conditions'),
+    enableServiceLinks: by('node/container-options/service-environment'),
+    overhead: by('status-manager/status/pod-resources'),
+    os: by('node/admission/predicate-admit-handler'),
+    resourceClaims: provider('allocates devices'),
+    resources: by('node/admission/fits-resources', 'counted at admission; the provider applies it'),
+    evictionResponders: { ignored: 'for the API server and controllers' },
+  },
+  Container: {
+    ...each(provider('uses it'), 'name image imagePullPolicy workingDir stdin stdinOnce tty securityContext'),
+    ...each(materials, 'command args envFrom env'),
+    ports: by('node/admission/general-predicates', 'host ports collide at admission; the provider publishes them'),
+    resources: by('node/admission/fits-resources', 'counted at admission; `updatePod` is called for a resize'),
+    resizePolicy: provider('obeys it in `updatePod`'),
+    ...each(provider('obeys it'), 'restartPolicy restartPolicyRules'),
+    volumeMounts: provider('mounts what `materials()` has, and the volumes that it declares'),
+    volumeDevices: needs('volumes'),
+    ...each(needs('probes'), 'livenessProbe readinessProbe startupProbe'),
+    lifecycle: needs('hooks'),
+    ...each(provider('reports the message as `exit.message`'), 'terminationMessagePath terminationMessagePolicy'),
+  },
+  Volume: {
+    name: provider('mounts it by its name'),
+    ...each(materials, 'secret configMap downwardAPI projected'),
+    ...each(
+      needs('volumes'),
+      'hostPath emptyDir gcePersistentDisk awsElasticBlockStore gitRepo nfs iscsi glusterfs persistentVolumeClaim rbd flexVolume cinder cephfs flocker fc azureFile vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO storageos csi ephemeral image',
+    ),
+  },
+};
