@@ -74,7 +74,7 @@ const bounds: Readonly<Record<string, readonly Bound[]>> = {
   ],
   'A WebSocket': [['1 MiB a message', MiB, 'kubelet-api/websocket-streams.ts', 'maxMessageBytes']],
   'Clients of `serveAgent`': [
-    ['64 connections', 64, 'agent/http-server/serve-agent.ts', 'maxConnections'],
+    ['64 connections', 64, 'node/http-server/serve-endpoints.ts', 'maxConnections'],
     ['32 statuses', 32, 'observe/statusz/responder.ts', 'maxResponses'],
   ],
   Journal: [

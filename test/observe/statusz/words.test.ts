@@ -1,14 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import type { PodRow, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
+import type { NodeRow, PodRow, StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 
 /** The words of the page, which is plain JavaScript. */
-const { age, problemsOf, shortError, waitText } = (await import(
+const { age, nodesSummary, nodeText, problemsOf, shortError, waitText } = (await import(
   new URL('../../../src/observe/statusz/client/words.js', import.meta.url).href
 )) as {
   age(time: string, nowMs: number, before?: string, after?: string): string;
+  nodesSummary(nodes: readonly NodeRow[]): string;
+  nodeText(node: NodeRow): string;
   problemsOf(status: StatusDocument, nowMs: number): string[];
   shortError(error: string): string;
   waitText(pod: object, nowMs: number): string;
+};
+
+const { select } = (await import(
+  new URL('../../../src/observe/statusz/client/selection.js', import.meta.url).href
+)) as {
+  select(pods: readonly PodRow[], choice: object): { readonly rows: readonly PodRow[] };
 };
 
 const nowMs = Date.parse('2026-11-22T12:00:00Z');
@@ -22,6 +30,27 @@ const refused = (podName: string, unsentSince: string): PodRow => ({
   waitingFor: { ...waiting, verb: 'patch', class: 'Forbidden', statusCode: 403 },
 });
 const inFlight: PodRow = { ...refused('c', '2026-11-22T11:59:00Z'), waitingFor: { ...waiting, kind: 'response' } };
+
+it('the virtual nodes of a process are one line, and each has its owner, its pods and its problem', () => {
+  const failing = {
+    nodeName: 'cloud-a',
+    state: 'running',
+    owner: 'a-1',
+    pods: 20,
+    failingPods: 2,
+    problem: 'no quota',
+  };
+  const elsewhere = { nodeName: 'cloud-b', state: 'notOwned', owner: 'b-1', pods: 0, failingPods: 0 };
+  expect(nodesSummary([failing, elsewhere])).toBe('2 virtual nodes: 1 running in this process, 1 with a problem');
+  expect(nodeText(failing)).toBe('running, owner a-1, 20 pods, 2 failing: no quota');
+  expect(nodeText(elsewhere)).toBe('not owned by this process, owner b-1, 0 pods');
+});
+
+it('the pods of one node are selected by its whole name', () => {
+  const pods = ['cloud-1', 'cloud-10'].map((nodeName) => ({ ...refused(`on-${nodeName}`, ''), nodeName }));
+  const choice = { show: 'all', sort: 'pod', isDescending: false, page: 0 };
+  expect(select(pods, { ...choice, filter: 'node:cloud-1;' }).rows).toEqual([pods[0]]);
+});
 
 it.each([
   [0, 'just now'],

@@ -1,6 +1,7 @@
 import { fragmentOf, viewOf } from './address.js';
 import { Detail } from './detail.js';
 import { byID, element, setText } from './dom.js';
+import { Nodes } from './nodes.js';
 import { PolledDocument } from './polled.js';
 import { groups, select } from './selection.js';
 import { columns, Table } from './table.js';
@@ -41,6 +42,7 @@ let polling = new AbortController();
 let timer;
 
 const detail = new Detail(() => change({ pod: '' }));
+const nodes = new Nodes((nodeName) => change({ filter: `node:${nodeName};`, show: 'all', page: 0 }));
 const table = new Table((column) => {
   const isDescending = view.sort === column ? !view.isDescending : column === 'unsent';
   change({ sort: column, isDescending, page: 0 });
@@ -146,6 +148,7 @@ function render() {
   const { nodeName = '', lastSuccessfulRequestAt } = status;
   const allPods = detail.update(status.pods);
   setText(page.node, nodeName);
+  nodes.show(status.nodes);
   document.title = nodeName === '' ? 'Pod statuses' : `${nodeName}: pod statuses`;
   const lastSuccess =
     lastSuccessfulRequestAt === undefined ? 'none yet' : age(lastSuccessfulRequestAt, nowMs, '', ' ago');

@@ -79,8 +79,10 @@ export function select(pods, { show, filter, sort, isDescending, page }) {
 
 /** @param {PodRow} pod */
 function textOf(pod) {
-  const { podUID, phase = '', reason = '', status = '', waitingFor, lastError = '' } = pod;
-  return `${nameOf(pod)} ${podUID} ${phase} ${reason} ${status} ${waitingFor?.kind ?? ''} ${lastError}`.toLowerCase();
+  const { podUID, nodeName = '', phase = '', reason = '', status = '', waitingFor, lastError = '' } = pod;
+  const text = `${nameOf(pod)} ${podUID} ${phase} ${reason} ${status} ${waitingFor?.kind ?? ''} ${lastError}`;
+  // The semicolon keeps `cloud-1` from matching `cloud-10`.
+  return `${text} node:${nodeName};`.toLowerCase();
 }
 
 /**

@@ -1,4 +1,4 @@
-/** @import { PodRow, PodWait, StatusDocument } from '../status-document.ts' */
+/** @import { NodeRow, PodRow, PodWait, StatusDocument } from '../status-document.ts' */
 /** @import { TimelineEntry } from '../timeline.ts' */
 
 const second = 1_000;
@@ -187,6 +187,27 @@ export function problemsOf(status, nowMs) {
     );
   }
   return problems;
+}
+
+/** @param {readonly NodeRow[]} nodes */
+export function nodesSummary(nodes) {
+  const running = nodes.filter(({ state }) => state === 'running').length;
+  const failing = nodes.filter(({ problem }) => problem !== undefined).length;
+  const total = `${nodes.length.toLocaleString('en')} virtual ${nodes.length === 1 ? 'node' : 'nodes'}`;
+  return `${total}: ${running} running in this process, ${failing} with a problem`;
+}
+
+/**
+ * What is beside the name of a virtual node.
+ *
+ * @param {NodeRow} node
+ */
+export function nodeText({ state, owner, pods, failingPods, problem }) {
+  const parts = [state === 'notOwned' ? 'not owned by this process' : state];
+  if (owner !== undefined) parts.push(`owner ${owner}`);
+  parts.push(`${pods} ${pods === 1 ? 'pod' : 'pods'}`);
+  if (failingPods > 0) parts.push(`${failingPods} failing`);
+  return `${parts.join(', ')}${problem === undefined ? '' : `: ${problem}`}`;
 }
 
 /** @type {Readonly<Record<Exclude<StatusDocument['state'], 'running'>, string>>} */
