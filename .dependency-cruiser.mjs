@@ -105,7 +105,7 @@ export default {
       to: {
         pathNot: [
           '^src/status-manager/status/',
-          '^src/kube/(objects/(types|quantity|ip-address)|pods/(static-pods|resizable-resources)|client/pod-client)\\.ts$',
+          '^src/kube/(objects/(types|kube-object|quantity|ip-address)|pods/(static-pods|resizable-resources)|client/pod-client)\\.ts$',
           '^src/shared/(by-field|errors|json|time)\\.ts$',
           '^node_modules/(lodash|fast-json-patch)/',
         ],

@@ -327,7 +327,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   ): Promise<void> {
     const id = bareID(containerID);
     // A limit that is not set stays unchanged: a resize cannot remove it, and CRI-O refuses -1.
-    const linux = containerLinuxResources(pod, container as KubeObject<'Container'>, this.#settings.machine, resources);
+    const linux = containerLinuxResources(pod, container, this.#settings.machine, resources);
     const call = this.#client.call('UpdateContainerResources', { container_id: id, linux }, { signal });
     // Also if it fails: the runtime may have set some.
     await withGoMessage(call).finally(() => this.#containers.invalidate(id));

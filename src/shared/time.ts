@@ -1,6 +1,9 @@
 /** A canonical time: RFC 3339, UTC, without a fraction (`2026-01-02T03:04:05Z`), or null for "no time". */
 export type CanonicalTime = string | null;
 
+/** A time as a caller may give it: a `Date`, an RFC 3339 string, or null. */
+export type Time = string | Date | null;
+
 const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|([+-])(\d\d):(\d\d))$/;
 /** The instant that Go's zero `time.Time` stands for: "no time". */
 const zeroTime = '0001-01-01T00:00:00Z';

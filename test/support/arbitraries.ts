@@ -1,14 +1,11 @@
 import * as fc from 'fast-check';
 
+import type { CanonicalObject } from '../../src/kube/objects/kube-object.ts';
 import type {
   ContainerState,
   ContainerStatus,
-  NodeAllocatableResourceClaimStatus,
   PodCondition,
-  PodExtendedResourceClaimStatus,
-  PodResourceClaimStatus,
   PodStatus,
-  PodVolumeHealth,
   ResourceRequirements,
   VolumeMountStatus,
 } from '../../src/kube/objects/types.ts';
@@ -158,11 +155,11 @@ function createPodStatusArbitrary({ unknownFields = false }: PodStatusArbitraryO
   );
   const ips = listByKey(object({ ip: fc.constantFrom('10.0.0.2', '10.0.0.9', '10.0.0.10', 'fd00::1') }, ['ip']), 'ip');
 
-  const resourceClaim: fc.Arbitrary<PodResourceClaimStatus> = object(
+  const resourceClaim: fc.Arbitrary<CanonicalObject<'PodResourceClaimStatus'>> = object(
     { name: nameArbitrary, resourceClaimName: fc.constantFrom('', 'claim', 'other') },
     ['name'],
   );
-  const extendedResourceClaim: fc.Arbitrary<PodExtendedResourceClaimStatus> = object(
+  const extendedResourceClaim: fc.Arbitrary<CanonicalObject<'PodExtendedResourceClaimStatus'>> = object(
     {
       requestMappings: fc.option(
         fc.array(
@@ -181,7 +178,7 @@ function createPodStatusArbitrary({ unknownFields = false }: PodStatusArbitraryO
     },
     ['requestMappings', 'resourceClaimName'],
   );
-  const nodeAllocatableClaim: fc.Arbitrary<NodeAllocatableResourceClaimStatus> = object(
+  const nodeAllocatableClaim: fc.Arbitrary<CanonicalObject<'NodeAllocatableResourceClaimStatus'>> = object(
     {
       resourceClaimName: nameArbitrary,
       containers: listOf(nameArbitrary),
@@ -201,7 +198,7 @@ function createPodStatusArbitrary({ unknownFields = false }: PodStatusArbitraryO
     },
     ['resourceClaimName'],
   );
-  const volumeHealth: fc.Arbitrary<PodVolumeHealth> = object(
+  const volumeHealth: fc.Arbitrary<CanonicalObject<'PodVolumeHealth'>> = object(
     {
       name: nameArbitrary,
       healthConditions: listByKey(

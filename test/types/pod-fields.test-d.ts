@@ -4,47 +4,13 @@
  */
 import type * as ClientNode from '@kubernetes/client-node';
 import type { kubeTypes } from '../../src/kube/objects/kube-types.ts';
-import type {
-  Pod,
-  ObjectMeta,
-  OwnerReference,
-  PodSpec,
-  Container,
-  EphemeralContainer,
-  Probe,
-  ExecAction,
-  HTTPGetAction,
-  HTTPHeader,
-  TCPSocketAction,
-  GRPCAction,
-  VolumeMount,
-  ContainerRestartRule,
-  ContainerRestartRuleOnExitCodes,
-  ResourceRequirementsInput,
-  PodReadinessGate,
-  PodStatusInput,
-  PodConditionInput,
-  ContainerStatusInput,
-} from '../../src/kube/objects/types.ts';
+import type { KubeObject } from '../../src/kube/objects/kube-object.ts';
+import type { ContainerStatusInput, Pod, PodConditionInput, PodStatusInput } from '../../src/kube/objects/types.ts';
 
-interface Ours {
+type Ours = { readonly [Type in keyof ClientNodes]: OurType<Type> };
+type OurType<Type extends keyof ClientNodes> = Type extends keyof OwnTypes ? OwnTypes[Type] : KubeObject<Type>;
+interface OwnTypes {
   readonly Pod: Pod;
-  readonly ObjectMeta: ObjectMeta;
-  readonly OwnerReference: OwnerReference;
-  readonly PodSpec: PodSpec;
-  readonly Container: Container;
-  readonly EphemeralContainer: EphemeralContainer;
-  readonly Probe: Probe;
-  readonly ExecAction: ExecAction;
-  readonly HTTPGetAction: HTTPGetAction;
-  readonly HTTPHeader: HTTPHeader;
-  readonly TCPSocketAction: TCPSocketAction;
-  readonly GRPCAction: GRPCAction;
-  readonly VolumeMount: VolumeMount;
-  readonly ContainerRestartRule: ContainerRestartRule;
-  readonly ContainerRestartRuleOnExitCodes: ContainerRestartRuleOnExitCodes;
-  readonly ResourceRequirements: ResourceRequirementsInput;
-  readonly PodReadinessGate: PodReadinessGate;
   readonly PodStatus: PodStatusInput;
   readonly PodCondition: PodConditionInput;
   readonly ContainerStatus: ContainerStatusInput;

@@ -1,5 +1,5 @@
 import type { Subject } from '../api-status.ts';
-import type { KubeType } from '../../kube/objects/kube-decoder.ts';
+import type { KubeType } from '../../kube/objects/kube-object.ts';
 import { objectOf, stringOf } from '../../kube/objects/json-object.ts';
 import { specOf, statusOf, type StoredObject } from '../storage/objects.ts';
 import { configMapStrategy } from './config-map-strategy.ts';

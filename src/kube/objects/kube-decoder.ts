@@ -1,11 +1,9 @@
 import { canonicalTime } from '../../shared/time.ts';
 import { setOwn } from '../../shared/json.ts';
 import { canonicalQuantity } from './quantity.ts';
+import type { KubeType } from './kube-object.ts';
 import { kubeTypes } from './kube-types.ts';
 import { isJSONObject, type JSONObject } from './json-object.ts';
-
-/** A struct of `k8s.io/api`. */
-export type KubeType = keyof typeof kubeTypes;
 
 /** A field has a value that Go's decoder would not put into the struct. */
 export class DecodeError extends Error {

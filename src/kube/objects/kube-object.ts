@@ -1,6 +1,7 @@
-import type { KubeType } from './kube-decoder.ts';
 import type { kubeTypes } from './kube-types.ts';
-import type { ContainerRestartRule, Pod, ResourceRequirementsInput, Time } from './types.ts';
+import type { CanonicalTime, Time } from '../../shared/time.ts';
+
+export type KubeType = keyof typeof kubeTypes;
 
 /** Each field of `name string; ports? []ContainerPort`. */
 type FieldsOf<Text> = Text extends `${infer Field}; ${infer Rest}` ? Field | FieldsOf<Rest> : Text;
@@ -19,13 +20,11 @@ interface Scalars {
   readonly IntOrString: number | string;
 }
 
-/** Types in JSON, where `bytes` are base64, and structs whose fields are known more precisely than in Go. */
+/** Types in JSON, where `bytes` are base64. */
 interface OtherTypes {
   readonly bytes: string;
   readonly Quantity: string;
   readonly Time: Time;
-  readonly ContainerRestartRule: ContainerRestartRule;
-  readonly ResourceRequirements: ResourceRequirementsInput;
 }
 
 type ValueOf<Type> = Type extends `*${infer Value}`
@@ -61,7 +60,35 @@ export type KubeObject<Struct extends KubeType> = {
     | undefined;
 };
 
-/** The spec of a pod with the fields that `PodSpec` leaves `unknown`. */
-export function podSpecOf({ spec }: Pod): KubeObject<'PodSpec'> {
-  return (spec ?? {}) as KubeObject<'PodSpec'>;
+/** What Go writes for a field that it does not omit when it is empty. */
+type CanonicalValueOf<Type> = Type extends 'Time'
+  ? CanonicalTime
+  : Type extends `*${infer Value}`
+    ? CanonicalValueOf<Value> | null
+    : Type extends `[]${infer Element}`
+      ? readonly CanonicalValueOf<Element>[] | null
+      : Type extends `map[string]${infer Value}`
+        ? { readonly [key: string]: CanonicalValueOf<Value> } | null
+        : Type extends KubeType
+          ? CanonicalObject<Type>
+          : ValueOf<Type>;
+
+/** An object in the format that Go's typed structs would write: an empty field that Go omits is absent. */
+export type CanonicalObject<Struct extends KubeType> = {
+  readonly [
+    Field in FieldsOf<(typeof kubeTypes)[Struct]> as Field extends `${string}? ${string}` ? never : NameOf<Field>
+  ]: Field extends `${string} ${infer Type}` ? CanonicalValueOf<Type> : never;
+} & {
+  readonly [
+    Field in FieldsOf<(typeof kubeTypes)[Struct]> as Field extends `${string}? ${string}` ? NameOf<Field> : never
+  ]?: Field extends `${string}? *Time`
+    ? CanonicalTime
+    : Field extends `${string} ${infer Type}`
+      ? NonNullable<CanonicalValueOf<Type>>
+      : never;
+};
+
+/** The spec of a pod; empty if it has none. */
+export function podSpecOf({ spec = {} }: { readonly spec?: KubeObject<'PodSpec'> | undefined }): KubeObject<'PodSpec'> {
+  return spec;
 }

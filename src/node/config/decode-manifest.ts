@@ -3,7 +3,7 @@ import { apiObjectReference } from '../../kube/objects/api-object-reference.ts';
 import { type JSONObject, objectOf, stringOf } from '../../kube/objects/json-object.ts';
 import { decodeKubeType } from '../../kube/objects/kube-decoder.ts';
 import { withPodSpecDefaults } from '../../kube/pods/pod-defaults.ts';
-import { type ValidatedMetadata, validateMetadata } from '../../kube/validation/metadata.ts';
+import { validateMetadata } from '../../kube/validation/metadata.ts';
 import { validatePodCreate, validatePodSpec } from '../../kube/validation/pod-spec.ts';
 import { validateDomainLabel } from '../../kube/validation/rules.ts';
 import type { ParseManifest, PodSourceContext } from './pod-source.ts';
@@ -68,7 +68,7 @@ function toPod(manifest: object, origin: ManifestOrigin): ValidPod {
 function requireValid({ metadata, spec }: ValidPod): void {
   const fields = spec as unknown as JSONObject;
   const errors = [
-    ...validateMetadata(metadata as ValidatedMetadata),
+    ...validateMetadata(metadata),
     ...validateDomainLabel(metadata.namespace, 'metadata.namespace'),
     ...validatePodSpec(fields),
     ...validatePodCreate(fields),

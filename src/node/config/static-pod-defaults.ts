@@ -36,7 +36,7 @@ export function applyDefaults(manifest: Pod, { source, isFile, nodeName }: Manif
     spec: {
       ...spec,
       nodeName,
-      ...(isFile && { tolerations: withToleration(spec?.tolerations as readonly object[] | undefined) }),
+      ...(isFile && { tolerations: withToleration(spec?.tolerations) }),
     },
     status: { ...manifest.status, phase: 'Pending' },
   } as ValidPod;

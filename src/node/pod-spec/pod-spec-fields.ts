@@ -1,5 +1,4 @@
-import type { KubeType } from '../../kube/objects/kube-decoder.ts';
-import type { KubeFieldName } from '../../kube/objects/kube-object.ts';
+import type { KubeFieldName, KubeType } from '../../kube/objects/kube-object.ts';
 
 /*
  * What the agent does with each field of a pod's spec. The names come from the Go structs of Kubernetes' API: a field or a

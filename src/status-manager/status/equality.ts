@@ -18,10 +18,7 @@ const resourceLists: ReadonlySet<string> = new Set(['allocatedResources', 'limit
  */
 export function isPodStatusByKubeletEqual(oldStatus: PodStatus, status: PodStatus): boolean {
   if (oldStatus === status) return true;
-  return (
-    equalConditions(oldStatus.conditions, status.conditions) &&
-    equalFields(oldStatus as JSONObject, status as JSONObject, notCompared)
-  );
+  return equalConditions(oldStatus.conditions, status.conditions) && equalFields(oldStatus, status, notCompared);
 }
 
 /**

@@ -24,7 +24,7 @@ export function createStatusJSONPatch(
 ): JSONPatchOperation[] | undefined {
   const changes: JSONPatchOperation[] = [];
   if (isObject(serverStatus)) {
-    patchFields(changes, '/status', serverStatus, targetStatus as Raw, { fields: podStatusFields });
+    patchFields(changes, '/status', serverStatus, targetStatus, { fields: podStatusFields });
   } else if (Object.keys(targetStatus).length > 0) {
     changes.push({ op: 'add', path: '/status', value: targetStatus });
   }

@@ -1,31 +1,4 @@
-import type {
-  ContainerExtendedResourceRequest,
-  ContainerState,
-  ContainerStateRunning,
-  ContainerStateTerminated,
-  ContainerStateWaiting,
-  ContainerStatus,
-  ContainerUser,
-  HostIP,
-  ImageVolumeStatus,
-  LinuxContainerUser,
-  NodeAllocatableMappedResources,
-  NodeAllocatableOverheadResources,
-  NodeAllocatableResourceClaimStatus,
-  PodCondition,
-  PodExtendedResourceClaimStatus,
-  PodIP,
-  PodResourceClaimStatus,
-  PodStatus,
-  PodVolumeHealth,
-  ResourceClaim,
-  ResourceHealth,
-  ResourceRequirements,
-  ResourceStatus,
-  VolumeHealthCondition,
-  VolumeMountStatus,
-  VolumeStatus,
-} from '../../kube/objects/types.ts';
+import type { CanonicalObject, KubeType } from '../../kube/objects/kube-object.ts';
 import {
   anyInteger,
   anyTime,
@@ -50,12 +23,14 @@ import { type FieldsOf } from './object-reader.ts';
 import { podConditionByKubelet } from './ownership.ts';
 
 /*
- * All fields of a pod status, with how each is read and patched. A new field needs one line in
- * types.ts and one here; without the line here it does not compile. Source: `k8s.io/api/core/v1`,
- * v1.37, with its JSON and patch tags.
+ * All fields of a pod status, with how each is read and patched. A new field of the
+ * generated `kubeTypes` needs a line here; without it, this does not compile. Source: `k8s.io/api/core/v1`, v1.37, with
+ * its JSON and patch tags.
  */
 
-const conditionFields: FieldsOf<PodCondition> = {
+type Fields<Struct extends KubeType> = FieldsOf<CanonicalObject<Struct>>;
+
+const conditionFields: Fields<'PodCondition'> = {
   type: requiredText,
   status: oneOf('True', 'False', 'Unknown'),
   lastProbeTime: time,
@@ -66,7 +41,7 @@ const conditionFields: FieldsOf<PodCondition> = {
 };
 
 /** The API server accepts all of these, so another writer may have set them. */
-const foreignConditionFields: FieldsOf<PodCondition> = {
+const foreignConditionFields: Fields<'PodCondition'> = {
   ...conditionFields,
   status: text,
   lastProbeTime: anyTime,
@@ -74,13 +49,13 @@ const foreignConditionFields: FieldsOf<PodCondition> = {
   observedGeneration: omitEmpty(anyInteger),
 };
 
-const ipFields: FieldsOf<HostIP & PodIP> = { ip: text };
+const ipFields: Fields<'HostIP' | 'PodIP'> = { ip: text };
 
 const ips = list(ipFields, { mergeKey: 'ip', unique: true });
 
-const resourceClaimFields: FieldsOf<ResourceClaim> = { name: text, request: omitEmpty(text) };
+const resourceClaimFields: Fields<'ResourceClaim'> = { name: text, request: omitEmpty(text) };
 
-const resourceRequirementsFields: FieldsOf<ResourceRequirements> = {
+const resourceRequirementsFields: Fields<'ResourceRequirements'> = {
   limits: quantities,
   requests: quantities,
   claims: list(resourceClaimFields),
@@ -89,11 +64,11 @@ const resourceRequirementsFields: FieldsOf<ResourceRequirements> = {
 /** An empty object is kept. */
 export const resourceRequirements = object(resourceRequirementsFields);
 
-const waitingFields: FieldsOf<ContainerStateWaiting> = { reason: omitEmpty(text), message: omitEmpty(text) };
+const waitingFields: Fields<'ContainerStateWaiting'> = { reason: omitEmpty(text), message: omitEmpty(text) };
 
-const runningFields: FieldsOf<ContainerStateRunning> = { startedAt: time };
+const runningFields: Fields<'ContainerStateRunning'> = { startedAt: time };
 
-const terminatedFields: FieldsOf<ContainerStateTerminated> = {
+const terminatedFields: Fields<'ContainerStateTerminated'> = {
   exitCode: int32,
   startedAt: time,
   finishedAt: time,
@@ -103,7 +78,7 @@ const terminatedFields: FieldsOf<ContainerStateTerminated> = {
   containerID: omitEmpty(text),
 };
 
-const containerStateFields: FieldsOf<ContainerState> = {
+const containerStateFields: Fields<'ContainerState'> = {
   running: object(runningFields),
   waiting: object(waitingFields),
   terminated: object(terminatedFields),
@@ -111,11 +86,11 @@ const containerStateFields: FieldsOf<ContainerState> = {
 
 const containerState = union(containerStateFields);
 
-const imageVolumeFields: FieldsOf<ImageVolumeStatus> = { imageRef: omitEmpty(text) };
+const imageVolumeFields: Fields<'ImageVolumeStatus'> = { imageRef: omitEmpty(text) };
 
-const volumeStatusFields: FieldsOf<VolumeStatus> = { image: object(imageVolumeFields) };
+const volumeStatusFields: Fields<'VolumeStatus'> = { image: object(imageVolumeFields) };
 
-const volumeMountFields: FieldsOf<VolumeMountStatus> = {
+const volumeMountFields: Fields<'VolumeMountStatus'> = {
   name: text,
   mountPath: text,
   readOnly: omitEmpty(boolean),
@@ -123,22 +98,22 @@ const volumeMountFields: FieldsOf<VolumeMountStatus> = {
   volumeStatus: object(volumeStatusFields),
 };
 
-const linuxUserFields: FieldsOf<LinuxContainerUser> = { uid: int64, gid: int64, supplementalGroups: listOf(int64) };
+const linuxUserFields: Fields<'LinuxContainerUser'> = { uid: int64, gid: int64, supplementalGroups: listOf(int64) };
 
-const userFields: FieldsOf<ContainerUser> = { linux: object(linuxUserFields) };
+const userFields: Fields<'ContainerUser'> = { linux: object(linuxUserFields) };
 
-const resourceHealthFields: FieldsOf<ResourceHealth> = {
+const resourceHealthFields: Fields<'ResourceHealth'> = {
   resourceID: text,
   health: omitEmpty(text),
   message: optional(text),
 };
 
-const resourceStatusFields: FieldsOf<ResourceStatus> = {
+const resourceStatusFields: Fields<'ResourceStatus'> = {
   name: text,
   resources: list(resourceHealthFields, { key: 'resourceID' }),
 };
 
-const containerStatusFields: FieldsOf<ContainerStatus> = {
+const containerStatusFields: Fields<'ContainerStatus'> = {
   name: requiredText,
   state: containerState,
   lastState: containerState,
@@ -158,35 +133,35 @@ const containerStatusFields: FieldsOf<ContainerStatus> = {
 
 const containerStatuses = list(containerStatusFields, { key: 'name', unique: true });
 
-const podResourceClaimFields: FieldsOf<PodResourceClaimStatus> = { name: text, resourceClaimName: optional(text) };
+const podResourceClaimFields: Fields<'PodResourceClaimStatus'> = { name: text, resourceClaimName: optional(text) };
 
-const requestMappingFields: FieldsOf<ContainerExtendedResourceRequest> = {
+const requestMappingFields: Fields<'ContainerExtendedResourceRequest'> = {
   containerName: text,
   resourceName: text,
   requestName: text,
 };
 
-const extendedResourceClaimFields: FieldsOf<PodExtendedResourceClaimStatus> = {
+const extendedResourceClaimFields: Fields<'PodExtendedResourceClaimStatus'> = {
   requestMappings: nullableList(requestMappingFields),
   resourceClaimName: text,
 };
 
-const mappedResourcesFields: FieldsOf<NodeAllocatableMappedResources> = { name: text, quantity };
+const mappedResourcesFields: Fields<'NodeAllocatableMappedResources'> = { name: text, quantity };
 
-const overheadResourcesFields: FieldsOf<NodeAllocatableOverheadResources> = {
+const overheadResourcesFields: Fields<'NodeAllocatableOverheadResources'> = {
   name: text,
   perPod: omitEmpty(quantity),
   perContainer: omitEmpty(quantity),
 };
 
-const nodeAllocatableFields: FieldsOf<NodeAllocatableResourceClaimStatus> = {
+const nodeAllocatableFields: Fields<'NodeAllocatableResourceClaimStatus'> = {
   resourceClaimName: text,
   containers: listOf(text),
   mapping: list(mappedResourcesFields, { mergeKey: 'name' }),
   overhead: list(overheadResourcesFields, { mergeKey: 'name' }),
 };
 
-const volumeHealthConditionFields: FieldsOf<VolumeHealthCondition> = {
+const volumeHealthConditionFields: Fields<'VolumeHealthCondition'> = {
   status: text,
   reason: text,
   message: omitEmpty(text),
@@ -195,13 +170,13 @@ const volumeHealthConditionFields: FieldsOf<VolumeHealthCondition> = {
 /** The health conditions of a volume, also for a list of them alone. */
 export const healthConditions = list(volumeHealthConditionFields, { mergeKey: 'status' });
 
-const volumeHealthFields: FieldsOf<PodVolumeHealth> = {
+const volumeHealthFields: Fields<'PodVolumeHealth'> = {
   name: text,
   lastTransitionTime: time,
   healthConditions,
 };
 
-export const podStatusFields: FieldsOf<PodStatus> = {
+export const podStatusFields: Fields<'PodStatus'> = {
   observedGeneration: omitEmpty(int64),
   phase: omitEmpty(oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
   conditions: list(conditionFields, {

@@ -30,7 +30,7 @@ export function createStatusPatch(uid: string, from: PodStatus, to: PodStatus): 
  * Source: `strategicpatch.CreateTwoWayMergePatch`.
  */
 export function diffPodStatus(from: PodStatus, to: PodStatus): PodStatusChanges | undefined {
-  return diffFields(isObject(from) ? from : {}, to as Raw, podStatusSchema);
+  return diffFields(isObject(from) ? from : {}, to, podStatusSchema);
 }
 
 function diffFields(from: Raw, to: Raw, schema: PatchSchema): Patch | undefined {

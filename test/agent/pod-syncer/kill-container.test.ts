@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Container, ValidPod } from 'kubelet-status-manager';
-import type { Lifecycle } from '../../../src/kube/objects/types.ts';
+import type { KubeObject } from '../../../src/kube/objects/kube-object.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-syncer/handler-runner.ts';
 import { FakeClock, FakeContainerRuntime, recordingLogger } from 'kubelet-status-manager/testing';
 import type { ContainerKillReason } from '../../../src/agent/actions/pod-actions.ts';
@@ -162,7 +162,8 @@ describe.each<[string, (container: Container) => object]>([
     (container) => ({ containers: [], initContainers: [{ ...container, restartPolicy: 'Always' }] }),
   ],
 ])('%s', (_, specOf) => {
-  const withHook = (lifecycle: Lifecycle): ValidPod => podOf({}, specOf({ name: 'foo', image: 'busybox', lifecycle }));
+  const withHook = (lifecycle: KubeObject<'Lifecycle'>): ValidPod =>
+    podOf({}, specOf({ name: 'foo', image: 'busybox', lifecycle }));
 
   it('PreStop-CMDExec', async () => {
     await kill(withHook({ preStop: { exec: { command: ['PreStopCMD'] } } }), { gracePeriodSeconds: 30 });

@@ -12,6 +12,7 @@ import {
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { KubeObject } from '../../../src/kube/objects/kube-object.ts';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import type { ObjectReader } from '../../../src/node/container-options/api-object-reader.ts';
@@ -68,9 +69,9 @@ function newVolumes(options: object = {}): PodVolumes {
     ...options,
   });
 }
-const podWith = (...volumes: readonly object[]): ValidPod => ({
+const podWith = (...volumes: readonly Partial<KubeObject<'Volume'>>[]): ValidPod => ({
   metadata: { name: 'web', namespace: 'default', uid: 'u1' },
-  spec: { containers: [], volumes },
+  spec: { containers: [], volumes: volumes as readonly KubeObject<'Volume'>[] },
 });
 const folder = (...names: readonly string[]): string => join(rootDirectory, 'pods', 'u1', ...names);
 const dataFolder = (): string => folder('volumes', 'kubernetes.io~empty-dir', 'data');

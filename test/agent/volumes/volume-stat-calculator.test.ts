@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { KubeObject } from '../../../src/kube/objects/kube-object.ts';
 import type { ValidPod } from 'kubelet-status-manager';
 import { FakeClock, recordingLogger, settle } from 'kubelet-status-manager/testing';
 import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
@@ -29,8 +30,11 @@ afterEach(() => {
   directories.removeAll();
 });
 
-function podWith(...volumes: readonly object[]): ValidPod {
-  return { metadata: { name: 'web', namespace: 'default', uid: 'u1' }, spec: { containers: [], volumes } };
+function podWith(...volumes: readonly Partial<KubeObject<'Volume'>>[]): ValidPod {
+  return {
+    metadata: { name: 'web', namespace: 'default', uid: 'u1' },
+    spec: { containers: [], volumes: volumes as readonly KubeObject<'Volume'>[] },
+  };
 }
 function write(path: string, bytes: number): void {
   const file = join(rootDirectory, 'pods', 'u1', path);
@@ -67,7 +71,7 @@ describe('the stats of volumes are', () => {
         { name: 'config', configMap: { name: 'c' } },
         { name: 'secret', secret: { secretName: 's' } },
         { name: 'host', hostPath: { path: '/' } },
-        { name: 'unknown', nfs: {} },
+        { name: 'unknown', nfs: { server: 's', path: '/' } },
       ),
       scope,
     );

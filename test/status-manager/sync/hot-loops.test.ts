@@ -260,7 +260,7 @@ describe('HotLoops', () => {
       { manager: 'somebody', fieldsV1: { 'f:status': { 'f:message': {}, 'f:reason': {} } } },
       { manager: 'kubectl', fieldsV1: { 'f:metadata': {} } },
       { manager: 'without fields' },
-      null,
+      null as never,
     ];
     for (let i = 0; i < 3; i++)
       detector.sent('a', version(1), merge({ message: 'm' }), { metadata: { uid: 'a', managedFields } }, shown);
