@@ -13,13 +13,13 @@ const maxEffort = 2000;
 const areas = [
   ...['status', 'explain', 'journal', 'sync'].map((folder) => `status-manager/${folder}`),
   ...['objects', 'pods', 'pod-manager', 'client', 'validation', 'informer'].map((folder) => `kube/${folder}`),
-  ...['actions', 'admission', 'allocation', 'container-options', 'eviction', 'volumes'].map(
+  ...['actions', 'admission', 'allocation', 'container-options', 'eviction', 'image-pulls', 'pleg', 'volumes'].map(
     (folder) => `agent/${folder}`,
   ),
   ...['admission', 'allocation', 'config', 'container-options', 'pod-spec', 'runtime', 'status', 'volumes'].map(
     (folder) => `node/${folder}`,
   ),
-  ...['calls', 'kubelet', 'pods'].map((folder) => `virtual-nodes/${folder}`),
+  ...['calls', 'kubelet', 'pods', 'replicas'].map((folder) => `virtual-nodes/${folder}`),
 ];
 
 async function functionsOf(area: string): Promise<[string, unknown][]> {

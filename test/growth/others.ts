@@ -30,7 +30,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'status-manager/sync/rejected-updates.ts': 'rejectionOf',
     'status-manager/sync/status-outcome.ts': 'subjectOf',
     'status-manager/sync/waiting-for.ts': 'waitingFor',
-    'status-manager/sync/trusted-object.ts': 'isCuredByReading stillTrusted trustedObject',
+    'status-manager/sync/trusted-object.ts': 'isCuredByReading newestObject stillTrusted trustedObject',
     'kube/objects/ip-address.ts': 'isIPAddress isIPv4Mapped isIPv6',
     'kube/objects/is-newer.ts': 'isNewer',
     'kube/objects/json-object.ts': 'isJSONObject numberOf objectOf objectsOf stringOf',
@@ -66,6 +66,9 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'agent/eviction/local-storage-eviction.ts': 'hasLocalStorageLimit',
     'agent/eviction/pod-usage.ts': 'ephemeralStorageBytes podInodes podStorageBytes',
     'agent/eviction/thresholds.ts': 'thresholdAmount',
+    'agent/image-pulls/pulled-record.ts': 'imagePullCredentials isSameSecret trimImageTagDigest',
+    'agent/image-pulls/record-format.ts': 'decodeImagePullIntent encodeImagePullIntent',
+    'agent/pleg/pod-status-from-runtime.ts': 'sandboxIPs',
     'agent/volumes/huge-page-size.ts': 'hugePageSizeBytes isHugePageMedium',
     'agent/volumes/memory-size.ts': 'memoryVolumeSize',
     'node/admission/admit-handlers.ts': 'userAdmitHandler',
@@ -96,6 +99,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'virtual-nodes/pods/provider-pod-syncer.ts': 'hasPodRun',
     'virtual-nodes/pods/provider-pod-record.ts':
       'appliedPod hasEnded isGone listedPod reconcileProviderPod reportedPod',
+    'virtual-nodes/replicas/observed-leases.ts': 'epochOf',
     'virtual-nodes/pods/provider-pod-status.ts': 'containerOfID reportedProbeResults waitingReason',
   },
   "reads what the caller, the node's administrator or this library wrote": {
@@ -114,9 +118,12 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'agent/eviction/eviction-message.ts': 'formatAmount reclaimTarget thresholdQuantity',
     'agent/eviction/rank-pods.ts': 'storageParts',
     'agent/eviction/thresholds.ts': 'parseThresholds thresholdsMet',
+    'agent/image-pulls/image-pull-options.ts': 'parallelImagePulls requireImagePulls',
+    'agent/image-pulls/verification-policy.ts': 'imagePullCredentialsVerification',
     'node/config/decode-manifest.ts': 'podSourceContext',
     'node/pod-spec/pod-spec-fields.ts': 'each',
     'node/pod-spec/refused-fields.ts': 'fieldTypes',
+    'virtual-nodes/replicas/node-ownership-options.ts': 'leaseTiming requireLeaseName requireNodeOwnershipOptions',
   },
   'waits for files, requests or timers; what it reads there is read by rows': {
     'status-manager/journal/directory-lock.ts': 'lockDirectory',
@@ -146,5 +153,6 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'node/runtime/runtime-storage.ts': 'fileSystemInfo',
     'node/status/set-generated-status.ts': 'setGeneratedStatus',
     'node/volumes/volume-payload.ts': 'collectPayload',
+    'virtual-nodes/replicas/while-owned.ts': 'callsWhileOwned connectionWhileOwned notOwned',
   },
 };

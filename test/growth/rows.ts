@@ -82,6 +82,11 @@ import { validatePodCreate, validatePodSpec } from '../../src/kube/validation/po
 import { validateVolumes } from '../../src/kube/validation/volumes.ts';
 import { fixedWidthTime, parseLogLine } from '../../src/kubelet-api/parse-log-line.ts';
 import { podSummaries, statusDocument } from '../../src/observe/statusz/status-document.ts';
+import { assignNodes } from '../../src/virtual-nodes/replicas/assign-nodes.ts';
+import { leaseTiming } from '../../src/virtual-nodes/replicas/node-ownership-options.ts';
+import { ObservedLeases } from '../../src/virtual-nodes/replicas/observed-leases.ts';
+import { planOwnership } from '../../src/virtual-nodes/replicas/plan-ownership.ts';
+import { toRuntimeContainerStatus } from '../../src/cri/container-status.ts';
 import { podHash } from '../../src/virtual-nodes/pods/pod-hash.ts';
 import { runtimePodStatus, shortText, withoutWaitingRuns } from '../../src/virtual-nodes/pods/provider-pod-status.ts';
 import { podStatsOf } from '../../src/virtual-nodes/kubelet/provider-stats.ts';
@@ -746,7 +751,31 @@ export const rows: readonly Row[] = [
     return volumes.map((name) => nested(name));
   }),
 
+  // src/cri
+  ...ofNames((size, names) => ({
+    ...{ id: 'c', state: 'CONTAINER_EXITED', labels: record(size, names, 'x'), annotations: record(size, names, '1') },
+    ...{
+      created_at: 0,
+      started_at: 0,
+      finished_at: 0,
+      exit_code: 0,
+      reason: '',
+      message: '',
+      stop_signal: 'SIGNAL_TERM',
+    },
+    mounts: repeat(size, (i) => ({ container_path: names(i), recursive_read_only: true, image: { image: names(i) } })),
+  }))(toRuntimeContainerStatus, (status) =>
+    toRuntimeContainerStatus(status as never, { runtimeName: 'r', sandboxID: 's', terminationMessage: 'x' }),
+  ),
+
   // src/virtual-nodes, src/observe, src/kubelet-api, src/shared
+  ...ofPods(assignNodes, (pods) =>
+    assignNodes(
+      pods.map(({ metadata: { uid } }) => uid),
+      ['a', 'b', 'c'],
+    ),
+  ),
+  ...ofPods(planOwnership, (pods) => planOwnership(ownershipOf(pods.map(({ metadata: { uid } }) => uid)))),
   ...ofPod(podHash, ({ pod }) => podHash(pod)),
   ...ofProvider(runtimePodStatus, ({ pod, reported, status }) =>
     runtimePodStatus(pod, reported, { previous: status, nowMs: 1 }),
@@ -779,6 +808,33 @@ export const rows: readonly Row[] = [
   ...ofText(parseJSON, jsonTexts, (text) => ignoreErrors(() => parseJSON(text))),
   ...ofPod(plainCopy, ({ pod }) => ignoreErrors(() => plainCopy(pod, 'pod'))),
 ];
+
+/** Each node, which somebody else has held, is free; as many processes have come and gone. */
+function ownershipOf(nodes: readonly string[]): Parameters<typeof planOwnership>[0] {
+  const timing = leaseTiming(15);
+  const subjectOf = ({ metadata: { name } }: { metadata: { name: string } }) => {
+    const [kind, of = ''] = name.split('.');
+    return { kind: kind as 'member' | 'node', of };
+  };
+  const observed = new ObservedLeases({ subjectOf: subjectOf }, timing);
+  const lease = (kind: string, of: string) => ({
+    metadata: { name: `${kind}.${of}`, namespace: 'kube-system', resourceVersion: '1', annotations: {} },
+    spec: { holderIdentity: of, leaseDurationSeconds: 15 },
+  });
+  observed.replace(nodes.flatMap((node) => [lease('member', node), lease('node', node)]) as never, 0);
+  return {
+    ...{
+      identity: 'me',
+      isLeaving: false,
+      memberSinceMs: 0,
+      nodeNames: new Set(nodes),
+      owned: new Map(),
+      observed,
+      timing,
+    },
+    ...{ assign: (members) => assignNodes(nodes, members.slice(0, 3)), nowMs: 1e9 },
+  };
+}
 
 function restartingAll(pod: ValidPod): ValidPod {
   const restartPolicyRules = [{ action: 'RestartAllContainers', exitCodes: { operator: 'In', values: [99] } }];
