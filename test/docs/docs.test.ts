@@ -351,6 +351,15 @@ describe('docs/testing.md', () => {
   });
 });
 
+describe('docs/internals/testing.md', () => {
+  const named = [...read('docs/internals/testing.md').matchAll(/\| `(test\/\S+\.test\.ts)`: (.*?) +\|$/gm)];
+
+  it.each(named.map(([, file, title]) => [title!, file!]))('names a test that exists: %s, in %s', (title, file) => {
+    const source = read(file);
+    expect(["'", '"', '`'].some((quote) => source.includes(`${quote}${title}${quote}`))).toBe(true);
+  });
+});
+
 describe('docs/parity.md', () => {
   it('names the file of every mark `Divergence:`, and no file without one', () => {
     const marked = filesIn('src', '.ts').filter((path) => /Divergence[:,]/.test(read(path)));
