@@ -16,6 +16,7 @@ import {
   userAdmitHandler,
 } from '../node/index.ts';
 import { createInformerPodManager } from '../kube/informer/informer-pod-manager.ts';
+import { version } from '../kube/http/user-agent.ts';
 import { tellingInformer } from '../kube/informer/with-informer.ts';
 import type { Entropy } from '../shared/entropy.ts';
 import { reasonOf } from '../shared/logger.ts';
@@ -45,6 +46,15 @@ const quietHousekeepingPeriodMs = 10_000;
  * Divergence: the kubelet writes them immediately.
  */
 const eventDelayMs = 2000;
+
+/** What a Node shows unless `nodeStatus` says otherwise: nothing of the machine that this process runs on. */
+const virtualNodeInfo = {
+  architecture: 'amd64',
+  kernelVersion: '',
+  kubeletVersion: `v1.37.1-kubelet-status-manager-${version}`,
+  operatingSystem: 'linux',
+  osImage: '',
+};
 
 /** A port of the kubelet's API, as Nodes show it. */
 export interface KubeletEndpoint {
@@ -124,11 +134,12 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
 
   // The Node.
   const { endpoints } = shared;
-  const nodeStatus = () => {
+  const nodeStatus = async () => {
     const { kubeletPort, features = [] } = endpoints.byNode.get(nodeName) ?? endpoints.shared ?? {};
     const declared = [...(canResizePods ? resizeFeatures : []), ...features];
     // No hostname: kube-apiserver would connect to it by default, and no DNS server knows the name of a virtual node.
-    return nodeStatusOf(node, { kubeletPort, features: declared });
+    const status = await nodeStatusOf(node, { kubeletPort, features: declared });
+    return { ...status, nodeInfo: { ...virtualNodeInfo, ...status.nodeInfo } };
   };
   const nodeReporter = new NodeReporter(
     {

@@ -48,7 +48,7 @@ export function createVirtualNodesOn(entropy: Entropy, options: VirtualNodesOpti
   const random = resolveRandom(options.random, logger);
   const recordMetric = guardedRecordMetric(options.metrics, logger);
   const api = openAPIConnection(options.client, { clock, logger, connections, sharesSessions: true });
-  const calls = new ProviderCalls({ ...resolved, provider, clock, recordMetric });
+  const calls = new ProviderCalls({ ...resolved, provider, clock, recordMetric, logger });
   return new VirtualNodes({
     ...{ ...resolved, options, provider, api, calls, entropy },
     context: { clock, logger, random, recordMetric },

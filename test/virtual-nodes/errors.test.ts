@@ -19,7 +19,9 @@ describe('a call that fails', () => {
     await test.create(podOf());
     await test.advance(60_000);
     expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NoSuchGPU', message: 'There is no such GPU' });
-    expect(test.podEvents()).toEqual(['web: NoSuchGPU']);
+    // `kubectl get pods` prints the reason of a container, if there is one.
+    expect(test.status('web')?.containerStatuses ?? []).toEqual([]);
+    expect(test.podEvents()).toEqual(['web: NoSuchGPU', 'web: ProviderDeleteSuccess']);
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
   });
 
@@ -46,7 +48,7 @@ describe('a call that fails', () => {
     test.cloud.react('createPod');
     await test.advance(3000);
     expect(test.status('web')?.phase).toBe('Running');
-    expect(test.podEvents()).toEqual(['web: ProviderCreateFailed']);
+    expect(test.podEvents()).toEqual(['web: ProviderCreateFailed', 'web: ProviderCreateSuccess']);
   });
 
   it.each([
@@ -204,7 +206,7 @@ describe('a call that fails', () => {
     await test.advance(100_000);
     expect(test.cloud.callsOf('updatePod')).toHaveLength(1);
     expect(test.status('web')?.phase).toBe('Running');
-    expect(test.podEvents()).toEqual(['web: ProviderFailed']);
+    expect(test.podEvents()).toEqual(['web: ProviderCreateSuccess', 'web: ProviderFailed']);
   });
 
   it('never to settle is abandoned after its time-out, and does not keep other pods from being created', async () => {
@@ -269,5 +271,37 @@ describe('while the API server is down', () => {
     await test.advance(20_000);
     expect(test.status('web')).toMatchObject({ phase: 'Running' });
     expect(test.status('web')?.message).toBeUndefined();
+  });
+});
+
+describe("a provider's mistake is said once, with its place", () => {
+  const lines = (message: string) => test.logger.lines.filter((entry) => entry.message === message);
+
+  it('an error that is no ProviderError has its stack in the log, a ProviderError has not', async () => {
+    await test.startNodes();
+    const [bug, known] = [new TypeError('x is not a function'), new ProviderError('the cloud is down')];
+    test.cloud.react('createPod', (pod) => (pod?.name === 'web' ? bug : known));
+    const uid = await test.create(podOf());
+    await test.create(podOf('db'));
+    await test.advance(60_000);
+    expect(lines('The provider threw an error that is not a ProviderError')).toMatchObject([
+      { fields: { operation: 'create_pod', podUID: uid, stack: expect.stringContaining('errors.test.ts') as string } },
+    ]);
+  });
+
+  it('a container and an address that are not those of the pod are named, and the others are shown', async () => {
+    const uid = await test.runningPod();
+    test.cloud.report('web', { ips: ['10.0.0.9', 'unknown'], containers: [{ name: 'ap' }, { name: 'app' }] });
+    await test.advance(30_000);
+    const { invalid } = test.nodes.inspect().list;
+    expect(invalid?.reason).toBe(
+      `containers[0].name of pod default/web (${uid}) is not a container of the pod: "ap"; and 1 others`,
+    );
+    expect(invalid?.failingSince).toBeDefined();
+    expect(lines('Reading a pod of the provider failed')).toHaveLength(1);
+    expect(test.status('web')).toMatchObject({ phase: 'Running', podIPs: [{ ip: '10.0.0.9' }] });
+    test.cloud.report('web', { ips: ['10.0.0.9'], containers: [{ name: 'app' }] });
+    await test.advance(6000);
+    expect(test.nodes.inspect().list.invalid).toBeUndefined();
   });
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ProviderError } from 'kubelet-status-manager/virtual-nodes';
 import { podOf, TestNodes } from './test-nodes.ts';
 
 let test: TestNodes;
@@ -35,7 +36,11 @@ describe('a pod that is missing in the list', () => {
       message: 'The provider has not listed the pod since 2026-01-02T03:04:11Z',
       containerStatuses: [{ state: { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } } }],
     });
-    expect(test.podEvents()).toEqual(['web: LostByProvider']);
+    expect(test.podEvents()).toEqual([
+      'web: ProviderCreateSuccess',
+      'web: LostByProvider',
+      'web: ProviderDeleteSuccess',
+    ]);
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
     expect(test.cloud.callsOf('deletePod')).toHaveLength(1);
   });
@@ -91,7 +96,7 @@ describe('a pod that is missing in the list', () => {
 
   it('because the list fails is not lost', async () => {
     await test.runningPod();
-    test.cloud.react('listPods', () => new Error('the cloud is down'));
+    test.cloud.react('listPods', () => new ProviderError('the cloud is down'));
     test.cloud.lose('web');
     await test.advance(120_000);
     expect(test.status('web')?.phase).toBe('Running');

@@ -361,3 +361,22 @@ it('of two processes with the same node and without replicas, the younger one st
   );
   await older.stop();
 });
+
+it('a Node shows the platform that its provider says, or linux, and nothing of the machine that the process runs on', async () => {
+  const nodeInfo = { operatingSystem: 'windows', architecture: 'arm64', kubeletVersion: 'v1.2.3' };
+  const own = { nodeName: 'node-b', nodeStatus: () => ({ capacity: {}, nodeInfo }) };
+  await test.startNodes(['node-a', own]);
+  expect(test.nodes.node('node-a')?.getNode()).toMatchObject({
+    metadata: { labels: { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' } },
+    status: {
+      nodeInfo: {
+        ...{ operatingSystem: 'linux', architecture: 'amd64', kernelVersion: '', osImage: '' },
+        kubeletVersion: expect.stringMatching(/^v1\.\d+\.\d+-kubelet-status-manager-/) as string,
+      },
+    },
+  });
+  expect(test.nodes.node('node-b')?.getNode()).toMatchObject({
+    metadata: { labels: { 'kubernetes.io/os': 'windows', 'kubernetes.io/arch': 'arm64' } },
+    status: { nodeInfo: { ...nodeInfo, kernelVersion: '', osImage: '' } },
+  });
+});

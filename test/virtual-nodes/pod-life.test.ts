@@ -89,7 +89,7 @@ describe('the life of a pod', () => {
     ['the end', { state: 'stopped', containers: [{ name: 'app', exit: { exitCode: 0 } }] }, { phase: 'Succeeded' }],
   ] as const)('%s takes one PATCH, without a GET', async (_what, reported, shown) => {
     await test.startNodes();
-    await test.create(podOf());
+    await test.create(podOf('web', { restartPolicy: 'OnFailure' }));
     await test.advance(7000);
     test.writes.length = 0;
     test.podReads = 0;
@@ -114,6 +114,29 @@ describe('the life of a pod', () => {
       message: 'The machine was reclaimed',
       containerStatuses: [{ state: { terminated: { exitCode: 137, reason: 'SpotReclaimed' } } }],
     });
+  });
+
+  it('that is stopped although it should always run has failed, unless it was deleted', async () => {
+    await test.startNodes();
+    const [job, web] = [podOf('job', { restartPolicy: 'OnFailure' }), podOf('web')];
+    await test.create(job);
+    await test.create(web);
+    await test.advance(7000);
+    for (const name of ['job', 'web']) test.cloud.stop(name);
+    await test.advance(20_000);
+    expect(test.status('job')?.phase).toBe('Succeeded');
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NotRestartedByProvider' });
+  });
+
+  it('has Events about each call that succeeds', async () => {
+    await test.runningPod();
+    test.server.pods.patch('default', 'web', { metadata: { labels: { tier: 'front' } } });
+    await test.advance(3000);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 1 });
+    await test.advance(20_000);
+    expect(test.podEvents()).toEqual([
+      ...['web: ProviderCreateSuccess', 'web: ProviderUpdateSuccess', 'web: ProviderDeleteSuccess'],
+    ]);
   });
 
   it('that was active for longer than activeDeadlineSeconds fails, and is deleted in the cloud', async () => {

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { FakeClock } from 'kubelet-status-manager/testing';
+import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import type { PodProvider } from '../../src/virtual-nodes/pod-provider.ts';
 import { ProviderCalls } from '../../src/virtual-nodes/calls/provider-calls.ts';
 
@@ -10,6 +10,7 @@ beforeEach(() => {
   clock = new FakeClock();
   metrics = [];
   calls = new ProviderCalls({
+    logger: recordingLogger(),
     ...{ provider: {} as PodProvider, clock, callTimeoutMs: 1000, concurrency: 2 },
     recordMetric: (...[name, , ...labels]) =>
       void (name.endsWith('total') && metrics.push([name, ...labels].join(' '))),

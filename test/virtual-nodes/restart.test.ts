@@ -22,7 +22,7 @@ describe('a restart of the process', () => {
     await test.startNodes();
     await test.advance(90_000);
     expect(test.writes.slice(writes).filter((write) => write.includes('/pods/'))).toEqual([]);
-    expect(test.podEvents()).toEqual([]);
+    expect(test.podEvents()).toEqual(['web: ProviderCreateSuccess']);
     expect(test.cloud.calls.slice(calls).filter((call) => call !== 'listPods')).toEqual([]);
   });
 

@@ -7,9 +7,10 @@ export function goPlatform(): { readonly os: string; readonly arch: string } {
   return { os: platform() === 'win32' ? 'windows' : platform(), arch: archs[arch()] ?? arch() };
 }
 
-/** Source: kubelet `initialNode`. */
-export function defaultNodeLabels(nodeName: string): Record<string, string> {
-  const { os, arch } = goPlatform();
+/** Of a machine with this `nodeInfo`; default: of this one. Source: kubelet `initialNode`. */
+export function defaultNodeLabels(nodeName: string, nodeInfo: NodeStatus['nodeInfo'] = {}): Record<string, string> {
+  const platform = goPlatform();
+  const { operatingSystem: os = platform.os, architecture: arch = platform.arch } = nodeInfo as Record<string, string>;
   return {
     'beta.kubernetes.io/arch': arch,
     'beta.kubernetes.io/os': os,

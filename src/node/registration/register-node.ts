@@ -52,7 +52,7 @@ export function initialNode(
   return {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: nodeName, labels: { ...defaultNodeLabels(nodeName), ...labels }, annotations },
+    metadata: { name: nodeName, labels: { ...defaultNodeLabels(nodeName, status.nodeInfo), ...labels }, annotations },
     spec: { taints, providerID },
     status,
   };
@@ -76,9 +76,9 @@ function changedDefaultLabels(initial: Node, existing: Node): Record<string, str
  */
 export function missingPlatformLabels(
   { nodeName, labels }: NodeReporterOptions,
-  { metadata }: Node,
+  { metadata, status }: Node,
 ): Readonly<Record<string, string>> | undefined {
-  const wanted: Readonly<Record<string, string>> = { ...defaultNodeLabels(nodeName), ...labels };
+  const wanted: Readonly<Record<string, string>> = { ...defaultNodeLabels(nodeName, status?.nodeInfo), ...labels };
   const missing = ['kubernetes.io/os', 'kubernetes.io/arch'].filter(
     (label) => wanted[label] !== '' && metadata.labels?.[label] !== wanted[label],
   );

@@ -2,6 +2,7 @@ import { untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
 import { boundedCall, CallTimeoutError } from '../../shared/deadline.ts';
+import type { Logger } from '../../shared/logger.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { type PodProvider, ProviderError } from '../pod-provider.ts';
 
@@ -13,6 +14,7 @@ export interface ProviderCallsOptions {
   /** Maximum number of calls for pods at the same time. */
   readonly concurrency: number;
   readonly recordMetric: RecordKubeletMetric;
+  readonly logger: Logger;
 }
 
 /** Calls of the provider, by the names that metrics have. */
@@ -20,6 +22,10 @@ export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'ge
 
 /** Makes the call. Other code has no access to the methods of the provider. */
 type Call<T> = (options: { readonly signal: AbortSignal }, provider: PodProvider) => Promise<T>;
+
+/** Of the places in the provider's code that have thrown. */
+const maxLoggedStacks = 100;
+const maxStackLength = 4096;
 
 /** Which methods the provider has, for code that calls them through `ProviderCalls`. */
 export type ProviderMethods = { readonly [Name in keyof PodProvider]?: unknown };
@@ -39,6 +45,9 @@ export class ProviderCalls {
   readonly #lastCalls = new Map<string, Promise<void>>();
   /** One function for each call that the provider has not settled; it ends the call. */
   readonly #inProgress = new Set<() => void>();
+
+  /** What has been logged. */
+  readonly #stacks = new Set<string>();
 
   constructor(options: ProviderCallsOptions) {
     this.#options = options;
@@ -88,17 +97,27 @@ export class ProviderCalls {
       this.#inProgress.delete(end);
       this.#slots.release();
     });
-    return this.bounded(operation, signal, async (options, provider) => {
+    const endingCall: Call<T> = async (options, provider) => {
       try {
         return await call(options, provider);
       } finally {
         end();
       }
-    });
+    };
+    return this.bounded(operation, signal, endingCall, podUID);
+  }
+
+  /** Logs once where an error comes from that is no ProviderError: it may be a mistake in the provider. */
+  #logStack(operation: ProviderOperation, error: unknown, podUID: string | undefined): void {
+    const stack = stackOf(error);
+    if (stack === undefined || this.#stacks.has(stack) || this.#stacks.size >= maxLoggedStacks) return;
+    this.#stacks.add(stack);
+    const fields = { operation, ...(podUID !== undefined && { podUID }), stack };
+    this.#options.logger.warn(fields, 'The provider threw an error that is not a ProviderError');
   }
 
   /** Makes a call that waits for no other call. */
-  async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
+  async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>, podUID?: string): Promise<T> {
     const { provider, clock, callTimeoutMs, recordMetric } = this.#options;
     const startedMs = clock.monotonicMs();
     let result: CallResult = 'ok';
@@ -110,7 +129,9 @@ export class ProviderCalls {
           try {
             return await call(options, provider);
           } catch (thrown) {
-            throw errorOf(thrown);
+            const error = errorOf(thrown);
+            if (!(error instanceof ProviderError) && !signal.aborted) this.#logStack(operation, error, podUID);
+            throw error;
           }
         },
       );
@@ -135,6 +156,15 @@ function resultOf(error: unknown, signal: AbortSignal): CallResult {
   if (!(error instanceof ProviderError)) return 'error';
   if (error.permanent) return 'permanent';
   return error.retryAfterMs === undefined ? 'error' : 'retry';
+}
+
+/** The place of an error of the provider's code; undefined if it cannot be read. */
+function stackOf(error: unknown): string | undefined {
+  try {
+    return error instanceof Error ? error.stack?.slice(0, maxStackLength) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A copy of what a provider threw: each field is read once, because reading it may throw. */

@@ -22,7 +22,7 @@ export type ListedPods = Pick<ProviderPodList, 'includes' | 'mayInclude'>;
 export interface ProviderPodSink {
   /**
    * All pods of the node in `list`, which is the observation with this number.
-   * @returns what is wrong with other pods in the list
+   * @returns what is wrong with pods in the list
    */
   replace(pods: readonly ProviderPod[], observation: number, list: ListedPods): readonly string[];
   /** One pod. */

@@ -17,7 +17,7 @@ import {
   unknownProviderPod,
   type WantedPod,
 } from './provider-pod-record.ts';
-import { runtimePodStatus } from './provider-pod-status.ts';
+import { mistakesOf, runtimePodStatus } from './provider-pod-status.ts';
 
 export interface ProviderPodCacheOptions extends ProviderPodPolicy {
   readonly nodeName: string;
@@ -140,7 +140,12 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
       if (this.#isUnlisted(podUID)) this.reconcile(podUID, { report: { kind: 'missing', observation } });
     this.#settleListed?.();
     this.#settleListed = undefined;
-    return others.flatMap((podUID) => this.#misplaced(podUID) ?? []);
+    const { getPodByUID } = this.#options;
+    const mistakes = pods.flatMap((listedPod) => {
+      const pod = getPodByUID(listedPod.uid);
+      return pod === undefined ? [] : mistakesOf(pod, listedPod);
+    });
+    return [...mistakes, ...others.flatMap((podUID) => this.#misplaced(podUID) ?? [])];
   }
 
   set(pod: ProviderPod, observation: number): void {

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { firstBy } from '../../shared/by-field.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import {
@@ -34,6 +35,8 @@ type AnyContainer = Container | EphemeralContainer;
 
 /** Source: kubelet `MaxContainerTerminationMessageLength`. */
 const maxTextLength = 4096;
+/** Of what a provider wrote, in a message. */
+const maxShownLength = 64;
 /** The exit code of a container that was killed by SIGKILL. */
 const killedExitCode = 137;
 /** Of a container that the provider has not reported, and of one whose end it has not reported. */
@@ -52,7 +55,9 @@ export function runtimePodStatus(
 ): RuntimePodStatus {
   const reportedIPs = (known.previous?.podIPs ?? []).flatMap(({ ip }) => ip || []);
   if (reported === undefined) return { sandboxes: [], containers: [], ips: reportedIPs };
-  const { uid, state, ips = reportedIPs } = reported;
+  const { uid, state } = reported;
+  // The API server refuses a status with anything else.
+  const ips = (reported.ips ?? reportedIPs).filter((ip) => isIP(ip) !== 0);
   const ownByName = firstBy(reported.containers, 'name');
   const previousByID = firstBy(statusesOf(known.previous), 'containerID');
   const acceptedByName = firstBy(known.accepted && containersOf(known.accepted), 'name');
@@ -103,6 +108,26 @@ export function withoutWaitingRuns(
     });
   };
   return { ...previous, ...Object.fromEntries(containerStatusesFields.map((field) => [field, statusesIn(field)])) };
+}
+
+/** What the provider reports of the pod that is not the pod's: each with its field. */
+export function mistakesOf(pod: ValidPod, { containers = [], ips = [] }: ProviderPod): string[] {
+  const { namespace, name, uid } = pod.metadata;
+  const of = `of pod ${namespace}/${name} (${uid})`;
+  const names = new Set(containersOf(pod).map((container) => container.name));
+  const unknown = containers.flatMap((container, i) =>
+    names.has(container.name)
+      ? []
+      : [`containers[${i}].name ${of} is not a container of the pod: ${shown(container.name)}`],
+  );
+  return [
+    ...unknown,
+    ...ips.flatMap((ip, i) => (isIP(ip) === 0 ? [`ips[${i}] ${of} is no IP address: ${shown(ip)}`] : [])),
+  ];
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, maxShownLength));
 }
 
 /** Readiness and start of the containers as results of probes: the cloud runs the probes itself. */

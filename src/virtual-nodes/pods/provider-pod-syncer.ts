@@ -30,6 +30,7 @@ import {
   type ProviderPodReference,
   type ProviderCallOptions,
   ProviderError,
+  type ProviderPod,
   type ProviderPodOptions,
 } from '../pod-provider.ts';
 import type { ProviderCalls, ProviderMethods } from '../calls/provider-calls.ts';
@@ -92,6 +93,19 @@ const eventReasons: Readonly<Record<PodOperation, string>> = {
   create_pod: 'ProviderCreateFailed',
   update_pod: 'ProviderUpdateFailed',
   delete_pod: 'ProviderDeleteFailed',
+};
+
+/** Of Events about calls that succeed. Source: virtual-kubelet `podEventCreateSuccess` and so on. */
+const successEvents = {
+  create_pod: { reason: 'ProviderCreateSuccess', message: 'Create pod in provider successfully' },
+  update_pod: { reason: 'ProviderUpdateSuccess', message: 'Update pod in provider successfully' },
+  delete_pod: { reason: 'ProviderDeleteSuccess', message: 'Delete pod in provider successfully' },
+} as const satisfies Readonly<Record<PodOperation, PodFailure>>;
+
+/** A pod that its provider has stopped although it should always run. */
+const notRestarted: PodFailure = {
+  reason: 'NotRestartedByProvider',
+  message: 'The provider has stopped the pod, whose restartPolicy is Always',
 };
 
 /**
@@ -280,6 +294,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { calls, podCache, epoch, eventRecorder } = this.#options;
     try {
       await calls.forPod(uid, operation, signal, (options, provider) => call({ ...options, epoch }, provider));
+      if (pod !== undefined) eventRecorder.event({ pod, type: 'Normal', ...successEvents[operation] });
       return undefined;
     } catch (error) {
       if (signal.aborted) podCache.reconcile(uid, { report: { kind: 'aborted', operation } });
@@ -378,7 +393,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     // A container that waits to be restarted looks like one that has never run if the end of its last run is not known.
     const shownPhase =
       previous?.phase === 'Running' && generated.phase === 'Pending' ? { phase: 'Running' } : undefined;
-    const complete = { ...generated, ...shownPhase };
+    const complete = {
+      ...generated,
+      ...shownPhase,
+      ...(generated.phase === 'Succeeded' && isStoppedForNoReason(pod, reported, previous) && notRestartedStatus),
+      // As of a pod that the node has rejected: kubectl then shows the reason of the pod.
+      ...(isRefused(generated, { reported, previous, failure }) && noContainerStatuses),
+    };
     const status = setGeneratedStatus(statusManager, pod, podStatusFn === undefined ? complete : podStatusFn(complete));
     const cached = statusManager.getPodStatus(uid);
     podCache.setGenerated(uid, isOrdinary && cached ? { inputs, status: cached } : undefined);
@@ -393,6 +414,44 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): ProviderPodReference {
     return { uid, namespace, name, nodeName: this.#options.nodeName };
   }
+}
+
+const notRestartedStatus = { phase: 'Failed', ...notRestarted } as const;
+const noContainerStatuses = { initContainerStatuses: [], containerStatuses: [], ephemeralContainerStatuses: [] };
+
+/**
+ * True if the pod should run until it is deleted: it has not succeeded, even if its containers have.
+ *
+ * Divergence: the kubelet restarts its containers.
+ */
+function isStoppedForNoReason(
+  { metadata, spec }: ValidPod,
+  reported: ProviderPod | undefined,
+  previous: PodStatusInput | null | undefined,
+): boolean {
+  const runsAlways = (spec?.restartPolicy ?? 'Always') === 'Always' && metadata.deletionTimestamp == null;
+  return runsAlways && reported?.state === 'stopped' && previous?.phase !== 'Succeeded';
+}
+
+/**
+ * True if the pod has failed, and no container of it has ever run.
+ *
+ * Divergence: the kubelet shows its containers with the reason ContainerStatusUnknown.
+ */
+function isRefused(
+  { phase }: PodStatusInput,
+  {
+    reported,
+    previous,
+    failure,
+  }: {
+    readonly reported: ProviderPod | undefined;
+    readonly previous: PodStatusInput | null | undefined;
+    readonly failure: PodFailure | undefined;
+  },
+): boolean {
+  if (phase !== 'Failed' || reported !== undefined || hasPodRun(previous)) return false;
+  return failure !== undefined || (previous?.phase === 'Failed' && (previous.containerStatuses ?? []).length === 0);
 }
 
 function failureOf(error: unknown, operation: PodOperation): PodFailure {

@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { createPodClient } from 'kubelet-status-manager/http';
-import { APIServer, FakeClock } from 'kubelet-status-manager/testing';
+import { APIServer, FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 import type { PodStatusPatch } from 'kubelet-status-manager';
 import type { PodProvider } from '../../../src/virtual-nodes/pod-provider.ts';
 import { ProviderCalls } from '../../../src/virtual-nodes/calls/provider-calls.ts';
@@ -10,6 +10,7 @@ it('after the ownership has ended, a call is not made, and is no failure that wo
   const call = vi.fn<() => Promise<void>>(() => Promise.resolve());
   const clock = new FakeClock();
   const all = new ProviderCalls({
+    logger: recordingLogger(),
     ...{ provider: {} as PodProvider, clock, callTimeoutMs: 60_000, concurrency: 10, recordMetric: () => {} },
   });
   let isOwned = true;
