@@ -21,6 +21,7 @@ export const slow = [
   'examples/testing/provider.test.ts',
   'test/growth/*.test.ts',
   'test/observe/outages/night.test.ts',
+  'test/observe/outages/virtual-nodes-drill.test.ts',
   'test/observe/statusz/browser.test.ts',
   'test/support/node/*.test.ts',
 ];

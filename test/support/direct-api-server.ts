@@ -47,6 +47,9 @@ export class DirectAPIServer {
     this.#clock = options.clock;
   }
 
+  /** The error of connections that are cut. */
+  cutCode = 'ECONNRESET';
+
   /** Requests and watches that are being served now. */
   get inFlight() {
     return this.#handler.faults.inFlight.counts;
@@ -101,7 +104,7 @@ export class DirectAPIServer {
             resolve(result);
           },
           reject,
-          cutError: () => errorOfConnection(connectionError('ECONNRESET'), host, noCredentials, clock.now()),
+          cutError: () => errorOfConnection(connectionError(this.cutCode), host, noCredentials, clock.now()),
           errorOf: (statusCode, headers, text) =>
             errorOfResponse({ statusCode, headers, body: Buffer.from(text) }, noCredentials, clock.now()),
           abort: () => response.destroy(),

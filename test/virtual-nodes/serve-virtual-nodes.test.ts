@@ -68,7 +68,7 @@ describe('/readyz of virtual nodes', () => {
     const { status, text } = await get('/readyz');
     expect(status).toBe(500);
     expect(text).toMatch(
-      /^\[\+\]running ok\n\[-\]list failed: the pods of the provider cannot be listed since 03:04:05Z: the cloud is gone\n\[-\]nodes failed: node-a and 1 other node: the Node cannot be registered since 03:04:0\dZ: 403 Forbidden.*\n\[\+\]lease ok\nreadyz check failed\n$/,
+      /^\[\+\]running ok\n\[-\]list failed: the pods of the provider cannot be listed since 03:04:05Z: the cloud is gone\n\[-\]nodes failed: node node-a and 1 other node: the Node cannot be registered since 03:04:0\dZ: 403 Forbidden.*\n\[\+\]lease ok\nreadyz check failed\n$/,
     );
     test.server.faults.clear();
     test.cloud.react('listPods');

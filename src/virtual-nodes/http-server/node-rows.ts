@@ -96,5 +96,5 @@ function ofNodes<Node extends { readonly nodeName: string }>(
   if (first === undefined) return undefined;
   const others =
     failing.length === 1 ? '' : ` and ${failing.length - 1} other ${failing.length === 2 ? 'node' : 'nodes'}`;
-  return `${first.name}${others}: ${first.problem}`;
+  return `node ${first.name}${others}: ${first.problem}`;
 }

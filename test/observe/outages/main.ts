@@ -1,11 +1,19 @@
+import { writeFileSync } from 'node:fs';
+import { drillDocument } from './virtual-nodes-drill.ts';
 import { subjects } from './lines-a-minute.ts';
 import { nightFaults, type Sign, watchNight } from './night.ts';
 
 /**
  * `npm run outages [WORD…]`: what an operator sees of each fault, and when; only faults with one of the words. The word
- * `lines` counts log lines instead.
+ * `lines` counts log lines instead; `virtual-nodes` prints docs/internals/virtual-nodes-drill.md, and `--write` writes it.
  */
 const words = process.argv.slice(2);
+if (words.includes('virtual-nodes')) {
+  const document = await drillDocument();
+  if (words.includes('--write')) writeFileSync('docs/internals/virtual-nodes-drill.md', document);
+  else process.stdout.write(document);
+  process.exit();
+}
 if (words.includes('lines')) {
   const { manager, forbidden, agent, virtualNodes } = subjects;
   const most: ReadonlyMap<object, number> = new Map([

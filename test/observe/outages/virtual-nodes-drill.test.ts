@@ -1,0 +1,30 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { promtoolTest } from '../monitoring/promtool-test.ts';
+import { drill, drillDocument, drillFaults } from './virtual-nodes-drill.ts';
+
+/** What is renewed all the time has no age that grows; nor has an informer, which gets bookmarks of a real API server. */
+const isLate = (series: string, value: number): boolean => value > 40 && !series.includes('informer_last_event');
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+
+it('the document of the drill is what the drill shows', async () => {
+  expect(await drillDocument()).toBe(readFileSync('docs/internals/virtual-nodes-drill.md', 'utf8'));
+});
+
+describe.skipIf(!hasPromtool)(
+  'each fault of virtual nodes has its alerts (skipped without the package prometheus)',
+  () => {
+    it.each(drillFaults)('$name: $alerts', async (fault) => {
+      const { scrape } = await drill(fault);
+      const folder = mkdtempSync(join(tmpdir(), 'drill-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const file = join(folder, 'drill.test.yaml');
+      writeFileSync(file, promtoolTest(resolve('examples/monitoring/alerts.yaml'), scrape, fault.alerts, isLate));
+      const { stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
+      expect(`${stdout}${stderr}`).toContain('SUCCESS');
+    });
+  },
+);
