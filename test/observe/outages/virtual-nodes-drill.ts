@@ -161,7 +161,7 @@ export async function drill({ begin }: DrillFault): Promise<DrillResult> {
       page: problemsOf(page, clock.now()).join(' '),
       metrics: changedGauges(before, scrape),
       explain: String(nodes.node('node-a')!.statusManager.explain(shown?.podUID ?? uid)),
-      describe: [...new Set(test.podEvents().slice(events))].join('; ') || String(test.status('web')?.reason ?? ''),
+      describe: [...new Set(test.podEvents().slice(events))].join('; ') || (test.status('web')?.reason ?? ''),
       scrape,
     };
   } finally {
