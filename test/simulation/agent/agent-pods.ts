@@ -41,7 +41,8 @@ export function makeDaemon(name: string, random: Random): Json {
     ...{ name: `c${i}`, image: 'a:1', args: ['forever'] },
     resources: { requests: { cpu: '100m' }, limits: { cpu: '200m' } },
   }));
-  const spec = { nodeName, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, containers };
+  const volumes = [{ name: 'measured', emptyDir: { sizeLimit: '1Gi' } }];
+  const spec = { nodeName, automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, containers, volumes };
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec };
 }
 

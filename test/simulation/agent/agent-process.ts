@@ -99,7 +99,7 @@ export class AgentProcess {
         runtime: watchedRuntime(connection.runtime, this.#surroundings.watcher),
         sources: [this.#surroundings.staticPods.source(this.process)],
         node: { addresses: ['10.1.2.3'] },
-        volumeManager: helper.volumeManager,
+        volumeManager: this.#withHangs(helper.volumeManager),
         ...{ allocationState, actuatedState, imagePullRecordsDirectory: rootDirectory },
         ...(journal !== undefined && { journal }),
         ...this.options.agent,
@@ -138,6 +138,19 @@ export class AgentProcess {
     if (this.#connection !== undefined && this.process.timers > 0)
       this.#world.violate('stop() leaves nothing', `${this.process.name}: ${this.process.timers} timers`);
     this.process.kill();
+  }
+
+  /** In some runs, the question what the volumes of a pod have is sometimes never answered. */
+  #withHangs(volumeManager: SimulatedHelper['volumeManager']): SimulatedHelper['volumeManager'] {
+    const random = this.#random.fork('stats');
+    if (!random.chance(0.2)) return volumeManager;
+    return {
+      ...volumeManager,
+      getPodVolumeStats: async (pod, options) => {
+        const isAnswered = !random.chance(0.3) || !this.#world.happens('volume stats: hangs');
+        return isAnswered ? volumeManager.getPodVolumeStats?.(pod, options) : new Promise(() => {});
+      },
+    };
   }
 
   async #openJournal(): Promise<Journal | undefined> {
