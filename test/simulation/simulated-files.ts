@@ -48,6 +48,8 @@ export interface FileChange {
   readonly folder: Inode;
   readonly name: string;
   readonly inode: Inode;
+  /** When the process began the call. */
+  readonly begunMs: number;
 }
 
 interface Watch {
@@ -85,6 +87,8 @@ export class SimulatedFiles {
   #lastDevice = rootDevice;
   #lastFile = 2;
   #hangsUntilMs = 0;
+  /** When the call began that has its effect now. */
+  #begunMs = 0;
 
   /** @param now the machine's wall clock */
   constructor(world: World, now: () => number) {
@@ -301,7 +305,9 @@ export class SimulatedFiles {
     this.hasFailed ||= isFailed || isHanging || this.isFull;
     if (isHanging) this.#hangsUntilMs = this.#world.nowMs + hangMs;
     const takesMs = isHanging ? hangMs : isSlow ? this.#random.next() * 20_000 : 0;
+    const begunMs = this.#world.nowMs;
     const act = async (): Promise<T> => {
+      this.#begunMs = begunMs;
       if (isFailed) throw errno('EIO', what);
       return effect();
     };
@@ -482,7 +488,7 @@ export class SimulatedFiles {
   }
 
   #changed(process: string, what: FileChange['what'], folder: Inode, name: string, inode: Inode): void {
-    this.onChange?.({ process, what, folder, name, inode });
+    this.onChange?.({ process, what, folder, name, inode, begunMs: this.#begunMs });
   }
 
   /** Those who watch a folder get to know of a change a little later. */

@@ -96,7 +96,7 @@ export class SimulatedVolumes {
     return folder !== undefined && (volume.emptyDir !== undefined || hasData(folder));
   }
 
-  #check({ process, what, folder, name, inode }: FileChange): void {
+  #check({ process, what, folder, name, inode, begunMs }: FileChange): void {
     const { world, runs } = this.#machine;
     const path = this.files.pathOf(folder);
     const uid = path.startsWith(`${podsDirectory}/`) ? path.split('/')[5] : undefined;
@@ -104,7 +104,8 @@ export class SimulatedVolumes {
     const where = `${path}/${name}`;
     if (what === 'added') {
       const ended = this.unmounted.get(uid);
-      if (ended?.process === process && !isOfRemoval(name))
+      // Nobody can take back a file call that the kernel has begun, however slow it is.
+      if (ended?.process === process && ended.atMs <= begunMs && !isOfRemoval(name))
         world.violate('no effect for a pod after its end', `${process}: ${where}, unmounted at ${ended.atMs} ms`);
       if (isOfWriter(name)) this.#checkOneSetUp(process, folder, inode, where);
       return;
