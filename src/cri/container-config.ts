@@ -1,5 +1,4 @@
 import type { ContainerConfig, RunContainerOptions } from '../node/index.ts';
-import type { KubeObject } from '../kube/objects/kube-object.ts';
 import type { Pod } from '../kube/objects/types.ts';
 import type { CRIRequest } from './cri-messages.ts';
 import { newContainerAnnotations, newContainerLabels } from './labels.ts';
@@ -21,10 +20,9 @@ export interface ContainerSettings {
 
 /** Source: kubelet `generateContainerConfig`. @throws ContainerConfigError */
 export function generateContainerConfig(
-  { pod, container: specContainer, attempt, hash, imageRef }: ContainerConfig,
+  { pod, container, attempt, hash, imageRef }: ContainerConfig,
   settings: ContainerSettings,
 ): CRIRequest<'ContainerConfig'> {
-  const container = specContainer as KubeObject<'Container'>;
   verifyRunAsNonRoot(pod, container, settings.imageUser);
   const { command, args, envs, mounts } = settings.options;
   const stopSignal = container.lifecycle?.stopSignal;

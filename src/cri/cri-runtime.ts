@@ -248,8 +248,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   async createContainer(config: ContainerConfig, { signal }: CallOptions = {}): Promise<string> {
-    const { pod, sandboxID = '' } = config;
-    const container = config.container as KubeObject<'Container'>;
+    const { pod, container, sandboxID = '' } = config;
     const { machine, rootDirectory, seccompDefault, podLogsDirectory } = this.#settings;
     const [sandboxAttempt, files, options, imageUser, userNamespace] = await Promise.all([
       this.#sandboxAttempt(sandboxID, signal),

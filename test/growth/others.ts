@@ -36,7 +36,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'kube/objects/json-object.ts': 'isJSONObject numberOf objectOf objectsOf stringOf',
     'kube/objects/kube-object.ts': 'podSpecOf',
     'kube/objects/quantity.ts':
-      'addParsedQuantities addQuantities binarySI compareQuantities formatQuantity parseQuantity quantitiesEqual quantityNanos quantityValue',
+      'addParsedQuantities binarySI compareQuantities formatQuantity parseQuantity quantitiesEqual quantityNanos quantityValue',
     'kube/pods/pod-containers.ts': 'allContainersOf containersOf',
     'kube/pods/normalize-sysctl.ts': 'normalizeSysctl',
     'kube/pods/pod-log-fields.ts': 'formatPod podFieldsOf',

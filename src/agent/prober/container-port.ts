@@ -1,4 +1,3 @@
-import type { KubeObject } from '../../kube/objects/kube-object.ts';
 import type { Container } from '../../kube/objects/types.ts';
 
 /**
@@ -11,8 +10,7 @@ export function resolveContainerPort(port: number | string, container: Container
   return number;
 }
 
-function findPortByName(container: Container, portName: string): number {
-  const { ports } = container as KubeObject<'Container'>;
+function findPortByName({ ports }: Container, portName: string): number {
   const port = ports?.find(({ name = '' }) => name === portName);
   if (port === undefined) throw new Error(`port ${JSON.stringify(portName)} not found`);
   return port.containerPort;

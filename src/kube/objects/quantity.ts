@@ -113,16 +113,7 @@ export function quantityValue(input: string | number, unit: '' | 'm' = ''): numb
   return Number(nanos < 0n ? -((divisor - 1n - nanos) / divisor) : (nanos + divisor - 1n) / divisor);
 }
 
-/**
- * The sum as a canonical text, in the format of `a`, or of `b` when `a` is zero (`1Gi` and `512Mi` →
- * `1536Mi`); undefined when one of them is not a quantity. Source: apimachinery `Quantity.Add`.
- */
-export function addQuantities(a: string | number, b: string | number): string | undefined {
-  const parsedA = parseQuantity(a);
-  const parsedB = parseQuantity(b);
-  return parsedA && parsedB && formatQuantity(addParsedQuantities(parsedA, parsedB));
-}
-
+/** In the format of `a`, or of `b` when `a` is zero. Source: apimachinery `Quantity.Add`. */
 export function addParsedQuantities(a: Quantity, b: Quantity): Quantity {
   return { nanos: a.nanos + b.nanos, format: a.nanos === 0n ? b.format : a.format };
 }

@@ -14,7 +14,7 @@ const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/';
  */
 export function appArmorProfile(pod: Pod, container: Container): AppArmorProfile | undefined {
   return (
-    (container as KubeObject<'Container'>).securityContext?.appArmorProfile ??
+    container.securityContext?.appArmorProfile ??
     profileOfAnnotation(pod.metadata?.annotations?.[annotationPrefix + container.name]) ??
     podSpecOf(pod).securityContext?.appArmorProfile
   );

@@ -112,11 +112,6 @@ export class AllocationManager {
     return isAllocated(pod, this.#state);
   }
 
-  /** The active pods that have allocated resources, with these resources. Source: kubelet `GetAllocatedPods`. */
-  getAllocatedPods(): ValidPod[] {
-    return this.#allocatedPods(this.#options.getActivePods());
-  }
-
   /**
    * Asks the admit handlers about a new pod, and if they accept it, allocates the resources that it
    * requests. A pod that an earlier agent admitted is checked with its allocated resources, which are those of its status

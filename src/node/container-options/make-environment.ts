@@ -33,7 +33,7 @@ export async function makeEnvironmentVariables(
   container: Container | EphemeralContainer,
   sources: EnvironmentSources,
 ): Promise<EnvironmentVariable[]> {
-  const { env = [], envFrom = [] } = container as KubeObject<'Container'>;
+  const { env = [], envFrom = [] } = container;
   const services = await serviceVariables(pod, sources.services);
   const readObject = objectData(pod, sources.objects);
   const values = new Map<string, string>();

@@ -1,16 +1,10 @@
-/** Source: `v1.Taint`. */
-export interface Taint {
-  readonly key: string;
-  readonly value?: string | undefined;
-  readonly effect: string;
-}
+import type { KubeObject } from '../../kube/objects/kube-object.ts';
 
-/** Source: `v1.NodeAddress`. */
-export interface NodeAddress {
-  /** `InternalIP`, `ExternalIP`, `Hostname`, … */
-  readonly type: string;
-  readonly address: string;
-}
+/** Source: `v1.Taint`. */
+export interface Taint extends KubeObject<'Taint'> {}
+
+/** `type` is `InternalIP`, `ExternalIP`, `Hostname`, … Source: `v1.NodeAddress`. */
+export interface NodeAddress extends KubeObject<'NodeAddress'> {}
 
 /** Source: `v1.NodeCondition`. */
 export interface NodeCondition {
@@ -38,20 +32,8 @@ export interface NodeStatus {
 export interface Node {
   readonly apiVersion?: string | undefined;
   readonly kind?: string | undefined;
-  readonly metadata: {
-    readonly name: string;
-    readonly uid?: string | undefined;
-    readonly resourceVersion?: string | undefined;
-    readonly labels?: Readonly<Record<string, string>> | undefined;
-    readonly annotations?: Readonly<Record<string, string>> | undefined;
-  };
-  readonly spec?:
-    | {
-        readonly taints?: readonly Taint[] | undefined;
-        readonly providerID?: string | undefined;
-        readonly unschedulable?: boolean | undefined;
-      }
-    | undefined;
+  readonly metadata: KubeObject<'ObjectMeta'> & { readonly name: string };
+  readonly spec?: KubeObject<'NodeSpec'> | undefined;
   readonly status?: NodeStatus | undefined;
 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Container, PodSpec, PodStatus, ValidPod } from 'kubelet-status-manager';
-import { addQuantities, compareQuantities } from '../../../src/kube/objects/quantity.ts';
+import { quantityValue } from '../../../src/kube/objects/quantity.ts';
 import { podRequests } from '../../../src/status-manager/status/pod-resources.ts';
 import { ContainerConfigError } from 'kubelet-status-manager/agent';
 import { createHandlerRunner } from '../../../src/agent/pod-syncer/handler-runner.ts';
@@ -1162,8 +1162,8 @@ describe('resize', () => {
     const capacity = '3Gi';
     const admit: PodAdmitHandler['admit'] = ({ pod, otherPods, operation }) => {
       const wanted = [pod, ...otherPods].map((each) => podRequests(each)['memory'] ?? '0');
-      const total = wanted.reduce((sum, request) => addQuantities(sum, request)!);
-      if (compareQuantities(total, capacity)! <= 0) return { admit: true };
+      const total = wanted.reduce((sum, request) => sum + quantityValue(request)!, 0);
+      if (total <= quantityValue(capacity)!) return { admit: true };
       return operation === 'add'
         ? { admit: false, reason: 'OutOfmemory', message: 'Node is full' }
         : { admit: false, reason: 'Deferred', message: 'Node is full' };
