@@ -6,7 +6,8 @@ import type { MachineResources } from './linux-resources.ts';
 import { readMachineResources } from './machine-resources.ts';
 import { hostPodFiles, type PodFolders, type RuntimePodFiles } from './runtime-pod-files.ts';
 import { type RunCommand, runCommand } from './run-command.ts';
-import { readIDRange, UserNamespaces } from './user-namespaces.ts';
+import { readIDRange } from './id-range.ts';
+import { UserNamespaces } from './user-namespaces.ts';
 
 /** All that a CRI runtime uses of the machine that it is on. A simulation has one without sockets and files. */
 export interface CRIHost {

@@ -1,26 +1,14 @@
-import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { type HostFiles, requireName, undefinedIfMissing } from '../node/index.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { makeDirectories } from '../shared/make-directories.ts';
 import { OneAtATime } from '../shared/one-at-a-time.ts';
 import type { CRIRequest } from './cri-messages.ts';
+import { idCount, type IDRange, idsPerPod } from './id-range.ts';
 
-/** How many IDs each pod has. kubelet: `userNamespaces.idsPerPod`. */
-const idsPerPod = 65_536;
-const idCount = 2 ** 32;
 const mappingsFile = 'userns';
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
-const execute = promisify(execFile);
-
-/** IDs of the machine that no user and no other program has. */
-export interface IDRange {
-  readonly firstID: number;
-  readonly length: number;
-}
 
 /** As the kubelet writes it. Source: kubelet `userNamespace`. */
 interface UserNamespaceFile {
@@ -181,35 +169,4 @@ function parseMappings(text: string): number {
     (['hostId', 'containerId', 'length'] as const).every((field) => uid![field] === gid![field]);
   if (!isOurs) throw new Error(`invalid user namespace configuration: ${JSON.stringify(text.slice(0, 200))}`);
   return uid!.hostId;
-}
-
-/**
- * The subordinate IDs of the user `kubelet`, if it exists and `getsubids` is installed; otherwise all IDs above those of
- * the machine's users. Source: kubelet `getKubeletMappings`.
- */
-export async function readIDRange(
-  usersFile = '/etc/passwd',
-  run: (program: string, args: readonly string[]) => Promise<{ readonly stdout: string }> = execute,
-): Promise<IDRange> {
-  const users = await readFile(usersFile, 'utf8').catch(() => '');
-  const all = { firstID: idsPerPod, length: idCount - idsPerPod };
-  if (!users.split('\n').some((line) => line.startsWith('kubelet:'))) return all;
-  try {
-    const [uids, gids] = await Promise.all([run('getsubids', ['kubelet']), run('getsubids', ['-g', 'kubelet'])]);
-    if (uids.stdout !== gids.stdout) throw new Error('mismatched subuids and subgids for user "kubelet"');
-    return parseSubordinateIDs(uids.stdout);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return all;
-    throw error;
-  }
-}
-
-/** `0: kubelet 65536 2147483648`. Source: kubelet `parseGetSubIdsOutput`. */
-export function parseSubordinateIDs(output: string): IDRange {
-  const lines = output.trim().split('\n');
-  const [, , firstID, length, more] = (lines[0] ?? '').split(/\s+/);
-  const isValid =
-    lines.length === 1 && more === undefined && [firstID, length].every((id) => /^\d{1,10}$/.test(id ?? ''));
-  if (!isValid) throw new Error(`error parsing ${JSON.stringify(output)}: it must contain only one line`);
-  return { firstID: Number(firstID), length: Number(length) };
 }

@@ -26,7 +26,7 @@ export class OutcomeLedger {
   /** Wraps the manager, so that every accepted version is tracked. */
   observe(manager: StatusManager): LifeManager {
     const enter = (podUID: string, result: UpdateResult): UpdateResult => {
-      if (result.changed) this.#accept(manager, podUID);
+      this.entered(manager, podUID, result);
       return result;
     };
     return {
@@ -38,6 +38,11 @@ export class OutcomeLedger {
         enter(podUID, manager.setContainerStartup(podUID, containerID, started)),
       terminatePod: (pod) => enter(pod.metadata!.uid!, manager.terminatePod(pod)),
     };
+  }
+
+  /** A setter that is not wrapped has returned. */
+  entered(manager: StatusManager, podUID: string, { changed }: UpdateResult): void {
+    if (changed) this.#accept(manager, podUID);
   }
 
   /** Versions from the journal count as accepted. */

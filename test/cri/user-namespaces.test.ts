@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ValidPod } from '../../src/kube/objects/types.ts';
-import { parseSubordinateIDs, readIDRange, UserNamespaces } from '../../src/cri/user-namespaces.ts';
+import { parseSubordinateIDs, readIDRange } from '../../src/cri/id-range.ts';
+import { UserNamespaces } from '../../src/cri/user-namespaces.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 

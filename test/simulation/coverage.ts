@@ -34,6 +34,7 @@ const ofRealMachines = new Set(
     'cri/run-command',
     'cri/machine-resources',
     'cri/huge-pages',
+    'cri/id-range',
   ].map((file) => join(dist, 'src', `${file}.js`)),
 );
 

@@ -95,6 +95,8 @@ const tornWrite = 0.1;
  */
 export class SimulatedDisk {
   isFull = false;
+  /** Files can neither be read nor synced. */
+  isBroken = false;
   /** Called when the power fails at a write; until then and `powerOn`, nothing has an effect. */
   onPowerLoss = (): void => {};
   /** Called after each write. */
@@ -151,7 +153,8 @@ export class SimulatedDisk {
         new Promise((resolve, reject) => {
           process.receive(this.#random.next() * 3, () => {
             const file = this.#files.get(path);
-            if (file === undefined) reject(errno('ENOENT', path));
+            if (this.isBroken) reject(errno('EIO', path));
+            else if (file === undefined) reject(errno('ENOENT', path));
             else resolve(file.visible.read());
           });
         }),
@@ -173,6 +176,7 @@ export class SimulatedDisk {
   /** The lock on a directory, which ends with its process. */
   lockDirectory(process: SimulatedProcess): (dir: string) => Promise<DirectoryLock> {
     return async (dir) => {
+      if (this.isBroken) throw errno('EIO', dir);
       const lock = `${process.name} ${dir}`;
       this.#locks.add(lock);
       return { release: async () => void this.#locks.delete(lock) };
@@ -188,6 +192,25 @@ export class SimulatedDisk {
   /** What a power loss may leave of a file; undefined if that is none. */
   possibleContentOf(path: string, random: Random): Buffer | undefined {
     return this.#durableNames.get(path)?.possible(() => random.chance(1 - lostWrite));
+  }
+
+  filesBelow(folder: string): string[] {
+    return [...this.#files.keys()].filter((path) => path.startsWith(`${folder}/`));
+  }
+
+  /** One byte of a file becomes another. */
+  damage(path: string, offset: number, byte: number): void {
+    this.#world.note('disk', 'damage', path, offset);
+    const file = this.#files.get(path)!;
+    file.write({ offset, bytes: Buffer.of(byte) });
+    file.sync();
+  }
+
+  /** Somebody deletes a file, which stays open. */
+  deleteFile(path: string): void {
+    this.#world.note('disk', 'deleted', path);
+    this.#files.delete(path);
+    this.#durableNames.delete(path);
   }
 
   /** The machine loses power, and has it again at once. */
@@ -236,13 +259,15 @@ export class SimulatedDisk {
         this.#write(path, inode, { offset, bytes: Buffer.from(bytes) });
       },
       sync: () => {
+        if (this.isBroken) throw errno('EIO', path);
         if (this.#acts()) inode.sync();
       },
       syncLater: () => {
         const { writes } = inode;
-        return new Promise((resolve) => {
+        return new Promise((resolve, reject) => {
           const slowMs = this.#random.chance(0.05) ? this.#random.integer(100, 5_000) : this.#random.integer(1, 40);
           process.receive(slowMs, () => {
+            if (this.isBroken) return reject(errno('EIO', path));
             if (!this.#acts()) return;
             inode.sync(writes);
             resolve();

@@ -2,8 +2,8 @@ import type { Logger } from '../../shared/logger.ts';
 import type { PodRecord } from './pod-records.ts';
 import type { Mutable, PodStatus } from '../../kube/objects/types.ts';
 
-/** Fields that `setPodStatus` and `generateAPIPodStatus` add and older API servers do not know. */
-const newerFields = ['observedGeneration', 'resources', 'allocatedResources'] as const;
+/** Fields that the setters and `generateAPIPodStatus` add and older API servers do not know. */
+const newerFields = ['observedGeneration', 'resources', 'allocatedResources', 'volumeHealth'] as const;
 type NewerField = (typeof newerFields)[number];
 
 /**

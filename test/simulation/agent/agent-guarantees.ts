@@ -1,3 +1,4 @@
+import { hasLocalStorageLimit } from '../../../src/agent/eviction/local-storage-eviction.ts';
 import type { Container, EphemeralContainer, ValidPod } from '../../../src/kube/objects/types.ts';
 import type { Json } from '../../support/kube-http.ts';
 import type { SimulatedCluster } from '../simulated-cluster.ts';
@@ -62,6 +63,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
     if (pod === undefined || pod.metadata.uid !== podUID) return;
     if (pod.metadata.deletionTimestamp != null || isTerminal(pod)) return;
     if (this.changed.has(podUID) || this.lost.has(podUID) || this.runs?.unknown.has(id)) return;
+    if (hasLocalStorageLimit(pod)) return;
     const { containers, initContainers = [], activeDeadlineSeconds } = pod.spec;
     const spec = [...containers, ...initContainers].find(({ name }) => name === container);
     if (activeDeadlineSeconds !== undefined || spec === undefined) return;

@@ -1,6 +1,8 @@
 import { finalizer, foreignConditionType, nodeName } from '../../chaos/users.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { Json } from '../../support/kube-http.ts';
+import { withFeatures } from './pod-features.ts';
+import { withResources } from './pod-resources.ts';
 import { makeVolumes } from './simulated-volumes.ts';
 
 /** A pod of a user. What its containers do is in their arguments: see `ContainerScript`. */
@@ -14,11 +16,16 @@ export function makeAgentPod(name: string, random: Random): Json {
     metadata: { name, namespace: 'default', ...(random.chance(0.15) && { finalizers: [finalizer] }) },
     spec: {
       nodeName,
-      ...withVolumes(makeSpec(random, restartPolicy), random.fork('volumes')),
+      ...specOf(makeSpec(random, restartPolicy), random),
       ...(hasSecret && { imagePullSecrets: [{ name: random.pick(['pull-secret', 'pull-secret', 'other-secret']) }] }),
       ...(hasGate && { readinessGates: [{ conditionType: foreignConditionType }] }),
     },
   };
+}
+
+function specOf(spec: Json, random: Random): Json {
+  const withMounts = withVolumes(spec, random.fork('volumes'));
+  return withFeatures(withResources(withMounts, random.fork('resources')), random.fork('features'));
 }
 
 /** The same pod with volumes, which all its containers have. */

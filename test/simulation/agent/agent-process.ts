@@ -1,4 +1,4 @@
-import type { NodeAgent, NodeAgentOptions } from '../../../src/agent/index.ts';
+import type { NodeAgent, NodeAgentOptions, NodeStatus } from '../../../src/agent/index.ts';
 import { createNodeAgentOn } from '../../../src/agent/node-agent/create-node-agent.ts';
 import { podClientOf } from '../../../src/kube/http/http-pod-client.ts';
 import type { Disk } from '../../../src/shared/disk.ts';
@@ -20,6 +20,12 @@ import { type RuntimeWatcher, watchedRuntime } from './watched-runtime.ts';
 
 /** The newest version, and the one in a PATCH that was aborted. */
 const maxOpenWhenUnsent = 2;
+
+/** Few CPUs, so that some pods and resizes do not fit. */
+const capacity = {
+  ...{ cpu: '4', memory: '16Gi', pods: '110', 'ephemeral-storage': '100Gi' },
+  ...{ 'hugepages-2Mi': '1Gi', 'hugepages-1Gi': '4Gi' },
+};
 
 export interface AgentProcessOptions {
   readonly number: number;
@@ -52,6 +58,7 @@ export class AgentProcess {
   readonly #disk: Disk;
   readonly #logger: Logger;
   readonly #transport: ReturnType<Network['transport']>;
+  readonly #stop = new AbortController();
   #connection: RuntimeConnection | undefined;
   #helper: SimulatedHelper | undefined;
   /** The UIDs of the pods whose end it has recovered. It ends them again, and reports that. */
@@ -98,7 +105,7 @@ export class AgentProcess {
         client,
         runtime: watchedRuntime(connection.runtime, this.#surroundings.watcher),
         sources: [this.#surroundings.staticPods.source(this.process)],
-        node: { addresses: ['10.1.2.3'] },
+        node: { addresses: ['10.1.2.3'], nodeStatus: () => this.#nodeStatus(connection) },
         volumeManager: this.#withHangs(helper.volumeManager),
         ...{ allocationState, actuatedState, imagePullRecordsDirectory: rootDirectory },
         ...(journal !== undefined && { journal }),
@@ -128,6 +135,7 @@ export class AgentProcess {
 
   async stop(options: { readonly drain: boolean; readonly terminatePods: boolean }): Promise<void> {
     this.isStopped = true;
+    this.#stop.abort();
     await this.agent?.stop({ ...options, deadlineMs: 5_000 });
     await this.#connection?.close();
     await this.#helper?.close();
@@ -151,6 +159,11 @@ export class AgentProcess {
         return isAnswered ? volumeManager.getPodVolumeStats?.(pod, options) : new Promise(() => {});
       },
     };
+  }
+
+  async #nodeStatus({ nodeStatus }: RuntimeConnection): Promise<NodeStatus> {
+    const status = await nodeStatus?.({ signal: this.#stop.signal });
+    return { ...status, capacity, allocatable: capacity };
   }
 
   async #openJournal(): Promise<Journal | undefined> {

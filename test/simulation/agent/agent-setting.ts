@@ -12,12 +12,20 @@ import type { World } from '../world.ts';
 import { makeAgentPod, makeDaemon, makeManifest } from './agent-pods.ts';
 import { AgentGuarantees } from './agent-guarantees.ts';
 import { AgentProcess } from './agent-process.ts';
-import { checkStatuses, containerStatuses, differenceToRuns, isMirror, isTerminal } from './check-statuses.ts';
+import {
+  checkStatuses,
+  containerStatuses,
+  differenceToRuns,
+  isMirror,
+  isResizing,
+  isTerminal,
+} from './check-statuses.ts';
 import { type ContainerRun, ContainerRuns } from './container-runs.ts';
 import { createMachine, type CreateNodeRuntime, type Machine, type NodeRuntime } from './node-runtime.ts';
 import { ObjectOwners } from './object-owners.ts';
+import { resize, resizedSpec } from './pod-resources.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
-import { SimulatedVolumes } from './simulated-volumes.ts';
+import { rootDirectory, SimulatedVolumes } from './simulated-volumes.ts';
 import { StaticPods } from './static-pods.ts';
 
 const settleMs = 400_000;
@@ -136,6 +144,7 @@ class AgentSimulation {
     this.#runtime.heal();
     this.#volumes.files.heal();
     this.#disk.isFull = false;
+    this.#disk.isBroken = false;
     this.#objects.stop();
     this.#current.process.resume();
     await this.#stopping;
@@ -154,6 +163,10 @@ class AgentSimulation {
         {},
         { serializeImagePulls: false },
         { imagePullCredentialsVerificationPolicy: 'AlwaysVerify' as const },
+        {
+          imagePullCredentialsVerificationPolicy: 'NeverVerifyAllowlistedImages' as const,
+          preloadedImagesVerificationAllowlist: ['a', 'registry.example/*'],
+        },
       ]),
       imageGC: { minimumAgeMs: 0 },
       statusManager: {
@@ -234,8 +247,18 @@ class AgentSimulation {
       await world.sleep(downMs);
       if (!this.#isDown || !this.#isDisturbed) return;
       this.#isDown = false;
+      this.#damageRecord(random.fork(`damage ${this.#agents.length}`));
       this.#current = this.#start();
     }
+  }
+
+  /** A byte of the record of a pulled image is wrong when the next agent reads it: its pods need credentials again. */
+  #damageRecord(random: Random): void {
+    const records = this.#disk.filesBelow(`${rootDirectory}/image_manager`);
+    const chosen = records[random.integer(0, records.length - 1)];
+    if (!random.chance(0.3) || chosen === undefined || !this.#world.happens('a record is damaged')) return;
+    this.#world.count('record damaged');
+    this.#disk.damage(chosen, random.integer(0, 60), 0x23);
   }
 
   async #clockJumps(random: Random): Promise<void> {
@@ -274,8 +297,10 @@ class AgentSimulation {
       this.#world.count('full disk');
       this.#disk.isFull = true;
       this.#volumes.files.isFull = true;
+      this.#disk.isBroken = random.fork(String(this.#world.nowMs)).chance(0.3);
       await this.#world.sleep(lastsMs);
       this.#disk.isFull = false;
+      this.#disk.isBroken = false;
       this.#volumes.files.isFull = false;
     }
   }
@@ -311,20 +336,24 @@ class AgentSimulation {
   /** What happens to a pod beside its creation and deletion. */
   #change(name: string, random: Random): void {
     const pod = this.#cluster.pods.get(name);
-    const what = random.weighted({ exit: 5, sandbox: 1, image: 1, evict: 1 });
+    const what = random.weighted({ exit: 5, sandbox: 1, image: 1, evict: 1, resize: 3 });
     const exitCode = random.integer(0, 2);
     const chosen = random.next();
     const image = random.pick(['a:1', 'b:1', 'b:2']);
     if (pod === undefined) return;
     const { uid } = pod.metadata;
     const running = this.#machine.runs.running(uid);
-    if (what !== 'image' && running.length === 0) return;
+    const resized = what === 'resize' ? resizedSpec(pod, random.fork('resize')) : undefined;
+    if (what === 'resize' ? resized === undefined : what !== 'image' && running.length === 0) return;
     if (!this.#world.happens(`${name}: ${what}`)) return;
     this.#world.count(`change: ${what}`);
     if (what === 'exit') running[Math.floor(chosen * running.length)]!.exit(exitCode, 'own');
     else if (what === 'evict') {
       this.#guarantees.changed.add(uid);
       void this.#current.agent?.evict(pod, { reason: 'Evicted', message: 'simulated' }).catch(() => {});
+    } else if (resized !== undefined) {
+      this.#guarantees.changed.add(uid);
+      resize(this.#cluster.server, name, resized);
     } else if (what === 'sandbox') {
       this.#guarantees.lost.add(uid);
       this.#runtime.loseSandbox(uid);
@@ -377,6 +406,7 @@ class AgentSimulation {
       if (deletionTimestamp != null && !(finalizers?.length > 0)) return `${name} ${uid} still exists`;
       // As with the kubelet, a static pod that has ended before its mirror pod was replaced keeps that of its last version.
       if (isMirror(pod) && isTerminal(pod)) continue;
+      if (isResizing(pod)) return `${name} ${uid} is still resized: ${JSON.stringify(pod.status.conditions)}`;
       const difference = differenceToRuns(pod, this.#machine.runs);
       if (difference !== undefined) return `${name} ${uid}: ${difference}`;
     }

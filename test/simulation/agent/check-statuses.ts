@@ -14,6 +14,14 @@ export function isMirror({ metadata }: Json): boolean {
   return metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
 }
 
+/** Whether a resize that the node has accepted is neither done nor refused by the runtime. */
+export function isResizing(pod: Json): boolean {
+  const conditions: Json[] = pod.status?.conditions ?? [];
+  return (
+    !isTerminal(pod) && conditions.some(({ type, reason }) => type === 'PodResizeInProgress' && reason !== 'Error')
+  );
+}
+
 export function containerStatuses({ status }: Json): Json[] {
   return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
 }

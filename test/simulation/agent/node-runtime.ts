@@ -1,4 +1,4 @@
-import type { ContainerRuntime } from '../../../src/agent/index.ts';
+import type { CallOptions, ContainerRuntime, NodeStatus } from '../../../src/agent/index.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import { SimulatedFiles } from '../simulated-files.ts';
@@ -29,6 +29,8 @@ export function nowOf({ world, wallOffsetMs }: Pick<Machine, 'world' | 'wallOffs
 /** The runtime as one agent uses it. */
 export interface RuntimeConnection {
   readonly runtime: ContainerRuntime;
+  /** What the runtime tells of the node. */
+  nodeStatus?(options: CallOptions): Promise<NodeStatus>;
   /** Called after the agent has stopped. */
   close(): Promise<void> | void;
 }

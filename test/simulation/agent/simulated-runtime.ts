@@ -12,9 +12,9 @@ import {
   type RuntimePod,
 } from '../../../src/node/runtime/container-runtime.ts';
 import type { RuntimeContainerStatus, RuntimeSandboxStatus } from '../../../src/node/runtime/runtime-pod-status.ts';
-import type { ImageFsStats } from '../../../src/node/runtime/pod-stats.ts';
+import type { ImageFsStats, PodStats } from '../../../src/node/runtime/pod-stats.ts';
 import type { RuntimeImage } from '../../../src/node/runtime/runtime-storage.ts';
-import type { ValidPod } from '../../../src/kube/objects/types.ts';
+import type { ResourceRequirementsInput, ValidPod } from '../../../src/kube/objects/types.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
@@ -26,6 +26,8 @@ import type { SimulatedHelper } from './simulated-volumes.ts';
 /** When the disk is full. */
 const unusedImages = 3;
 const slowRemovalMs = 2_500;
+/** Of each container, of its memory and its disk. */
+const usageBytes = 10_000_000;
 const badPullsFactor = 15;
 const idPrefix = 'sim://';
 const tickMs = 1 / 1024;
@@ -40,6 +42,7 @@ interface Container {
   readonly process: SimulatedContainer;
   readonly config: ContainerConfig;
   readonly createdAtMs: number;
+  resources: ResourceRequirementsInput;
   startedAtMs?: number;
   finishedAtMs?: number;
 }
@@ -105,6 +108,8 @@ export class SimulatedRuntime implements NodeRuntime {
   #lastID = 0;
   /** Pulls have many more faults. */
   readonly #hasBadPulls: boolean;
+  /** Whether it is told of the resources of pods. */
+  readonly #hasPodResources: boolean;
   /** Set while the disk is full. */
   #onRemoval: (() => void) | undefined;
 
@@ -115,6 +120,7 @@ export class SimulatedRuntime implements NodeRuntime {
     this.#readMs = this.#random.fork('reads').pick([2, 2, 500]);
     this.#events = this.#random.pick<Events>(['none', 'some', 'complete']);
     this.#hasBadPulls = this.#random.fork('pulls').chance(0.5);
+    this.#hasPodResources = this.#random.fork('resources').chance(0.7);
   }
 
   connect(process: SimulatedProcess, _: Logger, helper: SimulatedHelper): RuntimeConnection {
@@ -375,6 +381,17 @@ export class SimulatedRuntime implements NodeRuntime {
           const [, container] = this.#container(id);
           await container?.process.stop(gracePeriodSeconds);
         }),
+      updateContainerResources: (id, resources, options) =>
+        call(['updateContainerResources', id], options, () => {
+          const [, container] = this.#requireContainer(id);
+          if (!container.process.isRunning) throw new Error(`container ${id} is not running`);
+          container.resources = resources;
+        }),
+      ...(this.#hasPodResources && {
+        updatePodResources: ({ metadata: { uid } }, step, options) =>
+          call(['updatePodResources', uid, step], options, () => {}),
+      }),
+      listPodStats: (options) => call(['listPodStats'], options, () => [...this.#pods.values()].map(statsOf)),
       removeContainer: (id, options) =>
         call(['removeContainer', id], options, () => {
           const [pod, container] = this.#container(id);
@@ -479,7 +496,8 @@ export class SimulatedRuntime implements NodeRuntime {
       created.finishedAtMs = nowOf(this.#machine);
       this.#tell({ type: 'stopped', podUID: uid, containerID: id });
     });
-    const created: Container = { process, config, createdAtMs: nowOf(this.#machine) };
+    const { resources = {} } = container;
+    const created: Container = { process, config, resources, createdAtMs: nowOf(this.#machine) };
     found.containers.unshift(created);
     this.#tell({ type: 'created', podUID: uid, containerID: id });
     return id;
@@ -575,12 +593,33 @@ function podOf({ uid, name, namespace, sandboxes, containers }: Pod): RuntimePod
   };
 }
 
-function statusOf({ process, config, createdAtMs, startedAtMs, finishedAtMs }: Container): RuntimeContainerStatus {
+/** Each container uses the same, some of which is on disk. */
+function statsOf({ uid, name, namespace, containers }: Pod): PodStats {
+  const running = containers.filter(({ process }) => process.isRunning);
+  const statsOfContainer = ({ process, createdAtMs }: Container): PodStats['containers'][number] => {
+    const time = new Date(createdAtMs).toISOString();
+    return {
+      ...{ name: process.identity.container, startTime: time, memory: { time, usageBytes } },
+      rootfs: { time, usedBytes: usageBytes },
+    };
+  };
+  const startTime = new Date(0).toISOString();
+  return { podRef: { uid, name, namespace }, startTime, containers: running.map(statsOfContainer) };
+}
+
+function statusOf({
+  process,
+  config,
+  createdAtMs,
+  resources,
+  startedAtMs,
+  finishedAtMs,
+}: Container): RuntimeContainerStatus {
   const { id, container, attempt } = process.identity;
   const { exitCode } = process.run ?? {};
   const { sandboxID, hash, imageRef } = config;
   return {
-    ...{ id, attempt, createdAtMs, sandboxID, hash, name: container },
+    ...{ id, attempt, createdAtMs, sandboxID, hash, resources, name: container },
     state: process.isRunning ? 'running' : process.run === undefined ? 'created' : 'exited',
     image: config.container.image,
     imageID: imageRef,

@@ -12,13 +12,15 @@ import type { Machine, NodeRuntime, RuntimeConnection } from '../agent/node-runt
 import type { SimulatedHelper } from '../agent/simulated-volumes.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
+import type { CRIRuntime } from '../../../src/cri/cri-runtime.ts';
 import { observedRuntime } from './observed-runtime.ts';
 import { type EventsKind, SimulatedCRIEndpoint } from './simulated-cri-connection.ts';
+import { SimulatedCgroups } from './simulated-cgroups.ts';
 import { SimulatedCRIService } from './simulated-cri-service.ts';
 import { SimulatedLogs } from './simulated-logs.ts';
 
 const machineResources: MachineResources = {
-  ...{ memoryBytes: 2 ** 34, cpus: 4, hugePageSizes: [], thermalThrottlePaths: [] },
+  ...{ memoryBytes: 2 ** 34, cpus: 4, hugePageSizes: ['2MB'], thermalThrottlePaths: [] },
   ...{ hasCgroup2: true, hasSwapController: false, hasSELinux: false },
 };
 /** A log is rotated after some 30 s, or in some worlds 5 s. */
@@ -43,6 +45,7 @@ export class SimulatedCRINode implements NodeRuntime {
   readonly #machine: Machine;
   readonly #world: World;
   readonly #logs: SimulatedLogs;
+  readonly #cgroups: SimulatedCgroups;
   readonly #service: SimulatedCRIService;
   readonly #endpoint: SimulatedCRIEndpoint;
   readonly #containerLogMaxSizeBytes: number;
@@ -56,9 +59,10 @@ export class SimulatedCRINode implements NodeRuntime {
     const random = world.random.fork('CRI node');
     const events = kind ?? random.pick<EventsKind>(['cri', 'cri', 'containerd', 'none']);
     this.#logs = new SimulatedLogs(machine);
+    this.#cgroups = new SimulatedCgroups(machine);
     this.#containerLogMaxSizeBytes = random.fork('logs').pick(logBytes);
     this.#service = new SimulatedCRIService({
-      ...{ machine, logs: this.#logs },
+      ...{ machine, logs: this.#logs, cgroups: this.#cgroups },
       exitLagMs: events === 'containerd' ? 100 : 0,
       refusesUnknown: random.chance(0.3),
       onEvent: (event) => this.#endpoint.tell(event),
@@ -72,10 +76,16 @@ export class SimulatedCRINode implements NodeRuntime {
         const runtime = await createCRIRuntimeOn(this.#hostOf(process), {
           ...{ endpoint: 'unix:///run/containerd/containerd.sock', clock: process.clock, logger },
           containerLogMaxSizeBytes: this.#containerLogMaxSizeBytes,
+          ...(this.#cgroups.root !== undefined && { cgroupRoot: this.#cgroups.root, podPidsLimit: 1_000 }),
           helper: { ...helper, pullCredentials },
         });
         const observed = observedRuntime(runtime, { service: this.#service, process });
-        return { runtime: observed, close: () => runtime.close() };
+        this.#askSometimes(runtime, process, this.#world.random.fork(`kubectl ${process.name}`));
+        return {
+          runtime: observed,
+          nodeStatus: (options) => runtime.nodeStatus(options),
+          close: () => runtime.close(),
+        };
       } catch (error) {
         this.#world.note(process.name, 'no runtime', String(error));
         await new Promise<void>((resolve) => void process.clock.afterFunc(1_000, resolve));
@@ -83,12 +93,38 @@ export class SimulatedCRINode implements NodeRuntime {
     }
   }
 
+  /** What the kubelet's API asks of the runtime for `kubectl logs`, `exec`, `attach` and `port-forward`. */
+  #askSometimes(runtime: CRIRuntime, process: SimulatedProcess, random: Random): void {
+    this.#world.at(random.integer(2_000, 15_000), () => {
+      const what = random.pick(['log', 'exec', 'attach', 'ports'] as const);
+      const chosen = random.next();
+      if (!process.isAlive || !this.#isDisturbed) return;
+      const containers = [...this.#service.containers.values()];
+      const container = containers[Math.floor(chosen * containers.length)];
+      if (container !== undefined && this.#world.happens(`kubectl: ${what}`)) {
+        const { podUID } = container;
+        const id = `containerd://${container.id}`;
+        const streams = { tty: false, stdin: false, stdout: true, stderr: true };
+        const { signal } = new AbortController();
+        const calls = {
+          log: () => runtime.getContainerLog(id, { signal }),
+          exec: () => runtime.getExec(id, ['sh'], streams, { signal }),
+          attach: () => runtime.getAttach(id, streams, { signal }),
+          ports: () => runtime.getPortForward(podUID, [80], { signal }),
+        };
+        // Refused when the container has ended.
+        calls[what]().catch(() => {});
+      }
+      this.#askSometimes(runtime, process, random);
+    });
+  }
+
   get openConnections(): number {
     return this.#endpoint.openConnections;
   }
 
   podsLeft(): ReadonlySet<string> {
-    return new Set([...this.#service.podUIDs(), ...this.#logs.podUIDs()]);
+    return new Set([...this.#service.podUIDs(), ...this.#logs.podUIDs(), ...this.#cgroups.podUIDs()]);
   }
 
   loseSandbox(podUID: string): void {
@@ -105,6 +141,7 @@ export class SimulatedCRINode implements NodeRuntime {
 
   disturb(random: Random): void {
     this.#isDisturbed = true;
+    this.#cgroups.disturb(random.fork('cgroups').pick([0, 1, 3]));
     this.#endpoint.disturb(random.pick([0.3, 1, 1, 2]), random.chance(0.5) ? random.pick(focusMethods) : undefined);
     for (const disturb of [this.#restarts, this.#brokenStreams, this.#kills]) {
       if (random.chance(0.8)) void disturb.call(this, random.fork(disturb.name));
@@ -114,6 +151,7 @@ export class SimulatedCRINode implements NodeRuntime {
   heal(): void {
     this.#isDisturbed = false;
     this.#service.isNetworkReady = true;
+    this.#cgroups.heal();
     this.#endpoint.heal();
   }
 
@@ -129,6 +167,7 @@ export class SimulatedCRINode implements NodeRuntime {
     await this.#world.sleep(quietMs);
     this.#checkLogs();
     this.#checkGarbage();
+    this.#checkCgroups();
   }
 
   async #restarts(random: Random): Promise<void> {
@@ -179,8 +218,8 @@ export class SimulatedCRINode implements NodeRuntime {
     return {
       connect: () => this.#endpoint.connect(process),
       podFiles: (folders) => hostPodFiles(files, folders),
-      cgroupFiles: () => ({}) as never,
-      runCommand: async () => {},
+      cgroupFiles: () => this.#cgroups.filesFor(process),
+      runCommand: this.#cgroups.commandsFor(process),
       readMachineResources: async () => machineResources,
       loadUserNamespaces: (rootDirectory) => UserNamespaces.load(files, rootDirectory, idRange),
     };
@@ -198,6 +237,17 @@ export class SimulatedCRINode implements NodeRuntime {
         this.#world.violate('a container that runs writes to its log', `${where}: ${logPath}`);
       else if (log.size > this.#containerLogMaxSizeBytes + rotationMs)
         this.#world.violate('the log of a container that runs is rotated', `${where}: ${log.size} bytes`);
+    }
+  }
+
+  /** No container may use more than the cgroup of its pod. */
+  #checkCgroups(): void {
+    for (const { id, podUID, process, resources } of this.#service.containers.values()) {
+      if (!process.isRunning || this.#cgroups.root === undefined) continue;
+      const ofPod = this.#cgroups.memoryLimitOf(podUID);
+      const limit = resources.memory_limit_in_bytes ?? 0;
+      if (ofPod !== undefined && limit > ofPod)
+        this.#world.violate('a pod may use what its containers may use', `${podUID} ${id}: ${limit} of ${ofPod}`);
     }
   }
 

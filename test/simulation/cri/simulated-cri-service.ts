@@ -9,6 +9,7 @@ import { type ContainerEnd, SimulatedContainer } from '../agent/container-runs.t
 import { type Machine, nowOf } from '../agent/node-runtime.ts';
 import type { World } from '../world.ts';
 import { received } from './received.ts';
+import type { SimulatedCgroups } from './simulated-cgroups.ts';
 import type { LogFile, SimulatedLogs } from './simulated-logs.ts';
 
 type EventType = CRIMessage<'ContainerEventResponse'>['container_event_type'];
@@ -60,6 +61,7 @@ type Handlers = {
 export interface CRIServiceOptions {
   readonly machine: Machine;
   readonly logs: SimulatedLogs;
+  readonly cgroups: SimulatedCgroups;
   /** How long after the exit of a container the service shows it. */
   readonly exitLagMs: number;
   /** Whether the service refuses to stop and remove what it does not know, as CRI-O. */
@@ -139,9 +141,14 @@ export class SimulatedCRIService {
   #makeHandlers(): Handlers {
     return {
       Version: () => received('VersionResponse', { version: '0.1.0', runtime_name: 'containerd' }),
-      RuntimeConfig: () => received('RuntimeConfigResponse', { linux: { cgroup_driver: 'CGROUPFS' } }),
-      Status: () =>
+      RuntimeConfig: () => {
+        const { isSystemd, isOldRuntime } = this.#options.cgroups;
+        if (isOldRuntime) throw failure('UNIMPLEMENTED', 'unknown method RuntimeConfig');
+        return received('RuntimeConfigResponse', { linux: { cgroup_driver: isSystemd ? 'SYSTEMD' : 'CGROUPFS' } });
+      },
+      Status: ({ verbose = false }) =>
         received('StatusResponse', {
+          ...(verbose && { info: { config: containerdConfig(this.#options.cgroups.isSystemd) } }),
           status: {
             conditions: [
               { type: 'RuntimeReady', status: true },
@@ -199,6 +206,11 @@ export class SimulatedCRIService {
         ...received('ContainerStatusResponse', {}),
         status: this.#containerStatus(this.#container(id)),
       }),
+      UpdatePodSandboxResources: ({ pod_sandbox_id: id = '' }) => {
+        if (this.#options.cgroups.isOldRuntime) throw failure('UNKNOWN', 'not implemented');
+        this.#sandbox(id);
+        return {};
+      },
       UpdateContainerResources: ({ container_id: id = '', linux }) => {
         const container = this.#container(id);
         if (container.state !== 'CONTAINER_RUNNING') throw failure('UNKNOWN', `container ${id} is not running`);
@@ -212,6 +224,9 @@ export class SimulatedCRIService {
         container.log = this.#options.logs.open(container.logPath);
         return {};
       },
+      Exec: ({ container_id: id = '' }) => ({ url: `http://127.0.0.1/exec/${this.#container(id).id}` }),
+      Attach: ({ container_id: id = '' }) => ({ url: `http://127.0.0.1/attach/${this.#container(id).id}` }),
+      PortForward: ({ pod_sandbox_id: id = '' }) => ({ url: `http://127.0.0.1/ports/${this.#sandbox(id).id}` }),
       ExecSync: ({ container_id: id = '', cmd = [], timeout = 0 }) => this.#exec(id, cmd, timeout),
       ListContainerStats: () =>
         received('ListContainerStatsResponse', {
@@ -220,7 +235,13 @@ export class SimulatedCRIService {
             .map(({ id, config: { metadata, labels } }) => ({
               attributes: { id, metadata, labels },
               cpu: { timestamp: this.#nowNs(), usage_core_nano_seconds: { value: 1e9 } },
-              memory: { timestamp: this.#nowNs(), working_set_bytes: { value: 1e7 } },
+              memory: {
+                timestamp: this.#nowNs(),
+                working_set_bytes: { value: 1e7 },
+                available_bytes: { value: 2 ** 40 },
+              },
+              io: { timestamp: this.#nowNs(), psi: { Full: { Total: 1 }, Some: { Total: 1 } } },
+              swap: { timestamp: this.#nowNs(), swap_usage_bytes: { value: 0 } },
               writable_layer: {
                 timestamp: this.#nowNs(),
                 fs_id: { mountpoint: '/var/lib/containerd' },
@@ -229,7 +250,11 @@ export class SimulatedCRIService {
               },
             })),
         }),
-      ListPodSandboxStats: () => received('ListPodSandboxStatsResponse', {}),
+      ListPodSandboxStats: () => {
+        if (this.#options.cgroups.isOldRuntime) throw failure('UNKNOWN', 'a sandbox is not ready');
+        return { stats: [...this.#sandboxes.values()].map((sandbox) => this.#sandboxStats(sandbox)) };
+      },
+      PodSandboxStats: ({ pod_sandbox_id: id = '' }) => ({ stats: this.#sandboxStats(this.#sandbox(id)) }),
       ListImages: () =>
         received('ListImagesResponse', {
           images: [...this.images].map(([name, size]) => ({ id: imageIDOf(name), repo_tags: [name], size })),
@@ -291,6 +316,10 @@ export class SimulatedCRIService {
     const isHostNetwork = config.linux?.security_context?.namespace_options?.network === 'NODE';
     const ip = isHostNetwork ? '' : `10.0.${(this.#lastID >> 8) & 255}.${this.#lastID & 255}`;
     const sandbox: Sandbox = { id, name, config, ip, createdAtNs: this.#nowNs(), isReady: true };
+    const others = [...this.#sandboxes.values()].filter((other) => other.isReady && podUIDOf(other) !== podUID);
+    const shared = others.find((other) => firstIDOf(other) !== undefined && firstIDOf(other) === firstIDOf(sandbox));
+    if (shared !== undefined)
+      this.#world.violate('no two pods have the same user IDs', `${name} and ${shared.name}: ${firstIDOf(sandbox)}`);
     this.#sandboxes.set(id, sandbox);
     this.#tell('CONTAINER_CREATED_EVENT', id, sandbox);
     this.#tell('CONTAINER_STARTED_EVENT', id, sandbox);
@@ -332,6 +361,19 @@ export class SimulatedCRIService {
       ...{ id, state: stateOf(sandbox), created_at: createdAtNs, metadata: config.metadata, labels: config.labels },
       network: { ip },
       linux: { namespaces: { options: { network: ip === '' ? 'NODE' : 'POD' } } },
+    });
+  }
+
+  #sandboxStats({ id, config }: Sandbox): CRIMessage<'PodSandboxStats'> {
+    const timestamp = this.#nowNs();
+    return received('PodSandboxStats', {
+      attributes: { id, metadata: config.metadata, labels: config.labels },
+      linux: {
+        cpu: { timestamp, usage_core_nano_seconds: { value: 1e9 } },
+        memory: { timestamp, working_set_bytes: { value: 1e7 } },
+        network: { timestamp, default_interface: { name: 'eth0', rx_bytes: { value: 1 } } },
+        process: { timestamp, process_count: { value: 1 } },
+      },
     });
   }
 
@@ -380,6 +422,9 @@ export class SimulatedCRIService {
     const sandbox = this.#sandbox(container.sandboxID);
     if (state !== 'CONTAINER_CREATED') throw failure('UNKNOWN', `container "${id}" is in ${state} state`);
     if (!sandbox.isReady) throw failure('UNKNOWN', `sandbox container "${sandbox.id}" is not running`);
+    const { cgroup_parent: cgroup = '' } = sandbox.config.linux ?? {};
+    if (cgroup !== '' && !this.#options.cgroups.exists(cgroup))
+      this.#world.violate('the cgroup of a pod exists as long as its containers', `${sandbox.name}: ${cgroup}`);
     container.startedAtNs = this.#nowNs();
     container.state = 'CONTAINER_RUNNING';
     container.log = this.#options.logs.open(logPath);
@@ -518,8 +563,19 @@ export class SimulatedCRIService {
   }
 }
 
+/** What containerd shows of its configuration. */
+function containerdConfig(isSystemd: boolean): string {
+  const runc = { options: { SystemdCgroup: isSystemd } };
+  return JSON.stringify({ containerd: { defaultRuntimeName: 'runc', runtimes: { runc } } });
+}
+
 export function failure(name: keyof typeof code, details: string): CRIError {
   return new CRIError({ code: code[name], details, message: details });
+}
+
+/** The first user of the machine that a sandbox has, if it has a user namespace. */
+function firstIDOf({ config }: Pick<Sandbox, 'config'>): number | undefined {
+  return config.linux?.security_context?.namespace_options?.userns_options?.uids?.[0]?.host_id;
 }
 
 function podUIDOf({ config }: Pick<Sandbox, 'config'>): string {

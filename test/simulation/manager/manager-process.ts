@@ -1,5 +1,9 @@
 import { podClientOf } from '../../../src/kube/http/http-pod-client.ts';
-import { createInformerPodManager, type InformerPodManager } from '../../../src/kube/informer/index.ts';
+import {
+  createInformerPodManager,
+  type InformerPodManager,
+  informerPodManagerFrom,
+} from '../../../src/kube/informer/index.ts';
 import { isMirrorPod } from '../../../src/kube/pods/static-pods.ts';
 import type { Timer } from '../../../src/shared/clock.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
@@ -16,6 +20,8 @@ import type { SimulatedDisk } from '../simulated-disk.ts';
 import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import { BehindPods } from './behind-pods.ts';
+import { CallersInformer } from './callers-informer.ts';
+import { doOddDeed, oddDeeds, ReadMetrics } from './odd-deeds.ts';
 import { OldFirstList } from './old-first-list.ts';
 
 export const versionsPerProcess = 1_000_000;
@@ -55,6 +61,9 @@ export class ManagerProcess {
   readonly options: ManagerProcessOptions;
   readonly pods: InformerPodManager;
   readonly behind = new BehindPods();
+  readonly read = new ReadMetrics();
+  /** What an informer of the caller gets its pods from. */
+  readonly #informer: InformerPodManager | undefined;
   /** Undefined until it runs. */
   manager: StatusManager<InformerPodManager> | undefined;
   recovered: Journal['recovered'] = [];
@@ -74,6 +83,7 @@ export class ManagerProcess {
   #isSettling = false;
   #orphanTimer: Timer | undefined;
   #operatorTimer: Timer | undefined;
+  #oddTimer: Timer | undefined;
   #waitTimer: Timer | undefined;
   #lastVersion: number;
 
@@ -96,14 +106,25 @@ export class ManagerProcess {
     this.#transport = network.transport(this.process, options.token);
     const oldFirstList = this.#random.fork('first list').chance(0.5) ? new OldFirstList(this.#transport) : undefined;
     this.#watchTrust();
-    this.pods = createInformerPodManager({
+    const pods = createInformerPodManager({
       client: { transport: oldFirstList?.transport ?? this.#transport },
       nodeName: options.nodeName,
       listTimeoutMs: 5_000,
       inactivityTimeoutMs: 25_000,
       ...this.#ports(),
     });
-    oldFirstList?.restrict(this.pods);
+    oldFirstList?.restrict(pods);
+    const informers = this.#random.fork("caller's informer");
+    this.#informer = informers.chance(0.15) ? pods : undefined;
+    this.pods =
+      this.#informer === undefined
+        ? pods
+        : informerPodManagerFrom(new CallersInformer(pods, this.process, informers), {
+            nodeName: options.nodeName,
+            ...this.#ports(),
+          });
+    // Otherwise, a pod that is not listed counts as gone only after ten minutes.
+    if (this.#informer !== undefined) this.pods.isGone = (uid) => pods.isGone(uid);
   }
 
   /** Resolves when it runs, or when it was stopped before that; never if it was killed before that. */
@@ -116,6 +137,7 @@ export class ManagerProcess {
       podManager: this.pods,
       podCouldHaveRunningContainers: (pod) => this.#couldHaveRunningContainers(pod),
       ...(journal !== undefined && { journal }),
+      metrics: this.read.metrics,
       ...this.#ports(),
     });
     this.manager = manager;
@@ -141,6 +163,9 @@ export class ManagerProcess {
     this.#observed = this.#ledger.observe(manager);
     this.pods.setStaticPods(this.options.staticPods);
     this.#watchInformer();
+    this.#informer?.start();
+    await this.#informer?.whenSynced().catch(() => {});
+    if (this.isStopped) return;
     this.pods.start();
     await this.pods.whenSynced().catch(() => {});
     if (this.isStopped) return;
@@ -151,6 +176,22 @@ export class ManagerProcess {
     if (!this.#isSilent) this.#beginLives();
     this.#removeOrphans();
     this.#operate(this.#random.fork('operator'));
+    this.#actOddly(this.#random.fork('odd deeds'));
+  }
+
+  #actOddly(random: Random): void {
+    this.#oddTimer = this.process.clock.afterFunc(random.integer(1_000, 10_000), () => {
+      const pods = this.pods.getPods();
+      const deed = random.pick(oddDeeds);
+      const chosen = random.next();
+      const pod = pods[Math.floor(chosen * pods.length)];
+      if (pod !== undefined && this.options.mayOperate() && this.#world.happens(`${this.process.name}: ${deed}`)) {
+        this.#world.count(deed);
+        const result = doOddDeed(deed, this.manager!, pod, random);
+        if (result !== undefined) this.#ledger.entered(this.manager!, pod.metadata!.uid!, result);
+      }
+      this.#actOddly(random);
+    });
   }
 
   /** What an operator and a wrong agent do at times, while requests get through: nothing of it does harm. */
@@ -234,10 +275,12 @@ export class ManagerProcess {
     this.isStopped = true;
     this.#orphanTimer?.stop();
     this.#operatorTimer?.stop();
+    this.#oddTimer?.stop();
     this.#waitTimer?.stop();
     for (const life of this.#lives.values()) life.stop();
     await this.manager?.stop({ drain, deadlineMs: 5_000 });
     await this.pods.stop();
+    await this.#informer?.stop();
     await this.#transport.close();
     // Outcomes that a setter causes are reported in a later turn of the event loop.
     await this.process.clock.yieldToEventLoop();

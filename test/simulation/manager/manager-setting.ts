@@ -26,6 +26,7 @@ import {
   checkVersionsOf,
   checkWrites,
 } from './check-calls.ts';
+import { damageLine } from './journal-faults.ts';
 import { journalFile, ManagerProcess, versionsPerProcess } from './manager-process.ts';
 import { isMirror, podUIDOf, StaticPods } from './static-pods.ts';
 
@@ -104,6 +105,8 @@ class ManagerSimulation {
   #latestWallMs = 0;
   #hasBeenFull = false;
   #hasLostPower = false;
+  /** Somebody has damaged or deleted the journal. */
+  #hasDamage = false;
   #hasPaused = false;
   #isOver = false;
   #isDisturbed = true;
@@ -151,6 +154,8 @@ class ManagerSimulation {
     for (const disturb of [this.#restarts, this.#clockJumps, this.#fullDisks, this.#pauses]) {
       if (this.#random.chance(0.8)) void disturb.call(this, this.#random.fork(disturb.name));
     }
+    const deletions = this.#random.fork('deleted journals');
+    if (deletions.chance(0.2)) void this.#deletedJournals(deletions);
     await world.sleep(world.size.forMs);
     const outages = this.#random.fork('outage');
     if (outages.chance(0.3)) await this.#cluster.outage(outages.integer(8_000, 15_000), () => this.#reportAll());
@@ -186,6 +191,7 @@ class ManagerSimulation {
     this.#world.note('world', 'all faults end');
     this.#cluster.heal();
     this.#disk.isFull = false;
+    this.#disk.isBroken = false;
     this.#disk.powerOn();
     this.#current.process.resume();
     await this.#stopping;
@@ -299,6 +305,7 @@ class ManagerSimulation {
       }
       await world.sleep(downMs);
       if (!this.#isDown || !this.#isDisturbed) return;
+      this.#damageJournal(this.#random.fork(`damage ${this.#started}`));
       const isSilent = silentMs > 0 && this.#fsync !== undefined;
       this.#restart(isSilent);
       if (!isSilent) continue;
@@ -348,9 +355,41 @@ class ManagerSimulation {
       if (!this.#world.happens('full disk')) continue;
       this.#world.count('full disk');
       this.#disk.isFull = true;
+      this.#disk.isBroken = random.fork(String(this.#world.nowMs)).chance(0.3);
       this.#hasBeenFull = true;
       await this.#world.sleep(lastsMs);
       this.#disk.isFull = false;
+      this.#disk.isBroken = false;
+    }
+  }
+
+  /** A byte of the journal is wrong when the next manager reads it. */
+  #damageJournal(random: Random): void {
+    if (!random.chance(0.1) || this.#current.process.isAlive || !this.#world.happens('the journal is damaged')) return;
+    this.#world.count('journal damaged');
+    this.#hasDamage = true;
+    this.#mayLose(damageLine(this.#disk, journalFile, random));
+  }
+
+  /** Somebody deletes the journal, which the manager notices at its next write or after a minute. */
+  async #deletedJournals(random: Random): Promise<void> {
+    for (;;) {
+      await this.#world.sleep(random.integer(10_000, 40_000));
+      if (!this.#isDisturbed) return;
+      if (this.#disk.contentOf(journalFile, 'crash') === undefined || !this.#world.happens('the journal is deleted'))
+        continue;
+      this.#world.count('journal deleted');
+      this.#hasDamage = true;
+      this.#disk.deleteFile(journalFile);
+      this.#mayLose([...this.#accepted.keys()]);
+    }
+  }
+
+  #mayLose(podUIDs: readonly string[]): void {
+    for (const uid of podUIDs) {
+      this.#mayBeLost.add(uid);
+      this.#finished.delete(uid);
+      this.#endsDue.delete(uid);
     }
   }
 
@@ -443,7 +482,8 @@ class ManagerSimulation {
     // An operator makes it so.
     if (message.includes(rejectedMessage)) return;
     // Lines that were not synced yet: a later one may be on the disk, and an earlier one not.
-    if (this.#hasLostPower && message.startsWith('The journal is damaged')) return;
+    if ((this.#hasLostPower || this.#hasDamage) && message.startsWith('The journal is damaged')) return;
+    if (this.#hasDamage && message.startsWith('The journal file has been renamed or deleted')) return;
     const { err, reason } = fields as { readonly err?: unknown; readonly reason?: unknown };
     const why = err instanceof Error ? err.stack : JSON.stringify(reason ?? fields);
     this.#world.violate('no error is logged', `${message} ${why ?? ''}`);
@@ -823,7 +863,7 @@ class ManagerSimulation {
 
   /** What is kept does not grow with what has happened. */
   #checkSizes(): void {
-    const { manager, process, pods } = this.#current;
+    const { manager, process, pods, read } = this.#current;
     const { pods: cached, apiStatusVersions, requestedDeletions } = manager!.inspect();
     const exist = this.#cluster.pods.size;
     const sizes = {
@@ -831,6 +871,8 @@ class ManagerSimulation {
       'cached statuses': [cached.length, exist],
       'versions that were sent': [apiStatusVersions.size, exist],
       'requested deletions': [requestedDeletions.length, exist],
+      'statuses that are unsent by the gauge': [read.gauges?.unsentStatuses, 0],
+      'resizes that wait by the metric': [read.pendingResizes, exist],
       timers: [process.timers, maxTimers],
       'listeners of a signal': [Math.max(this.#listeners.most, this.#listeners.mostOfLight), maxListeners],
     };

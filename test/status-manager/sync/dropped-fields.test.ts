@@ -118,6 +118,24 @@ describe('a field that is missing in the response', () => {
   });
 });
 
+it('the health of volumes is not sent again and again to an API server that drops it', async () => {
+  const clock = new FakeClock();
+  server = await APIServer.start({ clock });
+  client = createPodClient(server.kubeconfig());
+  const podManager = new SyncedPodManager(server.pods);
+  manager = new StatusManager({ client, podManager, podCouldHaveRunningContainers: () => false, clock });
+  manager.start();
+  const pod = server.pods.create({
+    metadata: { name: 'a' },
+    spec: { nodeName: 'node-a', containers: [{ name: 'c', image: 'i' }] },
+  });
+  manager.setPodStatus(pod, { phase: 'Running' });
+  manager.setPodVolumeHealth(pod.metadata.uid, 'data', [{ status: 'Abnormal', reason: 'Lost' }]);
+  const settled = (): Promise<void> => settle(clock, manager, server);
+  await clock.advanceAsync(60_000, settled);
+  expect(server.requests.filter(({ body }) => body.includes('volumeHealth'))).toHaveLength(1);
+});
+
 it('a DisruptionTarget lost its observedGeneration in the cached status when its time was refreshed, on a server that drops it', async () => {
   const h = new SyncHarness();
   const [pod] = h.addPods('a');

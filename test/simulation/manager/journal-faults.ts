@@ -1,0 +1,23 @@
+import type { Random } from '../../chaos/random.ts';
+import type { SimulatedDisk } from '../simulated-disk.ts';
+
+const newline = 0x0a;
+
+/**
+ * Changes one byte of a file while nobody has it open. Returns the UIDs of the pods that its line names: their statuses may
+ * be lost, and no others.
+ */
+export function damageLine(disk: SimulatedDisk, file: string, random: Random): string[] {
+  const content = disk.contentOf(file, 'crash');
+  if (content === undefined || content.length === 0) return [];
+  const at = random.integer(0, content.length - 1);
+  const start = content.lastIndexOf(newline, Math.max(0, at - 1)) + 1;
+  const end = content.indexOf(newline, at + 1);
+  disk.damage(file, at, content[at]! ^ random.integer(1, 127));
+  return uidsIn(content.subarray(at === start - 1 ? 0 : start, end < 0 ? content.length : end));
+}
+
+/** The UIDs of the pods that lines of a journal name. */
+function uidsIn(lines: Buffer): string[] {
+  return [...lines.toString('latin1').matchAll(/"podUID":"([^"]+)"/g)].map(([, uid]) => uid!);
+}
