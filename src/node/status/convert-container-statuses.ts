@@ -78,7 +78,7 @@ export function convertToAPIContainerStatuses(
 
 /**
  * Like `convertToAPIContainerStatuses`, for the init containers, in the order of the spec. One that
- * the runtime no longer knows has completed, if a regular container was created after it and its start has not failed.
+ * the runtime no longer knows has completed, if a regular container was created after it, unless a provider does not report it.
  */
 export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput): ContainerStatusInput[] {
   const { pod, runtimeStatus } = input;
@@ -94,7 +94,7 @@ export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput)
       !isRestartableInitContainer(container) &&
       status.state?.waiting != null &&
       wasAnyRegularCreated &&
-      input.startFailures.get(container.name) === undefined;
+      input.startFailures.get(container.name)?.reason !== 'NotReportedByProvider';
     if (!hasCompleted) return withStartFailure(input, container, known, status);
     return {
       ...status,
