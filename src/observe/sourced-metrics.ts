@@ -6,8 +6,8 @@ import {
   type OpenMetricsContentType,
   type Registry,
 } from 'prom-client';
-import { runInMicrotask } from '../shared/clock.ts';
 import { StatusManagerError } from '../shared/errors.ts';
+import { oncePerTurn } from '../shared/once-per-turn.ts';
 
 /** A registry of prom-client, in either format of its output. */
 export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
@@ -50,18 +50,6 @@ export function sourcedMetricsIn<Values extends object>(
 function samplesOf(value: number | boolean | undefined | readonly Sample<string>[]): readonly Sample<string>[] {
   if (value === undefined) return [];
   return typeof value === 'object' ? value : [{ labels: {}, value: Number(value) }];
-}
-
-/** A scrape, or a page, reads all values in one turn of the event loop, so this caches one reading for it. */
-export function oncePerTurn<T extends object>(read: () => T): () => T {
-  let result: T | undefined;
-  return () => {
-    if (result === undefined) {
-      result = read();
-      runInMicrotask(() => (result = undefined));
-    }
-    return result;
-  };
 }
 
 export interface Sample<Label extends string> {

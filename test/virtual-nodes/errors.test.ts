@@ -289,6 +289,15 @@ describe("a provider's mistake is said once, with its place", () => {
     ]);
   });
 
+  it('a call that is aborted because its time is over is no mistake', async () => {
+    await test.startNodes(['node-a'], { callTimeoutMs: 10_000 });
+    test.cloud.latencyMs = 1e9;
+    await test.create(podOf());
+    await test.advance(60_000);
+    expect(test.cloud.callsOf('createPod').length).toBeGreaterThan(1);
+    expect(lines('The provider threw an error that is not a ProviderError')).toEqual([]);
+  });
+
   it('a container and an address that are not those of the pod are named, and the others are shown', async () => {
     const uid = await test.runningPod();
     test.cloud.report('web', { ips: ['10.0.0.9', 'unknown'], containers: [{ name: 'ap' }, { name: 'app' }] });

@@ -126,6 +126,9 @@ describe('the life of a pod', () => {
     await test.advance(20_000);
     expect(test.status('job')?.phase).toBe('Succeeded');
     expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NotRestartedByProvider' });
+    expect(test.status('web')?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Ready', status: 'False', reason: 'PodFailed' }),
+    );
   });
 
   it('has Events about each call that succeeds', async () => {

@@ -107,7 +107,7 @@ export class ProviderCalls {
     return this.bounded(operation, signal, endingCall, podUID);
   }
 
-  /** Logs once where an error comes from that is no ProviderError: it may be a mistake in the provider. */
+  /** Logs once where an error comes from that is not a ProviderError: it may be a mistake in the provider. */
   #logStack(operation: ProviderOperation, error: unknown, podUID: string | undefined): void {
     const stack = stackOf(error);
     if (stack === undefined || this.#stacks.has(stack) || this.#stacks.size >= maxLoggedStacks) return;
@@ -130,7 +130,7 @@ export class ProviderCalls {
             return await call(options, provider);
           } catch (thrown) {
             const error = errorOf(thrown);
-            if (!(error instanceof ProviderError) && !signal.aborted) this.#logStack(operation, error, podUID);
+            if (!(error instanceof ProviderError) && !options.signal.aborted) this.#logStack(operation, error, podUID);
             throw error;
           }
         },

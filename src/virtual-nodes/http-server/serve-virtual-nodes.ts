@@ -1,5 +1,5 @@
 import { type AgentServer, healthChecks, type ServeAgentOptions, serveEndpoints } from '../../node/index.ts';
-import { oncePerTurn } from '../../observe/sourced-metrics.ts';
+import { oncePerTurn } from '../../shared/once-per-turn.ts';
 import { requirePort, resolveClock } from '../../shared/ports.ts';
 import type { VirtualNodes } from '../virtual-nodes.ts';
 import { AllPods } from './all-pods.ts';

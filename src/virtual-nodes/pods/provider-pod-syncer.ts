@@ -377,26 +377,29 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       return previous;
     const observed = runtimePodStatus(pod, reported, { previous, accepted, nowMs: clock.now() });
     const runtimeStatus = keepReportedEnds(observed, previous);
-    const generated = generatePodStatus(pod, {
-      ...{ runtimeStatus, hostIPs, podIsTerminal: isTerminal },
-      previous: withoutWaitingRuns(pod, reported, previous),
-      startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
-      probeResults: reportedProbeResults(runtimeStatus, reported),
-      ...{ resizeConditions, eviction },
-      // The reason of a terminal pod is kept.
-      ...(reported !== undefined &&
-        !isPodPhaseTerminal(previous?.phase) && {
-          reason: shortText(reported.reason ?? ''),
-          message: shortText(reported.message ?? ''),
-        }),
-    });
+    const generate = (ended: PodFailure | undefined): PodStatusInput =>
+      generatePodStatus(pod, {
+        ...{ runtimeStatus, hostIPs, podIsTerminal: isTerminal },
+        previous: withoutWaitingRuns(pod, reported, previous),
+        startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
+        probeResults: reportedProbeResults(runtimeStatus, reported),
+        ...{ resizeConditions, eviction: ended },
+        // The reason of a terminal pod is kept.
+        ...(reported !== undefined &&
+          !isPodPhaseTerminal(previous?.phase) && {
+            reason: shortText(reported.reason ?? ''),
+            message: shortText(reported.message ?? ''),
+          }),
+      });
+    let generated = generate(eviction);
+    if (generated.phase === 'Succeeded' && isStoppedForNoReason(pod, reported, previous))
+      generated = generate(notRestarted);
     // A container that waits to be restarted looks like one that has never run if the end of its last run is not known.
     const shownPhase =
       previous?.phase === 'Running' && generated.phase === 'Pending' ? { phase: 'Running' } : undefined;
     const complete = {
       ...generated,
       ...shownPhase,
-      ...(generated.phase === 'Succeeded' && isStoppedForNoReason(pod, reported, previous) && notRestartedStatus),
       // As of a pod that the node has rejected: kubectl then shows the reason of the pod.
       ...(isRefused(generated, { reported, previous, failure }) && noContainerStatuses),
     };
@@ -416,7 +419,6 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 }
 
-const notRestartedStatus = { phase: 'Failed', ...notRestarted } as const;
 const noContainerStatuses = { initContainerStatuses: [], containerStatuses: [], ephemeralContainerStatuses: [] };
 
 /**
