@@ -21,6 +21,8 @@ export interface StartFailure {
   /** `ImagePullBackOff`, `CreateContainerConfigError`, `CrashLoopBackOff`, … */
   readonly reason: string;
   readonly message?: string | undefined;
+  /** True if nobody knows what the container does: then it does not count as completed either. Default: false. */
+  readonly isUnknown?: boolean | undefined;
 }
 
 /** The last start failures of a pod's containers by name, for example a `Map`. */
@@ -78,7 +80,7 @@ export function convertToAPIContainerStatuses(
 
 /**
  * Like `convertToAPIContainerStatuses`, for the init containers, in the order of the spec. One that
- * the runtime no longer knows has completed, if a regular container was created after it, unless a provider does not report it.
+ * the runtime no longer knows has completed if a regular container was created after it, unless its `StartFailure` says `isUnknown`.
  */
 export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput): ContainerStatusInput[] {
   const { pod, runtimeStatus } = input;
@@ -94,7 +96,7 @@ export function convertToAPIInitContainerStatuses(input: ContainerStatusesInput)
       !isRestartableInitContainer(container) &&
       status.state?.waiting != null &&
       wasAnyRegularCreated &&
-      input.startFailures.get(container.name)?.reason !== 'NotReportedByProvider';
+      input.startFailures.get(container.name)?.isUnknown !== true;
     if (!hasCompleted) return withStartFailure(input, container, known, status);
     return {
       ...status,

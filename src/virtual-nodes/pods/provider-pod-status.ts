@@ -41,7 +41,11 @@ const maxShownLength = 64;
 const killedExitCode = 137;
 /** Of a container that the provider has not reported, and of one whose end it has not reported. */
 const notReported = 'NotReportedByProvider';
-const unreportedContainer = { reason: notReported, message: 'The provider reports the pod without this container' };
+const unreportedContainer: StartFailure = {
+  reason: notReported,
+  message: 'The provider reports the pod without this container',
+  isUnknown: true,
+};
 const unreportedExit = { reason: notReported, message: 'The provider has not reported how the container has ended' };
 
 /**
