@@ -2,7 +2,7 @@ import { untilAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { Semaphore } from '../../shared/semaphore.ts';
 import { boundedCall, CallTimeoutError } from '../../shared/deadline.ts';
-import type { Logger } from '../../shared/logger.ts';
+import { type Logger, thrownFields } from '../../shared/logger.ts';
 import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { type PodProvider, ProviderError } from '../pod-provider.ts';
 
@@ -25,7 +25,6 @@ type Call<T> = (options: { readonly signal: AbortSignal }, provider: PodProvider
 
 /** Of the places in the provider's code that have thrown. */
 const maxLoggedStacks = 100;
-const maxStackLength = 4096;
 
 /** Which methods the provider has, for code that calls them through `ProviderCalls`. */
 export type ProviderMethods = { readonly [Name in keyof PodProvider]?: unknown };
@@ -109,10 +108,11 @@ export class ProviderCalls {
 
   /** Logs once where an error comes from that is not a ProviderError: it may be a mistake in the provider. */
   #logStack(operation: ProviderOperation, error: unknown, podUID: string | undefined): void {
-    const stack = stackOf(error);
+    const thrown = thrownFields(error);
+    const { stack } = thrown;
     if (stack === undefined || this.#stacks.has(stack) || this.#stacks.size >= maxLoggedStacks) return;
     this.#stacks.add(stack);
-    const fields = { operation, ...(podUID !== undefined && { podUID }), stack };
+    const fields = { operation, ...(podUID !== undefined && { podUID }), ...thrown };
     this.#options.logger.warn(fields, 'The provider threw an error that is not a ProviderError');
   }
 
@@ -156,15 +156,6 @@ function resultOf(error: unknown, signal: AbortSignal): CallResult {
   if (!(error instanceof ProviderError)) return 'error';
   if (error.permanent) return 'permanent';
   return error.retryAfterMs === undefined ? 'error' : 'retry';
-}
-
-/** The place of an error of the provider's code; undefined if it cannot be read. */
-function stackOf(error: unknown): string | undefined {
-  try {
-    return error instanceof Error ? error.stack?.slice(0, maxStackLength) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** A copy of what a provider threw: each field is read once, because reading it may throw. */
