@@ -32,7 +32,7 @@ const floors = {
   node: [
     ['pipeline', 'http-server'],
     ['admission', 'sync-loop'],
-    ['pod-workers', 'volumes'],
+    ['pod-workers', 'prober', 'volumes'],
     ['status'],
     ['container-options', 'allocation', 'config'],
     ['registration'],
@@ -45,7 +45,7 @@ const floors = {
     ['eviction'],
     ['container-gc', 'pod-syncer'],
     ['pleg', 'actions', 'runtime-helper'],
-    ['prober', 'volumes', 'credential-providers'],
+    ['volumes', 'credential-providers'],
     ['admission', 'allocation', 'back-off', 'container-options', 'image-gc', 'image-pulls', 'mirror'],
   ],
 };

@@ -52,7 +52,7 @@ export { createRuntimeHelper, type RuntimeHelperOptions } from './runtime-helper
 
 // Volumes, probes and hooks
 export type { VolumeManager } from './volumes/volume-manager.ts';
-export type { Prober, ProbeRequest } from './prober/prober.ts';
+export type { Prober, ProbeRequest } from '../node/index.ts';
 export type { HandlerRequest, HandlerRunner } from './pod-syncer/handler-runner.ts';
 
 // Pod sources

@@ -102,14 +102,16 @@ export type { PodWorkerInspection } from './pod-workers/pod-worker-inspection.ts
 export type { PodWorkers } from './pod-workers/pod-workers.ts';
 export { type SyncAction, SyncActionError, type SyncActionResult, syncError } from './pod-workers/sync-action.ts';
 
+// prober
+export { createProber } from './prober/create-prober.ts';
+export { sendHTTPRequest } from './prober/http-client.ts';
+export { type HTTPProbeRequest, httpProbeRequest, lifecycleUserAgent } from './prober/http-probe-request.ts';
+export { httpResponseToHTTPSClient } from './prober/network-error.ts';
+export { ProberManager } from './prober/prober-manager.ts';
+export type { Prober, ProbeRequest } from './prober/prober.ts';
+
 // probes
-export {
-  type ProbeResult,
-  type ProbeResults,
-  ProbeResultsManager,
-  type ProbeType,
-  type ProbeUpdate,
-} from './probes/probe-results.ts';
+export type { ProbeResult, ProbeResults } from './probes/probe-results.ts';
 export * from './probes/probe-types.ts';
 
 // registration
@@ -140,7 +142,6 @@ export * from './runtime/streaming-runtime.ts';
 export * from './status/should-container-be-restarted.ts';
 export type { StartFailure, StartFailures } from './status/convert-container-statuses.ts';
 export { generatePodStatus, type PodObservation } from './status/generate-pod-status.ts';
-export { isOlderThanAgent } from './status/older-than-agent.ts';
 export { keepReportedEnds } from './status/reported-ends.ts';
 export { setGeneratedStatus } from './status/set-generated-status.ts';
 

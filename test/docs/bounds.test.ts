@@ -48,9 +48,9 @@ const bounds: Readonly<Record<string, readonly Bound[]>> = {
     ['a relist a second', second, 'agent/pleg/generic-pleg.ts', 'relistPeriodMs'],
   ],
   'Pods: probes and hooks': [
-    ['10 KiB of a response', 10 * KiB, 'agent/prober/exec-probe.ts', 'maxOutputLength'],
+    ['10 KiB of a response', 10 * KiB, 'node/prober/exec-probe.ts', 'maxOutputLength'],
     ['10 KiB of a response', 10 * KiB, 'agent/pod-syncer/handler-runner.ts', 'maxResponseBytes'],
-    ['10 redirects', 10, 'agent/prober/http-client.ts', 'maxRedirects'],
+    ['10 redirects', 10, 'node/prober/http-client.ts', 'maxRedirects'],
   ],
   'Pods: files': [
     ['1 MiB of a file of variables', MiB, 'node/container-options/env-file.ts', 'maxFileBytes'],

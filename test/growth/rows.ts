@@ -38,10 +38,10 @@ import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from '../../
 import { toleratesTaints } from '../../src/node/registration/tolerates-taints.ts';
 import { computeEvents, plegContainerStates } from '../../src/node/sync-loop/pod-lifecycle-event.ts';
 import { refusedFields } from '../../src/node/pod-spec/refused-fields.ts';
-import { resolveContainerPort } from '../../src/agent/prober/container-port.ts';
-import { expandCommand } from '../../src/agent/prober/exec-probe.ts';
-import { httpProbeRequest } from '../../src/agent/prober/http-probe-request.ts';
-import { malformedResponseMessage } from '../../src/agent/prober/malformed-response.ts';
+import { resolveContainerPort } from '../../src/node/prober/container-port.ts';
+import { expandCommand } from '../../src/node/prober/exec-probe.ts';
+import { httpProbeRequest } from '../../src/node/prober/http-probe-request.ts';
+import { malformedResponseMessage } from '../../src/node/prober/malformed-response.ts';
 import { parseImageName } from '../../src/node/runtime/image-name.ts';
 import {
   newestFirst,

@@ -1,9 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
 import { createHandlerRunner, type HandlerRunner } from '../pod-syncer/handler-runner.ts';
-import { createProber } from '../prober/create-prober.ts';
-import type { Prober } from '../prober/prober.ts';
-import { boundedRuntime } from '../../node/index.ts';
+import { boundedRuntime, createProber, type Prober } from '../../node/index.ts';
 import { boundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';

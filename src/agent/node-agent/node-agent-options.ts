@@ -8,21 +8,21 @@ import type { Journal } from '../../status-manager/journal/journal.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { PodStartupLatency } from '../../status-manager/sync/sync-ports.ts';
 import type {
-  PodAdmitAttributes,
-  PodAdmitResult,
   ContainerRuntime,
   EventRecorder,
   NodeAgentNode,
   NodeStatusManagerOptions,
   NodeStopOptions,
+  PodAdmitAttributes,
+  PodAdmitResult,
   PodSource,
+  Prober,
 } from '../../node/index.ts';
 import type { ImageGCPolicy } from '../image-gc/image-gc-manager.ts';
 import type { ImagePullOptions } from '../image-pulls/image-pull-options.ts';
 import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { HandlerRunner } from '../pod-syncer/handler-runner.ts';
-import type { Prober } from '../prober/prober.ts';
 
 /** What an agent keeps for the next one; `openAgentState` opens all of it. What is missing is in memory. */
 export interface AgentState {

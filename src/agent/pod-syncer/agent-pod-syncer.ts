@@ -24,6 +24,7 @@ import {
   type PodObservation,
   type PodStatusFn,
   type ProbeResults,
+  type ProberManager,
   type RuntimePod,
   type RuntimePodStatus,
   setGeneratedStatus,
@@ -38,7 +39,6 @@ import {
 } from '../../node/index.ts';
 import { podStatusResources } from '../../status-manager/status/pod-resources.ts';
 import { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
-import type { ProberManager } from '../prober/prober-manager.ts';
 import { podStatusFromRuntime } from '../pleg/pod-status-from-runtime.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';

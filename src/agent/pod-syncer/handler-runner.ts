@@ -2,10 +2,16 @@ import { formatPod } from '../../kube/pods/pod-log-fields.ts';
 import type { Bounded } from '../../shared/bounded-port.ts';
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/objects/types.ts';
-import { type ContainerRuntime, noTimeoutMs, type PodEventRecorder } from '../../node/index.ts';
-import { sendHTTPRequest } from '../prober/http-client.ts';
-import { type HTTPProbeRequest, httpProbeRequest, lifecycleUserAgent } from '../prober/http-probe-request.ts';
-import { httpResponseToHTTPSClient } from '../prober/network-error.ts';
+import {
+  type ContainerRuntime,
+  type HTTPProbeRequest,
+  httpProbeRequest,
+  httpResponseToHTTPSClient,
+  lifecycleUserAgent,
+  noTimeoutMs,
+  type PodEventRecorder,
+  sendHTTPRequest,
+} from '../../node/index.ts';
 import { reasonOf } from '../../shared/logger.ts';
 
 /** A hook of a container to run. */

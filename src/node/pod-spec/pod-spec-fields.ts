@@ -58,7 +58,7 @@ const environment = at('node/container-options/make-environment');
 const security = at('cri/security-context');
 const payload = at('node/volumes/volume-payload');
 const mounts = at('agent/volumes/container-mounts');
-const probe = at('agent/prober');
+const probe = at('node/prober');
 const restart = at('status-manager/status/container-restart');
 const config = at('cri/container-config');
 
@@ -116,7 +116,7 @@ export const podSpecFields = {
   Container: container,
   EphemeralContainer: { ...container, targetContainerName: at('agent/pod-syncer/container-starter') },
   ContainerPort: {
-    name: at('agent/prober/container-port'),
+    name: at('node/prober/container-port'),
     ...each(at('cri/sandbox-config'), 'hostPort containerPort protocol hostIP'),
   },
   ResourceRequirements: {
@@ -166,12 +166,12 @@ export const podSpecFields = {
   },
   ExecAction: { command: probe },
   HTTPGetAction: {
-    ...each(at('agent/prober/http-probe-request'), 'path port host scheme httpHeaders'),
+    ...each(at('node/prober/http-probe-request'), 'path port host scheme httpHeaders'),
     protocol: behindGate('H2CContainerProbe'),
   },
-  HTTPHeader: each(at('agent/prober/http-probe-request'), 'name value'),
-  TCPSocketAction: each(at('agent/prober/probe-handlers'), 'port host'),
-  GRPCAction: { ...each(at('agent/prober/probe-handlers'), 'port service'), mode: behindGate('GRPCContainerProbeTLS') },
+  HTTPHeader: each(at('node/prober/http-probe-request'), 'name value'),
+  TCPSocketAction: each(at('node/prober/probe-handlers'), 'port host'),
+  GRPCAction: { ...each(at('node/prober/probe-handlers'), 'port service'), mode: behindGate('GRPCContainerProbeTLS') },
   SleepAction: { seconds: at('agent/pod-syncer/handler-runner') },
   PodSecurityContext: {
     ...each(security, 'seLinuxOptions runAsUser runAsGroup runAsNonRoot supplementalGroups seccompProfile'),

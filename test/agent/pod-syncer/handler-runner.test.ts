@@ -6,7 +6,7 @@ import type { Container, LifecycleHandler } from 'kubelet-status-manager';
 import type { HTTPGetAction } from '../../../src/kube/objects/types.ts';
 import type { PodEvent } from '../../../src/node/events/event-recorder.ts';
 import { createHandlerRunner } from '../../../src/agent/pod-syncer/handler-runner.ts';
-import type { HTTPProbeRequest } from '../../../src/agent/prober/http-probe-request.ts';
+import type { HTTPProbeRequest } from '../../../src/node/prober/http-probe-request.ts';
 import { createSelfSignedCertificate } from '../../../src/shared/x509.ts';
 import { FakeClock, FakeContainerRuntime } from 'kubelet-status-manager/testing';
 

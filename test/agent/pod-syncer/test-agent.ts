@@ -6,7 +6,7 @@ import { boundedRuntime } from '../../../src/node/runtime/bounded-runtime.ts';
 import { podStatusFromRuntime } from '../../../src/agent/pleg/pod-status-from-runtime.ts';
 import { MemoryState } from '../../../src/status-manager/allocation/memory-state.ts';
 import { AllocationManager } from '../../../src/node/allocation/allocation-manager.ts';
-import { createProber } from '../../../src/agent/prober/create-prober.ts';
+import { createProber } from '../../../src/node/prober/create-prober.ts';
 import type { PodAdmitHandler } from '../../../src/node/allocation/pod-admit-handler.ts';
 import { requirePods } from '../../../src/kube/pods/require-pod.ts';
 import { createHandlerRunner, type HandlerRunner } from '../../../src/agent/pod-syncer/handler-runner.ts';
@@ -17,7 +17,7 @@ import { newImageManager } from './new-image-manager.ts';
 import { PodSyncStatuses } from '../../../src/node/pod-workers/pod-sync-statuses.ts';
 import type { PodCache } from '../../../src/node/pod-workers/pod-lifecycle-syncer.ts';
 import { PodWorkers } from '../../../src/node/pod-workers/pod-workers.ts';
-import { ProberManager } from '../../../src/agent/prober/prober-manager.ts';
+import { ProberManager } from '../../../src/node/prober/prober-manager.ts';
 import type { ProbeResults } from '../../../src/node/probes/probe-results.ts';
 import type { SyncPodType } from '../../../src/node/pod-workers/update-pod-options.ts';
 import {

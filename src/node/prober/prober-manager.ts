@@ -1,16 +1,9 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, PodStatus, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
-import {
-  type PodScope,
-  probeOf,
-  type ProbeResults,
-  ProbeResultsManager,
-  type ProbeType,
-  probeTypeNames,
-  probeTypes,
-  type ProbeUpdate,
-} from '../../node/index.ts';
+import type { PodScope } from '../pod-scope.ts';
+import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdate } from '../probes/probe-results.ts';
+import { probeOf, probeTypeNames, probeTypes } from '../probes/probe-types.ts';
 import { ProbeWorker } from './probe-worker.ts';
 import type { BoundedProber } from './prober.ts';
 import { systemRandom } from '../../shared/entropy.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { malformedResponseMessage } from '../../../src/agent/prober/malformed-response.ts';
+import { malformedResponseMessage } from '../../../src/node/prober/malformed-response.ts';
 
 it.each([
   ['', 'unexpected EOF'],

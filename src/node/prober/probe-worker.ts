@@ -6,15 +6,10 @@ import {
   shouldAllContainersRestart,
 } from '../../status-manager/status/generate-runtime-conditions.ts';
 import { epochMsOf, ObservedTimes } from '../../shared/time.ts';
-import {
-  isOlderThanAgent,
-  type PodScope,
-  probeOf,
-  type ProbeResult,
-  type ProbeResultsManager,
-  type ProbeType,
-  probeTypes,
-} from '../../node/index.ts';
+import type { PodScope } from '../pod-scope.ts';
+import type { ProbeResult, ProbeResultsManager, ProbeType } from '../probes/probe-results.ts';
+import { probeOf, probeTypes } from '../probes/probe-types.ts';
+import { isOlderThanAgent } from '../status/older-than-agent.ts';
 import type { BoundedProber } from './prober.ts';
 
 export interface ProbeWorkerOptions {

@@ -1,6 +1,8 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container } from '../../kube/objects/types.ts';
-import { type ContainerRuntime, expandReferences, ExpansionLimit } from '../../node/index.ts';
+import { expandReferences } from '../container-options/expand-references.ts';
+import { ExpansionLimit } from '../container-options/expansion-limit.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { undefinedIfAborted } from '../../shared/abort.ts';
 import { withDeadline } from '../../shared/deadline.ts';
 import type { ProbeOutcome } from './prober.ts';

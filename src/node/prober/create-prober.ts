@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
-import { type ContainerRuntime, type EventRecorder, probeTypes } from '../../node/index.ts';
+import type { EventRecorder } from '../events/event-recorder.ts';
+import { probeTypes } from '../probes/probe-types.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { runProbe } from './probe-handlers.ts';
 import { type ProbeOutcome, type Prober, UnfinishedProbeError } from './prober.ts';
 import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';

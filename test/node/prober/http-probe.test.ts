@@ -10,9 +10,9 @@ import type { TlsOptions } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { HTTPGetAction } from '../../../src/kube/objects/types.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
-import { probeHTTP } from '../../../src/agent/prober/http-probe.ts';
-import { httpProbeRequest } from '../../../src/agent/prober/http-probe-request.ts';
-import { type ProbeOutcome, UnfinishedProbeError } from '../../../src/agent/prober/prober.ts';
+import { probeHTTP } from '../../../src/node/prober/http-probe.ts';
+import { httpProbeRequest } from '../../../src/node/prober/http-probe-request.ts';
+import { type ProbeOutcome, UnfinishedProbeError } from '../../../src/node/prober/prober.ts';
 import { createSelfSignedCertificate } from '../../../src/shared/x509.ts';
 
 const maxBodyLength = 10 * 1024;

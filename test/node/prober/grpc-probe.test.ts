@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FakeClock } from 'kubelet-status-manager/testing';
-import { probeGRPC } from '../../../src/agent/prober/grpc-probe.ts';
-import type { ProbeOutcome } from '../../../src/agent/prober/prober.ts';
-import { probeTCP } from '../../../src/agent/prober/tcp-probe.ts';
+import { probeGRPC } from '../../../src/node/prober/grpc-probe.ts';
+import type { ProbeOutcome } from '../../../src/node/prober/prober.ts';
+import { probeTCP } from '../../../src/node/prober/tcp-probe.ts';
 
 const host = '127.0.0.1';
 const { signal } = new AbortController();

@@ -8,7 +8,7 @@ import {
 } from 'kubelet-status-manager';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import type { ProbeRequest, ProbeResult } from 'kubelet-status-manager/agent';
-import { type ProberManagerOptions, ProberManager } from '../../../src/agent/prober/prober-manager.ts';
+import { type ProberManagerOptions, ProberManager } from '../../../src/node/prober/prober-manager.ts';
 import { FakeClock, FakePodClient, silentLogger } from 'kubelet-status-manager/testing';
 import { asBounded } from '../../support/as-bounded.ts';
 import { podScope } from '../../support/pod-scope.ts';

@@ -5,7 +5,7 @@ import {
   connectionAddresses,
   connectionErrorMessage,
   dialErrorMessage,
-} from '../../../src/agent/prober/network-error.ts';
+} from '../../../src/node/prober/network-error.ts';
 
 const systemError = (code: keyof typeof constants.errno, syscall: string): Error =>
   Object.assign(new Error(`${syscall} ${code} 10.0.0.7:80`), { code, errno: -constants.errno[code], syscall });

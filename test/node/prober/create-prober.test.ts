@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Probe } from 'kubelet-status-manager';
 import type { ExecResult, ObjectEvent, PodEvent, ProbeResult } from 'kubelet-status-manager/agent';
-import { createProber } from '../../../src/agent/prober/create-prober.ts';
+import { createProber } from '../../../src/node/prober/create-prober.ts';
 import { FakeClock, recordingLogger } from 'kubelet-status-manager/testing';
 
 const pod = { metadata: { name: 'p', namespace: 'ns', uid: '1' } };

@@ -1,6 +1,6 @@
 import type { Bounded } from '../../shared/bounded-port.ts';
 import type { Container, PodStatus, Probe, ValidPod } from '../../kube/objects/types.ts';
-import type { ProbeResult, ProbeType } from '../../node/index.ts';
+import type { ProbeResult, ProbeType } from '../probes/probe-results.ts';
 
 /** One probe to run. */
 export interface ProbeRequest {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Container } from 'kubelet-status-manager';
 import type { HTTPGetAction } from '../../../src/kube/objects/types.ts';
-import { joinHostPort, resolveContainerPort } from '../../../src/agent/prober/container-port.ts';
-import { expandCommand } from '../../../src/agent/prober/exec-probe.ts';
-import { httpProbeRequest, lifecycleUserAgent } from '../../../src/agent/prober/http-probe-request.ts';
+import { joinHostPort, resolveContainerPort } from '../../../src/node/prober/container-port.ts';
+import { expandCommand } from '../../../src/node/prober/exec-probe.ts';
+import { httpProbeRequest, lifecycleUserAgent } from '../../../src/node/prober/http-probe-request.ts';
 
 const container: Container = { name: 'app', ports: [{ name: 'found', containerPort: 93 }] };
 const requestOf = (httpGet: Partial<HTTPGetAction>): ReturnType<typeof httpProbeRequest> =>

@@ -1,6 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Probe } from '../../kube/objects/types.ts';
-import type { ContainerRuntime } from '../../node/index.ts';
+import type { ContainerRuntime } from '../runtime/container-runtime.ts';
 import { resolveContainerPort } from './container-port.ts';
 import { expandCommand, probeExec } from './exec-probe.ts';
 import { probeGRPC } from './grpc-probe.ts';

@@ -6,7 +6,7 @@ import type { ProbeResult } from 'kubelet-status-manager/agent';
 import type { ProbeType } from '../../../src/node/probes/probe-results.ts';
 import { FakeClock } from 'kubelet-status-manager/testing';
 import { ProbeResultsManager } from '../../../src/node/probes/probe-results.ts';
-import { ProbeWorker, type ProbeWorkerOptions } from '../../../src/agent/prober/probe-worker.ts';
+import { ProbeWorker, type ProbeWorkerOptions } from '../../../src/node/prober/probe-worker.ts';
 import { asBounded } from '../../support/as-bounded.ts';
 import { podScope } from '../../support/pod-scope.ts';
 
