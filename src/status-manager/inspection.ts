@@ -158,7 +158,7 @@ export function inspectPod(
     rejected: rejectionOf(record),
     termination: terminations.get(podUID),
     supersedes: record?.superseded,
-    recoveredAt: adopted?.from === 'journal' ? adopted.acceptedAt : undefined,
+    recoveredAt: adopted?.from === 'journal' && unsentSinceMs !== undefined ? adopted.acceptedAt : undefined,
   };
 }
 

@@ -363,9 +363,10 @@ export class StatusManager<P extends PodManager = PodManager> implements AsyncDi
    * pod is gone, with the UIDs of the remaining pods: otherwise the status of a force-deleted pod, or
    * one that was set after the deletion, stays in the cache, unsent.
    *
-   * A recovered status that this run has neither set nor sent stays until a GET shows that its pod is
-   * gone: with 404, a pod of another UID, or, for a node's user, with 403 after 10 minutes. The list of
-   * pods may come from an API server that lags. Without a client it is dropped immediately.
+   * A recovered status that this run has neither set nor, for a pod that `podManager` shows, sent stays
+   * until a GET shows that its pod is gone: with 404, a pod of another UID, or, for a node's user, with
+   * 403 after 10 minutes. The list of pods may come from an API server that lags. Without a client it is
+   * dropped immediately.
    * Source: kubelet `RemoveOrphanedStatuses`
    */
   removeOrphanedStatuses(podUIDs: Iterable<string>): void {

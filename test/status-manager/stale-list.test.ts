@@ -217,9 +217,64 @@ describe('a recovered status is dropped only when it is certain that its pod is 
     await settle(t.clock, t.manager, t.client);
     expect(t.shown()?.message).toBe('recovered');
     expect(t.journal.live.size).toBe(0);
-    // It is sent: from now on it is like every other status.
+    await t.manager.stop();
+  });
+
+  it('once it is sent and its pod was shown, it is like every other status', async () => {
+    const pod = podOf('a', '1', {});
+    const t = recover([pod]);
+    t.podManager.setPods([pod]);
+    t.manager.resume({ pods: [pod] });
+    await settle(t.clock, t.manager, t.client);
+    t.podManager.setPods([]);
     t.manager.removeOrphanedStatuses([]);
     expect(t.manager.inspect().pods).toEqual([]);
+    await t.manager.stop();
+  });
+
+  it('until the pod was shown, also when it is sent: each removal of orphans asks for its pod once, and it may not run', async () => {
+    const behind = podOf('a', '1', running('before its end'));
+    const end = recordedOf('a', { phase: 'Failed', message: 'recovered' });
+    const journal = new MemoryJournal(end);
+    const t = setup([behind], { journal });
+    t.manager.resume({ pods: [] });
+    await settle(t.clock, t.manager, t.client);
+    expect(t.shown()?.phase).toBe('Failed');
+    expect(t.manager.inspect().pods[0]).toMatchObject({ recoveredAt: undefined, sentAs: 'written' });
+    for (const failures of [0, 1]) {
+      const { length } = t.client.actions;
+      t.client.fail({ verb: 'get' }, 500, failures);
+      t.manager.removeOrphanedStatuses([]);
+      await t.periods(3);
+      expect(t.client.actions.slice(length).map(({ verb }) => verb)).toEqual(Array(failures + 1).fill('get'));
+      expect(t.manager.canPodRun(behind)).toBe(false);
+    }
+    t.client.remove('default', 'web');
+    t.manager.removeOrphanedStatuses([]);
+    await t.periods(1);
+    expect(t.manager.inspect().pods).toEqual([]);
+    await t.manager.stop();
+  });
+
+  it('the end of a pod that no list has shown is recorded until its DELETE has succeeded', async () => {
+    const pod = podOf('a', '1', running('before its end'));
+    const deleted = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: '2000-01-01T00:00:30Z' } };
+    const end = { ...recordedOf('a', { phase: 'Failed', message: 'recovered' }), podIsFinished: true };
+    const journal = new MemoryJournal(end);
+    const t = setup([deleted], { journal });
+    t.client.fail({ verb: 'delete' }, 500, 1);
+    t.manager.resume({ pods: [] });
+    await settle(t.clock, t.manager, t.client);
+    expect(t.client.actions.map(({ verb }) => verb)).toEqual(['get', 'patch', 'delete']);
+    t.client.fail({ verb: 'delete' }, 500, 1);
+    t.manager.removeOrphanedStatuses([]);
+    expect(journal.live.get('a')).toBe('recovered');
+    await settle(t.clock, t.manager, t.client);
+    expect(t.manager.canPodRun(pod)).toBe(false);
+    t.podManager.setPods([deleted]);
+    await t.periods(3);
+    expect(t.shown()).toBeUndefined();
+    expect(journal.live.size).toBe(0);
     await t.manager.stop();
   });
 

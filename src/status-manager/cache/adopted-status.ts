@@ -5,7 +5,7 @@ import { normalizeStatus } from '../status/normalize.ts';
 /**
  * Where a status of an earlier run was found: on the API server (`seed`), or in the journal
  * (`recovered`). It counts as adopted until this run sets a status of the pod or, if it is from the
- * journal, has sent it.
+ * journal, has sent it and the pod manager shows the pod.
  */
 export type Adopted = AdoptedFromServer | AdoptedFromJournal;
 

@@ -130,10 +130,12 @@ export class PodStatusCache {
     if (versioned !== undefined) versioned.adopted = undefined;
   }
 
-  /** Sets since when the pod of a status from the journal is said to be gone; undefined: it is not. */
+  /** Sets since when the pod of a status from the journal is said to be gone, which a GET confirms; undefined: it is not. */
   setOrphaned(uid: string, orphanedSinceMs: number | undefined): void {
     const versioned = this.#podStatuses.get(uid);
-    if (versioned?.adopted?.from === 'journal') versioned.adopted = { ...versioned.adopted, orphanedSinceMs };
+    if (versioned?.adopted?.from !== 'journal') return;
+    versioned.adopted = { ...versioned.adopted, orphanedSinceMs };
+    if (orphanedSinceMs !== undefined) this.forgetSent(uid, this.apiUIDOf(uid));
   }
 
   /** Replaces parts of this version if it is still the newest. Does not change whether it counts as sent. */
@@ -173,7 +175,11 @@ export class PodStatusCache {
     }
     current.unsentSinceMs = undefined;
     current.urgent = false;
-    if (current.adopted?.from === 'journal') current.adopted = undefined;
+    if (current.adopted?.from === 'journal') {
+      // Until the pod manager has shown the pod, the lists may be older than the pod: only a GET proves that it is gone.
+      const isShown = this.#podManager.getPodByUID(uid) !== undefined;
+      current.adopted = isShown ? undefined : { ...current.adopted, orphanedSinceMs: undefined };
+    }
     this.#changed.delete(uid);
     // A mirror pod may be replaced by a new one that has not received this version.
     if (apiUID === uid) this.#unsentCandidates.delete(uid);
