@@ -28,12 +28,8 @@ export async function findBugs(
   const chosen = all.filter(({ name }) => names.length === 0 || names.includes(name));
   const missing: string[] = [];
   for (const bug of chosen) {
-    const copy = copyWith(bug);
-    const failure = await findingSeed(bug, copy, [first, last], size);
-    rmSync(copy, { recursive: true });
-    const { name, setting } = bug;
-    const found =
-      failure && `${[setting, `seed ${failure.seed}`, ...size].join(' ')}: ${failure.invariants.join('; ')}`;
+    const { name } = bug;
+    const found = await find(bug, [first, last], size);
     process.stdout.write(`${name}: ${found ?? 'not found'}\n`);
     if (found === undefined) missing.push(name);
     const table = JSON.parse(readFileSync(tablePath, 'utf8')) as Record<string, string>;
@@ -42,6 +38,38 @@ export async function findBugs(
   }
   process.stdout.write(`${chosen.length - missing.length} of ${chosen.length} found in seeds ${first}-${last}\n`);
   return missing.length === 0 && chosen.length > 0 ? 0 : 1;
+}
+
+/**
+ * Runs each bug with the seed and the size of its row in `found.json`, which stays as it is.
+ * @returns the exit code: 0 if each row still holds
+ */
+export async function checkFoundBugs(names: readonly string[]): Promise<number> {
+  const table = JSON.parse(readFileSync(tablePath, 'utf8')) as Record<string, string>;
+  const chosen = readPlantedBugs(bugsFolder).filter(({ name }) => names.length === 0 || names.includes(name));
+  let stale = 0;
+  for (const bug of chosen) {
+    const row = table[bug.name] ?? 'not found';
+    const [, seed, size = ''] = /^\S+ seed (\d+)((?: --\w+ \d+)*): /.exec(row) ?? [];
+    const seeds = [Number(seed), Number(seed)] as const;
+    if (seed !== undefined && (await find(bug, seeds, size.split(' ').filter(Boolean))) !== undefined) continue;
+    stale++;
+    process.stdout.write(`${bug.name}: no longer ${row}\n`);
+  }
+  process.stdout.write(`${chosen.length - stale} of ${chosen.length} found by the seed of found.json\n`);
+  return stale === 0 && chosen.length > 0 ? 0 : 1;
+}
+
+/** @returns the row of `found.json` */
+async function find(
+  bug: PlantedBug,
+  seeds: readonly [number, number],
+  size: readonly string[],
+): Promise<string | undefined> {
+  const copy = copyWith(bug);
+  const failure = await findingSeed(bug, copy, seeds, size);
+  rmSync(copy, { recursive: true });
+  return failure && `${[bug.setting, `seed ${failure.seed}`, ...size].join(' ')}: ${failure.invariants.join('; ')}`;
 }
 
 /** A copy of the compiled library with the bug. Only what it changes is compiled again, without a check of types. */
@@ -66,7 +94,7 @@ interface Failure {
   readonly invariants: readonly string[];
 }
 
-/** By setting and seed: what fails without a bug, which tells nothing about one. */
+/** By setting, seed and size: what fails without a bug, which tells nothing about one. */
 const withoutBug = new Map<string, readonly string[]>();
 
 /** The first seed that fails, and would not without the bug. */
@@ -80,7 +108,7 @@ async function findingSeed(
     const failure = await firstFailure(bug, copy, [seed, last], size);
     if (failure === undefined) return undefined;
     seed = failure.seed;
-    const key = `${bug.setting} ${seed}`;
+    const key = [bug.setting, seed, ...size].join(' ');
     if (!withoutBug.has(key)) {
       const { invariants = [] } = (await firstFailure(bug, join(repository, 'dist'), [seed, seed], size)) ?? {};
       withoutBug.set(key, invariants);

@@ -1,7 +1,7 @@
 import '../support/ignore-closed-output.ts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { runWithCoverage } from './coverage.ts';
-import { findBugs } from './find-bugs.ts';
+import { checkFoundBugs, findBugs } from './find-bugs.ts';
 import { exitAfterUsage } from '../support/exit-after-usage.ts';
 import { checkSameHistory, runSeed, type SeedResult, shrink } from './run-seed.ts';
 import type { Setting } from './setting.ts';
@@ -20,6 +20,7 @@ interface Options {
   readonly trace: boolean;
   readonly shrink: boolean;
   readonly bugs?: true | readonly string[];
+  readonly again: boolean;
   readonly coverage: boolean;
 }
 
@@ -55,6 +56,7 @@ const program = new Command('npm run simulate --')
     '--bugs [names...]',
     'with bugs put into the library, tell which seed finds each: those of test/simulation/bugs',
   )
+  .option('--again', 'with --bugs, run only the seed that found each last, and say which no longer does', false)
   .addHelpText('after', '\nExit code: 0 no violations, 1 some violations or a bug that is not found, 2 wrong usage.')
   .exitOverride(exitAfterUsage);
 
@@ -98,8 +100,10 @@ class Summary {
 
 async function main(): Promise<number> {
   const options = program.parse().opts<Options>();
-  if (options.bugs !== undefined)
-    return findBugs(options.bugs === true ? [] : options.bugs, options.seeds ?? [1, 300], sizeOptions(options));
+  if (options.bugs !== undefined) {
+    const names = options.bugs === true ? [] : options.bugs;
+    return options.again ? checkFoundBugs(names) : findBugs(names, options.seeds ?? [1, 300], sizeOptions(options));
+  }
   if (options.coverage) return runWithCoverage(process.argv.slice(2).filter((argument) => argument !== '--coverage'));
   const seeds = options.seeds ?? randomSeeds();
   const summaries: Record<string, object> = {};
