@@ -21,6 +21,9 @@ import { type RuntimeWatcher, watchedRuntime } from './watched-runtime.ts';
 /** The newest version, and the one in a PATCH that was aborted. */
 const maxOpenWhenUnsent = 2;
 
+/** Of a folder with very many files. */
+const longCleanUpMs = 120_000;
+
 /** Few CPUs, so that some pods and resizes do not fit. */
 const capacity = {
   ...{ cpu: '4', memory: '16Gi', pods: '110', 'ephemeral-storage': '100Gi' },
@@ -106,7 +109,7 @@ export class AgentProcess {
         runtime: watchedRuntime(connection.runtime, this.#surroundings.watcher),
         sources: [this.#surroundings.staticPods.source(this.process)],
         node: { addresses: ['10.1.2.3'], nodeStatus: () => this.#nodeStatus(connection) },
-        volumeManager: this.#withHangs(helper.volumeManager),
+        volumeManager: this.#watched(this.#withHangs(helper.volumeManager)),
         ...{ allocationState, actuatedState, imagePullRecordsDirectory: rootDirectory },
         ...(journal !== undefined && { journal }),
         ...this.options.agent,
@@ -148,15 +151,34 @@ export class AgentProcess {
     this.process.kill();
   }
 
-  /** In some runs, the question what the volumes of a pod have is sometimes never answered. */
+  #watched(volumeManager: SimulatedHelper['volumeManager']): SimulatedHelper['volumeManager'] {
+    return {
+      ...volumeManager,
+      waitForAttachAndMount: (pod, options) =>
+        this.#surroundings.volumes.watchSetUp(this.process.name, pod, options.signal, () =>
+          volumeManager.waitForAttachAndMount(pod, options),
+        ),
+    };
+  }
+
+  /**
+   * In some runs, the question what the volumes of a pod have is sometimes never answered, or the removal of the folders of
+   * pods that are gone takes minutes.
+   */
   #withHangs(volumeManager: SimulatedHelper['volumeManager']): SimulatedHelper['volumeManager'] {
     const random = this.#random.fork('stats');
-    if (!random.chance(0.2)) return volumeManager;
+    const cleanUps = this.#random.fork('clean-ups');
+    const [hasHangingStats, hasLongCleanUps] = [random.chance(0.2), cleanUps.chance(0.2)];
     return {
       ...volumeManager,
       getPodVolumeStats: async (pod, options) => {
-        const isAnswered = !random.chance(0.3) || !this.#world.happens('volume stats: hangs');
-        return isAnswered ? volumeManager.getPodVolumeStats?.(pod, options) : new Promise(() => {});
+        const isHanging = hasHangingStats && random.chance(0.3) && this.#world.happens('volume stats: hangs');
+        return isHanging ? new Promise(() => {}) : volumeManager.getPodVolumeStats?.(pod, options);
+      },
+      cleanupOrphanedPodDirs: async (existing, options) => {
+        if (hasLongCleanUps && cleanUps.chance(0.05) && this.#world.happens('folders of orphans: slow'))
+          await new Promise<void>((resolve) => void this.process.receive(longCleanUpMs, resolve));
+        await volumeManager.cleanupOrphanedPodDirs?.(existing, options);
       },
     };
   }

@@ -240,6 +240,7 @@ class AgentSimulation {
       if (how !== 'kill') {
         world.count(how);
         this.#current.process.resume();
+        this.#evictOne(random.fork(`eviction ${this.#agents.length}`));
         this.#stopping = this.#stop(this.#current, drain, how === 'shutdown');
         await this.#stopping;
         this.#stopping = undefined;
@@ -250,6 +251,19 @@ class AgentSimulation {
       this.#damageRecord(random.fork(`damage ${this.#agents.length}`));
       this.#current = this.#start();
     }
+  }
+
+  /** Somebody evicts a pod, and does not wait for its end. */
+  #evictOne(random: Random): void {
+    const { agent } = this.#current;
+    const pods = [...this.#cluster.pods.values()].filter(
+      (pod) => this.#machine.runs.running(pod.metadata.uid).length > 0,
+    );
+    const pod = pods[random.integer(0, pods.length - 1)];
+    if (!random.chance(0.3) || pod === undefined || !this.#world.happens('an eviction before a stop')) return;
+    this.#world.count('eviction before a stop');
+    this.#guarantees.changed.add(pod.metadata.uid);
+    void agent?.evict(pod, { reason: 'Evicted', message: 'simulated' }).catch(() => {});
   }
 
   /** A byte of the record of a pulled image is wrong when the next agent reads it: its pods need credentials again. */

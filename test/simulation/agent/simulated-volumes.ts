@@ -33,6 +33,8 @@ export class SimulatedVolumes {
   readonly files: SimulatedFiles;
   /** By pod UID. */
   readonly unmounted = new Map<string, Unmounted>();
+  /** By process and pod UID: when the last set-up was given up. */
+  readonly #givenUpMs = new Map<string, number>();
   readonly #machine: Machine;
   readonly #random: Random;
   /** Whether volumes are mounted, as by root. */
@@ -76,6 +78,24 @@ export class SimulatedVolumes {
     );
   }
 
+  /** A set-up that was given up makes nothing in a volume any more. */
+  async watchSetUp(
+    process: string,
+    { metadata }: Pod,
+    signal: AbortSignal | undefined,
+    setUp: () => Promise<void>,
+  ): Promise<void> {
+    const key = `${process} ${metadata?.uid ?? ''}`;
+    const onAbort = (): void => void this.#givenUpMs.set(key, this.#machine.world.nowMs);
+    this.#givenUpMs.delete(key);
+    signal?.addEventListener('abort', onAbort);
+    try {
+      await setUp();
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+    }
+  }
+
   /** No agent requests a token for a pod whose volumes it has unmounted. */
   checkTokens(calls: readonly Call[]): { readonly invariant: string; readonly details: string }[] {
     return calls
@@ -107,6 +127,9 @@ export class SimulatedVolumes {
       // Nobody can take back a file call that the kernel has begun, however slow it is.
       if (ended?.process === process && ended.atMs <= begunMs && !isOfRemoval(name))
         world.violate('no effect for a pod after its end', `${process}: ${where}, unmounted at ${ended.atMs} ms`);
+      const givenUpMs = this.#givenUpMs.get(`${process} ${uid}`);
+      if (givenUpMs !== undefined && begunMs > givenUpMs && path.includes('/volumes/') && !isOfRemoval(name))
+        world.violate('no effect of a set-up that was given up', `${process}: ${where}, given up at ${givenUpMs} ms`);
       if (isOfWriter(name)) this.#checkOneSetUp(process, folder, inode, where);
       return;
     }

@@ -3,18 +3,25 @@ import type { SimulatedDisk } from '../simulated-disk.ts';
 
 const newline = 0x0a;
 
-/**
- * Changes one byte of a file while nobody has it open. Returns the UIDs of the pods that its line names: their statuses may
- * be lost, and no others.
- */
-export function damageLine(disk: SimulatedDisk, file: string, random: Random): string[] {
+/** A line of a journal whose byte was changed. */
+export interface DamagedLine {
+  /** The UIDs of the pods that it named: their statuses may be lost, and no others. */
+  readonly podUIDs: readonly string[];
+  /** What it says now. */
+  readonly text: string;
+}
+
+/** Changes one byte of a file while nobody has it open. */
+export function damageLine(disk: SimulatedDisk, file: string, random: Random): DamagedLine {
   const content = disk.contentOf(file, 'crash');
-  if (content === undefined || content.length === 0) return [];
+  if (content === undefined || content.length === 0) return { podUIDs: [], text: '' };
   const at = random.integer(0, content.length - 1);
   const start = content.lastIndexOf(newline, Math.max(0, at - 1)) + 1;
   const end = content.indexOf(newline, at + 1);
   disk.damage(file, at, content[at]! ^ random.integer(1, 127));
-  return uidsIn(content.subarray(at === start - 1 ? 0 : start, end < 0 ? content.length : end));
+  const named = uidsIn(content.subarray(at === start - 1 ? 0 : start, end < 0 ? content.length : end));
+  const damaged = disk.contentOf(file, 'crash')!.subarray(start, end < 0 ? content.length : end);
+  return { podUIDs: named, text: damaged.toString('latin1') };
 }
 
 /** The UIDs of the pods that lines of a journal name. */

@@ -2,7 +2,7 @@ import { decodeJournal } from '../../../src/status-manager/journal/journal-lines
 import type { FsyncPolicy } from '../../../src/status-manager/journal/journal-recorder.ts';
 import type { PodInspection, StatusOutcome } from '../../../src/status-manager/index.ts';
 import { checkForeignConditions, differenceTo } from '../../chaos/invariants.ts';
-import { type AgentOptions, type AgentReport, type PodRuntime, readMessage } from '../../chaos/protocol.ts';
+import { type AgentOptions, type AgentReport, messageOf, type PodRuntime, readMessage } from '../../chaos/protocol.ts';
 import type { Random } from '../../chaos/random.ts';
 import { makePod, nodeName, podNames } from '../../chaos/users.ts';
 import type { PodWrite } from '../lagging-pods.ts';
@@ -87,6 +87,8 @@ class ManagerSimulation {
    * process of whose last status this one did not know, so that the recorded one looks older.
    */
   readonly #mayBeLost = new Set<string>();
+  /** By pod UID: the newest version that was accepted, whose line in the journal is damaged. */
+  readonly #damaged = new Map<string, number>();
   /** By the name of the process. */
   readonly #limits = new Map<string, AgentOptions>();
   readonly #versions: AcceptedVersion[] = [];
@@ -368,7 +370,13 @@ class ManagerSimulation {
     if (!random.chance(0.1) || this.#current.process.isAlive || !this.#world.happens('the journal is damaged')) return;
     this.#world.count('journal damaged');
     this.#hasDamage = true;
-    this.#mayLose(damageLine(this.#disk, journalFile, random));
+    const { podUIDs, text } = damageLine(this.#disk, journalFile, random);
+    for (const uid of podUIDs) {
+      const version = this.#accepted.get(uid) ?? 0;
+      // The line still says that it was about the pod, and had its newest status.
+      if (text.includes(`"${uid}"`) && text.includes(messageOf(version, uid))) this.#damaged.set(uid, version);
+    }
+    this.#mayLose(podUIDs);
   }
 
   /** Somebody deletes the journal, which the manager notices at its next write or after a minute. */
@@ -495,6 +503,10 @@ class ManagerSimulation {
   #checkRecovered({ recovered, process }: ManagerProcess): void {
     if (!process.isAlive || this.#fsync === undefined) return;
     const inJournal = new Map(recovered.map(({ podUID, status }) => [podUID, versionOf(status.message)]));
+    for (const [uid, version] of this.#damaged)
+      if (inJournal.has(uid) && inJournal.get(uid)! < version)
+        this.#world.violate('no older status replaces a damaged one', `${uid}: ${inJournal.get(uid)!} of ${version}`);
+    this.#damaged.clear();
     for (const { metadata, status } of this.#recoverable()) {
       const { uid, name } = metadata;
       const accepted = this.#accepted.get(uid) ?? 0;
@@ -651,11 +663,12 @@ class ManagerSimulation {
     if (!random.chance(0.6)) return;
     const { network } = this.#cluster;
     // A list that is behind lacks it.
-    if (random.chance(0.5))
+    if (random.chance(0.7))
       this.#cluster.attempt(() => void this.#cluster.server.pods.create(makePod('young', random)));
     await this.#world.sleep(600);
     const failed = random.chance(0.4) ? this.#podToFail(random) : undefined;
-    this.#current.reportAll((podUID) => podUID === failed || random.chance(0.5));
+    const young = this.#cluster.pods.get('young')?.metadata.uid;
+    this.#current.reportAll((podUID) => podUID === failed || podUID === young || random.chance(0.5));
     await this.#world.sleep(random.pick([0, 0, 1, 5]));
     this.#current.checkOutcomes();
     this.#kill(false);

@@ -225,15 +225,15 @@ export class SimulatedCloud {
   ): Promise<void> {
     if (!this.kind.needsMaterials) return;
     await materials();
-    const laterMs = random.integer(1_000, 60_000);
-    // As a cloud does that passes new tokens and changed objects to a running pod.
-    process.receive(laterMs, () => {
-      const calledMs = this.#world.nowMs;
-      materials().then(
-        (read) => this.onMaterials(process, uid, calledMs, read),
-        () => {},
-      );
-    });
+    // As a cloud does that passes new tokens and changed objects to a running pod, and sometimes to one that has ended.
+    for (const laterMs of [random.integer(1_000, 60_000), 60_000 + random.fork(uid).integer(0, 180_000)])
+      process.receive(laterMs, () => {
+        const calledMs = this.#world.nowMs;
+        materials().then(
+          (read) => this.onMaterials(process, uid, calledMs, read),
+          () => {},
+        );
+      });
   }
 
   /** The materials of a pod were read later. */
