@@ -18,7 +18,10 @@ const provider = {
     const { containers } = await materials(); // the environment with what ConfigMaps and Secrets have
     for (const [container, { env }] of containers) console.log(`${name}: ${container} has ${env.length} variables`);
     cloud.set(uid, { uid, namespace, name, nodeName: pod.spec.nodeName, state: 'creating' });
-    setTimeout(() => Object.assign(cloud.get(uid) ?? {}, { state: 'running', ips: ['10.0.0.7'] }), 1_000).unref();
+    setTimeout(
+      () => Object.assign(cloud.get(uid) ?? {}, { state: 'running', ips: [`10.0.0.${cloud.size}`] }),
+      1_000,
+    ).unref();
   },
   async deletePod({ uid, name }, { gracePeriodSeconds }) {
     console.log(`${name} stops within ${gracePeriodSeconds} s`);

@@ -29,6 +29,8 @@ export interface AgentGauges {
     readonly longestQueuedSeconds: number;
     /** Since lists of the provider's pods fail; absent if the last one succeeded. */
     readonly listFailingSeconds: number | undefined;
+    /** Since the oldest pod that is not listed was accepted; absent if all are listed. */
+    readonly unlistedSeconds: number | undefined;
     /** Whether the last list, or a notification since then, had an invalid pod. */
     readonly hasInvalidPods: boolean;
   };

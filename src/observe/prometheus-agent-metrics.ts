@@ -82,6 +82,12 @@ const agentGauges: readonly SourcedMetric<AgentGauges>[] = [
     read: ({ provider }) => provider?.listFailingSeconds,
   },
   {
+    Kind: GreatestGauge,
+    name: 'kubelet_node_agent_provider_unlisted_seconds',
+    help: 'Seconds since the provider accepted the oldest of the pods that it does not list; absent if it lists all.',
+    read: ({ provider }) => provider?.unlistedSeconds,
+  },
+  {
     name: 'kubelet_node_agent_provider_invalid_list',
     help: '1 while the last list of the provider has an invalid pod.',
     read: ({ provider }) => provider?.hasInvalidPods,

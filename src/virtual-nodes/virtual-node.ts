@@ -2,6 +2,8 @@ import type { AgentGauges } from '../observe/agent-metrics.ts';
 import { type AbortSignalLike, undefinedIfAborted, untilAborted } from '../shared/abort.ts';
 import { StatusManagerError } from '../shared/errors.ts';
 import { reasonOf } from '../shared/logger.ts';
+import { timeFromEpochMs } from '../shared/time.ts';
+import { getPodFullName } from '../kube/pods/static-pods.ts';
 import { requireSignal } from '../shared/validate.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import type { ManagerInspection } from '../status-manager/inspection.ts';
@@ -24,6 +26,13 @@ import type { VirtualNodeParts } from './create-virtual-node-parts.ts';
 /** How a virtual node ends. Its pods keep running in the cloud, and the next process finds them there. */
 export type VirtualNodeStopOptions = NodeStopOptions;
 
+/** A pod that the provider has accepted and not listed. */
+interface UnlistedPod {
+  readonly uid: string;
+  readonly fullName: string;
+  readonly acceptedAt: string;
+}
+
 /** A snapshot of a virtual node; it does not change afterwards. */
 export interface VirtualNodeInspection {
   readonly nodeName: string;
@@ -32,6 +41,8 @@ export interface VirtualNodeInspection {
   readonly syncLoop: SyncLoopInspection;
   /** One entry for each pod that has a worker; `failureReason` is why a call of the provider for it fails. */
   readonly podWorkers: readonly PodWorkerInspection[];
+  /** See `VirtualNode.unlistedPods`. */
+  readonly unlistedPods: readonly UnlistedPod[];
   /** The cached statuses, and which of them are unsent. */
   readonly statusManager: ManagerInspection;
   readonly node: NodeReporterInspection;
@@ -95,6 +106,15 @@ export class VirtualNode {
     return untilAborted(this.#ready, requireSignal(options));
   }
 
+  /** Pods that `createPod` has accepted, but that as many lists as `lost.afterLists` did not have since then. */
+  unlistedPods(): readonly UnlistedPod[] {
+    return this.#parts.podCache.unlistedPods().map(({ pod, sinceMs }) => ({
+      uid: pod.metadata.uid,
+      fullName: getPodFullName(pod),
+      acceptedAt: timeFromEpochMs(sinceMs),
+    }));
+  }
+
   /** A snapshot for tests, tables and status pages: a copy that does not change. */
   inspect(): VirtualNodeInspection {
     const { nodeName, syncLoop, statuses, nodeReporter, ownEventRecorder } = this.#parts;
@@ -103,6 +123,7 @@ export class VirtualNode {
       state: this.#state,
       syncLoop: syncLoop.inspect(),
       podWorkers: statuses.inspect(),
+      unlistedPods: this.unlistedPods(),
       statusManager: this.statusManager.inspect(),
       node: nodeReporter.inspect(),
       events: ownEventRecorder?.inspect(),

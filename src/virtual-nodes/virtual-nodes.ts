@@ -212,12 +212,16 @@ export class VirtualNodes implements AsyncDisposable {
   #providerGauges(): NonNullable<AgentGauges['provider']> {
     const { lister, calls, context } = this.#parts;
     const { failure, invalid } = lister.inspect();
+    const nowMs = context.clock.now();
+    const acceptedAt = [...this.#nodes.values()].flatMap((node) => node.unlistedPods().map((pod) => pod.acceptedAt));
+    const [oldest] = acceptedAt.toSorted();
     return {
       nodes: this.#nodes.size,
       callsInProgress: calls.inProgress,
       queuedCalls: calls.queue.waiting,
       longestQueuedSeconds: calls.queue.longestWaitMs / 1000,
-      listFailingSeconds: failure && (context.clock.now() - epochMsOf(failure.failingSince)) / 1000,
+      listFailingSeconds: failure && (nowMs - epochMsOf(failure.failingSince)) / 1000,
+      unlistedSeconds: oldest === undefined ? undefined : (nowMs - epochMsOf(oldest)) / 1000,
       hasInvalidPods: invalid !== undefined,
     };
   }

@@ -100,7 +100,8 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'virtual-nodes/pods/provider-pod-record.ts':
       'appliedPod hasEnded isGone listedPod reconcileProviderPod reportedPod',
     'virtual-nodes/replicas/observed-leases.ts': 'epochOf',
-    'virtual-nodes/pods/provider-pod-status.ts': 'containerOfID mistakesOf reportedProbeResults waitingReason',
+    'virtual-nodes/pods/provider-pod-status.ts':
+      'containerOfID mistakesOf reportedProbeResults shownPod unlistedReason waitingReason',
   },
   "reads what the caller, the node's administrator or this library wrote": {
     'status-manager/status/object-reader.ts': 'interpretRows isUnset namesOf shapeOf',

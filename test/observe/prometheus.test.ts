@@ -69,6 +69,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
   ...[
     ...['refused_manifests', 'virtual_nodes', 'provider_calls_in_progress', 'provider_queued_calls'],
     ...['provider_longest_queued_seconds', 'provider_list_failing_seconds', 'provider_invalid_list'],
+    'provider_unlisted_seconds',
   ].map((name) => ({ name: `kubelet_node_agent_${name}`, type: 'gauge', labels: [] })),
   { name: 'kubelet_node_agent_provider_calls_total', type: 'counter', labels: ['operation', 'result'] },
   { name: 'kubelet_node_agent_lost_pods_total', type: 'counter', labels: [] },
@@ -180,7 +181,14 @@ describe('createPrometheusMetrics', () => {
       ...{ relistAgeSeconds: 1, leaseAgeSeconds: 1, leaseDurationSeconds: 40, isNodeRegistered: true },
       ...{ failingPods: 1, refusedManifests: 1, runningPods: 2, containers: { running: 3 } },
       provider: {
-        ...{ nodes: 20, callsInProgress: 1, queuedCalls: 1, longestQueuedSeconds: 1, listFailingSeconds: 1 },
+        ...{
+          nodes: 20,
+          callsInProgress: 1,
+          queuedCalls: 1,
+          longestQueuedSeconds: 1,
+          listFailingSeconds: 1,
+          unlistedSeconds: 1,
+        },
         hasInvalidPods: true,
       },
       replica: { isMember: true, ownedNodes: 20, takenNodes: 40, renewalAgeSeconds: 1 },

@@ -289,6 +289,16 @@ describe("a provider's mistake is said once, with its place", () => {
     ]);
   });
 
+  it('an error whose message differs each time has one stack for each operation and line of code that throws', async () => {
+    await test.startNodes();
+    let count = 0;
+    test.cloud.react('createPod', () => new TypeError(`request ${++count} failed`));
+    for (const name of ['a', 'b', 'c']) await test.create(podOf(name));
+    await test.advance(60_000);
+    expect(count).toBeGreaterThan(10);
+    expect(lines('The provider threw an error that is not a ProviderError')).toHaveLength(1);
+  });
+
   it('a call that is aborted because its time is over is no mistake', async () => {
     await test.startNodes(['node-a'], { callTimeoutMs: 10_000 });
     test.cloud.latencyMs = 1e9;
@@ -312,5 +322,36 @@ describe("a provider's mistake is said once, with its place", () => {
     test.cloud.report('web', { ips: ['10.0.0.9'], containers: [{ name: 'app' }] });
     await test.advance(6000);
     expect(test.nodes.inspect().list.invalid).toBeUndefined();
+  });
+
+  it('an address that two pods have is named, unless they have the network or an address of the node', async () => {
+    const capabilities = { hostNamespaces: true };
+    const uid = await test.runningPod(['node-a'], { provider: test.cloud.asProvider({ capabilities }) });
+    const other = await test.create(podOf('other'));
+    await test.create(podOf('host', { hostNetwork: true }));
+    await test.advance(7000);
+    test.cloud.report('host', { ips: ['10.0.0.9'] });
+    for (const name of ['web', 'other']) test.cloud.report(name, { ips: ['10.1.2.3', '10.0.0.9'] });
+    await test.advance(10_000);
+    expect(test.nodes.inspect().list.invalid?.reason).toBe(
+      `ips[1] of pod default/other (${other}) is also an address of pod default/web (${uid}): 10.0.0.9`,
+    );
+    test.cloud.stop('web');
+    await test.advance(6000);
+    expect(test.nodes.inspect().list.invalid).toBeUndefined();
+  });
+
+  it('a mistake in one pod does not hide that of another in the log', async () => {
+    await test.runningPod();
+    await test.create(podOf('other'));
+    await test.advance(7000);
+    for (const name of ['web', 'other']) {
+      test.cloud.report(name, { ips: ['unknown'] });
+      await test.advance(20_000);
+    }
+    const reasons = lines('Reading a pod of the provider failed').map(
+      ({ fields }) => (fields as { reason: string }).reason,
+    );
+    expect(reasons).toEqual([expect.stringContaining('default/web'), expect.stringContaining('default/other')]);
   });
 });

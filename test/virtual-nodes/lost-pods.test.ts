@@ -158,3 +158,45 @@ describe('a pod that is missing in the list', () => {
     expect(test.status('web')?.phase).toBe('Running');
   });
 });
+
+describe('a pod that was accepted and is never listed', () => {
+  const message = 'The provider accepted the pod at 2026-01-02T03:04:05Z and has not listed it';
+
+  it('is said by inspect(), the status, and once in the log, until it is listed', async () => {
+    await test.startNodes();
+    test.cloud.hidden.add('web');
+    const uid = await test.create(podOf());
+    await test.advance(8000);
+    expect(test.nodes.inspect().nodes[0]!.unlistedPods).toEqual([]);
+    await test.advance(120_000);
+    expect(test.nodes.inspect().nodes[0]!.unlistedPods).toEqual([
+      { uid, fullName: 'web_default', acceptedAt: '2026-01-02T03:04:05Z' },
+    ]);
+    expect(test.status('web')).toMatchObject({
+      phase: 'Pending',
+      containerStatuses: [{ state: { waiting: { reason: 'NotReportedByProvider', message } } }],
+    });
+    const said = test.logger.warnings.map(({ message, fields }) => [message, (fields as { reason?: string }).reason]);
+    expect(said).toEqual([
+      [
+        'Reading a pod of the provider failed',
+        `pod default/web (${uid}), which createPod accepted at 2026-01-02T03:04:05Z, is not listed`,
+      ],
+    ]);
+    test.cloud.hidden.clear();
+    await test.advance(10_000);
+    expect(test.nodes.inspect()).toMatchObject({ nodes: [{ unlistedPods: [] }] });
+    expect(test.nodes.inspect().list.invalid).toBeUndefined();
+    expect(test.status('web')).toMatchObject({ phase: 'Running' });
+  });
+
+  it('is not said of one that is deleted', async () => {
+    await test.startNodes();
+    test.cloud.hidden.add('web');
+    await test.create(podOf());
+    await test.advance(60_000);
+    test.server.pods.delete('default', 'web');
+    await test.advance(1000);
+    expect(test.nodes.inspect()).toMatchObject({ nodes: [{ unlistedPods: [] }] });
+  });
+});

@@ -49,7 +49,7 @@ it('a list that began before the node was added does not count as its first list
 it('a list that began before the provider accepted a pod does not make it lost', () => {
   creating('u-1');
   const before = begin();
-  cache.reconcile('u-1', { report: { kind: 'created', observation: begin() } });
+  cache.reconcile('u-1', { report: { kind: 'created', observation: begin(), atMs: 0 } });
   list([], before);
   expect(isLost('u-1')).toBe(false);
   list([]);
@@ -67,7 +67,7 @@ it('a list that began before a notification does not undo it', () => {
 it('a pod that is reported before its creation is accepted stays reported', () => {
   creating('u-1');
   cache.set(pod, begin());
-  cache.reconcile('u-1', { report: { kind: 'created', observation: begin() } });
+  cache.reconcile('u-1', { report: { kind: 'created', observation: begin(), atMs: 0 } });
   expect(cache.record('u-1').state).toMatchObject({ kind: 'reported', pod });
 });
 

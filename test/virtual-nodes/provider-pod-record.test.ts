@@ -31,7 +31,7 @@ const reported = (fields: Partial<ProviderPod> = {}): ProviderPod => ({
 const stopped = reported({ state: 'stopped' });
 
 const asked = { kind: 'asked', calledMs: nowMs - 1000 } as const;
-const accepted = { kind: 'accepted', calledMs: nowMs - 1000 } as const;
+const accepted = { kind: 'accepted', calledMs: nowMs - 1000, atMs: 5 } as const;
 const seen = { kind: 'reported', pod: reported(), atMs: 0 } as const;
 /** Of each kind, the states that differ in what follows. */
 const statesByKind: { readonly [Kind in ProviderPodState['kind']]: Readonly<Record<string, ProviderPodState>> } = {
@@ -114,7 +114,7 @@ const reportsByKind: {
     notFoundOld: [{ kind: 'notFound', observation: 10 }],
   },
   creating: { creating: [{ kind: 'creating', pod: wanted, observation }] },
-  created: { created: [{ kind: 'created', observation }] },
+  created: { created: [{ kind: 'created', observation, atMs: 5 }] },
   updated: { updated: [{ kind: 'updated', pod: wanted }] },
   deleting: { deleting: [{ kind: 'deleting' }] },
   deleted: { deleted: [{ kind: 'deleted', observation }] },

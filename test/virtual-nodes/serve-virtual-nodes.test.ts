@@ -253,6 +253,22 @@ describe('/metrics of virtual nodes', () => {
     expect(await metric('kubelet_node_agent_provider_invalid_list')).toBe(1);
   });
 
+  it('shows since when a pod that was accepted is not listed', async () => {
+    await start();
+    test.cloud.hidden.add('a');
+    await test.create(podOf('a'));
+    const age = 'kubelet_node_agent_provider_unlisted_seconds';
+    expect(await metric(age)).toBeUndefined();
+    await test.advance(100_000);
+    expect(await metric(age)).toBeCloseTo(100, -1);
+    expect((await page()).problems).toEqual([
+      expect.stringMatching(/pod default\/a \(.*\), which createPod accepted at/),
+    ]);
+    test.cloud.hidden.clear();
+    await test.advance(10_000);
+    expect(await metric(age)).toBeUndefined();
+  });
+
   it('counts pods that only the cloud had, and the nodes of this process', async () => {
     await start(['node-a', 'node-b']);
     test.cloud.add({ uid: 'x', name: 'x', namespace: 'default', nodeName: 'node-b', state: 'running' });

@@ -45,8 +45,8 @@ export class ProviderCalls {
   /** One function for each call that the provider has not settled; it ends the call. */
   readonly #inProgress = new Set<() => void>();
 
-  /** What has been logged. */
-  readonly #stacks = new Set<string>();
+  /** Operations and lines of code whose stack has been logged. */
+  readonly #loggedPlaces = new Set<string>();
 
   constructor(options: ProviderCallsOptions) {
     this.#options = options;
@@ -106,12 +106,17 @@ export class ProviderCalls {
     return this.bounded(operation, signal, endingCall, podUID);
   }
 
-  /** Logs once where an error comes from that is not a ProviderError: it may be a mistake in the provider. */
+  /**
+   * Logs an error that is not a ProviderError, which may be a mistake in the provider: once for each operation and line of code
+   * that throws.
+   */
   #logStack(operation: ProviderOperation, error: unknown, podUID: string | undefined): void {
     const thrown = thrownFields(error);
-    const { stack } = thrown;
-    if (stack === undefined || this.#stacks.has(stack) || this.#stacks.size >= maxLoggedStacks) return;
-    this.#stacks.add(stack);
+    if (thrown.stack === undefined) return;
+    // A message may differ each time.
+    const place = `${operation} ${/^ +at .*$/m.exec(thrown.stack)?.[0]}`;
+    if (this.#loggedPlaces.has(place) || this.#loggedPlaces.size >= maxLoggedStacks) return;
+    this.#loggedPlaces.add(place);
     const fields = { operation, ...(podUID !== undefined && { podUID }), ...thrown };
     this.#options.logger.warn(fields, 'The provider threw an error that is not a ProviderError');
   }

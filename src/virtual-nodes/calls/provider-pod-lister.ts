@@ -57,6 +57,8 @@ export class ProviderPodLister {
   readonly #sinks = new Map<string, ProviderPodSink>();
   readonly #failures: FailureLog;
   readonly #invalid: FailureLog;
+  /** Of the last list. */
+  #invalidReasons: ReadonlySet<string> = new Set();
   readonly #stop = new AbortController();
   #lastObservation = 0;
   #pods = 0;
@@ -170,9 +172,14 @@ export class ProviderPodLister {
     }
   }
 
-  #logInvalid([first, ...others]: readonly string[]): void {
+  /** Each reason is logged, even if another one has been there before. */
+  #logInvalid(reasons: readonly string[]): void {
+    const known = this.#invalidReasons;
+    this.#invalidReasons = new Set(reasons);
+    const first = reasons.find((reason) => !known.has(reason)) ?? reasons[0];
     if (first === undefined) return this.#invalid.succeeded();
-    this.#invalid.failed(new Error(others.length === 0 ? first : `${first}; and ${others.length} others`));
+    const others = reasons.length === 1 ? '' : `; and ${reasons.length - 1} others`;
+    this.#invalid.failed(new Error(`${first}${others}`), {}, { key: first });
   }
 
   /** Returns which pods are listed on the wrong node. */

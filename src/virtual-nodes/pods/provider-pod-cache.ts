@@ -1,6 +1,7 @@
 import type { ValidPod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { untilAborted } from '../../shared/abort.ts';
+import { timeFromEpochMs } from '../../shared/time.ts';
 import type { PodCache, PodCacheOptions, PodLifecycleEvent, RuntimePodStatus } from '../../node/index.ts';
 import type { ProviderPod } from '../pod-provider.ts';
 import type { ListedPods, ProviderPodLister, ProviderPodSink } from '../calls/provider-pod-lister.ts';
@@ -17,13 +18,15 @@ import {
   unknownProviderPod,
   type WantedPod,
 } from './provider-pod-record.ts';
-import { mistakesOf, runtimePodStatus } from './provider-pod-status.ts';
+import { mistakesOf, runtimePodStatus, shownPod } from './provider-pod-status.ts';
 
 export interface ProviderPodCacheOptions extends ProviderPodPolicy {
   readonly nodeName: string;
   readonly lister: Pick<ProviderPodLister, 'beginObservation' | 'lastObservation' | 'listSoon' | 'subscribe'>;
   /** The pod with this UID on the API server. */
   readonly getPodByUID: (podUID: string) => ValidPod | undefined;
+  /** The addresses of the Node. */
+  readonly hostIPs?: readonly string[] | undefined;
   /** False until all pods of the node on the API server are known. */
   readonly arePodsKnown: () => boolean;
   /** Called when a pod is lost. */
@@ -123,6 +126,14 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return [...this.#entries.values()].flatMap(({ record }) => listedPod(record, nowMs) ?? []);
   }
 
+  /** The pods that the provider has accepted and not listed: see `unlistedSinceMs` of their records. */
+  unlistedPods(): { readonly pod: ValidPod; readonly sinceMs: number }[] {
+    return [...this.#entries].flatMap(([podUID, { record }]) => {
+      const pod = record.unlistedSinceMs === undefined ? undefined : this.#options.getPodByUID(podUID);
+      return pod === undefined ? [] : { pod, sinceMs: record.unlistedSinceMs! };
+    });
+  }
+
   /** The number of pods that run, as last reported. */
   get runningPods(): number {
     return [...this.#entries.values()].filter(
@@ -140,12 +151,19 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
       if (this.#isUnlisted(podUID)) this.reconcile(podUID, { report: { kind: 'missing', observation } });
     this.#settleListed?.();
     this.#settleListed = undefined;
-    const { getPodByUID } = this.#options;
-    const mistakes = pods.flatMap((listedPod) => {
-      const pod = getPodByUID(listedPod.uid);
-      return pod === undefined ? [] : mistakesOf(pod, listedPod);
+    const { getPodByUID, hostIPs } = this.#options;
+    const known = pods.flatMap((reported) => {
+      const pod = getPodByUID(reported.uid);
+      return pod === undefined ? [] : { pod, reported };
     });
-    return [...mistakes, ...others.flatMap((podUID) => this.#misplaced(podUID) ?? [])];
+    return [
+      ...mistakesOf(known, hostIPs),
+      ...others.flatMap((podUID) => this.#misplaced(podUID) ?? []),
+      ...this.unlistedPods().map(
+        ({ pod, sinceMs }) =>
+          `${shownPod(pod)}, which createPod accepted at ${timeFromEpochMs(sinceMs)}, is not listed`,
+      ),
+    ];
   }
 
   set(pod: ProviderPod, observation: number): void {

@@ -12,8 +12,8 @@ export type ProviderPodState =
   | { readonly kind: 'notAsked' }
   /** `createPod` was called, but not accepted: the cloud may have the pod. */
   | { readonly kind: 'asked'; readonly calledMs: number | undefined }
-  /** `createPod` was accepted; the pod has not been reported yet. */
-  | { readonly kind: 'accepted'; readonly calledMs: number | undefined }
+  /** `createPod` was accepted at `atMs`, in milliseconds since the epoch; the pod has not been reported yet. */
+  | { readonly kind: 'accepted'; readonly calledMs: number | undefined; readonly atMs: number }
   /**
    * The provider has the pod. `pod` is undefined if only an earlier process has seen it: the status on the API server shows
    * that it ran. `atMs` is when it was last reported, in milliseconds since the epoch.
@@ -38,6 +38,11 @@ export interface ProviderPodRecord {
   readonly observation: number;
   /** How many lists in a row lacked the pod; only lists that began after `observation` count. */
   readonly missingLists: number;
+  /**
+   * When `createPod` was accepted, in milliseconds since the epoch, if `lostAfterLists` lists since then lacked the pod and it has
+   * never been reported. `createPod` is then called again.
+   */
+  readonly unlistedSinceMs?: number | undefined;
   /** The pod as the provider has it; undefined if that is not known. */
   readonly applied?: ValidPod | undefined;
   /**
@@ -78,7 +83,8 @@ export type ProviderPodReport =
   | { readonly kind: 'missing' | 'notFound'; readonly observation: number }
   /** `createPod` is called; it or `deletePod` was accepted. */
   | { readonly kind: 'creating'; readonly pod: ValidPod; readonly observation: number }
-  | { readonly kind: 'created' | 'deleted'; readonly observation: number }
+  | { readonly kind: 'created'; readonly observation: number; readonly atMs: number }
+  | { readonly kind: 'deleted'; readonly observation: number }
   | { readonly kind: 'updated'; readonly pod: ValidPod }
   /** `deletePod` is called, or the worker has finished the pod. */
   | { readonly kind: 'deleting' | 'terminated' }
@@ -211,27 +217,29 @@ function withReport(
     case 'listed': {
       const { observation } = report;
       if (observation <= record.observation) return record;
-      return { ...record, state: reportedState(state, report.pod, report.atMs), observation, missingLists: 0 };
+      const seen = { observation, missingLists: 0, unlistedSinceMs: undefined };
+      return { ...record, ...seen, state: reportedState(state, report.pod, report.atMs) };
     }
     case 'missing':
     case 'notFound': {
       if (report.observation <= record.observation || isGone(record, policy)) return record;
       const missingLists = report.kind === 'missing' ? record.missingLists + 1 : policy.lostAfterLists;
-      return missingLists < policy.lostAfterLists
-        ? { ...record, missingLists }
-        : { ...record, missingLists, state: goneState(state) };
+      if (missingLists < policy.lostAfterLists) return { ...record, missingLists };
+      const unlistedSinceMs = record.unlistedSinceMs ?? (state.kind === 'accepted' ? state.atMs : undefined);
+      return { ...record, missingLists, unlistedSinceMs, state: goneState(state) };
     }
     case 'creating': {
       const { applied: last, uncertain } = record;
       const isAsLast = last !== undefined && uncertain !== 'updated' && isSamePod(last, report.pod);
       const isFirst = state.kind === 'notAsked' || isAsLast;
       const applied = isFirst ? report.pod : undefined;
-      return toCreated({ ...record, applied, uncertain: 'attempted' }, 'asked', nowMs, report.observation);
+      const asked = { kind: 'asked', calledMs: nowMs } as const;
+      return toCreated({ ...record, applied, uncertain: 'attempted' }, asked, report.observation);
     }
     case 'created': {
-      const calledMs = calledMsOf(state);
+      const accepted = { kind: 'accepted', calledMs: calledMsOf(state), atMs: report.atMs } as const;
       const created = { ...record, uncertain: 'created', createFailure: undefined, backOff: undefined } as const;
-      return toCreated(created, 'accepted', calledMs, report.observation);
+      return toCreated(created, accepted, report.observation);
     }
     case 'updated':
       return { ...withApplied(record, report.pod), backOff: undefined };
@@ -279,13 +287,12 @@ function goneState(state: ProviderPodState): ProviderPodState {
 /** A report during the call of `createPod` says more than the call. */
 function toCreated(
   record: ProviderPodRecord,
-  kind: 'accepted' | 'asked',
-  calledMs: number | undefined,
+  created: Extract<ProviderPodState, { kind: 'asked' | 'accepted' }>,
   observation: number,
 ): ProviderPodRecord {
-  const { state } = record;
-  if (state.kind === 'reported' || state.kind === 'ending' || state.kind === 'ended') return record;
-  return { ...record, state: { kind, calledMs }, observation, missingLists: 0 };
+  const { kind } = record.state;
+  if (kind === 'reported' || kind === 'ending' || kind === 'ended') return record;
+  return { ...record, state: created, observation, missingLists: 0 };
 }
 
 /** Lists since the first deletion count: they may take longer than it takes until the deletion is requested again. */
@@ -293,7 +300,7 @@ function toDeleted(record: ProviderPodRecord, deletedMs: number, observation: nu
   const { state } = record;
   if (state.kind === 'notAsked') return record;
   const isRepeated = 'deletedMs' in state && state.deletedMs !== undefined;
-  const since = isRepeated ? {} : { observation, missingLists: 0 };
+  const since = { ...(!isRepeated && { observation, missingLists: 0 }), unlistedSinceMs: undefined };
   if (state.kind === 'ended') return { ...record, ...since, state: { ...state, deletedMs } };
   return { ...record, ...since, state: { kind: 'ending', pod: reportedPod(record), deletedMs } };
 }

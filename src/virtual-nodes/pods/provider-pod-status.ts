@@ -12,7 +12,7 @@ import type {
   PodStatusInput,
   ValidPod,
 } from '../../kube/objects/types.ts';
-import { epochMsOf } from '../../shared/time.ts';
+import { epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
 import type {
   ProbeResult,
   ProbeResults,
@@ -114,20 +114,36 @@ export function withoutWaitingRuns(
   return { ...previous, ...Object.fromEntries(containerStatusesFields.map((field) => [field, statusesIn(field)])) };
 }
 
-/** What the provider reports of the pod that is not the pod's: each with its field. */
-export function mistakesOf(pod: ValidPod, { containers = [], ips = [] }: ProviderPod): string[] {
-  const { namespace, name, uid } = pod.metadata;
-  const of = `of pod ${namespace}/${name} (${uid})`;
-  const names = new Set(containersOf(pod).map((container) => container.name));
-  const unknown = containers.flatMap((container, i) =>
-    names.has(container.name)
-      ? []
-      : [`containers[${i}].name ${of} is not a container of the pod: ${shown(container.name)}`],
-  );
-  return [
-    ...unknown,
-    ...ips.flatMap((ip, i) => (isIP(ip) === 0 ? [`ips[${i}] ${of} is no IP address: ${shown(ip)}`] : [])),
-  ];
+/**
+ * What the provider reports of the pods of a node that is not theirs: each with its field. Pods may share an address of the
+ * node (`hostIPs`).
+ */
+export function mistakesOf(
+  pods: readonly { readonly pod: ValidPod; readonly reported: ProviderPod }[],
+  hostIPs: readonly string[] = [],
+): string[] {
+  const podByIP = new Map<string, ValidPod>();
+  return pods.flatMap(({ pod, reported: { containers = [], ips = [], state } }) => {
+    const of = `of ${shownPod(pod)}`;
+    const names = new Set(containersOf(pod).map((container) => container.name));
+    const mistakes = containers.flatMap(({ name }, i) =>
+      names.has(name) ? [] : `containers[${i}].name ${of} is not a container of the pod: ${shown(name)}`,
+    );
+    for (const [i, ip] of ips.entries()) {
+      if (isIP(ip) === 0) mistakes.push(`ips[${i}] ${of} is no IP address: ${shown(ip)}`);
+      else if (state !== 'stopped' && pod.spec?.hostNetwork !== true && !hostIPs.includes(ip)) {
+        const other = podByIP.get(ip) ?? pod;
+        if (other !== pod) mistakes.push(`ips[${i}] ${of} is also an address of ${shownPod(other)}: ${ip}`);
+        podByIP.set(ip, other);
+      }
+    }
+    return mistakes;
+  });
+}
+
+/** As messages name a pod. */
+export function shownPod({ metadata: { namespace, name, uid } }: ValidPod): string {
+  return `pod ${namespace}/${name} (${uid})`;
 }
 
 function shown(text: string): string {
@@ -153,6 +169,16 @@ export function waitingReason(reported: ProviderPod | undefined, containerName: 
   if (own?.waiting !== undefined)
     return { reason: shortText(own.waiting.reason), message: shortText(own.waiting.message ?? '') };
   return own === undefined && reported?.state === 'running' ? unreportedContainer : undefined;
+}
+
+/** Why the containers of a pod wait that was accepted and is not listed; see `unlistedSinceMs` of its record. */
+export function unlistedReason(sinceMs: number | undefined): StartFailure | undefined {
+  return sinceMs === undefined
+    ? undefined
+    : {
+        reason: notReported,
+        message: `The provider accepted the pod at ${timeFromEpochMs(sinceMs)} and has not listed it`,
+      };
 }
 
 /** A text of the cloud, cut to the length of a termination message: the API server refuses a status that is too long. */

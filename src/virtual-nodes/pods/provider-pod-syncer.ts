@@ -48,6 +48,7 @@ import {
   reportedProbeResults,
   runtimePodStatus,
   shortText,
+  unlistedReason,
   waitingReason,
   withoutWaitingRuns,
 } from './provider-pod-status.ts';
@@ -192,7 +193,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 
   async #create(pod: ValidPod, { signal, scope }: SyncPodOptions): Promise<SyncPodResult> {
-    const { podCache } = this.#options;
+    const { podCache, clock } = this.#options;
     const { uid } = pod.metadata;
     const failed = await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options, provider) => {
       podCache.reconcile(uid, { report: { kind: 'creating', pod, observation: podCache.beginObservation() } });
@@ -204,7 +205,9 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       throwIfBackOff(failed);
       return { isTerminal: true, hasChanged: false };
     }
-    podCache.reconcile(uid, { report: { kind: 'created', observation: podCache.beginObservation() } });
+    podCache.reconcile(uid, {
+      report: { kind: 'created', observation: podCache.beginObservation(), atMs: clock.now() },
+    });
     return { isTerminal: false, hasChanged: true };
   }
 
@@ -363,14 +366,14 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { uid, deletionTimestamp } = pod.metadata;
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const record = podCache.record(uid);
-    const { createFailure, generated: last } = record;
+    const { createFailure, generated: last, unlistedSinceMs } = record;
     const reported = reportedPod(record);
     const accepted = appliedPod(record);
     const isTerminal = podIsTerminal || reported?.state === 'stopped';
     const eviction =
       failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod));
     const resizeConditions = statusManager.determinePodResizeStatus(uid, isTerminal);
-    const inputs = [pod, reported, accepted, createFailure, isTerminal];
+    const inputs = [pod, reported, accepted, createFailure, unlistedSinceMs, isTerminal];
     const isOrdinary =
       deletionTimestamp == null && !podStatusFn && eviction === undefined && resizeConditions.length === 0;
     if (isOrdinary && last !== undefined && last.status === previous && isSameList(last.inputs, inputs))
@@ -381,7 +384,9 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       generatePodStatus(pod, {
         ...{ runtimeStatus, hostIPs, podIsTerminal: isTerminal },
         previous: withoutWaitingRuns(pod, reported, previous),
-        startFailures: { get: (name) => waitingReason(reported, name) ?? createFailure },
+        startFailures: {
+          get: (name) => waitingReason(reported, name) ?? createFailure ?? unlistedReason(unlistedSinceMs),
+        },
         probeResults: reportedProbeResults(runtimeStatus, reported),
         ...{ resizeConditions, eviction: ended },
         // The reason of a terminal pod is kept.
