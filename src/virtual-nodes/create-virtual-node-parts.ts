@@ -139,7 +139,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     const declared = [...(canResizePods ? resizeFeatures : []), ...features];
     // No hostname: kube-apiserver would connect to it by default, and no DNS server knows the name of a virtual node.
     const status = await nodeStatusOf(node, { kubeletPort, features: declared });
-    return { ...status, nodeInfo: { ...virtualNodeInfo, ...status.nodeInfo } };
+    return { ...status, capacity: status.capacity ?? {}, nodeInfo: { ...virtualNodeInfo, ...status.nodeInfo } };
   };
   const nodeReporter = new NodeReporter(
     {

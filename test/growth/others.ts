@@ -98,7 +98,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'virtual-nodes/pods/pod-hash.ts': 'isSamePod',
     'virtual-nodes/pods/provider-pod-syncer.ts': 'hasPodRun',
     'virtual-nodes/pods/provider-pod-record.ts':
-      'appliedPod hasEnded isGone listedPod reconcileProviderPod reportedPod',
+      'appliedPod hasEnded isGone listedPod reconcileProviderPod reportedPod wasAccepted',
     'virtual-nodes/replicas/observed-leases.ts': 'epochOf',
     'virtual-nodes/pods/provider-pod-status.ts':
       'containerOfID mistakesOf reportedProbeResults shownPod unlistedReason waitingReason',

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ProviderError } from 'kubelet-status-manager/virtual-nodes';
 import { fault } from 'kubelet-status-manager/testing';
+import { expectConsistent } from '../support/consistent-status.ts';
 import { podOf, TestNodes } from './test-nodes.ts';
 
 let test: TestNodes;
@@ -21,8 +22,22 @@ describe('a call that fails', () => {
     expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'NoSuchGPU', message: 'There is no such GPU' });
     // `kubectl get pods` prints the reason of a container, if there is one.
     expect(test.status('web')?.containerStatuses ?? []).toEqual([]);
-    expect(test.podEvents()).toEqual(['web: NoSuchGPU', 'web: ProviderDeleteSuccess']);
+    // There was nothing that the call of `deletePod` could have deleted.
+    expect(test.podEvents()).toEqual(['web: NoSuchGPU']);
+    expect(test.cloud.callsOf('deletePod')).toHaveLength(1);
     expect(test.cloud.callsOf('createPod')).toHaveLength(1);
+  });
+
+  it('for good leaves no container statuses, and conditions that follow from that', async () => {
+    await test.startNodes();
+    test.cloud.react('createPod', () => new ProviderError('no', { permanent: true }));
+    const init = [{ name: 'init', image: 'init:1' }];
+    await test.create(podOf('web', { initContainers: init }));
+    await test.advance(3000);
+    expectConsistent(test.pod('web')!, test.status('web')!, undefined);
+    expect(test.status('web')?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Initialized', message: 'containers with unknown status: [init]' }),
+    );
   });
 
   it.each([404, null, {}, Symbol('no')])(

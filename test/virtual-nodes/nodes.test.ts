@@ -365,7 +365,7 @@ it('of two processes with the same node and without replicas, the younger one st
 it('a Node shows the platform that its provider says, or linux, and nothing of the machine that the process runs on', async () => {
   const nodeInfo = { operatingSystem: 'windows', architecture: 'arm64', kubeletVersion: 'v1.2.3' };
   const own = { nodeName: 'node-b', nodeStatus: () => ({ capacity: {}, nodeInfo }) };
-  await test.startNodes(['node-a', own]);
+  await test.startNodes(['node-a', own, { nodeName: 'node-c' }]);
   expect(test.nodes.node('node-a')?.getNode()).toMatchObject({
     metadata: { labels: { 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64' } },
     status: {
@@ -375,6 +375,13 @@ it('a Node shows the platform that its provider says, or linux, and nothing of t
       },
     },
   });
+  const bare = test.nodes.node('node-c')?.getNode();
+  expect(bare?.status?.capacity ?? {}).toEqual({});
+  expect(bare?.status?.conditions).toContainEqual(
+    expect.objectContaining({
+      ...{ type: 'Ready', status: 'False', message: 'missing node capacity for resources: cpu, memory, pods' },
+    }),
+  );
   expect(test.nodes.node('node-b')?.getNode()).toMatchObject({
     metadata: { labels: { 'kubernetes.io/os': 'windows', 'kubernetes.io/arch': 'arm64' } },
     status: { nodeInfo: { ...nodeInfo, kernelVersion: '', osImage: '' } },

@@ -40,8 +40,8 @@ export interface NodeReporterOptions {
   /**
    * Returns the Node's status: addresses, capacity, allocatable (default: the capacity), conditions
    * without times, nodeInfo and any other field. Called every 10 seconds. Fields that are absent have
-   * defaults: cpu and memory of this machine, 110 pods, no pressure. `declaredFeatures` are added to
-   * those of the option, or of the agent. If it throws or takes longer than 10 seconds, the previous status is reported.
+   * defaults: cpu and memory of this machine, 110 pods, no pressure; a virtual node has no capacity by
+   * default, and is not ready without one. `declaredFeatures` are added to those of the option, or of the agent. If it throws or takes longer than 10 seconds, the previous status is reported.
    */
   readonly nodeStatus?: (() => NodeStatus | Promise<NodeStatus>) | undefined;
   /** Optional features of a kubelet that the node has, in addition to those of `nodeStatus`. Default: none. */

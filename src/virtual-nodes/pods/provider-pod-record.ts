@@ -198,6 +198,12 @@ export function hasEnded({ state: { kind } }: ProviderPodRecord): boolean {
   return kind === 'notAsked' || kind === 'ended';
 }
 
+/** False if the provider has neither accepted the pod nor reported it. */
+export function wasAccepted({ state }: ProviderPodRecord): boolean {
+  const { kind } = state.kind === 'lost' ? state.was : state;
+  return kind !== 'notAsked' && kind !== 'asked';
+}
+
 /** True if the cloud does not have the pod, so that the record can be dropped once nobody wants the pod. */
 export function isGone(
   { state: { kind }, missingLists }: ProviderPodRecord,

@@ -1,3 +1,4 @@
+import { generatePodInitializedCondition } from '../../status-manager/status/generate-conditions.ts';
 import { hasRun, isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
@@ -43,6 +44,7 @@ import {
   type PodOperation,
   reportedPod,
   type WantedPod,
+  wasAccepted,
 } from './provider-pod-record.ts';
 import {
   reportedProbeResults,
@@ -297,7 +299,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const { calls, podCache, epoch, eventRecorder } = this.#options;
     try {
       await calls.forPod(uid, operation, signal, (options, provider) => call({ ...options, epoch }, provider));
-      if (pod !== undefined) eventRecorder.event({ pod, type: 'Normal', ...successEvents[operation] });
+      if (pod !== undefined && (operation !== 'delete_pod' || wasAccepted(podCache.record(uid))))
+        eventRecorder.event({ pod, type: 'Normal', ...successEvents[operation] });
       return undefined;
     } catch (error) {
       if (signal.aborted) podCache.reconcile(uid, { report: { kind: 'aborted', operation } });
@@ -406,7 +409,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       ...generated,
       ...shownPhase,
       // As of a pod that the node has rejected: kubectl then shows the reason of the pod.
-      ...(isRefused(generated, { reported, previous, failure }) && noContainerStatuses),
+      ...(isRefused(generated, { reported, previous, failure }) && withoutContainers(pod, generated, previous)),
     };
     const status = setGeneratedStatus(statusManager, pod, podStatusFn === undefined ? complete : podStatusFn(complete));
     const cached = statusManager.getPodStatus(uid);
@@ -424,7 +427,18 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 }
 
-const noContainerStatuses = { initContainerStatuses: [], containerStatuses: [], ephemeralContainerStatuses: [] };
+/** Leaves the statuses of the containers out; what the conditions say of them follows. */
+function withoutContainers(
+  pod: ValidPod,
+  { phase, conditions }: PodStatusInput,
+  previous: PodStatusInput | null | undefined,
+): PodStatusInput {
+  const initialized = generatePodInitializedCondition(pod, previous, [], phase);
+  return {
+    conditions: conditions?.map((condition) => (condition.type === initialized.type ? initialized : condition)),
+    ...{ initContainerStatuses: [], containerStatuses: [], ephemeralContainerStatuses: [] },
+  };
+}
 
 /**
  * True if the pod should run until it is deleted: it has not succeeded, even if its containers have.

@@ -145,10 +145,8 @@ export class ReplicaProcess {
     const { uid = '' } = pod.metadata ?? {};
     const before = statuses.get(uid) ?? (pod.status as PodStatus | undefined);
     statuses.set(uid, status);
-    // As that of a kubelet, the status of a pod that was not admitted has no conditions. One that the cloud has refused has
-    // no container statuses, but conditions that say why its containers have not started.
-    if (status.reason === 'Refused' || (status.phase === 'Failed' && (status.containerStatuses ?? []).length === 0))
-      return;
+    // As that of a kubelet, the status of a pod that was not admitted has no conditions.
+    if (status.reason === 'Refused') return;
     try {
       expectConsistent(pod, status, before, { staysRunning: true });
     } catch (error) {
