@@ -143,6 +143,8 @@ export class Network {
   readonly lateWrites = new Set<number>();
   readonly streams = new Set<OpenStream>();
   faults = noFaults;
+  /** Requests of these paths take seconds. */
+  slowPaths: RegExp | undefined;
   /** No packet arrives in either direction. */
   isDown = false;
   /** While it is down, each request fails at once; otherwise half of them get no answer. */
@@ -237,7 +239,7 @@ export class Network {
     this.calls.push(call);
     world.note(process.name, `→ ${call.id}`, method, target, body ?? '');
     // All is drawn at once, so that a fault that is left out does not change those of other requests.
-    const isSlow = this.#strikes('slow');
+    const isSlow = this.#strikes('slow') || this.slowPaths?.test(path) === true;
     const latencyMs = this.#latencyMs(isSlow);
     const backMs = this.#latencyMs(false);
     const refused = this.#strikes('refused') ? this.#refusal(method, path) : undefined;

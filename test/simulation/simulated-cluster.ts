@@ -90,6 +90,7 @@ export class SimulatedCluster {
   heal(): void {
     this.#isDisturbed = false;
     this.network.faults = noFaults;
+    this.network.slowPaths = undefined;
     this.network.isDown = false;
     this.#startServer();
   }

@@ -111,6 +111,8 @@ class AgentSimulation {
     if (this.#random.fork('daemon').chance(0.5)) void this.#useDaemon(this.#random.fork('use of a daemon'));
     if (this.#random.chance(0.8))
       this.#cluster.disturb(this.#random.fork('cluster'), this.#random.pick([0.3, 1, 1, 2]));
+    // Pods end while their Secrets are being read.
+    if (this.#random.fork('slow objects').chance(0.2)) this.#cluster.network.slowPaths = /\/(secrets|configmaps)\//;
     if (this.#random.chance(0.8)) this.#runtime.disturb(this.#random.fork('runtime'));
     if (this.#random.chance(0.7)) this.#volumes.files.disturb(this.#random.pick([0.3, 1, 2]));
     for (const disturb of [this.#restarts, this.#clockJumps, this.#pauses, this.#fullDisks, this.#removedImages]) {
