@@ -34,7 +34,7 @@ import { boundPod, evictedPod } from './resources/pod-strategy.ts';
 import { deleteOptionsOf } from './http/request-options.ts';
 import type { ResourceDefinition } from './resources/resources.ts';
 import type { Mutations } from './storage/mutations.ts';
-import type { Verb } from './http/verbs.ts';
+import type { Verb } from './resources/subresources.ts';
 import type { ObjectStore } from './storage/store.ts';
 import type { DeleteOptions } from './resources/strategy.ts';
 

@@ -5,13 +5,13 @@ import {
   type PulledImage,
   type RuntimeHelper,
   type RuntimeImage,
+  ImageError,
 } from '../node/index.ts';
 import type { ValidPod } from '../kube/objects/types.ts';
 import { ReadCache } from '../shared/read-cache.ts';
-import { withGoMessage } from './cri-error.ts';
+import { withGoMessage, CRIError } from './cri-error.ts';
 import type { CRIConnection } from './cri-connection.ts';
 import type { CRIMessage, CRIRequest } from './cri-messages.ts';
-import { isWithoutAnswer, pullError } from './image-errors.ts';
 import type { ImageUser } from './security-context.ts';
 
 export interface CRIImagesOptions {
@@ -114,4 +114,26 @@ export class CRIImages {
 function userOf(image: CRIMessage<'Image'> | undefined): ImageUser {
   if (image?.uid) return { uid: image.uid.value };
   return image?.username ? { username: image.username } : { uid: 0 };
+}
+
+const prefixes: readonly ImageError['reason'][] = ['RegistryUnavailable', 'SignatureValidationFailed'];
+
+/**
+ * The error of a failed pull. A prefix of the runtime's message selects a more specific reason. Source: kubelet
+ * `evalCRIPullErr`, cri-client `PullImage`.
+ */
+export function pullError(error: unknown): Error {
+  if (!(error instanceof CRIError)) return error as Error;
+  const message = error.code === 'Unknown' ? error.message : error.goMessage;
+  const reason = prefixes.find((prefix) => message.startsWith(prefix));
+  if (reason === undefined) return new Error(message, { cause: error });
+  return new ImageError(reason, message.slice(reason.length).replace(/^: /, ''), { cause: error });
+}
+
+/** Of grpc-js, when the connection breaks during a call or the call takes too long. */
+const codesWithoutAnswer: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 'Internal', 'Unavailable']);
+
+/** Whether a failed pull may have succeeded in the runtime. */
+export function isWithoutAnswer({ cause }: Error): boolean {
+  return cause instanceof CRIError && codesWithoutAnswer.has(cause.code);
 }

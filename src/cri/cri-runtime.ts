@@ -50,8 +50,11 @@ import { imageFsStats, listPodStats } from './list-pod-stats.ts';
 import { type EventOwner, RuntimeEvents } from './runtime-events.ts';
 import { nodeStatusOfRuntime } from './runtime-node-status.ts';
 import type { ResourceConfig } from './resource-config.ts';
-import { updatePodSandboxResources, updateSandboxResourcesRequest } from './sandbox-resources.ts';
-import { generatePodSandboxConfig } from './sandbox-config.ts';
+import {
+  generatePodSandboxConfig,
+  updatePodSandboxResources,
+  updateSandboxResourcesRequest,
+} from './sandbox-config.ts';
 import type { RuntimePodFiles } from './runtime-pod-files.ts';
 import type { PodUserNamespaces } from './cri-host.ts';
 

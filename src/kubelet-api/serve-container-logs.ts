@@ -4,9 +4,13 @@ import type { ContainerLogOptions } from '../node/index.ts';
 import type { ContainerStatusInput, PodStatusInput } from '../kube/objects/types.ts';
 import { HTTPError } from './http-error.ts';
 import { containersOf, type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
-import { parseLogOptions } from './log-options.ts';
 import { readLogs } from './read-logs.ts';
-import { openText, writeText } from './text-log.ts';
+import { Readable } from 'node:stream';
+import { untilAborted } from '../shared/abort.ts';
+import { boundedCall } from '../shared/deadline.ts';
+import { requestTimeoutMs } from './bounded-streaming-runtime.ts';
+import { fromRuntime } from './streaming.ts';
+import { canonicalTime, epochMsOf } from '../shared/time.ts';
 
 /** `/containerLogs/{namespace}/{pod}/{container}`. Source: kubelet `getContainerLogs`, `GetKubeletContainerLogs` */
 export async function serveContainerLogs(
@@ -110,4 +114,107 @@ function findContainerStatus(status: PodStatusInput, name: string): ContainerSta
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+type Text = AsyncIterable<Uint8Array>;
+
+/**
+ * Resolves with the text of a log that the runtime streams, for `writeText`; undefined if the runtime has log files. Rejects
+ * when the client has disconnected; a text that the runtime returns later is then ended. @throws HTTPError
+ */
+async function openText(
+  { runtime, clock }: Pick<KubeletAPIContext, 'runtime' | 'clock'>,
+  containerID: string,
+  log: ContainerLogOptions & { readonly previous: boolean },
+  signal: AbortSignal,
+): Promise<Text | undefined> {
+  const { streamContainerLog } = runtime;
+  if (streamContainerLog === undefined) return undefined;
+  const bounds = { clock, timeoutMs: requestTimeoutMs, signals: [signal] };
+  const opening = boundedCall('streamContainerLog of the runtime', bounds, async (options) => {
+    // The text continues after this call, until the client disconnects.
+    const text = await streamContainerLog(containerID, log, { signal });
+    if (options.signal.aborted) end(text);
+    return text;
+  });
+  return fromRuntime(opening);
+}
+
+/** Writes a text. Ends it after `limitBytes`, and when the client disconnects, even if it never yields again. */
+async function writeText(
+  text: Text,
+  { limitBytes = Number.POSITIVE_INFINITY }: ContainerLogOptions,
+  signal: AbortSignal,
+  write: (chunk: Buffer) => Promise<void>,
+): Promise<void> {
+  const chunks = text[Symbol.asyncIterator]();
+  try {
+    for (let left = limitBytes; left > 0;) {
+      const { done, value } = await untilAborted(chunks.next(), signal);
+      if (done === true) return;
+      const chunk = Buffer.from(value).subarray(0, left);
+      left -= chunk.length;
+      await write(chunk);
+    }
+  } finally {
+    end(text, chunks);
+  }
+}
+
+/** A generator ends only at its next `yield`, so nothing waits for it. */
+function end(text: Text, chunks = text[Symbol.asyncIterator]()): void {
+  if (text instanceof Readable) text.destroy();
+  else Promise.resolve(chunks.return?.()).catch(() => {});
+}
+
+/** @throws HTTPError 400 for a query that cannot be parsed, 422 for an invalid one. Source: `ValidatePodLogOptions` */
+export function parseLogOptions(
+  query: URLSearchParams,
+  nowMs: number,
+): ContainerLogOptions & { readonly previous: boolean } {
+  // Its deprecated name.
+  const tail = query.get('tail');
+  const tailLines = tail === 'all' ? undefined : integer(tail ?? query.get('tailLines'));
+  const limitBytes = integer(query.get('limitBytes'));
+  const sinceSeconds = integer(query.get('sinceSeconds'));
+  const sinceTime = query.get('sinceTime') || undefined;
+  const stream = query.get('stream') || 'All';
+  const sinceTimeMs = sinceTime === undefined ? undefined : timeMs(sinceTime);
+  const isInvalid =
+    (tailLines !== undefined && tailLines < 0) ||
+    (limitBytes !== undefined && limitBytes < 1) ||
+    (sinceSeconds !== undefined && (sinceSeconds < 1 || sinceTime !== undefined)) ||
+    !['All', 'Stdout', 'Stderr'].includes(stream) ||
+    (stream !== 'All' && tailLines !== undefined);
+  if (isInvalid) throw new HTTPError(422, '{"message": "Invalid request."}');
+  return {
+    tailLines,
+    limitBytes,
+    sinceMs: sinceSeconds === undefined ? sinceTimeMs : nowMs - sinceSeconds * 1000,
+    stream: stream === 'All' ? undefined : stream === 'Stdout' ? 'stdout' : 'stderr',
+    follow: boolean(query.get('follow')),
+    timestamps: boolean(query.get('timestamps')),
+    previous: boolean(query.get('previous')),
+  };
+}
+
+function integer(text: string | null): number | undefined {
+  if (text === null || text === '') return undefined;
+  if (!/^[+-]?\d{1,15}$/.test(text)) refuse();
+  return Number(text);
+}
+
+/** Source: apimachinery `Convert_Slice_string_To_bool`: anything but these is true. */
+function boolean(text: string | null): boolean {
+  return text !== null && text !== '0' && text.toLowerCase() !== 'false';
+}
+
+function timeMs(text: string): number {
+  const time = canonicalTime(text);
+  if (typeof time !== 'string') return refuse();
+  return epochMsOf(time);
+}
+
+function refuse(): never {
+  throw new HTTPError(400, '{"message": "Unable to decode query."}');
 }

@@ -14,5 +14,5 @@ export type { Faults } from '../api-server/faults/faults.ts';
 export { recordingLogger, type RecordingLogger } from './recording-logger.ts';
 export { RecordingMetrics } from './recording-metrics.ts';
 export { settle } from './settle.ts';
-export { silentLogger } from './silent-logger.ts';
+export { silentLogger } from './recording-logger.ts';
 export { SyncedPodManager } from './synced-pod-manager.ts';

@@ -9,7 +9,7 @@ import {
   logLinksDirectory,
   logLinkName,
 } from '../../src/cri/log-files.ts';
-import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../src/testing/recording-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { subscribeToContainerd } from '../../src/cri/containerd-events.ts';
+import { subscribeToContainerd } from '../../src/cri/runtime-events.ts';
 import type { CRIConnection, StreamCall, StreamListener } from '../../src/cri/cri-connection.ts';
 
 /** A field of a message with this number, which is a text, bytes or a message. */

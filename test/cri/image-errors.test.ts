@@ -2,7 +2,7 @@ import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { ImageError } from '../../src/node/runtime/container-runtime.ts';
 import { CRIError } from '../../src/cri/cri-error.ts';
-import { isWithoutAnswer, pullError } from '../../src/cri/image-errors.ts';
+import { isWithoutAnswer, pullError } from '../../src/cri/cri-images.ts';
 
 describe('pullError', () => {
   const errorOf = (code: number, details: string) =>

@@ -6,8 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { CgroupFiles } from '../../src/cri/cgroup-files.ts';
 import { CgroupfsManager, type CgroupName, parseCgroupName } from '../../src/cri/cgroup-manager.ts';
 import { PodCgroups, type PodCgroupsOptions } from '../../src/cri/pod-cgroups.ts';
-import { recordingLogger } from '../../src/testing/recording-logger.ts';
-import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { recordingLogger, silentLogger } from '../../src/testing/recording-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
 

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { CRIError } from '../../src/cri/cri-error.ts';
-import { generatePodSandboxConfig } from '../../src/cri/sandbox-config.ts';
-import { updatePodSandboxResources, updateSandboxResourcesRequest } from '../../src/cri/sandbox-resources.ts';
+import {
+  generatePodSandboxConfig,
+  updatePodSandboxResources,
+  updateSandboxResourcesRequest,
+} from '../../src/cri/sandbox-config.ts';
 import { hostUsers, podWith } from './pods.ts';
 
 const config = { cpuShares: 1024, cpuQuota: 50_000, memory: 64 * 2 ** 20 };

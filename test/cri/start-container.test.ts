@@ -5,7 +5,7 @@ import { CRIRuntime, type CRIRuntimeSettings } from '../../src/cri/cri-runtime.t
 import { podUIDLabel } from '../../src/cri/labels.ts';
 import { hostPodFiles } from '../../src/cri/runtime-pod-files.ts';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../src/testing/recording-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { machine, podWith } from './pods.ts';
 import { systemFiles } from '../../src/node/host-paths/host-files.ts';

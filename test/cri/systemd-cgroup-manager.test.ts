@@ -5,7 +5,7 @@ import { CgroupFiles } from '../../src/cri/cgroup-files.ts';
 import { parseCgroupName } from '../../src/cri/cgroup-manager.ts';
 import { PodCgroups } from '../../src/cri/pod-cgroups.ts';
 import { resourceProperties, sliceName, SystemdCgroupManager } from '../../src/cri/systemd-cgroup-manager.ts';
-import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../src/testing/recording-logger.ts';
 import { TestDirectories } from '../support/directories.ts';
 import { podWith } from './pods.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CRIMessage } from '../../src/cri/cri-messages.ts';
-import { readTerminationMessage } from '../../src/cri/termination-message.ts';
+import { readTerminationMessage } from '../../src/cri/runtime-pod-files.ts';
 import { systemFiles } from '../../src/node/host-paths/host-files.ts';
 
 let folder: string;

@@ -26,7 +26,7 @@ const bounds: Readonly<Record<string, readonly Bound[]>> = {
     ['256 MiB', 256 * MiB, 'kube/client/response-body.ts', 'defaultMaxResponseBytes'],
     ['16 MiB of a pod', 16 * MiB, 'kube/client/response-body.ts', 'maxPodBytes'],
     ['64 KiB of an error', 64 * KiB, 'kube/client/response-body.ts', 'maxErrorBytes'],
-    ['1,000 levels', 1000, 'kube/client/json-depth.ts', 'maxJSONDepth'],
+    ['1,000 levels', 1000, 'kube/client/response-body.ts', 'maxJSONDepth'],
     ['1,000 causes', 1000, 'kube/client/api-error.ts', 'maxCauses'],
   ],
   'API server: a list': [
@@ -53,8 +53,8 @@ const bounds: Readonly<Record<string, readonly Bound[]>> = {
     ['10 redirects', 10, 'node/prober/http-client.ts', 'maxRedirects'],
   ],
   'Pods: files': [
-    ['1 MiB of a file of variables', MiB, 'node/container-options/env-file.ts', 'maxFileBytes'],
-    ['4 KiB of a termination message', 4 * KiB, 'cri/termination-message.ts', 'maxMessageBytes'],
+    ['1 MiB of a file of variables', MiB, 'node/container-options/make-environment.ts', 'maxFileBytes'],
+    ['4 KiB of a termination message', 4 * KiB, 'cri/runtime-pod-files.ts', 'maxMessageBytes'],
     ['100,000 folders side by side', 100_000, 'node/host-paths/walk.ts', 'maxPendingDirectories'],
     ['two pods', 2, 'agent/volumes/volume-stat-calculator.ts', 'concurrency'],
     ['a tenth of the time', 10 - 1, 'agent/volumes/volume-stat-calculator.ts', 'restFactor'],

@@ -7,8 +7,7 @@ import { computeInitContainerActions } from '../../src/agent/actions/init-contai
 import { lostRuns } from '../../src/agent/actions/lost-runs.ts';
 import { startsResized } from '../../src/agent/actions/pod-resize-action.ts';
 import { insufficientResources, withoutMissingExtendedResources } from '../../src/node/admission/fits-resources.ts';
-import { generalPredicates } from '../../src/node/admission/general-predicates.ts';
-import { matchesNodeAffinity } from '../../src/node/admission/node-affinity.ts';
+import { generalPredicates, matchesNodeAffinity } from '../../src/node/admission/general-predicates.ts';
 import { unsupportedFeature } from '../../src/node/admission/predicate-admit-handler.ts';
 import { podsToPreempt } from '../../src/node/admission/preemption.ts';
 import { allocatedFromStatus } from '../../src/node/allocation/reported-resources.ts';
@@ -20,8 +19,7 @@ import { checkAndUpdatePod, withAnnotations } from '../../src/node/config/check-
 import { decodePods, decodeSinglePod } from '../../src/node/config/decode-manifest.ts';
 import { containersToDeleteInPod } from '../../src/agent/container-gc/container-gc.ts';
 import { lookupCredentials } from '../../src/node/container-options/docker-keyring.ts';
-import { parseEnvFile } from '../../src/node/container-options/env-file.ts';
-import { makeEnvironmentVariables } from '../../src/node/container-options/make-environment.ts';
+import { makeEnvironmentVariables, parseEnvFile } from '../../src/node/container-options/make-environment.ts';
 import { expandContainerCommandAndArgs } from '../../src/node/container-options/expand-references.ts';
 import { fieldPathAsString } from '../../src/node/container-options/field-value.ts';
 import { managedHostsFileContent, nodeHostsFileContent } from '../../src/agent/container-options/hosts-file.ts';
@@ -63,9 +61,8 @@ import { nestedMountPoints } from '../../src/agent/volumes/nested-mount-points.t
 import { noProbeResults } from '../../src/node/probes/probe-results.ts';
 import { apiObjectReference, podConfigMapNames, podSecretNames } from '../../src/kube/objects/api-object-reference.ts';
 import { describeAPIError } from '../../src/kube/client/api-error.ts';
-import { isNestedTooDeeply } from '../../src/kube/client/json-depth.ts';
 import { redact, redactEach, redactLikelySecrets } from '../../src/kube/client/redact.ts';
-import { parseJSONBody } from '../../src/kube/client/response-body.ts';
+import { parseJSONBody, isNestedTooDeeply } from '../../src/kube/client/response-body.ts';
 import { readLines, readWatchEvents } from '../../src/kube/informer/watch-events.ts';
 import { canonicalIP } from '../../src/kube/objects/ip-address.ts';
 import { decodeKubeType } from '../../src/kube/objects/kube-decoder.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseLogOptions } from '../../src/kubelet-api/log-options.ts';
+import { parseLogOptions } from '../../src/kubelet-api/serve-container-logs.ts';
 
 const nowMs = Date.parse('2026-01-02T03:04:05Z');
 const parse = (query: string): ReturnType<typeof parseLogOptions> => parseLogOptions(new URLSearchParams(query), nowMs);

@@ -16,7 +16,7 @@ import { FakeTransport } from '../kube/informer/fake-transport.ts';
 import { pod as apiPod } from '../kube/informer/pods.ts';
 import { getTestPod, startTime, TestManager, testPodUID } from '../status-manager/fixture.ts';
 import { RecordingMetrics } from '../../src/testing/recording-metrics.ts';
-import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../src/testing/recording-logger.ts';
 
 const fail = (): never => {
   throw new Error('out of order');

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { SharedCalls } from '../../src/shared/shared-calls.ts';
+import { SharedCalls } from '../../src/shared/bounded-port.ts';
 
 let calls: { readonly key: string; readonly signal: AbortSignal; readonly end: (result: string) => void }[];
 let shared: SharedCalls<string>;

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { FakeClock } from '../../src/testing/fake-clock.ts';
-import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../src/testing/recording-logger.ts';
 import { informerPodManagerFrom } from '../../src/kube/informer/index.ts';
 import { createNodeAgent } from '../../src/agent/index.ts';
 import { FakeContainerRuntime } from '../../src/testing/index.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { defaultOptions, resolveOptions, type StatusManagerOptions } from '../../src/status-manager/options.ts';
 import { StatusManager } from '../../src/status-manager/status-manager.ts';
 import { RequestLimiter } from '../../src/status-manager/sync/request-limiter.ts';
-import { silentLogger } from '../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../src/testing/recording-logger.ts';
 
 const podCouldHaveRunningContainers = (): boolean => false;
 

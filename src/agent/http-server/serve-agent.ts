@@ -1,8 +1,16 @@
-import { healthChecks, serveEndpoints, type AgentServer, type ServeAgentOptions } from '../../node/index.ts';
+import {
+  healthChecks,
+  serveEndpoints,
+  type AgentServer,
+  type ServeAgentOptions,
+  type HealthCheck,
+  leaseProblem,
+  nodeStatusProblem,
+} from '../../node/index.ts';
 import { requirePort } from '../../shared/ports.ts';
-import { agentProblems } from '../node-agent/agent-problems.ts';
+import { agentProblems, runtimeProblem } from '../node-agent/agent-problems.ts';
 import type { NodeAgent } from '../node-agent/node-agent.ts';
-import { readinessChecks } from './readiness-checks.ts';
+import type { NodeAgentInspection } from '../node-agent/node-agent-inspection.ts';
 
 /**
  * Serves the endpoints of an agent for probes, Prometheus and people:
@@ -43,4 +51,24 @@ export async function serveAgent(agent: NodeAgent, options: ServeAgentOptions = 
     },
     options,
   );
+}
+
+/** Readiness: the agent knows its pods and containers, and its Node is registered and alive for the control plane. */
+function readinessChecks(inspection: NodeAgentInspection, nowMs: number): readonly HealthCheck[] {
+  const { state, syncLoop, node } = inspection;
+  const { waitingForSources } = syncLoop;
+  return [
+    { name: 'running', failure: state === 'running' ? undefined : `the agent is ${state}` },
+    {
+      name: 'sources',
+      failure: waitingForSources.length > 0 ? `no pods yet from: ${waitingForSources.join(', ')}` : undefined,
+    },
+    {
+      name: 'node',
+      failure:
+        node?.registered === false ? (nodeStatusProblem(inspection, nowMs) ?? 'the Node is not registered') : undefined,
+    },
+    { name: 'runtime', failure: runtimeProblem(inspection, nowMs) },
+    { name: 'lease', failure: leaseProblem(inspection, nowMs) },
+  ];
 }

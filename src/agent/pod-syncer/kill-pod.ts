@@ -13,7 +13,6 @@ import {
   type SyncActionResult,
 } from '../../node/index.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
-import { TerminationOrdering } from './termination-ordering.ts';
 import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 export interface ContainerKillerOptions {
@@ -212,4 +211,36 @@ function terminationGracePeriod({ pod, reason }: KillRequest, container: Contain
  */
 function containerOf({ spec }: Pod, name: string): Container {
   return allContainersOf(spec).find((container) => container.name === name) ?? { name };
+}
+
+/**
+ * The order in which the running containers of a pod are stopped: first all regular containers
+ * together, then the sidecars in the reverse order of the spec. Source: kubelet `terminationOrdering`.
+ */
+export class TerminationOrdering {
+  readonly #terminated = new Map<string, { readonly promise: Promise<void>; readonly resolve: () => void }>();
+  readonly #prerequisites = new Map<string, readonly Promise<void>[]>();
+
+  constructor({ spec }: Pod, runningContainerNames: readonly string[]) {
+    for (const name of runningContainerNames) {
+      let resolve = (): void => {};
+      const promise = new Promise<void>((done) => (resolve = done));
+      this.#terminated.set(name, { promise, resolve });
+    }
+    const before = (spec?.containers ?? []).map(({ name }) => name);
+    for (const container of (spec?.initContainers ?? []).filter(isRestartableInitContainer).toReversed()) {
+      const prerequisites = before.flatMap((name) => this.#terminated.get(name)?.promise ?? []);
+      this.#prerequisites.set(container.name, prerequisites);
+      before.push(container.name);
+    }
+  }
+
+  /** Resolves when the containers that must end before this one have ended. */
+  async turnOf(containerName: string): Promise<void> {
+    await Promise.all(this.#prerequisites.get(containerName) ?? []);
+  }
+
+  containerTerminated(containerName: string): void {
+    this.#terminated.get(containerName)?.resolve();
+  }
 }

@@ -40,8 +40,7 @@ import {
 } from '../../node/index.ts';
 import type { PodVolumeStats, VolumeManager } from './volume-manager.ts';
 import { writeAtomically } from './atomic-writer.ts';
-import { hugePageSizeBytes, isHugePageMedium } from './huge-page-size.ts';
-import { memoryVolumeSize } from './memory-size.ts';
+import { memoryVolumeSize, hugePageSizeBytes, isHugePageMedium } from './memory-size.ts';
 import { makeNestedMountPoints, type NestedMountPoints, nestedMountPoints } from './nested-mount-points.ts';
 import { VolumeStatCalculator } from './volume-stat-calculator.ts';
 

@@ -4,8 +4,7 @@ import type { ServerRequest } from './exchange.ts';
 import { isTooDeep } from '../storage/objects.ts';
 import type { Target } from './target.ts';
 import { type ResourceDefinition, resourceNamed } from '../resources/resources.ts';
-import type { Subresource } from '../resources/subresources.ts';
-import type { Verb, Verbs } from './verbs.ts';
+import type { Subresource, Verb, Verbs } from '../resources/subresources.ts';
 import { isUnservedResource, isUnservedSubresource, notServed } from '../resources/unserved.ts';
 
 /** The limit of a real server. */

@@ -1,8 +1,7 @@
 import type { RequestFacts } from './api-error.ts';
-import { refuseDeepJSON } from './json-depth.ts';
 import type { PatchType, RequestOptions } from './pod-client.ts';
 import { secretsOf } from './redact.ts';
-import { isSuccess } from './response-body.ts';
+import { isSuccess, refuseDeepJSON } from './response-body.ts';
 
 /** The subset of `Observable` that client-node requires. */
 interface Observable<Value> {

@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici/index.js';
-import { type Connecting, connectorFrom, failingConnector, trackedConnector } from './connector.ts';
+import { type Connecting, connectorFrom, failingConnector, trackedConnector, socksConnector } from './connector.ts';
 import type { TlsMaterial } from './credentials.ts';
-import { socksConnector } from './socks-connector.ts';
 
 /** Below the 60 s after which common load balancers forget an idle connection; kube-apiserver keeps it for 90 s. */
 export const KEEP_ALIVE_MS = 45_000;

@@ -7,9 +7,21 @@ import type {
   KubeConfigSource,
   KubeUser,
   ResolvedKubeConfig,
+  Impersonation,
+  KubeConfigObject,
 } from './kube-config-types.ts';
-import { invalid, optionalText, readExec, record, requiredText, unsupportedProvider } from './kube-config-values.ts';
-import { readCluster, readUser } from './plain-kube-config.ts';
+import {
+  invalid,
+  optionalText,
+  readExec,
+  record,
+  requiredText,
+  unsupportedProvider,
+  entryNamed,
+  textList,
+} from './kube-config-values.ts';
+import { resolve } from 'node:path';
+import type { Raw } from '../../shared/json.ts';
 
 /**
  * One view of either form of a kubeconfig. Relative file names are resolved against
@@ -72,4 +84,72 @@ async function readClientNodeCredentials(
   const options: { headers: Record<string, unknown>; cert?: string | Buffer; key?: string | Buffer } = { headers: {} };
   await source.applyToHTTPSOptions(options);
   return { authorization: optionalText(options.headers['Authorization']), cert: options.cert, key: options.key };
+}
+
+function readCluster(source: KubeConfigObject, directory: string): KubeCluster {
+  const context = readContext(source);
+  const name = requiredText(context['cluster'], 'contexts[].context.cluster');
+  const cluster = record(entryNamed(source.clusters, name)?.['cluster']);
+  if (!cluster) throw invalid('clusters', `to hold the current context's cluster \`${name}\``);
+  return {
+    server: requiredText(cluster['server'], 'clusters[].cluster.server'),
+    caData: optionalText(cluster['certificate-authority-data']),
+    caFile: file(cluster['certificate-authority'], directory),
+    tlsServerName: optionalText(cluster['tls-server-name']),
+    skipTLSVerify: cluster['insecure-skip-tls-verify'] === true,
+    proxyUrl: optionalText(cluster['proxy-url']),
+    disableCompression: cluster['disable-compression'] === true,
+    execExtension: record(entryNamed(cluster['extensions'], 'client.authentication.k8s.io/exec'))?.['extension'],
+  };
+}
+
+function readUser(source: KubeConfigObject, directory: string): KubeUser {
+  const name = optionalText(readContext(source)['user']);
+  if (name === undefined) return {};
+  const entry = entryNamed(source.users, name);
+  if (!entry) throw invalid('users', `to hold the current context's user \`${name}\``);
+  const user = record(entry['user']) ?? {};
+  const provider = record(user['auth-provider']);
+  const providerConfig = record(provider?.['config']);
+  const exec = user['exec'] ?? providerConfig?.['exec'];
+  const tokenFile = user['tokenFile'] ?? providerConfig?.['tokenFile'];
+  if (provider && !exec && !tokenFile) throw unsupportedProvider(optionalText(provider['name']) ?? '');
+  return {
+    token: optionalText(user['token']),
+    tokenFile: file(tokenFile, directory),
+    username: optionalText(user['username']),
+    password: optionalText(user['password']),
+    certData: optionalText(user['client-certificate-data']),
+    certFile: file(user['client-certificate'], directory),
+    keyData: optionalText(user['client-key-data']),
+    keyFile: file(user['client-key'], directory),
+    exec: exec ? readExec(exec, directory) : undefined,
+    impersonate: readImpersonation(user),
+  };
+}
+
+function readContext(source: KubeConfigObject): Raw {
+  const name = requiredText(source['current-context'], 'current-context');
+  const context = record(entryNamed(source.contexts, name)?.['context']);
+  if (!context) throw invalid('contexts', `to hold the current context \`${name}\``);
+  return context;
+}
+
+function readImpersonation(user: Raw): Impersonation | undefined {
+  const as = optionalText(user['as']);
+  const uid = optionalText(user['as-uid']);
+  const groups = textList(user['as-groups']);
+  const extra = Object.entries(record(user['as-user-extra']) ?? {}).map(
+    ([key, values]) => [key, textList(values)] as const,
+  );
+  if (as !== undefined) return { user: as, uid, groups, extra: Object.fromEntries(extra) };
+  if (uid !== undefined || groups.length > 0 || extra.length > 0) {
+    throw invalid('users[].user.as', 'to be set where `as-uid`, `as-groups` or `as-user-extra` is');
+  }
+  return undefined;
+}
+
+function file(value: unknown, directory: string): string | undefined {
+  const name = optionalText(value);
+  return name === undefined ? undefined : resolve(directory, name);
 }

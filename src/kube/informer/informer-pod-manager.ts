@@ -9,11 +9,10 @@ import { resolveClock, resolveLogger, resolveRandom } from '../../shared/ports.t
 import type { Pod, ValidPod } from '../objects/types.ts';
 import { positiveInteger } from '../../shared/option-checks.ts';
 import { requireBoolean, requireIterable, requireSignal } from '../../shared/validate.ts';
-import type { InformerLike } from './informer-source.ts';
+import type { InformerLike, InformerPodSource } from './informer-source.ts';
 import { InformerSource } from './informer-source.ts';
 import type { PodListener, PodSubscribeOptions } from './known-pods.ts';
 import { KnownPods } from './known-pods.ts';
-import type { InformerPodSource } from './informer-pod-source.ts';
 import { defaultTimeouts, Reflector } from './reflector.ts';
 import type { InformerState, PodManager, UIDTranslations } from '../pod-manager/pod-manager.ts';
 

@@ -1,5 +1,5 @@
 import { APIError, describeAPIError } from '../client/api-error.ts';
-import { isNestedTooDeeply } from '../client/json-depth.ts';
+import { isNestedTooDeeply } from '../client/response-body.ts';
 import { isObject, parseJSON, type Raw } from '../../shared/json.ts';
 import { ChunkBuffer } from '../client/chunk-buffer.ts';
 

@@ -15,7 +15,6 @@ import type { PodEventRecorder } from '../events/event-recorder.ts';
 import { type PodWorkers, withEndedPhase } from '../pod-workers/pod-workers.ts';
 import type { ProbeType, ProbeUpdate } from '../probes/probe-results.ts';
 import { probeTypes } from '../probes/probe-types.ts';
-import { admissionRejectionReason } from './admission-rejection-reason.ts';
 import type { PodDispatcher } from './pod-dispatcher.ts';
 
 export interface SyncHandlerOptions extends Pick<NodeContext, 'logger'>, Measured {
@@ -200,4 +199,38 @@ export class SyncHandler {
 function creationTimeOf({ metadata }: ValidPod): string {
   const created: unknown = metadata?.creationTimestamp;
   return typeof created === 'string' ? created : '';
+}
+
+/** The reasons that a metric names. Source: kubelet `admissionRejectionReasons`. */
+const reasons: ReadonlySet<string> = new Set([
+  'AppArmor',
+  'PodOSSelectorNodeLabelDoesNotMatch',
+  'PodOSNotSupported',
+  'InvalidNodeInfo',
+  'InitContainerRestartPolicyForbidden',
+  'SupplementalGroupsPolicyNotSupported',
+  'UnexpectedAdmissionError',
+  'UnknownReason',
+  'UnexpectedPredicateFailureType',
+  'OutOfcpu',
+  'OutOfmemory',
+  'OutOfephemeral-storage',
+  'OutOfpods',
+  'PodLevelResourcesNotSupported',
+  'PodFeatureUnsupported',
+  "node(s) had taints that the pod didn't tolerate",
+  'Evicted',
+  'SysctlForbidden',
+  'TopologyAffinityError',
+  'NodeShutdown',
+  'VolumeAttachmentLimitExceeded',
+]);
+
+/**
+ * The label of `admission_rejections_total` for the reason of a rejected pod: one of a fixed set, because a reason can
+ * contain the name of a resource, which the pod's author chose. Source: kubelet `recordAdmissionRejection`.
+ */
+function admissionRejectionReason(reason: string): string {
+  if (reasons.has(reason)) return reason;
+  return reason.startsWith('OutOf') ? 'OutOfExtendedResources' : 'Other';
 }

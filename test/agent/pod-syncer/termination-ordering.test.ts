@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { TerminationOrdering } from '../../../src/agent/pod-syncer/termination-ordering.ts';
+import { TerminationOrdering } from '../../../src/agent/pod-syncer/kill-pod.ts';
 import type { Pod } from '../../../src/kube/objects/types.ts';
 import { settle } from '../../../src/testing/settle.ts';
 

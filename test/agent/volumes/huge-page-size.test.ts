@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { hugePageSizeBytes, isHugePageMedium } from '../../../src/agent/volumes/huge-page-size.ts';
+import { hugePageSizeBytes, isHugePageMedium } from '../../../src/agent/volumes/memory-size.ts';
 
 const Mi = 2 ** 20;
 const podWith = (...requests: readonly Record<string, string>[]) => ({

@@ -11,7 +11,7 @@ import {
   rbacManifest,
   StatusManager,
 } from '../../../src/status-manager/index.ts';
-import { silentLogger } from '../../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../../src/testing/recording-logger.ts';
 import { kubeConfigOf } from '../../contract/kube-config-of.ts';
 import { type ContractServer, contractServers, START_TIMEOUT_MS } from '../../contract/servers.ts';
 import { loadClientNode } from '../../support/client-node.ts';

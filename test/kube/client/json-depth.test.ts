@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isNestedTooDeeply } from '../../../src/kube/client/json-depth.ts';
+import { isNestedTooDeeply } from '../../../src/kube/client/response-body.ts';
 
 const padding = `"${'x'.repeat(70_000)}"`;
 const nested = (depth: number, inner: string): string => '['.repeat(depth) + inner + ']'.repeat(depth);

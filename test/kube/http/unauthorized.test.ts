@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createKubeTransport } from '../../../src/kube/http/transport.ts';
-import { silentLogger } from '../../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../../src/testing/recording-logger.ts';
 import { timeFromEpochMs } from '../../../src/shared/time.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { execUser, kubeConfig, printCredential } from './kube-configs.ts';

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Pod } from 'kubelet-status-manager';
 import type { Node } from 'kubelet-status-manager/agent';
 import { insufficientResources, withoutMissingExtendedResources } from '../../../src/node/admission/fits-resources.ts';
-import { generalPredicates } from '../../../src/node/admission/general-predicates.ts';
-import { matchesNodeAffinity } from '../../../src/node/admission/node-affinity.ts';
+import { generalPredicates, matchesNodeAffinity } from '../../../src/node/admission/general-predicates.ts';
 import type { PredicateFailure } from '../../../src/node/admission/predicate-failure.ts';
 
 type Requests = Readonly<Record<string, string>>;

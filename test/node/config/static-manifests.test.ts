@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { computePodQOS } from '../../../src/status-manager/status/qos.ts';
-import { decodeSinglePod } from '../../../src/node/config/decode-manifest.ts';
-import { applyDefaults } from '../../../src/node/config/static-pod-defaults.ts';
+import { decodeSinglePod, applyDefaults } from '../../../src/node/config/decode-manifest.ts';
 import { parseJSONLines } from '../../support/shared-traces.ts';
 
 /** What the kubelet's file source on node `node-a` makes of a manifest. */

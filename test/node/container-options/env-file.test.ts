@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseEnvFile, readEnvFile } from '../../../src/node/container-options/env-file.ts';
+import { parseEnvFile, readEnvFile } from '../../../src/node/container-options/make-environment.ts';
 import { systemFiles } from '../../../src/node/host-paths/host-files.ts';
 
 describe('TestParseEnv', () => {

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readEnvFile } from '../../../src/node/container-options/env-file.ts';
+import { readEnvFile } from '../../../src/node/container-options/make-environment.ts';
 import { diskUsage } from '../../../src/node/host-paths/disk-usage.ts';
 import { HostDirectory } from '../../../src/node/host-paths/host-directory.ts';
 import { readEnd } from '../../../src/node/host-paths/host-file.ts';

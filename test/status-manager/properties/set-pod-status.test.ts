@@ -6,7 +6,7 @@ import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
 import type { Pod, PodStatusInput } from '../../../src/kube/objects/types.ts';
 import { deepFreeze } from '../../support/arbitraries.ts';
-import { silentLogger } from '../../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../../src/testing/recording-logger.ts';
 import { reformatted, statusArbitrary } from './reformatted.ts';
 
 /** Restarts always, so that no transition is refused. */

@@ -3,7 +3,7 @@ import { APIError } from '../../../src/kube/client/api-error.ts';
 import { StatusManager } from '../../../src/status-manager/status-manager.ts';
 import { FakeClock } from '../../../src/testing/fake-clock.ts';
 import { FakePodClient } from '../../../src/testing/fake-pod-client.ts';
-import { silentLogger } from '../../../src/testing/silent-logger.ts';
+import { silentLogger } from '../../../src/testing/recording-logger.ts';
 import { podOf, SyncHarness } from './sync-harness.ts';
 
 describe('flush()', () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PodRecord } from '../../../src/status-manager/sync/pod-records.ts';
-import { ReadyPods } from '../../../src/status-manager/sync/ready-pods.ts';
+import { ReadyPods } from '../../../src/status-manager/sync/sync-queue.ts';
 
 /** A queue of pods by UID. */
 class Queue {

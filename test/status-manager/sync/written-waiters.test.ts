@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { APIError } from '../../../src/kube/client/api-error.ts';
 import type { StatusOutcome } from '../../../src/status-manager/sync/status-outcome.ts';
 import { PodRecord } from '../../../src/status-manager/sync/pod-records.ts';
-import { addWaiter, settleWaiters, stopWaiters } from '../../../src/status-manager/sync/written-waiters.ts';
+import { addWaiter, settleWaiters, stopWaiters } from '../../../src/status-manager/sync/outcomes.ts';
 
 const subject = { podUID: 'a', podNamespace: 'default', podName: 'web' };
 const error = new APIError('422 Invalid', { kind: 'http', statusCode: 422 });
