@@ -8,11 +8,10 @@ export interface StatusCause {
 }
 
 interface StatusDetails {
-  readonly name?: string;
-  readonly group?: string;
-  readonly kind?: string;
-  readonly uid?: string;
-  readonly causes?: readonly Partial<StatusCause>[];
+  readonly name?: string | undefined;
+  readonly group?: string | undefined;
+  readonly kind?: string | undefined;
+  readonly causes?: readonly Partial<StatusCause>[] | undefined;
   readonly retryAfterSeconds?: number;
 }
 
@@ -45,8 +44,8 @@ export class APIStatusError extends Error {
       metadata: {},
       status: 'Failure',
       message: this.message,
-      ...(this.reason === '' ? {} : { reason: this.reason }),
-      ...(this.details === undefined ? {} : { details: this.details }),
+      reason: this.reason || undefined,
+      details: this.details,
       code: this.code,
     };
   }
@@ -57,11 +56,7 @@ function qualified(subject: Subject): string {
 }
 
 function detailsOf(subject: Subject, name: string): StatusDetails {
-  return {
-    ...(name === '' ? {} : { name }),
-    ...(subject.group === '' ? {} : { group: subject.group }),
-    kind: subject.resource,
-  };
+  return { name: name || undefined, group: subject.group || undefined, kind: subject.resource };
 }
 
 export function notFound(subject: Subject, name: string): APIStatusError {
@@ -106,7 +101,7 @@ export function forbidden(
   causes?: readonly Partial<StatusCause>[],
 ): APIStatusError {
   const object = name === '' ? qualified(subject) : `${qualified(subject)} "${name}"`;
-  const details = { ...detailsOf(subject, name), ...(causes === undefined ? {} : { causes }) };
+  const details = { ...detailsOf(subject, name), causes };
   return new APIStatusError(403, 'Forbidden', `${object} is forbidden: ${because}`, details);
 }
 
@@ -117,9 +112,7 @@ export function invalid(subject: Subject, name: string, errors: readonly FieldEr
   const texts = causes.map((cause) => `${cause.field}: ${cause.message}`);
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
   return new APIStatusError(422, 'Invalid', `${kind} "${name}" is invalid: ${list}`, {
-    ...(name === '' ? {} : { name }),
-    ...(subject.group === '' ? {} : { group: subject.group }),
-    ...(subject.kind === '' ? {} : { kind: subject.kind }),
+    ...{ name: name || undefined, group: subject.group || undefined, kind: subject.kind || undefined },
     causes,
   });
 }

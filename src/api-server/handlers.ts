@@ -206,7 +206,7 @@ export class Handlers {
     if (!isRemoved) return this.#respond(call, options.isAsynchronous === true ? 202 : 200, object);
     if (resource.definition.returnsDeletedObject) return this.#respond(call, 200, object);
     const { group, resource: kind } = resource.definition;
-    const details = { name: object.metadata.name, ...(group === '' ? {} : { group }), kind, uid: object.metadata.uid };
+    const details = { name: object.metadata.name, group: group || undefined, kind, uid: object.metadata.uid };
     return { code: 200, body: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details } };
   }
 

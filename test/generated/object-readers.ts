@@ -1,23 +1,22 @@
-import { type Rows, shapeOf, type StatusField } from '../../src/status-manager/status/object-reader.ts';
-import type { PatchFields } from '../../src/status-manager/status/patch-schema.ts';
-
-export type Table = Readonly<Record<string, StatusField<unknown>>>;
+import { type FieldTable, type Rows, shapeOf } from '../../src/status-manager/status/object-reader.ts';
 
 const header = `/*
  * Written by \`npm run generated -- --write\` from the tables of status-fields.ts; do not edit.
  * A reader for each shape of table that most pods have; why they are generated: createObjectReader.
  */
 import { keepUnknownFields } from './canonical-reader.ts';
-import { type BindReader, isUnset } from './object-reader.ts';
+import { type BindReader, isUnset, type RowsOf } from './object-reader.ts';
 `;
 
 /** All tables below this one and itself, each once, with the path to it. */
-export function tablesOf(fields: PatchFields, path: string, found = new Map<Table, string>()): Map<Table, string> {
-  // Every table below one of status-fields.ts has rows that can be read.
-  const table = fields as Table;
+export function tablesOf(
+  table: FieldTable,
+  path: string,
+  found = new Map<FieldTable, string>(),
+): Map<FieldTable, string> {
   if (found.has(table)) return found;
   found.set(table, path);
-  for (const [name, row] of Object.entries(fields))
+  for (const [name, row] of Object.entries(table))
     if (row.fields !== undefined) tablesOf(row.fields, `${path}.${name}`, found);
   return found;
 }
@@ -34,13 +33,13 @@ const rareFields: ReadonlySet<string> = new Set([
 ]);
 
 /** The tables of `tablesOf` that have a generated reader. */
-export function frequentTablesOf(fields: PatchFields, path: string): Table[] {
+export function frequentTablesOf(fields: FieldTable, path: string): FieldTable[] {
   const isFrequent = (at: string): boolean => !at.split('.').some((name) => rareFields.has(name));
   return [...tablesOf(fields, path)].filter(([, at]) => isFrequent(at)).map(([table]) => table);
 }
 
 /** The text of `object-readers.ts`. No input of a user gets into it. */
-export function generateObjectReaders(tables: Iterable<Table>): string {
+export function generateObjectReaders(tables: Iterable<FieldTable>): string {
   const readers = new Map<string, string>();
   for (const table of tables) {
     const rows = Object.entries(table);
@@ -61,7 +60,7 @@ function readerOf(rows: Rows): string {
   const always: string[] = [];
   const others: string[] = [];
   for (const [i, [name, { presence }]] of rows.entries()) {
-    bound.push(`const { read: read${i}${presence === 'not-empty' ? `, empty: empty${i}` : ''} } = rows[${i}]![1];`);
+    bound.push(`{ read: read${i}${presence === 'not-empty' ? `, empty: empty${i}` : ''} }`);
     if (presence === 'always') {
       always.push(`${name}: ${read(i)},`);
     } else if (presence === 'when-set') {
@@ -76,12 +75,12 @@ function readerOf(rows: Rows): string {
   // V8 gives an object literal room for the fields it has, and `{}` room for four.
   const isUnion = rows.length > 1 && rows.every(([, { presence, fields }]) => presence === 'not-empty' && fields);
   const literal = isUnion
-    ? `value0 !== empty0 ? { ${rows[0]![0]}: value0 } : {};\n`
+    ? `${rows.map(([name], i) => `value${i} !== empty${i} ? { ${name}: value${i} } : `).join('')}{};\n`
     : always.length === 0
       ? '{};\n'
       : `{\n${lines(10, always)}        };\n`;
-  return `    (rows, known) => {
-${lines(6, bound)}      return (raw, context) => {
+  return `    ([${bound.join(', ')}]: RowsOf<${rows.length}>, known) => {
+      return (raw, context) => {
 ${lines(8, values)}        const result: Record<string, unknown> = ${literal}${lines(8, others)}        keepUnknownFields(result, raw, known, context);
         return result;
       };

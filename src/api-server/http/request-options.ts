@@ -1,3 +1,4 @@
+import pick from 'lodash/pick.js';
 import { badRequest, invalidOptions } from '../api-status.ts';
 import { type FieldError, invalidValue, unsupportedValue } from '../../kube/validation/field-error.ts';
 import { DecodeError, decodeKubeType } from '../../kube/objects/kube-decoder.ts';
@@ -36,20 +37,15 @@ export function deleteOptionsOf(options: JSONObject): DeleteOptions {
   const cause = deleteOptionsCause(options);
   if (cause !== undefined) throw invalidOptions('DeleteOptions', cause);
   const { gracePeriodSeconds, dryRun, propagationPolicy, orphanDependents } = options;
-  const policy = propagationPolicy ?? (orphanDependents === undefined ? undefined : orphanPolicy(orphanDependents));
-  const { uid, resourceVersion } = objectOf(options, 'preconditions');
+  const orphanPolicy = orphanDependents === true ? 'Orphan' : 'Background';
   return {
+    ...(pick(objectOf(options, 'preconditions'), ['uid', 'resourceVersion']) as Pick<DeleteOptions, 'uid'>),
     dryRun: dryRun !== undefined,
-    ...(orphanDependents === false ? { isAsynchronous: true } : {}),
-    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: Number(gracePeriodSeconds) }),
-    ...(policy === undefined ? {} : { propagationPolicy: policy as DeleteOptions['propagationPolicy'] & string }),
-    ...(uid === undefined ? {} : { uid: uid as string }),
-    ...(resourceVersion === undefined ? {} : { resourceVersion: resourceVersion as string }),
+    isAsynchronous: orphanDependents === false,
+    gracePeriodSeconds: gracePeriodSeconds as number | undefined,
+    propagationPolicy: (propagationPolicy ??
+      (orphanDependents === undefined ? undefined : orphanPolicy)) as DeleteOptions['propagationPolicy'],
   };
-}
-
-function orphanPolicy(orphanDependents: unknown): string {
-  return orphanDependents === true ? 'Orphan' : 'Background';
 }
 
 function decodeDeleteOptions(body: JSONObject): JSONObject {

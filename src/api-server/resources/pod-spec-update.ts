@@ -1,4 +1,5 @@
 import isEqual from 'lodash/isEqual.js';
+import pick from 'lodash/pick.js';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { computePodQOS } from '../../status-manager/status/qos.ts';
 import { configMirrorAnnotation, isMirrorPod } from '../../kube/pods/static-pods.ts';
@@ -8,6 +9,7 @@ import { APIStatusError } from '../api-status.ts';
 import { type FieldError, forbiddenValue, invalidValue } from '../../kube/validation/field-error.ts';
 import { isJSONObject, type JSONObject, objectOf, objectsOf } from '../../kube/objects/json-object.ts';
 import { specOf, statusOf, type StoredObject } from '../storage/objects.ts';
+import { storedMetadata } from '../storage/stored-metadata.ts';
 import { withDefaultTolerations } from './pod-admission-plugins.ts';
 import { withKnownStatus } from './pod-status.ts';
 
@@ -18,33 +20,23 @@ const preservedFields = ['resources', 'priority', 'preemptionPolicy'];
 
 /** A request to `status` updates the status, labels, annotations and finalizers. */
 export function onlyStatusOf(next: StoredObject, old: StoredObject): StoredObject {
-  const { deletionTimestamp } = old.metadata;
+  const { deletionTimestamp = next.metadata.deletionTimestamp } = old.metadata;
   return {
     ...old,
-    metadata: {
-      ...metadataForSubresource(next, old),
-      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-    },
+    metadata: storedMetadata({ ...metadataForSubresource(next, old), deletionTimestamp }),
     status: withKnownStatus(statusOf(next), statusOf(old)),
   };
 }
 
 /** Source: `ResetObjectMetaForStatus`, as far as the API machinery does not restore the fields itself. */
 function metadataForSubresource(next: StoredObject, old: StoredObject): StoredObject['metadata'] {
-  const { ownerReferences: _ownerReferences, generation: _generation, ...metadata } = next.metadata;
   const { ownerReferences, generation } = old.metadata;
-  return {
-    ...metadata,
-    ...(ownerReferences === undefined ? {} : { ownerReferences }),
-    ...(generation === undefined ? {} : { generation }),
-  };
+  return storedMetadata({ ...next.metadata, ownerReferences, generation });
 }
 
 /** An update of the pod itself does not change the status. */
 export function onlySpecOf(next: StoredObject, old: StoredObject): StoredObject {
-  const kept: JSONObject = {};
-  for (const name of preservedFields) if (specOf(old)[name] !== undefined) kept[name] = specOf(old)[name];
-  const spec = withDefaultTolerations({ ...kept, ...specOf(next) });
+  const spec = withDefaultTolerations({ ...pick(specOf(old), preservedFields), ...specOf(next) });
   return withGeneration({ ...next, spec, status: statusOf(old) }, old);
 }
 
@@ -83,14 +75,8 @@ function withResourcesOf({ resources, resizePolicy }: JSONObject, container: JSO
 
 /** Also keeps labels, annotations and finalizers. */
 function onlySystemMetadata(next: StoredObject, old: StoredObject): StoredObject['metadata'] {
-  const { labels: _labels, annotations: _annotations, finalizers: _finalizers, ...metadata } = next.metadata;
   const { labels, annotations, finalizers } = old.metadata;
-  return {
-    ...metadataForSubresource({ ...next, metadata }, old),
-    ...(labels === undefined ? {} : { labels }),
-    ...(annotations === undefined ? {} : { annotations }),
-    ...(finalizers === undefined ? {} : { finalizers }),
-  };
+  return storedMetadata({ ...metadataForSubresource(next, old), labels, annotations, finalizers });
 }
 
 function withGeneration(next: StoredObject, old: StoredObject): StoredObject {

@@ -1,4 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
+import pick from 'lodash/pick.js';
+import { allBy } from '../../shared/by-field.ts';
 import { isIPAddress, isIPv4Mapped } from '../../kube/objects/ip-address.ts';
 import {
   type ContainerStatusesField,
@@ -32,20 +34,13 @@ const preservedFields = ['qosClass', 'observedGeneration', ...foreignStatusField
  */
 export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObject {
   const status = withoutGatedFields(sent);
-  const known: JSONObject = {};
-  for (const name of preservedFields) if (before[name] !== undefined) known[name] = before[name];
-  Object.assign(known, status);
+  const known = { ...pick(before, preservedFields), ...status };
   if (status.conditions === undefined) return known;
-  // Grouped by type, because several conditions may have the same type.
-  const generations = new Map<unknown, unknown[]>();
-  for (const { type, observedGeneration } of objectsOf(before, 'conditions')) {
-    const list = generations.get(type);
-    if (list === undefined) generations.set(type, [observedGeneration]);
-    else list.push(observedGeneration);
-  }
-  for (const list of generations.values()) list.reverse();
+  // Several conditions may have the same type: the n-th of a type is the same one as before.
+  const byType = allBy(objectsOf(before, 'conditions'), 'type');
+  const earlier = new Map([...byType].map(([type, list]) => [type, list.values()]));
   const conditions = objectsOf(status, 'conditions').map((condition) => {
-    const observedGeneration = generations.get(condition.type)?.pop();
+    const { observedGeneration } = (earlier.get(condition.type)?.next().value ?? {}) as JSONObject;
     return observedGeneration === undefined ? condition : { observedGeneration, ...condition };
   });
   return { ...known, conditions };

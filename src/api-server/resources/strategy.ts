@@ -4,13 +4,13 @@ import type { StoredObject } from '../storage/objects.ts';
 import type { SubresourceName } from './subresources.ts';
 
 export interface DeleteOptions {
-  readonly gracePeriodSeconds?: number;
-  readonly uid?: string;
-  readonly resourceVersion?: string;
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
   readonly dryRun?: boolean;
   /** Whether a deletion that takes time is a 202, as it is for `orphanDependents: false`. */
   readonly isAsynchronous?: boolean;
-  readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan';
+  readonly propagationPolicy?: 'Foreground' | 'Background' | 'Orphan' | undefined;
 }
 
 /** The rules of one kind. Source: `rest.RESTCreateStrategy`, `rest.RESTUpdateStrategy`. */

@@ -1,8 +1,7 @@
 import { canonicalTime } from '../../shared/time.ts';
 import { setOwn } from '../../shared/json.ts';
 import { canonicalQuantity } from './quantity.ts';
-import type { KubeType } from './kube-object.ts';
-import { kubeTypes } from './kube-types.ts';
+import { type KubeType, type StructField, structFields } from './kube-object.ts';
 import { isJSONObject, type JSONObject } from './json-object.ts';
 
 /** A field has a value that Go's decoder would not put into the struct. */
@@ -41,9 +40,7 @@ interface TypeReader {
   isEmpty(value: unknown): boolean;
 }
 
-interface Field {
-  readonly name: string;
-  readonly isOptional: boolean;
+interface Field extends StructField {
   readonly reader: TypeReader;
 }
 
@@ -223,7 +220,8 @@ function structOf(type: KubeType): TypeReader {
   const goName = `v1.${type}`;
   let fields: Map<string, Field> | undefined;
   // On first use, because structs may be recursive.
-  const fieldsOf = () => (fields ??= new Map(parseFields(kubeTypes[type]).map((one) => [one.name, one])));
+  const fieldsOf = () =>
+    (fields ??= new Map(structFields(type).map((one) => [one.name, { ...one, reader: readerOf(one.type) }])));
   const read = (value: unknown, decoding: Decoding): unknown => {
     if (!isJSONObject(value)) return decoding.mismatch(value, goName);
     const outer = decoding.struct;
@@ -250,16 +248,4 @@ function structOf(type: KubeType): TypeReader {
     return result;
   };
   return { goName, read, zero: () => read({}, new Decoding()), isEmpty: () => false };
-}
-
-/** `name? string; ports? []ContainerPort`. */
-function parseFields(text: string): Field[] {
-  return text
-    .split('; ')
-    .filter((field) => field !== '')
-    .map((field) => {
-      const [name = '', type = ''] = field.split(' ');
-      const isOptional = name.endsWith('?');
-      return { name: isOptional ? name.slice(0, -1) : name, isOptional, reader: readerOf(type) };
-    });
 }

@@ -1,7 +1,24 @@
-import type { kubeTypes } from './kube-types.ts';
+import { kubeTypes } from './kube-types.ts';
 import type { CanonicalTime, Time } from '../../shared/time.ts';
 
 export type KubeType = keyof typeof kubeTypes;
+
+/** One field of a Go struct. */
+export interface StructField {
+  readonly name: string;
+  /** It is left out when it is empty. */
+  readonly isOptional: boolean;
+  /** As in `kubeTypes`: `[]ContainerPort`. */
+  readonly type: string;
+}
+
+/** The fields of a struct, from text such as `name? string; ports? []ContainerPort`. */
+export function structFields(struct: KubeType): StructField[] {
+  return kubeTypes[struct].split('; ').map((field) => {
+    const [, name = '', mark, type = ''] = /^(\w+)(\??) (.+)$/.exec(field) ?? [];
+    return { name, isOptional: mark === '?', type };
+  });
+}
 
 /** Each field of `name string; ports? []ContainerPort`. */
 type FieldsOf<Text> = Text extends `${infer Field}; ${infer Rest}` ? Field | FieldsOf<Rest> : Text;

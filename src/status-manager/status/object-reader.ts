@@ -10,6 +10,7 @@ export type ReadField<T> = (value: unknown, field: string, context: DecodeContex
 
 /** How one field of a status is read, and how it is patched. */
 export interface StatusField<T> extends PatchSchema {
+  readonly fields?: FieldTable;
   readonly read: ReadField<T>;
   /**
    * When the canonical object has the field. `always`: even if the input lacks it. `when-set`: if the
@@ -19,18 +20,20 @@ export interface StatusField<T> extends PatchSchema {
   readonly empty?: T | undefined;
 }
 
-/** One row for each field of `T`: a missing row does not compile, nor does one of another type. */
-export type FieldsOf<T> = {
-  readonly [Field in keyof T]-?: undefined extends T[Field]
-    ? StatusField<T[Field]> & { readonly presence: 'when-set' | 'not-empty' }
-    : StatusField<T[Field]> & { readonly presence: 'always' };
-};
+/** The rows of an object, by field. */
+export type FieldTable = Readonly<Record<string, StatusField<unknown>>>;
 
 /** A table of fields: as many rows as fields, in their order. */
 export type Rows = readonly (readonly [name: string, row: StatusField<unknown>])[];
 
-/** Creates the reader for tables of one shape; see `shapeOf`. */
-export type BindReader = (rows: Rows, known: ReadonlySet<string>) => ReadObject<object>;
+/** As many rows as a generated reader has fields. */
+export type RowsOf<
+  Count extends number,
+  Found extends readonly StatusField<unknown>[] = [],
+> = Found['length'] extends Count ? Found : RowsOf<Count, [...Found, StatusField<unknown>]>;
+
+/** Creates the reader for tables of one shape (see `shapeOf`) from as many rows as it has fields. */
+export type BindReader = (rows: never, known: ReadonlySet<string>) => ReadObject<object>;
 
 const presenceMarks = { always: '!', 'when-set': '?', 'not-empty': '' } as const;
 

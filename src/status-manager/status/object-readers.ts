@@ -3,35 +3,13 @@
  * A reader for each shape of table that most pods have; why they are generated: createObjectReader.
  */
 import { keepUnknownFields } from './canonical-reader.ts';
-import { type BindReader, isUnset } from './object-reader.ts';
+import { type BindReader, isUnset, type RowsOf } from './object-reader.ts';
 
 /** By shape; see `shapeOf`. */
 export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, BindReader>([
   [
     'observedGeneration phase conditions{} message reason nominatedNodeName hostIP hostIPs{} podIP podIPs{} startTime initContainerStatuses{} containerStatuses{} qosClass ephemeralContainerStatuses{} resize resourceClaimStatuses{} extendedResourceClaimStatus{} allocatedResources resources{} nodeAllocatableResourceClaimStatuses{} volumeHealth{}',
-    (rows, known) => {
-      const { read: read0, empty: empty0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
-      const { read: read3, empty: empty3 } = rows[3]![1];
-      const { read: read4, empty: empty4 } = rows[4]![1];
-      const { read: read5, empty: empty5 } = rows[5]![1];
-      const { read: read6, empty: empty6 } = rows[6]![1];
-      const { read: read7, empty: empty7 } = rows[7]![1];
-      const { read: read8, empty: empty8 } = rows[8]![1];
-      const { read: read9, empty: empty9 } = rows[9]![1];
-      const { read: read10, empty: empty10 } = rows[10]![1];
-      const { read: read11, empty: empty11 } = rows[11]![1];
-      const { read: read12, empty: empty12 } = rows[12]![1];
-      const { read: read13, empty: empty13 } = rows[13]![1];
-      const { read: read14, empty: empty14 } = rows[14]![1];
-      const { read: read15, empty: empty15 } = rows[15]![1];
-      const { read: read16, empty: empty16 } = rows[16]![1];
-      const { read: read17, empty: empty17 } = rows[17]![1];
-      const { read: read18, empty: empty18 } = rows[18]![1];
-      const { read: read19, empty: empty19 } = rows[19]![1];
-      const { read: read20, empty: empty20 } = rows[20]![1];
-      const { read: read21, empty: empty21 } = rows[21]![1];
+    ([{ read: read0, empty: empty0 }, { read: read1, empty: empty1 }, { read: read2, empty: empty2 }, { read: read3, empty: empty3 }, { read: read4, empty: empty4 }, { read: read5, empty: empty5 }, { read: read6, empty: empty6 }, { read: read7, empty: empty7 }, { read: read8, empty: empty8 }, { read: read9, empty: empty9 }, { read: read10, empty: empty10 }, { read: read11, empty: empty11 }, { read: read12, empty: empty12 }, { read: read13, empty: empty13 }, { read: read14, empty: empty14 }, { read: read15, empty: empty15 }, { read: read16, empty: empty16 }, { read: read17, empty: empty17 }, { read: read18, empty: empty18 }, { read: read19, empty: empty19 }, { read: read20, empty: empty20 }, { read: read21, empty: empty21 }]: RowsOf<22>, known) => {
       return (raw, context) => {
         const value0 = read0(raw.observedGeneration, 'observedGeneration', context);
         const value1 = read1(raw.phase, 'phase', context);
@@ -84,26 +62,19 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
     },
   ],
   [
-    'type! status! lastProbeTime! lastTransitionTime! observedGeneration reason message',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2 } = rows[2]![1];
-      const { read: read3 } = rows[3]![1];
-      const { read: read4, empty: empty4 } = rows[4]![1];
-      const { read: read5, empty: empty5 } = rows[5]![1];
-      const { read: read6, empty: empty6 } = rows[6]![1];
+    'type! observedGeneration status! lastProbeTime! lastTransitionTime! reason message',
+    ([{ read: read0 }, { read: read1, empty: empty1 }, { read: read2 }, { read: read3 }, { read: read4 }, { read: read5, empty: empty5 }, { read: read6, empty: empty6 }]: RowsOf<7>, known) => {
       return (raw, context) => {
-        const value4 = read4(raw.observedGeneration, 'observedGeneration', context);
+        const value1 = read1(raw.observedGeneration, 'observedGeneration', context);
         const value5 = read5(raw.reason, 'reason', context);
         const value6 = read6(raw.message, 'message', context);
         const result: Record<string, unknown> = {
           type: read0(raw.type, 'type', context),
-          status: read1(raw.status, 'status', context),
-          lastProbeTime: read2(raw.lastProbeTime, 'lastProbeTime', context),
-          lastTransitionTime: read3(raw.lastTransitionTime, 'lastTransitionTime', context),
+          status: read2(raw.status, 'status', context),
+          lastProbeTime: read3(raw.lastProbeTime, 'lastProbeTime', context),
+          lastTransitionTime: read4(raw.lastTransitionTime, 'lastTransitionTime', context),
         };
-        if (value4 !== empty4) result.observedGeneration = value4;
+        if (value1 !== empty1) result.observedGeneration = value1;
         if (value5 !== empty5) result.reason = value5;
         if (value6 !== empty6) result.message = value6;
         keepUnknownFields(result, raw, known, context);
@@ -113,8 +84,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
   ],
   [
     'ip!',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
+    ([{ read: read0 }]: RowsOf<1>, known) => {
       return (raw, context) => {
         const result: Record<string, unknown> = {
           ip: read0(raw.ip, 'ip', context),
@@ -126,22 +96,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
   ],
   [
     'name! state{}! lastState{}! ready! restartCount! image! imageID! containerID started? allocatedResources resources{} volumeMounts{} user{} allocatedResourcesStatus{} stopSignal?',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2 } = rows[2]![1];
-      const { read: read3 } = rows[3]![1];
-      const { read: read4 } = rows[4]![1];
-      const { read: read5 } = rows[5]![1];
-      const { read: read6 } = rows[6]![1];
-      const { read: read7, empty: empty7 } = rows[7]![1];
-      const { read: read8 } = rows[8]![1];
-      const { read: read9, empty: empty9 } = rows[9]![1];
-      const { read: read10, empty: empty10 } = rows[10]![1];
-      const { read: read11, empty: empty11 } = rows[11]![1];
-      const { read: read12, empty: empty12 } = rows[12]![1];
-      const { read: read13, empty: empty13 } = rows[13]![1];
-      const { read: read14 } = rows[14]![1];
+    ([{ read: read0 }, { read: read1 }, { read: read2 }, { read: read3 }, { read: read4 }, { read: read5 }, { read: read6 }, { read: read7, empty: empty7 }, { read: read8 }, { read: read9, empty: empty9 }, { read: read10, empty: empty10 }, { read: read11, empty: empty11 }, { read: read12, empty: empty12 }, { read: read13, empty: empty13 }, { read: read14 }]: RowsOf<15>, known) => {
       return (raw, context) => {
         const value7 = read7(raw.containerID, 'containerID', context);
         const value9 = read9(raw.allocatedResources, 'allocatedResources', context);
@@ -172,18 +127,15 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
     },
   ],
   [
-    'running{} waiting{} terminated{}',
-    (rows, known) => {
-      const { read: read0, empty: empty0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
+    'waiting{} running{} terminated{}',
+    ([{ read: read0, empty: empty0 }, { read: read1, empty: empty1 }, { read: read2, empty: empty2 }]: RowsOf<3>, known) => {
       return (raw, context) => {
-        const value0 = read0(raw.running, 'running', context);
-        const value1 = read1(raw.waiting, 'waiting', context);
+        const value0 = read0(raw.waiting, 'waiting', context);
+        const value1 = read1(raw.running, 'running', context);
         const value2 = read2(raw.terminated, 'terminated', context);
-        const result: Record<string, unknown> = value0 !== empty0 ? { running: value0 } : {};
-        if (value0 !== empty0) result.running = value0;
-        if (value1 !== empty1) result.waiting = value1;
+        const result: Record<string, unknown> = value0 !== empty0 ? { waiting: value0 } : value1 !== empty1 ? { running: value1 } : value2 !== empty2 ? { terminated: value2 } : {};
+        if (value0 !== empty0) result.waiting = value0;
+        if (value1 !== empty1) result.running = value1;
         if (value2 !== empty2) result.terminated = value2;
         keepUnknownFields(result, raw, known, context);
         return result;
@@ -191,23 +143,8 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
     },
   ],
   [
-    'startedAt!',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      return (raw, context) => {
-        const result: Record<string, unknown> = {
-          startedAt: read0(raw.startedAt, 'startedAt', context),
-        };
-        keepUnknownFields(result, raw, known, context);
-        return result;
-      };
-    },
-  ],
-  [
     'reason message',
-    (rows, known) => {
-      const { read: read0, empty: empty0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
+    ([{ read: read0, empty: empty0 }, { read: read1, empty: empty1 }]: RowsOf<2>, known) => {
       return (raw, context) => {
         const value0 = read0(raw.reason, 'reason', context);
         const value1 = read1(raw.message, 'message', context);
@@ -220,28 +157,33 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
     },
   ],
   [
-    'exitCode! startedAt! finishedAt! signal reason message containerID',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2 } = rows[2]![1];
-      const { read: read3, empty: empty3 } = rows[3]![1];
-      const { read: read4, empty: empty4 } = rows[4]![1];
-      const { read: read5, empty: empty5 } = rows[5]![1];
-      const { read: read6, empty: empty6 } = rows[6]![1];
+    'startedAt!',
+    ([{ read: read0 }]: RowsOf<1>, known) => {
       return (raw, context) => {
-        const value3 = read3(raw.signal, 'signal', context);
-        const value4 = read4(raw.reason, 'reason', context);
-        const value5 = read5(raw.message, 'message', context);
+        const result: Record<string, unknown> = {
+          startedAt: read0(raw.startedAt, 'startedAt', context),
+        };
+        keepUnknownFields(result, raw, known, context);
+        return result;
+      };
+    },
+  ],
+  [
+    'exitCode! signal reason message startedAt! finishedAt! containerID',
+    ([{ read: read0 }, { read: read1, empty: empty1 }, { read: read2, empty: empty2 }, { read: read3, empty: empty3 }, { read: read4 }, { read: read5 }, { read: read6, empty: empty6 }]: RowsOf<7>, known) => {
+      return (raw, context) => {
+        const value1 = read1(raw.signal, 'signal', context);
+        const value2 = read2(raw.reason, 'reason', context);
+        const value3 = read3(raw.message, 'message', context);
         const value6 = read6(raw.containerID, 'containerID', context);
         const result: Record<string, unknown> = {
           exitCode: read0(raw.exitCode, 'exitCode', context),
-          startedAt: read1(raw.startedAt, 'startedAt', context),
-          finishedAt: read2(raw.finishedAt, 'finishedAt', context),
+          startedAt: read4(raw.startedAt, 'startedAt', context),
+          finishedAt: read5(raw.finishedAt, 'finishedAt', context),
         };
-        if (value3 !== empty3) result.signal = value3;
-        if (value4 !== empty4) result.reason = value4;
-        if (value5 !== empty5) result.message = value5;
+        if (value1 !== empty1) result.signal = value1;
+        if (value2 !== empty2) result.reason = value2;
+        if (value3 !== empty3) result.message = value3;
         if (value6 !== empty6) result.containerID = value6;
         keepUnknownFields(result, raw, known, context);
         return result;
@@ -250,10 +192,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
   ],
   [
     'limits requests claims{}',
-    (rows, known) => {
-      const { read: read0, empty: empty0 } = rows[0]![1];
-      const { read: read1, empty: empty1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
+    ([{ read: read0, empty: empty0 }, { read: read1, empty: empty1 }, { read: read2, empty: empty2 }]: RowsOf<3>, known) => {
       return (raw, context) => {
         const value0 = read0(raw.limits, 'limits', context);
         const value1 = read1(raw.requests, 'requests', context);
@@ -269,12 +208,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
   ],
   [
     'name! mountPath! readOnly recursiveReadOnly? volumeStatus{}',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
-      const { read: read3 } = rows[3]![1];
-      const { read: read4, empty: empty4 } = rows[4]![1];
+    ([{ read: read0 }, { read: read1 }, { read: read2, empty: empty2 }, { read: read3 }, { read: read4, empty: empty4 }]: RowsOf<5>, known) => {
       return (raw, context) => {
         const value2 = read2(raw.readOnly, 'readOnly', context);
         const value4 = read4(raw.volumeStatus, 'volumeStatus', context);
@@ -292,8 +226,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
   ],
   [
     'linux{}',
-    (rows, known) => {
-      const { read: read0, empty: empty0 } = rows[0]![1];
+    ([{ read: read0, empty: empty0 }]: RowsOf<1>, known) => {
       return (raw, context) => {
         const value0 = read0(raw.linux, 'linux', context);
         const result: Record<string, unknown> = {};
@@ -305,10 +238,7 @@ export const objectReaders: ReadonlyMap<string, BindReader> = new Map<string, Bi
   ],
   [
     'uid! gid! supplementalGroups',
-    (rows, known) => {
-      const { read: read0 } = rows[0]![1];
-      const { read: read1 } = rows[1]![1];
-      const { read: read2, empty: empty2 } = rows[2]![1];
+    ([{ read: read0 }, { read: read1 }, { read: read2, empty: empty2 }]: RowsOf<3>, known) => {
       return (raw, context) => {
         const value2 = read2(raw.supplementalGroups, 'supplementalGroups', context);
         const result: Record<string, unknown> = {

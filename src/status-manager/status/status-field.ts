@@ -14,7 +14,14 @@ import {
   timeAt,
 } from './canonical-reader.ts';
 import type { Raw } from '../../shared/json.ts';
-import { interpretRows, type FieldsOf, namesOf, type ReadObject, shapeOf, type StatusField } from './object-reader.ts';
+import {
+  type FieldTable,
+  interpretRows,
+  namesOf,
+  type ReadObject,
+  shapeOf,
+  type StatusField,
+} from './object-reader.ts';
 import { objectReaders } from './object-readers.ts';
 import type { PatchSchema } from './patch-schema.ts';
 
@@ -28,10 +35,12 @@ type NotEmpty<T> = StatusField<T> & { readonly presence: 'not-empty' };
  * have get a generated reader (`object-readers.ts`). `interpretRows` does the same for rare ones, but
  * takes more than twice the time and more memory, because V8 sees objects of all shapes in its one loop.
  */
-export function createObjectReader<T extends object>(fields: FieldsOf<T>): ReadObject<T> {
-  const rows = Object.entries<StatusField<unknown>>(fields);
+export function createObjectReader<T extends object>(fields: FieldTable): ReadObject<T> {
+  const rows = Object.entries(fields);
   const bind = objectReaders.get(shapeOf(rows));
-  return (bind === undefined ? interpretRows(rows) : bind(rows, namesOf(rows))) as ReadObject<T>;
+  return (
+    bind === undefined ? interpretRows(rows) : bind(Object.values(fields) as never, namesOf(rows))
+  ) as ReadObject<T>;
 }
 
 export const text: Always<string> = { read: stringAt, presence: 'always', empty: '' };
@@ -86,8 +95,8 @@ export function optional<T>({ read }: Always<T>): WhenSet<T> {
 }
 
 /** An object; omitted when not set. Go: a pointer to a struct. */
-export function object<T extends object>(fields: FieldsOf<T>): NotEmpty<T | undefined> {
-  const readObject = createObjectReader(fields);
+export function object<T extends object>(fields: FieldTable): NotEmpty<T | undefined> {
+  const readObject = createObjectReader<T>(fields);
   return {
     fields,
     read: (value, field, context) => objectAt(value, field, context, readObject),
@@ -96,11 +105,11 @@ export function object<T extends object>(fields: FieldsOf<T>): NotEmpty<T | unde
 }
 
 /** An object that is always present and has at most one of its fields. */
-export function union<T extends object>(fields: FieldsOf<T>): Present<T> {
-  const { read } = object(fields);
-  const names = Object.keys(fields) as (keyof T & string)[];
+export function union(fields: FieldTable): Present<object> {
+  const { read } = object<Raw>(fields);
+  const names = Object.keys(fields);
   /** Most are empty and share this object. */
-  const none: T = Object.freeze({} as T);
+  const none = Object.freeze({});
   return {
     fields,
     read: (value, field, context) => {
@@ -114,31 +123,29 @@ export function union<T extends object>(fields: FieldsOf<T>): Present<T> {
   };
 }
 
-function hasSeveral<T extends object>(object: T, names: readonly (keyof T)[]): boolean {
+function hasSeveral(object: Raw, names: readonly string[]): boolean {
   let found = 0;
   for (const name of names) if (object[name] !== undefined) found++;
   return found > 1;
 }
 
-interface ListRules<T extends object, Key> extends Pick<PatchSchema, 'retainKeys'> {
-  /** How entries of other writers are read: the caller is not responsible for their values. */
-  readonly foreign?: { readonly fields: FieldsOf<T>; readonly has: (element: Raw) => boolean };
-  readonly mergeKey?: Key;
-  readonly key?: Key;
+export interface ListRules extends Pick<PatchSchema, 'key' | 'mergeKey' | 'retainKeys'> {
+  /** Rows for the entries of other writers: the caller is not responsible for their values. */
+  readonly foreign?: { readonly fields: FieldTable; readonly has: (element: Raw) => boolean };
   /** Only the last of several entries with the same key counts. */
   readonly unique?: true;
 }
 
 /** A list of objects; omitted when empty. */
 export function list<T extends object>(
-  fields: FieldsOf<T>,
-  { unique, foreign, ...rules }: ListRules<T, keyof T & string> = {},
+  fields: FieldTable,
+  { unique, foreign, ...rules }: ListRules = {},
 ): NotEmpty<T[] | undefined> {
-  const readOwn = createObjectReader(fields);
-  const readForeign = foreign && createObjectReader(foreign.fields);
+  const readOwn = createObjectReader<T>(fields);
+  const readForeign = foreign && createObjectReader<T>({ ...fields, ...foreign.fields });
   const readElement: ReadObject<T> =
     readForeign === undefined ? readOwn : (raw, context) => (foreign?.has(raw) ? readForeign : readOwn)(raw, context);
-  const key = unique && (rules.mergeKey ?? rules.key);
+  const key = unique && ((rules.mergeKey ?? rules.key) as keyof T);
   return {
     ...rules,
     fields,
@@ -151,7 +158,7 @@ export function list<T extends object>(
 }
 
 /** A list of objects that Go writes as null when it is nil. */
-export function nullableList<T extends object>(fields: FieldsOf<T>): Present<T[] | null> {
+export function nullableList(fields: FieldTable): Present<object[] | null> {
   const { read } = list(fields);
   return {
     fields,

@@ -1,4 +1,5 @@
-import type { CanonicalObject, KubeType } from '../../kube/objects/kube-object.ts';
+import { type CanonicalObject, type KubeType, type StructField, structFields } from '../../kube/objects/kube-object.ts';
+import type { ResourceRequirements, VolumeHealthCondition } from '../../kube/objects/types.ts';
 import {
   anyInteger,
   anyTime,
@@ -6,203 +7,112 @@ import {
   int32,
   int64,
   list,
+  listOf,
+  type ListRules,
   nullableList,
   object,
   omitEmpty,
   oneOf,
   optional,
-  union,
   quantities,
   quantity,
   requiredText,
-  listOf,
   text,
   time,
+  union,
 } from './status-field.ts';
-import { type FieldsOf } from './object-reader.ts';
+import type { FieldTable, StatusField } from './object-reader.ts';
 import { podConditionByKubelet } from './ownership.ts';
 
 /*
- * All fields of a pod status, with how each is read and patched. A new field of the
- * generated `kubeTypes` needs a line here; without it, this does not compile. Source: `k8s.io/api/core/v1`, v1.37, with
- * its JSON and patch tags.
+ * All fields of a pod status, with how each is read and patched: as their Go types say (the generated `kubeTypes`), with
+ * the exceptions below.
  */
 
-type Fields<Struct extends KubeType> = FieldsOf<CanonicalObject<Struct>>;
-
-const conditionFields: Fields<'PodCondition'> = {
-  type: requiredText,
-  status: oneOf('True', 'False', 'Unknown'),
-  lastProbeTime: time,
-  lastTransitionTime: time,
-  observedGeneration: omitEmpty(int64),
-  reason: omitEmpty(text),
-  message: omitEmpty(text),
+type ByField<Row> = {
+  readonly [Struct in KubeType]?: { readonly [Field in keyof CanonicalObject<Struct>]?: Row };
 };
 
-/** The API server accepts all of these, so another writer may have set them. */
-const foreignConditionFields: Fields<'PodCondition'> = {
-  ...conditionFields,
-  status: text,
-  lastProbeTime: anyTime,
-  lastTransitionTime: anyTime,
+/** Texts that have rules of their own. */
+const exceptions: ByField<StatusField<unknown>> = {
+  PodStatus: {
+    phase: omitEmpty(oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
+    qosClass: omitEmpty(oneOf('Guaranteed', 'Burstable', 'BestEffort')),
+  },
+  PodCondition: { type: requiredText, status: oneOf('True', 'False', 'Unknown') },
+  ContainerStatus: { name: requiredText },
+};
+
+/** The API server accepts all of these in a condition, so another writer may have set them. */
+const foreignConditionFields = {
+  ...{ status: text, lastProbeTime: anyTime, lastTransitionTime: anyTime },
   observedGeneration: omitEmpty(anyInteger),
 };
 
-const ipFields: Fields<'HostIP' | 'PodIP'> = { ip: text };
+const byIP: ListRules = { mergeKey: 'ip', unique: true };
+const containerStatuses: ListRules = { key: 'name', unique: true };
 
-const ips = list(ipFields, { mergeKey: 'ip', unique: true });
-
-const resourceClaimFields: Fields<'ResourceClaim'> = { name: text, request: omitEmpty(text) };
-
-const resourceRequirementsFields: Fields<'ResourceRequirements'> = {
-  limits: quantities,
-  requests: quantities,
-  claims: list(resourceClaimFields),
+/** How lists are read and patched. Source: the patch tags of `k8s.io/api/core/v1`, v1.37. */
+const listRules: ByField<ListRules> = {
+  PodStatus: {
+    conditions: {
+      ...{ mergeKey: 'type', unique: true },
+      foreign: {
+        fields: foreignConditionFields,
+        has: ({ type }) => typeof type === 'string' && type !== '' && !podConditionByKubelet(type),
+      },
+    },
+    hostIPs: byIP,
+    podIPs: byIP,
+    initContainerStatuses: containerStatuses,
+    containerStatuses,
+    ephemeralContainerStatuses: containerStatuses,
+    resourceClaimStatuses: { mergeKey: 'name', retainKeys: true },
+    nodeAllocatableResourceClaimStatuses: { mergeKey: 'resourceClaimName' },
+    volumeHealth: { key: 'name' },
+  },
+  ContainerStatus: { volumeMounts: { mergeKey: 'mountPath' }, allocatedResourcesStatus: { mergeKey: 'name' } },
+  ResourceStatus: { resources: { key: 'resourceID' } },
+  NodeAllocatableResourceClaimStatus: { mapping: { mergeKey: 'name' }, overhead: { mergeKey: 'name' } },
+  PodVolumeHealth: { healthConditions: { mergeKey: 'status' } },
 };
+
+const scalars = { string: text, bool: boolean, int32, int64, Time: time, Quantity: quantity } as const;
+
+/** The tables of structs, so that each is read by one reader. */
+const tables = new Map<KubeType, FieldTable>();
+
+function fieldsOf(struct: KubeType): FieldTable {
+  let table = tables.get(struct);
+  if (table === undefined) {
+    table = Object.fromEntries(structFields(struct).map((field) => [field.name, rowOf(struct, field)]));
+    tables.set(struct, table);
+  }
+  return table;
+}
+
+function rowOf(struct: KubeType, { name, isOptional, type }: StructField): StatusField<unknown> {
+  const exception = (exceptions[struct] as FieldTable | undefined)?.[name];
+  if (exception !== undefined) return exception;
+  if (type === 'map[string]Quantity') return quantities;
+  const rules = (listRules[struct] as Readonly<Record<string, ListRules>> | undefined)?.[name];
+  const [, mark, target = ''] = /^(\[\]|\*)?(\w+)/.exec(type) ?? [];
+  const scalar = Object.hasOwn(scalars, target) ? scalars[target as keyof typeof scalars] : undefined;
+  if (scalar === undefined) {
+    const fields = fieldsOf(target as KubeType);
+    if (mark === '[]') return isOptional ? list(fields, rules) : nullableList(fields);
+    return mark === '*' ? object(fields) : union(fields);
+  }
+  if (mark === '[]') return listOf(scalar as typeof text);
+  // A time and a quantity can be null, so a pointer to one says no more than the value.
+  if (mark === '*' && !scalar.nullable) return optional(scalar as typeof text);
+  return isOptional ? omitEmpty(scalar as typeof text) : scalar;
+}
+
+export const podStatusFields = fieldsOf('PodStatus');
 
 /** An empty object is kept. */
-export const resourceRequirements = object(resourceRequirementsFields);
-
-const waitingFields: Fields<'ContainerStateWaiting'> = { reason: omitEmpty(text), message: omitEmpty(text) };
-
-const runningFields: Fields<'ContainerStateRunning'> = { startedAt: time };
-
-const terminatedFields: Fields<'ContainerStateTerminated'> = {
-  exitCode: int32,
-  startedAt: time,
-  finishedAt: time,
-  signal: omitEmpty(int32),
-  reason: omitEmpty(text),
-  message: omitEmpty(text),
-  containerID: omitEmpty(text),
-};
-
-const containerStateFields: Fields<'ContainerState'> = {
-  running: object(runningFields),
-  waiting: object(waitingFields),
-  terminated: object(terminatedFields),
-};
-
-const containerState = union(containerStateFields);
-
-const imageVolumeFields: Fields<'ImageVolumeStatus'> = { imageRef: omitEmpty(text) };
-
-const volumeStatusFields: Fields<'VolumeStatus'> = { image: object(imageVolumeFields) };
-
-const volumeMountFields: Fields<'VolumeMountStatus'> = {
-  name: text,
-  mountPath: text,
-  readOnly: omitEmpty(boolean),
-  recursiveReadOnly: optional(text),
-  volumeStatus: object(volumeStatusFields),
-};
-
-const linuxUserFields: Fields<'LinuxContainerUser'> = { uid: int64, gid: int64, supplementalGroups: listOf(int64) };
-
-const userFields: Fields<'ContainerUser'> = { linux: object(linuxUserFields) };
-
-const resourceHealthFields: Fields<'ResourceHealth'> = {
-  resourceID: text,
-  health: omitEmpty(text),
-  message: optional(text),
-};
-
-const resourceStatusFields: Fields<'ResourceStatus'> = {
-  name: text,
-  resources: list(resourceHealthFields, { key: 'resourceID' }),
-};
-
-const containerStatusFields: Fields<'ContainerStatus'> = {
-  name: requiredText,
-  state: containerState,
-  lastState: containerState,
-  ready: boolean,
-  restartCount: int32,
-  image: text,
-  imageID: text,
-  containerID: omitEmpty(text),
-  started: optional(boolean),
-  allocatedResources: quantities,
-  resources: resourceRequirements,
-  volumeMounts: list(volumeMountFields, { mergeKey: 'mountPath' }),
-  user: object(userFields),
-  allocatedResourcesStatus: list(resourceStatusFields, { mergeKey: 'name' }),
-  stopSignal: optional(text),
-};
-
-const containerStatuses = list(containerStatusFields, { key: 'name', unique: true });
-
-const podResourceClaimFields: Fields<'PodResourceClaimStatus'> = { name: text, resourceClaimName: optional(text) };
-
-const requestMappingFields: Fields<'ContainerExtendedResourceRequest'> = {
-  containerName: text,
-  resourceName: text,
-  requestName: text,
-};
-
-const extendedResourceClaimFields: Fields<'PodExtendedResourceClaimStatus'> = {
-  requestMappings: nullableList(requestMappingFields),
-  resourceClaimName: text,
-};
-
-const mappedResourcesFields: Fields<'NodeAllocatableMappedResources'> = { name: text, quantity };
-
-const overheadResourcesFields: Fields<'NodeAllocatableOverheadResources'> = {
-  name: text,
-  perPod: omitEmpty(quantity),
-  perContainer: omitEmpty(quantity),
-};
-
-const nodeAllocatableFields: Fields<'NodeAllocatableResourceClaimStatus'> = {
-  resourceClaimName: text,
-  containers: listOf(text),
-  mapping: list(mappedResourcesFields, { mergeKey: 'name' }),
-  overhead: list(overheadResourcesFields, { mergeKey: 'name' }),
-};
-
-const volumeHealthConditionFields: Fields<'VolumeHealthCondition'> = {
-  status: text,
-  reason: text,
-  message: omitEmpty(text),
-};
+export const resourceRequirements = object<ResourceRequirements>(fieldsOf('ResourceRequirements'));
 
 /** The health conditions of a volume, also for a list of them alone. */
-export const healthConditions = list(volumeHealthConditionFields, { mergeKey: 'status' });
-
-const volumeHealthFields: Fields<'PodVolumeHealth'> = {
-  name: text,
-  lastTransitionTime: time,
-  healthConditions,
-};
-
-export const podStatusFields: Fields<'PodStatus'> = {
-  observedGeneration: omitEmpty(int64),
-  phase: omitEmpty(oneOf('Pending', 'Running', 'Succeeded', 'Failed', 'Unknown')),
-  conditions: list(conditionFields, {
-    ...{ mergeKey: 'type', unique: true },
-    foreign: {
-      fields: foreignConditionFields,
-      has: ({ type }) => typeof type === 'string' && type !== '' && !podConditionByKubelet(type),
-    },
-  }),
-  message: omitEmpty(text),
-  reason: omitEmpty(text),
-  nominatedNodeName: omitEmpty(text),
-  hostIP: omitEmpty(text),
-  hostIPs: ips,
-  podIP: omitEmpty(text),
-  podIPs: ips,
-  startTime: omitEmpty(time),
-  initContainerStatuses: containerStatuses,
-  containerStatuses,
-  qosClass: omitEmpty(oneOf('Guaranteed', 'Burstable', 'BestEffort')),
-  ephemeralContainerStatuses: containerStatuses,
-  resize: omitEmpty(text),
-  resourceClaimStatuses: list(podResourceClaimFields, { mergeKey: 'name', retainKeys: true }),
-  extendedResourceClaimStatus: object(extendedResourceClaimFields),
-  allocatedResources: quantities,
-  resources: resourceRequirements,
-  nodeAllocatableResourceClaimStatuses: list(nodeAllocatableFields, { mergeKey: 'resourceClaimName' }),
-  volumeHealth: list(volumeHealthFields, { key: 'name' }),
-};
+export const healthConditions = list<VolumeHealthCondition>(fieldsOf('VolumeHealthCondition'), { mergeKey: 'status' });

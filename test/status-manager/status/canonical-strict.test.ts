@@ -173,7 +173,7 @@ describe('canonicalPodStatus refuses, strictly, with the path', () => {
       { containerStatuses: [{ name: 'c', restartCount: 2 ** 31 }] },
     ],
     [
-      'containerStatuses[0].state` to be an object with at most one of running, waiting, terminated,',
+      'containerStatuses[0].state` to be an object with at most one of waiting, running, terminated,',
       { containerStatuses: [{ name: 'c', state: { running: {}, waiting: {} } }] },
     ],
     [

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { StatusManagerError } from '../../../src/shared/errors.ts';
 import { DecodeContext } from '../../../src/status-manager/status/canonical-reader.ts';
-import { interpretRows, type FieldsOf, shapeOf } from '../../../src/status-manager/status/object-reader.ts';
+import { interpretRows, shapeOf } from '../../../src/status-manager/status/object-reader.ts';
 import { objectReaders } from '../../../src/status-manager/status/object-readers.ts';
 import { createObjectReader } from '../../../src/status-manager/status/status-field.ts';
 import { podStatusFields } from '../../../src/status-manager/status/status-fields.ts';
@@ -40,7 +40,7 @@ describe('the generated readers', () => {
 
   it.each(tables)('read the fields of %s as the loop over their rows does', (_path, table) => {
     const rows = Object.entries(table);
-    const generated = createObjectReader(table as FieldsOf<object>);
+    const generated = createObjectReader(table);
     const interpreted = interpretRows(rows);
     const raw = fc.dictionary(fc.constantFrom(...rows.map(([name]) => name), 'x-new', 'constructor'), value);
     fc.assert(
