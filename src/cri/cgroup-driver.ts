@@ -14,9 +14,8 @@ export interface CgroupDriverOptions {
 }
 
 /**
- * The cgroup driver that the runtime uses; undefined if the runtime chooses the cgroups. Rejects if pods could not be
- * started: if the driver is systemd and cannot be reached, or if containerd with it had to choose the cgroups, for which
- * it has no slice.
+ * The cgroup driver of the runtime; undefined if the runtime chooses the cgroups. Rejects if no pod could be started:
+ * the driver is systemd and systemd cannot be reached, or containerd would have to choose a slice and has none.
  */
 export async function createCgroupManager(
   client: Pick<CRIConnection, 'call'>,

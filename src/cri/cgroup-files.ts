@@ -6,13 +6,13 @@ import { makeDirectoriesSync } from '../shared/make-directories.ts';
 import { type CgroupLimit, type CgroupLimits, cgroupLimits, limitsIn } from './cgroup-limits.ts';
 import type { ResourceConfig } from './resource-config.ts';
 
-/** The controllers that a pod's cgroup is created for; the runtime creates it for the others with the sandbox. */
+/** A pod's cgroup is created for these controllers; the runtime creates it for the others, with the sandbox. */
 const usedControllers = ['cpu', 'memory', 'pids', 'hugetlb'];
 
-/** What is done with `CgroupFiles`. */
+/** The operations of `CgroupFiles`. */
 export type CgroupFileSystem = Pick<CgroupFiles, keyof CgroupFiles>;
 
-/** The files of cgroups, version 1 and 2. A path is that of a cgroup in each hierarchy. */
+/** The files of cgroups, version 1 and 2. A path names the same cgroup in each hierarchy. */
 export class CgroupFiles {
   readonly #mountPoint: string;
   /** Whether there is one hierarchy, of version 2. */
@@ -40,7 +40,7 @@ export class CgroupFiles {
   /** Creates the cgroup and those above it, unless they exist. */
   async create(path: string): Promise<void> {
     if (this.isUnified) await this.#delegateControllers(dirname(path));
-    // Not promises, because the folders are in memory: waiting for another thread takes several times as long.
+    // Synchronous, because the folders are in memory: a promise takes several times as long.
     const folders = new Set((await this.#controllerFolders()).values());
     for (const folder of folders) makeDirectoriesSync(join(folder, path));
   }
@@ -51,13 +51,13 @@ export class CgroupFiles {
     );
     const files = [...limits, ...(await this.#hugePageLimits(path, config.hugePageLimits ?? {}))];
     const memory = this.#fileOf(path, this.limits.memory);
-    // The kernel may have to reclaim memory before it sets that limit; the others are set at once, as in `create`.
+    // The kernel may have to reclaim memory before it sets that limit; the others are set synchronously, as in `create`.
     const write = async (file: string, value: string): Promise<void> =>
       file === memory ? writeFile(file, value) : writeFileSync(file, value);
     await Promise.all(files.map(([file, value]) => write(file, value)));
   }
 
-  /** The files are in memory: reading them takes less time than waiting for another thread. */
+  /** Synchronous, because the files are in memory. */
   read(path: string, limit: Pick<CgroupLimit, 'controller' | 'file'>): string {
     return readFileSync(this.#fileOf(path, limit), 'utf8');
   }
@@ -103,7 +103,7 @@ export class CgroupFiles {
     return join(this.#mountPoint, this.isUnified ? '' : controller, path, file);
   }
 
-  /** One of cgroup 2, one for each controller of cgroup 1. */
+  /** Cgroup v2 has one hierarchy, v1 one for each controller. */
   async #hierarchies(): Promise<string[]> {
     if (this.isUnified) return [this.#mountPoint];
     return (await foldersIn(this.#mountPoint)).map((name) => join(this.#mountPoint, name));

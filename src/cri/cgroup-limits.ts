@@ -6,7 +6,7 @@ export interface CgroupLimit {
   readonly controller: 'cpu' | 'memory' | 'pids';
   readonly file: string;
   readonly format: (value: number) => string;
-  /** The order of two contents; without a limit -1. */
+  /** Compares two contents; no limit is -1. */
   readonly parse: (text: string) => number;
   /** The value of a content, in the unit of `ResourceConfig`. Default: as parsed. */
   readonly toConfig?: (parsed: number) => number;

@@ -36,7 +36,7 @@ export function generateContainerConfig(
     mounts: [...mounts.map((mount) => toCRIMount(pod, mount)), ...settings.moreMounts].map((mount) => ({
       ...mount,
       selinux_relabel: mount.selinux_relabel === true && settings.machine.hasSELinux,
-      // What root of the machine owns belongs to root of the container.
+      // Files that belong to the machine's root belong to root in the container.
       uidMappings: settings.userNamespace.uids,
       gidMappings: settings.userNamespace.gids,
     })),

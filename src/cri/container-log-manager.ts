@@ -21,7 +21,7 @@ export interface ContainerLogManagerOptions extends Pick<NodeContext, 'clock' | 
     RuntimePodFiles,
     'linkLog' | 'logSize' | 'rotateLog' | 'restoreLog' | 'removeLogs' | 'evictPodLogsDirectories'
   >;
-  /** The logs of the running containers. Settles when its time-out has passed at the latest. */
+  /** The logs of the running containers. Settles within its time-out. */
   readonly listLogs: () => Promise<readonly RunLog[]>;
   /** Makes the runtime write to a new file. Source: CRI `ReopenContainerLog`. */
   readonly reopenContainerLog: (containerID: string, signal: AbortSignal) => Promise<unknown>;
@@ -48,10 +48,10 @@ interface Lane {
  * removal, and finding it for a reader, who waits until a log that is being rotated exists again. Lanes do not wait for
  * each other, so a runtime that does not respond for one container does not delay the others.
  *
- * The links to the logs of running containers are made again until they are there: the answer to the start of a container
- * may be lost, and the agent may be killed after it.
+ * Links to the logs of running containers are created again until they exist: the response to the start of a container
+ * may be lost, and the agent may be killed before it creates the link.
  *
- * Rotates the logs of running containers: `0.log` becomes `0.log.20260102-030405`, and what was rotated before is
+ * Rotates the logs of running containers: `0.log` becomes `0.log.20260102-030405`, and the files of earlier rotations are
  * compressed. Source: kubelet `containerLogManager`.
  *
  * Divergence: the time in the name is UTC; the kubelet's is local time, which repeats an hour each year.
@@ -61,7 +61,7 @@ export class ContainerLogManager {
   readonly #ticker: Ticker;
   readonly #listing: FailureLog;
   readonly #stop = new AbortController();
-  /** By the path of the log, of those in use. */
+  /** One lane for each log in use, by its path. */
   readonly #lanes = new Map<string, Lane>();
   readonly #rotating: Semaphore;
   /** The links of running containers, and sometimes of exited ones. */
@@ -72,7 +72,7 @@ export class ContainerLogManager {
     const { clock, logger } = options;
     // Any number of logs may wait for their rotation.
     setMaxListeners(0, this.#stop.signal);
-    // The rotations are not awaited: a slow one would end those of all other logs.
+    // Not awaited: one slow rotation would delay all other logs.
     this.#ticker = new Ticker(clock, periodMs, async () => void (await this.#beginRotations()));
     this.#listing = new FailureLog({ clock, logger, what: 'Listing the logs of containers' });
     this.#rotating = new Semaphore({ size: parallelRotations, clock });

@@ -40,8 +40,8 @@ export interface CRIRuntimeOptions {
   readonly containerLogMaxFiles?: number | undefined;
   /**
    * The cgroup of all pods; the cgroup of each pod in it has the limits of the pod. If the runtime uses the cgroup driver
-   * systemd, `/kubepods` is the slice `kubepods.slice`. A kubelet on the same machine kills what it does not know in its
-   * own, `/kubepods`. Default: the runtime decides, and only containers have limits; containerd with the driver systemd
+   * systemd, `/kubepods` is the slice `kubepods.slice`. A kubelet on the same machine kills all processes in its own
+   * `/kubepods` that it does not know. Default: the runtime decides, and only containers have limits; containerd with the driver systemd
    * cannot decide.
    */
   readonly cgroupRoot?: string | undefined;
@@ -49,7 +49,7 @@ export interface CRIRuntimeOptions {
   readonly podPidsLimit?: number | undefined;
   /** Whether a container without a seccomp profile gets that of the runtime. Default: false. kubelet: `seccompDefault`. */
   readonly seccompDefault?: boolean | undefined;
-  /** Ends the attempt to connect. Default: nothing does; each call has a time-out. */
+  /** Aborts the attempt to connect. Default: none; each call has a time-out. */
   readonly signal?: AbortSignal | undefined;
   /** Default: the system clock. */
   readonly clock?: ClockLike | undefined;

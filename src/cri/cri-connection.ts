@@ -23,7 +23,7 @@ export interface StreamCall {
 
 export interface StreamListener<Message> {
   readonly onMessage: (message: Message) => void;
-  /** Called once, with why if it is known; not after `cancel`. */
+  /** Called once, with the reason if it is known; not after `cancel`. */
   readonly onEnd: (error?: CRIError) => void;
 }
 

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 
-/** What is used of an error of grpc-js. */
+/** The fields of a grpc-js error that are read. */
 interface CallFailure {
   readonly code: number;
   readonly details: string;

@@ -9,7 +9,7 @@ import { type RunCommand, runCommand } from './run-command.ts';
 import { readIDRange } from './id-range.ts';
 import { UserNamespaces } from './user-namespaces.ts';
 
-/** All that a CRI runtime uses of the machine that it is on. A simulation has one without sockets and files. */
+/** Everything that a CRI runtime uses of its machine. A simulation provides one without sockets and files. */
 export interface CRIHost {
   /** Connects when the first call is made. */
   readonly connect: (endpoint: string) => CRIConnection;

@@ -60,7 +60,7 @@ export class CRIImages {
   }
 
   /**
-   * The user that an image's containers run as. It is not asked for again after `imageRef` has returned this reference.
+   * The user that an image's containers run as. Cached since `imageRef` returned this reference.
    * Source: kubelet `getImageUser`.
    */
   async imageUser(imageRef: string, signal: AbortSignal | undefined): Promise<ImageUser> {
@@ -130,7 +130,7 @@ export function pullError(error: unknown): Error {
   return new ImageError(reason, message.slice(reason.length).replace(/^: /, ''), { cause: error });
 }
 
-/** Of grpc-js, when the connection breaks during a call or the call takes too long. */
+/** Codes of grpc-js when the connection breaks during a call or the call takes too long. */
 const codesWithoutAnswer: ReadonlySet<string> = new Set(['Canceled', 'DeadlineExceeded', 'Internal', 'Unavailable']);
 
 /** Whether a failed pull may have succeeded in the runtime. */

@@ -102,19 +102,19 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   readonly #settings: CRIRuntimeSettings;
   readonly #client: CRIConnection;
   readonly #stop = new AbortController();
-  // What can be read again, by the ID of the container or sandbox. A list removes what it does not have.
+  // Data that can be read again, by the ID of the container or sandbox. A list removes the entries that it lacks.
   readonly #revisions = new Revisions();
   /** A status is read again when the list shows another state. */
   readonly #containers = new ReadCache<CachedContainer>(this.#revisions);
   readonly #sandboxes = new ReadCache<Cached<RuntimeSandboxStatus>>(this.#revisions);
   readonly #owners = new ReadCache<EventOwner>(this.#revisions);
 
-  // What only this process knows. No list removes it, but the end of the call, of the sandbox or of the pod that it is about.
-  /** Containers and sandboxes that a call is starting or stopping → the event of it, which tells the agent nothing new. */
+  // Data that only this process has. A list never removes it; the end of its call, sandbox or pod does.
+  /** Containers and sandboxes that a call is starting or stopping → the event that the call causes, which is dropped. */
   readonly #expectedEvents = new Map<string, RuntimeEventType>();
   /** Created containers that have not been started. */
   readonly #logLinks = new Map<string, LogLink>();
-  /** Pods with a new sandbox → what their first containers need. */
+  /** Pods with a new sandbox → the preparation of their first containers. */
   readonly #preparations = new Map<string, PodPreparation>();
 
   readonly #logManager: ContainerLogManager;
@@ -146,7 +146,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
   }
 
   /**
-   * What the runtime contributes to the status of a Node: its version in `nodeInfo`, the 50 largest images, and its
+   * The runtime's part of a Node's status: its version in `nodeInfo`, the 50 largest images, and its
    * handlers and features. For the option `nodeStatus` of the agent's Node.
    */
   async nodeStatus({ signal }: CallOptions = {}): Promise<NodeStatus> {
@@ -167,9 +167,9 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
 
   async getPod(uid: string, { signal }: CallOptions = {}): Promise<RuntimePod | undefined> {
     const since = this.#revisions.next();
-    // Those that have just been started or stopped are read while the pod is listed, not after that.
+    // Containers that have just been started or stopped are read in parallel with the list.
     const changed = [...this.#containers.stale].filter((id) => this.#owners.get(id)?.podUID === uid);
-    // What fails is read again when the list has it.
+    // A failed read is repeated if the list has the container.
     const statuses = changed.map((id) => [id, this.#containerStatus(id, signal).catch(() => undefined)] as const);
     const filter = { label_selector: { [podUIDLabel]: uid } };
     const { pods } = await this.#list(filter, since, signal, new Map(statuses));
@@ -218,11 +218,11 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     ]);
     const config = await this.#sandboxConfig(pod, attempt, userNamespace);
     signal?.throwIfAborted();
-    // A pod that is refused has no folder of logs.
+    // A refused pod has no log folder.
     await files.makePodLogsDirectory(pod);
     const call = this.#client.call('RunPodSandbox', { config, runtime_handler: handler }, { signal });
     const preparation = new PodPreparation(pod, {
-      // Goes on after this call, and so with a deadline of its own.
+      // Continues after this call, so it has its own deadline.
       imageRef: (image) => this.#images.imageRef(image),
       makeFiles: (container) => files.makeContainerFiles(pod, container),
     });
@@ -318,7 +318,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     await undefinedIfNotFound(call).finally(() => this.#containers.invalidate(id));
     this.#owners.invalidate(id);
     this.#logLinks.delete(id);
-    // Whatever its caller does now: a container that is gone has no status to find its log with.
+    // Even if the caller gives up now: the log of a removed container can no longer be found by its status.
     if (status?.log_path) await this.#logManager.removeLogs(status.log_path);
   }
 
@@ -331,7 +331,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     // A limit that is not set stays unchanged: a resize cannot remove it, and CRI-O refuses -1.
     const linux = containerLinuxResources(pod, container, this.#settings.machine, resources);
     const call = this.#client.call('UpdateContainerResources', { container_id: id, linux }, { signal });
-    // Also if it fails: the runtime may have set some.
+    // Even if it fails: the runtime may have set some of them.
     await withGoMessage(call).finally(() => this.#containers.invalidate(id));
   }
 
@@ -576,7 +576,7 @@ export class CRIRuntime implements ContainerRuntime, StreamingRuntime {
     for (const { id, labels } of containers) {
       const { [podNameLabel]: name = '', [podNamespaceLabel]: namespace = '', [containerNameLabel]: of = '' } = labels;
       if (!labels[podUIDLabel]) continue;
-      // Of one that the agent has not seen yet, the next time: an unanswered call for it would delay all others.
+      // A pod that the agent has not seen yet is left for the next list: a call without a response would delay all others.
       const path = this.#containers.get(id)?.logPath;
       if (path) logs.push({ containerID: id, path, link: this.#logLink({ name, namespace }, of, id) });
     }

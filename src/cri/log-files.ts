@@ -50,7 +50,7 @@ export function logLinkName(
   return `${`${name}_${namespace}_${containerName}-${containerID}`.slice(0, maxFileNameLength - '.log'.length)}.log`;
 }
 
-/** Links to a log, unless there is the link; false if the log does not exist. The folder of the link must exist. */
+/** Links to a log unless the link exists; false if the log does not exist. The link's folder must exist. */
 export async function linkLog(files: HostFiles, link: string, log: string): Promise<boolean> {
   if (!(await exists(files, log))) return false;
   try {
@@ -113,7 +113,7 @@ export async function evictPodLogsDirectories(
   });
 }
 
-/** How much the files of a container's logs use, and their folder. Source: kubelet `getPodContainerLogStats`. */
+/** The disk usage of a container's log files and their folder. Source: kubelet `getPodContainerLogStats`. */
 export async function logUsage(
   files: HostFiles,
   podLogsDirectory: string,

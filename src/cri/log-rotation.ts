@@ -17,8 +17,8 @@ export async function logSize(files: HostFiles, path: string): Promise<number | 
 }
 
 /**
- * `0.log` becomes `0.log.20260102-030405`, which is returned, and what was rotated before is compressed. The oldest files
- * are removed.
+ * Renames `0.log` to `0.log.20260102-030405`, which is returned, and compresses the files of earlier rotations. The oldest
+ * files are removed.
  */
 export async function rotateLog(
   files: HostFiles,
@@ -38,7 +38,7 @@ export async function rotateLog(
 }
 
 /**
- * Gives a log its name back, which the container still writes to. Does nothing if there is a new log: the runtime may have
+ * Renames a log back, because the container still writes to it. Does nothing if there is a new log: the runtime may have
  * opened it although its response was lost.
  */
 export async function restoreLog(files: HostFiles, path: string, rotated: string): Promise<void> {

@@ -30,7 +30,7 @@ export async function isSELinuxEnabled(
   return label.replace('\0', '').trim() !== 'kernel';
 }
 
-/** Of each possible CPU, where it exists. Source: kubelet `defaultMaskedPaths`, `possibleCPUs`. */
+/** The path for each possible CPU, if it exists. Source: kubelet `defaultMaskedPaths`, `possibleCPUs`. */
 export async function listThermalThrottlePaths(folder = '/sys/devices/system/cpu'): Promise<string[]> {
   const possible = await readFile(join(folder, 'possible'), 'utf8').catch(() => '');
   const cpusOf = (range: string): number[] => {
@@ -50,7 +50,7 @@ export async function listThermalThrottlePaths(folder = '/sys/devices/system/cpu
  * Source: kubelet `checkSwapControllerAvailability`, for cgroup v2 only.
  *
  * @param mountPoint where cgroups are mounted
- * @param ownCgroupFile names the cgroup of this process: the root cgroup does not show what others have
+ * @param ownCgroupFile names the cgroup of this process: the root cgroup lacks the files of others
  */
 export async function cgroupFeatures(
   mountPoint = '/sys/fs/cgroup',

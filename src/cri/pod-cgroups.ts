@@ -32,8 +32,8 @@ export class PodCgroups {
   }
 
   /**
-   * Gives all pods the share of cpu of the machine, Burstable pods the sum of their requests, and BestEffort pods the
-   * least; creates these cgroups if necessary. Rejects if that fails. Source: kubelet `UpdateCgroups`,
+   * Sets the cpu shares of the cgroups above the pods: the machine's for all pods, the sum of the requests for Burstable
+   * ones, the minimum for BestEffort ones. Creates these cgroups if necessary. Rejects if that fails. Source: kubelet `UpdateCgroups`,
    * `enforceNodeAllocatableCgroups`.
    */
   async updateQOS(activePods: readonly ValidPod[]): Promise<void> {
@@ -56,7 +56,7 @@ export class PodCgroups {
     }
   }
 
-  /** The cgroup of a pod, as a runtime with the same driver takes it. Source: kubelet `GetPodCgroupParent`. */
+  /** The cgroup of a pod in the format that a runtime with the same driver expects. Source: kubelet `GetPodCgroupParent`. */
   parentOf(pod: ValidPod): string {
     return this.#options.manager.path(this.#nameOf(pod));
   }
@@ -84,9 +84,9 @@ export class PodCgroups {
   }
 
   /**
-   * Raises the limits of a pod's cgroup before its containers are resized, and lowers them after. A limit that the pod no
-   * longer has stays. Rejects if the memory limit would be lowered below the usage, or if the runtime, which is told first,
-   * refuses a limit. Source: kubelet `doPodResizeAction`.
+   * Raises the limits of a pod's cgroup before its containers are resized, and lowers them after. A limit that was
+   * removed from the pod stays. Rejects if the memory limit would be lowered below the usage, or if the runtime, which is
+   * asked first, refuses a limit. Source: kubelet `doPodResizeAction`.
    *
    * Divergence: the limits of huge pages stay; the kubelet sets them to 0 with each other limit.
    *
@@ -158,7 +158,7 @@ export class PodCgroups {
   }
 
   /**
-   * Kills what still runs in the cgroup of a pod that has ended, and removes it. Rejects while processes are ending.
+   * Kills the processes that are left in the cgroup of an ended pod, and removes it. Rejects while processes are ending.
    * Source: kubelet `Destroy`.
    */
   destroy(pod: ValidPod): Promise<void> {
@@ -166,7 +166,7 @@ export class PodCgroups {
   }
 
   /**
-   * Removes the cgroups of pods whose data is no longer needed, for example those that an earlier agent has left. Failures are logged, and
+   * Removes the cgroups of pods whose data is no longer needed, for example those of an earlier agent. Failures are logged, and
    * the next call tries again. Source: kubelet `cleanupOrphanedPodCgroups`.
    */
   async removeOrphans(shouldPodContentBeRemoved: (podUID: string) => boolean): Promise<void> {

@@ -8,14 +8,14 @@ export interface PreparationSteps {
 }
 
 /**
- * What the first containers of a pod need, looked up and made while the runtime creates the sandbox. Each result is
- * returned once. What is missing or has failed is undefined: whoever needs it then tries again, and reports the error.
+ * Prepares the first containers of a pod while the runtime creates the sandbox. Each result is returned once. A result
+ * that is missing or has failed is undefined: the caller then tries again and reports the error.
  */
 export class PodPreparation {
   readonly #imageRefs: Map<string, Promise<string | undefined>>;
   readonly #files: Map<string, Promise<ContainerFiles | undefined>>;
 
-  /** Begins with all steps. */
+  /** Starts all steps. */
   constructor(pod: ValidPod, { imageRef, makeFiles }: PreparationSteps) {
     const { initContainers = [], containers = [] } = podSpecOf(pod);
     // The images of later containers could be removed again before those are started.

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 
-/** Runs a program. Rejects with what it has printed if it fails, is missing or takes too long. */
+/** Runs a program. Rejects with its output if it fails, is missing or takes too long. */
 export type RunCommand = (program: string, args: readonly string[]) => Promise<void>;
 
 /** Source: opencontainers/cgroups `startUnit`, `stopUnit`. */

@@ -11,9 +11,9 @@ import { createCodecs } from './message-codec.ts';
 const reconnectMs = 1000;
 /** Interval of the attempts while the runtime has no events. */
 const reconnectWithoutEventsMs = 10_000;
-/** A restart of the runtime is over sooner. */
+/** Longer than a restart of the runtime takes. */
 const logAfterMs = 10_000;
-/** Interval of the polls until the CRI shows an exit, and how long they go on: until the agent's relist finds it. */
+/** Interval and duration of the polls until the CRI shows an exit; after that, the agent's relist finds it. */
 const exitPollMs = 25;
 const exitTimeoutMs = 10_000;
 
@@ -24,7 +24,7 @@ const typeOfEvent: Readonly<Record<CRIMessage<'ContainerEventResponse'>['contain
   CONTAINER_DELETED_EVENT: 'deleted',
 };
 
-/** Where a container or sandbox belongs. */
+/** The pod of a container or sandbox. */
 export interface EventOwner {
   readonly podUID: string;
   readonly isSandbox: boolean;
@@ -39,7 +39,7 @@ export interface RuntimeEventsOptions extends Pick<NodeContext, 'clock' | 'logge
   /** Whether the CRI shows the container or sandbox as ended. */
   readonly hasEnded: (id: string, signal: AbortSignal) => Promise<boolean>;
   readonly onEvent: (id: string, event: Omit<RuntimeEvent, 'containerID'> & EventOwner) => void;
-  /** Called with true at each event of a stream, also at one that `onEvent` is not called for, and with false when the stream ends. */
+  /** Called with true at each event of a stream, even one that `onEvent` is not called for, and with false when the stream ends. */
   readonly onComplete: (areComplete: boolean) => void;
 }
 

@@ -14,7 +14,7 @@ export function nodeStatusOfRuntime(
   return {
     nodeInfo: { containerRuntimeVersion: `${version.runtime_name}://${version.runtime_version}` },
     images: images
-      // In the same order each time, whatever the order of the runtime: another one would be a change of the Node.
+      // Sorted, because another order from the runtime would change the Node.
       .toSorted((a, b) => b.size - a.size || (a.id < b.id ? 1 : -1))
       .slice(0, maxImages)
       .map(({ repo_digests: digests, repo_tags: tags, size }) => {

@@ -23,21 +23,21 @@ export interface PodFolders {
 export interface RuntimePodFiles {
   /** The folder of a pod's logs, before its sandbox is created. */
   makePodLogsDirectory(pod: ValidPod): Promise<void>;
-  /** What a run of a container needs before it is created. */
+  /** Prepares the files of a container run before the container is created. */
   makeContainerFiles(pod: ValidPod, container: KubeObject<'Container'>): Promise<ContainerFiles>;
   /** Never rejects: an error becomes the message. */
   readTerminationMessage(status: CRIMessage<'ContainerStatus'>): Promise<string>;
-  /** Links to a log, unless there is the link; false if the log does not exist. */
+  /** Links to a log unless the link exists; false if the log does not exist. */
   linkLog(link: string, log: string): Promise<boolean>;
   /** In bytes; undefined if the log is missing. */
   logSize(log: string): Promise<number | undefined>;
-  /** Gives the log another name, which is returned, and compresses or removes what was rotated before. */
+  /** Renames the log, returns its new name, and compresses or removes the files of earlier rotations. */
   rotateLog(log: string, options: RotationOptions): Promise<string>;
   /** Undoes `rotateLog`, unless there is a new log. */
   restoreLog(log: string, rotated: string): Promise<void>;
-  /** Removes the log of one run, and what was rotated of it. */
+  /** Removes the log of one run and its rotated files. */
   removeLogs(log: string): Promise<void>;
-  /** Of all files of the logs of a container; rejects if there are none. */
+  /** The usage of all log files of a container; rejects if there are none. */
   logUsage(podLogsName: string, containerName: string): Promise<LogUsage>;
   fileSystemInfo(path: string): Promise<FileSystemInfo>;
   /** Removes the logs of pods whose data is no longer needed, and links to logs that do not exist. Failures are logged. */
@@ -78,8 +78,8 @@ const readLogBytes = 32 * 1024;
  * The content of the termination message path of an exited container or, depending on its policy, the end of its log;
  * empty if there is none. Never rejects: an error becomes the message. Source: kubelet `convertToKubeContainerStatus`.
  *
- * Divergence: what is not a regular file, a FIFO for example, is not opened; the kubelet waits for a writer of the FIFO for
- * ever, and follows links.
+ * Divergence: a file that is not regular, for example a FIFO, is not opened; the kubelet waits for a writer of the FIFO
+ * forever, and follows links.
  */
 export async function readTerminationMessage(files: HostFiles, status: CRIMessage<'ContainerStatus'>): Promise<string> {
   const path = status.annotations[terminationMessagePathAnnotation];
@@ -105,7 +105,7 @@ function fallsBackToLogs({ annotations, exit_code: exitCode, reason }: CRIMessag
 async function readEndOfLog(files: HostFiles, path: string): Promise<string> {
   try {
     const end = await readEnd(files, path, readLogBytes);
-    // One character a byte: the limit is about the bytes of the container, which need not be UTF-8.
+    // One character for each byte: the limit counts the bytes of the container, which may not be UTF-8.
     const lines = end.toString('latin1').split('\n').slice(0, -1).slice(-maxMessageLogLines);
     return decodeUTF8(Buffer.from(lines.map(textOfLogLine).join('').slice(-maxMessageLogBytes), 'latin1'));
   } catch (error) {

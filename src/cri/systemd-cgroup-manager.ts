@@ -36,7 +36,7 @@ export function resourceProperties(config: Partial<ResourceConfig>, isUnified: b
 }
 
 /**
- * The driver systemd: cgroups are slices of systemd, which undoes what it is not told of. Source: opencontainers/cgroups
+ * The driver systemd: cgroups are slices of systemd, which reverts changes that others make. Source: opencontainers/cgroups
  * `systemd.UnifiedManager`, `systemd.LegacyManager`.
  */
 export class SystemdCgroupManager implements CgroupManager {
@@ -86,7 +86,7 @@ export class SystemdCgroupManager implements CgroupManager {
   async destroy(name: CgroupName): Promise<void> {
     const slice = sliceName(name);
     await this.#systemctl('stop', slice);
-    // Only a slice that failed is still loaded.
+    // A slice is only still loaded if it failed.
     await this.#systemctl('reset-failed', slice).catch(() => {});
     await this.#files.remove(this.path(name));
   }

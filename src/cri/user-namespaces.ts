@@ -43,8 +43,8 @@ export class UserNamespaces {
   }
 
   /**
-   * Reads what the pods of earlier agents have. Rejects for a range that is not one of whole pods, or contains the IDs of
-   * the machine's users, and for a pod whose file cannot be understood: its IDs could be given to another pod.
+   * Reads the namespaces of the pods of earlier agents. Rejects for a range that is not a multiple of a pod's, or contains
+   * the IDs of the machine's users, and for a pod whose file is invalid: its IDs could be given to another pod.
    */
   static async load(files: HostFiles, rootDirectory: string, range: IDRange): Promise<UserNamespaces> {
     const { firstID, length } = range;
@@ -66,14 +66,14 @@ export class UserNamespaces {
     return namespaceFrom(await this.#lock.run(signal, () => this.#idsOf(metadata.uid, signal)));
   }
 
-  /** The namespace of a pod that has a sandbox. Rejects for a pod that has been released, or has not begun. */
+  /** The namespace of a pod that has a sandbox. Rejects for a pod that was released or was never given one. */
   async get({ metadata }: ValidPod): Promise<CRIRequest<'UserNamespace'>> {
     const hostId = await this.#lock.run(undefined, () => this.#recorded(metadata.uid));
     if (hostId === undefined) throw new Error(`the pod ${metadata.uid} has no user namespace`);
     return namespaceFrom(hostId);
   }
 
-  /** Another pod may have the IDs of this one, which has ended. */
+  /** The pod has ended: another pod may get its IDs. */
   release(podUID: string): Promise<void> {
     return this.#lock.run(undefined, async () => {
       if (!this.#usedBy.has(podUID)) return;
@@ -104,7 +104,7 @@ export class UserNamespaces {
     throw new Error('create user namespace: could not find an empty slot to allocate a user namespace');
   }
 
-  /** The first ID of a pod that has some. */
+  /** The first ID of a pod; undefined if it has none. */
   async #recorded(podUID: string): Promise<number | undefined> {
     const known = this.#usedBy.get(podUID);
     if (known !== undefined) return known;
@@ -123,7 +123,7 @@ export class UserNamespaces {
     return hostId;
   }
 
-  /** Resolves when the file survives a crash of the machine. */
+  /** Resolves when the file is durable. */
   async #write(podUID: string, hostId: number): Promise<void> {
     const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
     const content: UserNamespaceFile = { uidMappings: mappings, gidMappings: mappings };

@@ -5,16 +5,16 @@ import type { KubeletAPIOptions } from './kubelet-api-options.ts';
 
 type Runtime = KubeletAPIOptions['runtime'];
 
-/** It resolves with a stream, which has to be ended if it comes too late: `openText` bounds it. */
+/** `openText` bounds it: a stream that arrives after the deadline must be ended. */
 type Unbounded = 'streamContainerLog';
 
-/** The runtime as the handlers of requests have it: each call ends. */
+/** The runtime for the request handlers: each call is bounded. */
 export type BoundedStreamingRuntime = Bounded<Omit<Runtime, Unbounded>> & Pick<Runtime, Unbounded>;
 
 /** Source: kubelet `runtimeRequestTimeout`. */
 export const requestTimeoutMs = 120_000;
 
-/** These run as long as the client stays. */
+/** These run until the client disconnects. */
 const untilClosed = (): number => Number.POSITIVE_INFINITY;
 
 const { getPod, listPods, execSync, imageFsStats, listPodStats } = runtimeCalls;

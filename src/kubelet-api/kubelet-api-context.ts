@@ -63,11 +63,6 @@ export function requireServedPod({ agent }: KubeletAPIContext, namespace = '', n
   return pod;
 }
 
-/** All containers of a pod, of every kind. */
-export function containersOf({ spec }: ValidPod): readonly { readonly name: string; readonly tty?: unknown }[] {
-  return [...(spec?.containers ?? []), ...(spec?.initContainers ?? []), ...(spec?.ephemeralContainers ?? [])];
-}
-
 export function sendText(
   response: ServerResponse,
   statusCode: number,

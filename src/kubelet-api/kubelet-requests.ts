@@ -11,7 +11,7 @@ import { serveStreaming } from './streaming.ts';
 
 export interface KubeletRequestsOptions {
   readonly accessControl: AccessControl;
-  /** Those of authorized requests in progress do not count. */
+  /** Connections of authorized requests in progress do not count. */
   readonly connections: ConnectionLimit;
   /** Aborted when the server is closed. */
   readonly closed: AbortSignal;

@@ -121,7 +121,7 @@ async function servePortForwardOverChannels(
   const closed = new Promise<void>((resolve) => webSocket.once('close', () => resolve()));
   const send = (channel: number, content: Uint8Array, done = (): void => {}): void =>
     sendOnChannel(webSocket, channel, content, done);
-  /** Those whose pods do not read. They keep the others waiting, as in the kubelet. */
+  /** Streams whose pods do not read. They block the others, as in the kubelet. */
   const full = new Set<Duplex>();
   const hasRoom = (stream: Duplex): void => {
     if (full.delete(stream) && full.size === 0) webSocket.resume();
@@ -139,7 +139,7 @@ async function servePortForwardOverChannels(
     return stream.on('error', () => {});
   });
   onChannelMessage(webSocket, (channel, content) => {
-    // Others are the server's.
+    // The odd channels belong to the server.
     const stream = streams[channel / 2];
     if (stream === undefined || stream.destroyed || stream.push(content)) return;
     full.add(stream);
@@ -159,7 +159,7 @@ async function servePortForwardOverChannels(
     for (const channel of [2 * index, 2 * index + 1]) send(channel, Uint8Array.of(port % 256, port >> 8));
     const error = await forwardPort(pod, port, stream);
     if (error !== undefined) send(2 * index + 1, Buffer.from(error));
-    // What the client still sends must not keep other ports waiting.
+    // Data that the client still sends must not block other ports.
     stream.resume();
     await new Promise<unknown>((resolve) => stream.end(resolve));
   };

@@ -27,7 +27,7 @@ const forceCheckMs = 1000;
 /**
  * Writes the log file of a container. When the file is rotated while it is followed, the old file is read to its end,
  * and then the new one. Rejects if the file does not have the CRI's format; later lines of another format are skipped.
- * Rejects for a link and for what is not a regular file. Source: cri-client `ReadLogs`.
+ * Rejects for a link or another file that is not regular. Source: cri-client `ReadLogs`.
  */
 export async function readLogs(path: string, options: ContainerLogOptions, reader: LogReaderOptions): Promise<void> {
   await useLogFolder(systemFiles, path, (folder, name) => readLogsIn(folder, name, path, options, reader));
@@ -131,7 +131,7 @@ class LogFile {
     }
   }
 
-  /** What follows the last complete line. */
+  /** The text after the last complete line. */
   incompleteLine(): Buffer[] {
     return this.#rest.length > 0 ? [this.#rest] : [];
   }

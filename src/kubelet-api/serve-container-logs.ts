@@ -3,7 +3,9 @@ import { reasonOf } from '../shared/logger.ts';
 import type { ContainerLogOptions } from '../node/index.ts';
 import type { ContainerStatusInput, PodStatusInput } from '../kube/objects/types.ts';
 import { HTTPError } from './http-error.ts';
-import { containersOf, type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
+import { allContainersOf } from '../kube/pods/pod-containers.ts';
+import { type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
+import { containerStatusesFields } from '../status-manager/status/container-statuses.ts';
 import { readLogs } from './read-logs.ts';
 import { Readable } from 'node:stream';
 import { untilAborted } from '../shared/abort.ts';
@@ -23,7 +25,7 @@ export async function serveContainerLogs(
   if (containerName === '') throw new HTTPError(404, '404: Page Not Found');
   const { previous, ...options } = parseLogOptions(query, clock.now());
   const pod = requireServedPod(context, namespace, podName);
-  if (!containersOf(pod).some(({ name }) => name === containerName))
+  if (!allContainersOf(pod.spec).some(({ name }) => name === containerName))
     throw new HTTPError(404, `container "${containerName}" not found in pod "${podName}"`);
   if (runtime.getContainerLog === undefined && runtime.streamContainerLog === undefined)
     throw new HTTPError(501, 'The runtime has no logs');
@@ -108,12 +110,7 @@ export function containerIDForLogs(
 }
 
 function findContainerStatus(status: PodStatusInput, name: string): ContainerStatusInput | undefined {
-  const { containerStatuses, initContainerStatuses, ephemeralContainerStatuses } = status;
-  for (const statuses of [containerStatuses, initContainerStatuses, ephemeralContainerStatuses]) {
-    const found = statuses?.find((status) => status.name === name);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+  return containerStatusesFields.flatMap((field) => status[field] ?? []).find((one) => one.name === name);
 }
 
 type Text = AsyncIterable<Uint8Array>;

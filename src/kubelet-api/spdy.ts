@@ -25,7 +25,7 @@ const types = { synStream: 1, synReply: 2, rstStream: 3, settings: 4, ping: 6, g
 /** Source: spdystream `RstStreamStatus`. */
 const statuses = { refusedStream: 3, cancel: 5 } as const;
 const maxDataBytes = 1024 * 1024;
-/** With Kubernetes' headers, they have less than 200. Inflated, they have at most 1 MiB. */
+/** Control frames with Kubernetes' headers have fewer than 200 bytes. Inflated, the headers have at most 1 MiB. */
 const maxControlBytes = 1024;
 /** Divergence: the kubelet has no limit. */
 const maxStreams = 1024;
@@ -87,7 +87,7 @@ class SPDYStreams {
     this.#onStream = onStream;
   }
 
-  /** Resolves when the next frame may come. Rejects for one that is not valid. */
+  /** Resolves when the next frame may be read. Rejects for an invalid frame. */
   async handle({ type, streamID, isLast, payload }: Frame): Promise<void> {
     if (this.#connection.writableLength > maxUnsentBytes) throw new Error('The client does not read');
     if (this.#unsentReplies > maxUnsentReplies) await new Promise<void>((resume) => (this.#onReplySent = resume));

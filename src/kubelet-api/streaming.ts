@@ -4,7 +4,8 @@ import type { ValidPod } from '../kube/objects/types.ts';
 import { reasonOf } from '../shared/logger.ts';
 import type { PortForward } from './forward-port.ts';
 import { HTTPError } from './http-error.ts';
-import { containersOf, type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
+import { allContainersOf } from '../kube/pods/pod-containers.ts';
+import { type KubeletAPIContext, type KubeletRequest, requireServedPod } from './kubelet-api-context.ts';
 import { isSPDY } from './spdy.ts';
 import { serveSPDYCommand } from './spdy-streams.ts';
 import type { StreamedCommand } from './streamed-command.ts';
@@ -60,7 +61,7 @@ async function serveAttach(
   const wanted = streamOptions(query);
   const { containerName, pod } = containerOf(context, segments);
   const id = await runningContainerID(context, pod, containerName, signal);
-  const container = containersOf(pod).find(({ name }) => name === containerName);
+  const container = allContainersOf(pod.spec).find(({ name }) => name === containerName);
   if (id === undefined || container === undefined)
     throw new HTTPError(500, `container ${containerName} not found in pod ${fullNameOf(pod)}`);
   const { runtime } = context;

@@ -2,119 +2,86 @@ import { Counter, Histogram } from 'prom-client';
 import type { AgentGauges, AgentMetrics } from './agent-metrics.ts';
 import { type KubeletMetric, type KubeletMetricRow, kubeletMetrics } from './kubelet-metrics.ts';
 import {
+  counter,
+  greatest,
   GreatestGauge,
   metricIn,
   type MetricsRegistry,
   type Sample,
-  SourcedCounter,
   SourcedGauge,
-  type SourcedMetric,
+  type SourcedMetrics,
+  sum,
   sourcedMetricsIn,
 } from './sourced-metrics.ts';
 
-const agentGauges: readonly SourcedMetric<AgentGauges>[] = [
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_node_agent_relist_age_seconds',
-    help: 'Seconds since the pods of the container runtime were last listed.',
-    read: ({ relistAgeSeconds }) => relistAgeSeconds,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_node_agent_lease_age_seconds',
-    help: 'Seconds since the Lease of the Node was last renewed.',
-    read: ({ leaseAgeSeconds }) => leaseAgeSeconds,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_node_agent_lease_duration_seconds',
-    help: 'Duration of the Lease of the Node, which is renewed after a quarter of it.',
-    read: ({ leaseDurationSeconds }) => leaseDurationSeconds,
-  },
-  {
-    name: 'kubelet_node_agent_node_registered',
-    help: '1 when the Node is registered.',
-    read: ({ isNodeRegistered }) => isNodeRegistered,
-  },
-  {
-    name: 'kubelet_node_agent_failing_pods',
-    help: 'Pods whose last sync failed.',
-    read: ({ failingPods }) => failingPods,
-  },
-  {
-    name: 'kubelet_node_agent_refused_manifests',
-    help: 'Manifests of static pods that are invalid.',
-    read: ({ refusedManifests }) => refusedManifests,
-  },
-  { name: 'kubelet_running_pods', help: 'Pods with a running sandbox.', read: ({ runningPods }) => runningPods },
-  {
-    name: 'kubelet_running_containers',
-    help: 'Containers in the runtime, by state.',
-    labels: ['container_state'],
-    read: ({ containers }) =>
+const agentGauges: SourcedMetrics<AgentGauges> = {
+  kubelet_node_agent_relist_age_seconds: greatest(
+    'Seconds since the pods of the container runtime were last listed.',
+    ({ relistAgeSeconds }) => relistAgeSeconds,
+  ),
+  kubelet_node_agent_lease_age_seconds: greatest(
+    'Seconds since the Lease of the Node was last renewed.',
+    ({ leaseAgeSeconds }) => leaseAgeSeconds,
+  ),
+  kubelet_node_agent_lease_duration_seconds: greatest(
+    'Duration of the Lease of the Node, which is renewed after a quarter of it.',
+    ({ leaseDurationSeconds }) => leaseDurationSeconds,
+  ),
+  kubelet_node_agent_node_registered: sum('1 when the Node is registered.', ({ isNodeRegistered }) => isNodeRegistered),
+  kubelet_node_agent_failing_pods: sum('Pods whose last sync failed.', ({ failingPods }) => failingPods),
+  kubelet_node_agent_refused_manifests: sum(
+    'Manifests of static pods that are invalid.',
+    ({ refusedManifests }) => refusedManifests,
+  ),
+  kubelet_running_pods: sum('Pods with a running sandbox.', ({ runningPods }) => runningPods),
+  kubelet_running_containers: sum(
+    'Containers in the runtime, by state.',
+    ({ containers }) =>
       containers && Object.entries(containers).map(([state, value]) => ({ labels: { container_state: state }, value })),
-  },
-  {
-    name: 'kubelet_node_agent_virtual_nodes',
-    help: 'Virtual nodes that run in this process.',
-    read: ({ provider }) => provider?.nodes,
-  },
-  {
-    name: 'kubelet_node_agent_provider_calls_in_progress',
-    help: 'Calls of the provider that have not ended.',
-    read: ({ provider }) => provider?.callsInProgress,
-  },
-  {
-    name: 'kubelet_node_agent_provider_queued_calls',
-    help: 'Calls of the provider that wait because too many others are in progress.',
-    read: ({ provider }) => provider?.queuedCalls,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_node_agent_provider_longest_queued_seconds',
-    help: 'How long the oldest queued call of the provider has waited.',
-    read: ({ provider }) => provider?.longestQueuedSeconds,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_node_agent_provider_list_failing_seconds',
-    help: 'Seconds since lists of the pods of the provider fail; absent while they succeed.',
-    read: ({ provider }) => provider?.listFailingSeconds,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_node_agent_provider_unlisted_seconds',
-    help: 'Seconds since the provider accepted the oldest of the pods that it does not list; absent if it lists all.',
-    read: ({ provider }) => provider?.unlistedSeconds,
-  },
-  {
-    name: 'kubelet_node_agent_provider_invalid_list',
-    help: '1 while the last list of the provider has an invalid pod.',
-    read: ({ provider }) => provider?.hasInvalidPods,
-  },
-  {
-    name: 'kubelet_node_agent_replica_member',
-    help: '1 while this replica may own virtual nodes, because its Lease is renewed in time.',
-    read: ({ replica }) => replica?.isMember,
-  },
-  {
-    name: 'kubelet_node_agent_replica_owned_nodes',
-    help: 'Virtual nodes that this replica owns.',
-    read: ({ replica }) => replica?.ownedNodes,
-  },
-  {
-    Kind: SourcedCounter,
-    name: 'kubelet_node_agent_replica_taken_nodes_total',
-    help: 'How often this replica has taken a virtual node.',
-    read: ({ replica }) => replica?.takenNodes,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_node_agent_replica_renewal_age_seconds',
-    help: 'Seconds since this replica had renewed its Lease and listed those of all replicas.',
-    read: ({ replica }) => replica?.renewalAgeSeconds,
-  },
-];
+    ['container_state'],
+  ),
+  kubelet_node_agent_virtual_nodes: sum('Virtual nodes that run in this process.', ({ provider }) => provider?.nodes),
+  kubelet_node_agent_provider_calls_in_progress: sum(
+    'Calls of the provider that have not ended.',
+    ({ provider }) => provider?.callsInProgress,
+  ),
+  kubelet_node_agent_provider_queued_calls: sum(
+    'Calls of the provider that wait because too many others are in progress.',
+    ({ provider }) => provider?.queuedCalls,
+  ),
+  kubelet_node_agent_provider_longest_queued_seconds: greatest(
+    'How long the oldest queued call of the provider has waited.',
+    ({ provider }) => provider?.longestQueuedSeconds,
+  ),
+  kubelet_node_agent_provider_list_failing_seconds: greatest(
+    'Seconds since lists of the pods of the provider fail; absent while they succeed.',
+    ({ provider }) => provider?.listFailingSeconds,
+  ),
+  kubelet_node_agent_provider_unlisted_seconds: greatest(
+    'Seconds since the provider accepted the oldest of the pods that it does not list; absent if it lists all.',
+    ({ provider }) => provider?.unlistedSeconds,
+  ),
+  kubelet_node_agent_provider_invalid_list: sum(
+    '1 while the last list of the provider has an invalid pod.',
+    ({ provider }) => provider?.hasInvalidPods,
+  ),
+  kubelet_node_agent_replica_member: sum(
+    '1 while this replica may own virtual nodes, because its Lease is renewed in time.',
+    ({ replica }) => replica?.isMember,
+  ),
+  kubelet_node_agent_replica_owned_nodes: sum(
+    'Virtual nodes that this replica owns.',
+    ({ replica }) => replica?.ownedNodes,
+  ),
+  kubelet_node_agent_replica_taken_nodes_total: counter(
+    'How often this replica has taken a virtual node.',
+    ({ replica }) => replica?.takenNodes,
+  ),
+  kubelet_node_agent_replica_renewal_age_seconds: greatest(
+    'Seconds since this replica had renewed its Lease and listed those of all replicas.',
+    ({ replica }) => replica?.renewalAgeSeconds,
+  ),
+};
 
 /** The metrics of an agent in a registry. */
 export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
@@ -157,8 +124,8 @@ function recorderIn(
   const labelsOf = (values: readonly string[]): Record<string, string> =>
     Object.fromEntries(labelNames.map((label, index) => [label, values[index] ?? '']));
   if (type === 'counter') {
-    const counter = metricIn(register, Counter, configuration);
-    return (value, labels) => counter.inc(labelsOf(labels), value);
+    const total = metricIn(register, Counter, configuration);
+    return (value, labels) => total.inc(labelsOf(labels), value);
   }
   if (type === 'histogram') {
     const histogram = metricIn(register, Histogram, { ...configuration, buckets: [...buckets] });

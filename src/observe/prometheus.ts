@@ -5,13 +5,14 @@ import type { Metrics, PendingResizeCount, StatusGauges } from '../status-manage
 import type { AgentMetrics } from './agent-metrics.ts';
 import { agentMetricsIn } from './prometheus-agent-metrics.ts';
 import {
-  GreatestGauge,
+  counter,
+  greatest,
   invalidRegister,
   metricIn,
   type MetricsRegistry,
-  SourcedCounter,
   SourcedGauge,
-  type SourcedMetric,
+  type SourcedMetrics,
+  sum,
   sourcedMetricsIn,
 } from './sourced-metrics.ts';
 
@@ -21,94 +22,70 @@ export interface PrometheusMetricsOptions {
   readonly register: MetricsRegistry;
 }
 
-const statusGauges: readonly SourcedMetric<StatusGauges>[] = [
-  {
-    name: 'kubelet_status_manager_cached_statuses',
-    help: 'Pod statuses in the cache.',
-    read: ({ cachedStatuses }) => cachedStatuses,
-  },
-  {
-    name: 'kubelet_status_manager_unsent_statuses',
-    help: 'Cached pod statuses whose current version has not been written to the API server.',
-    read: ({ unsentStatuses }) => unsentStatuses,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_status_manager_oldest_unsent_age_seconds',
-    help: 'Seconds since the oldest unsent change of a pod status was made; 0 when nothing is unsent.',
-    read: ({ oldestUnsentAgeSeconds }) => oldestUnsentAgeSeconds,
-  },
-  {
-    name: 'kubelet_status_manager_waiting_pods',
-    help: 'Pods whose status or deletion waits, by what it waits for.',
-    labels: ['reason'],
-    read: ({ waitingPods }) => waitingPods.map(({ reason, count }) => ({ labels: { reason }, value: count })),
-  },
-  {
-    name: 'kubelet_status_manager_terminating_pods',
-    help: 'Pods whose end waits, by what it waits for.',
-    labels: ['waiting_for'],
-    read: ({ terminatingPods }) =>
+const statusGauges: SourcedMetrics<StatusGauges> = {
+  kubelet_status_manager_cached_statuses: sum('Pod statuses in the cache.', ({ cachedStatuses }) => cachedStatuses),
+  kubelet_status_manager_unsent_statuses: sum(
+    'Cached pod statuses whose current version has not been written to the API server.',
+    ({ unsentStatuses }) => unsentStatuses,
+  ),
+  kubelet_status_manager_oldest_unsent_age_seconds: greatest(
+    'Seconds since the oldest unsent change of a pod status was made; 0 when nothing is unsent.',
+    ({ oldestUnsentAgeSeconds }) => oldestUnsentAgeSeconds,
+  ),
+  kubelet_status_manager_waiting_pods: sum(
+    'Pods whose status or deletion waits, by what it waits for.',
+    ({ waitingPods }) => waitingPods.map(({ reason, count }) => ({ labels: { reason }, value: count })),
+    ['reason'],
+  ),
+  kubelet_status_manager_terminating_pods: sum(
+    'Pods whose end waits, by what it waits for.',
+    ({ terminatingPods }) =>
       terminatingPods.map(({ waitingFor, count }) => ({ labels: { waiting_for: waitingFor }, value: count })),
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_status_manager_oldest_terminating_age_seconds',
-    help: 'How long the oldest of the terminating pods has waited.',
-    labels: ['waiting_for'],
-    read: ({ terminatingPods }) =>
+    ['waiting_for'],
+  ),
+  kubelet_status_manager_oldest_terminating_age_seconds: greatest(
+    'How long the oldest of the terminating pods has waited.',
+    ({ terminatingPods }) =>
       terminatingPods.map(({ waitingFor, oldestAgeSeconds }) => ({
         labels: { waiting_for: waitingFor },
         value: oldestAgeSeconds,
       })),
-  },
-  {
-    name: 'kubelet_status_manager_rejected_pods',
-    help: 'Pods whose newest status was rejected because a container that has ended would run again.',
-    read: ({ rejectedPods }) => rejectedPods,
-  },
-  {
-    name: 'kubelet_status_manager_hot_loop_pods',
-    help: 'Pods whose status is changed back again and again after it was written.',
-    read: ({ hotLoopPods }) => hotLoopPods,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_status_manager_outage_age_seconds',
-    help: 'Seconds since no status can be written; absent unless that has lasted 30 s.',
-    labels: ['outcome', 'code'],
-    read: ({ outage }) =>
-      outage && [{ labels: { outcome: outage.outcome, code: outage.code }, value: outage.ageSeconds }],
-  },
-  {
-    name: 'kubelet_status_manager_journal_failing',
-    help: '1 while statuses cannot be recorded in the journal; absent without a journal.',
-    read: ({ isJournalFailing }) => isJournalFailing,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_status_manager_last_successful_request_age_seconds',
-    help: 'Seconds since the last successful request to the API server; absent before the first one.',
-    read: ({ lastSuccessfulRequestAgeSeconds }) => lastSuccessfulRequestAgeSeconds,
-  },
-  {
-    name: 'kubelet_status_manager_informer_synced',
-    help: '1 when the informer of the pod manager has listed all pods.',
-    read: ({ informer }) => informer?.isSynced,
-  },
-  {
-    Kind: GreatestGauge,
-    name: 'kubelet_status_manager_informer_last_event_age_seconds',
-    help: 'Seconds since the last list, event or bookmark of the informer; absent before the first one.',
-    read: ({ informer }) => informer?.lastEventAgeSeconds,
-  },
-  {
-    Kind: SourcedCounter,
-    name: 'kubelet_status_manager_informer_restarts_total',
-    help: 'Lists and watches of the informer that failed and were started again.',
-    read: ({ informer }) => informer?.restarts,
-  },
-];
+    ['waiting_for'],
+  ),
+  kubelet_status_manager_rejected_pods: sum(
+    'Pods whose newest status was rejected because a container that has ended would run again.',
+    ({ rejectedPods }) => rejectedPods,
+  ),
+  kubelet_status_manager_hot_loop_pods: sum(
+    'Pods whose status is changed back again and again after it was written.',
+    ({ hotLoopPods }) => hotLoopPods,
+  ),
+  kubelet_status_manager_outage_age_seconds: greatest(
+    'Seconds since no status can be written; absent unless that has lasted 30 s.',
+    ({ outage }) => outage && [{ labels: { outcome: outage.outcome, code: outage.code }, value: outage.ageSeconds }],
+    ['outcome', 'code'],
+  ),
+  kubelet_status_manager_journal_failing: sum(
+    '1 while statuses cannot be recorded in the journal; absent without a journal.',
+    ({ isJournalFailing }) => isJournalFailing,
+  ),
+  kubelet_status_manager_last_successful_request_age_seconds: greatest(
+    'Seconds since the last successful request to the API server; absent before the first one.',
+    ({ lastSuccessfulRequestAgeSeconds }) => lastSuccessfulRequestAgeSeconds,
+  ),
+  kubelet_status_manager_informer_synced: sum(
+    '1 when the informer of the pod manager has listed all pods.',
+    ({ informer }) => informer?.isSynced,
+  ),
+  kubelet_status_manager_informer_last_event_age_seconds: greatest(
+    'Seconds since the last list, event or bookmark of the informer; absent before the first one.',
+    ({ informer }) => informer?.lastEventAgeSeconds,
+  ),
+  kubelet_status_manager_informer_restarts_total: counter(
+    'Lists and watches of the informer that failed and were started again.',
+    ({ informer }) => informer?.restarts,
+  ),
+};
 
 /**
  * `Metrics` implemented with prom-client, an optional peer dependency: the kubelet's names and buckets,

@@ -14,13 +14,31 @@ export type MetricsRegistry = Registry | Registry<OpenMetricsContentType>;
 
 /** A metric whose values are read at each scrape. */
 export interface SourcedMetric<Values> {
-  /** Default: a gauge that is the sum of its sources. */
-  readonly Kind?: typeof GreatestGauge | typeof SourcedCounter;
-  readonly name: string;
+  readonly Kind: typeof SourcedGauge | typeof GreatestGauge | typeof SourcedCounter;
   readonly help: string;
-  readonly labels?: readonly string[];
+  readonly labels: readonly string[];
   /** Without labels the value; undefined: it is absent. */
   readonly read: (values: Values) => number | boolean | undefined | readonly Sample<string>[];
+}
+
+/** By the names of the metrics. */
+export type SourcedMetrics<Values> = Readonly<Record<string, SourcedMetric<Values>>>;
+
+type Read<Values> = SourcedMetric<Values>['read'];
+
+/** A gauge that is the sum of its sources. */
+export function sum<Values>(help: string, read: Read<Values>, labels: readonly string[] = []): SourcedMetric<Values> {
+  return { Kind: SourcedGauge, help, labels, read };
+}
+
+/** A gauge that is the greatest value of its sources. */
+export function greatest<Values>(help: string, read: Read<Values>, labels?: readonly string[]): SourcedMetric<Values> {
+  return { ...sum(help, read, labels), Kind: GreatestGauge };
+}
+
+/** A counter that is the sum of its sources. */
+export function counter<Values>(help: string, read: Read<Values>): SourcedMetric<Values> {
+  return { ...sum(help, read), Kind: SourcedCounter };
 }
 
 interface CommonConfiguration {
@@ -32,9 +50,9 @@ interface CommonConfiguration {
 /** Registers the metrics. Returns a function that adds a source of their values; its result removes the source. */
 export function sourcedMetricsIn<Values extends object>(
   register: MetricsRegistry,
-  rows: readonly SourcedMetric<Values>[],
+  rows: SourcedMetrics<Values>,
 ): (readValues: () => Values) => () => void {
-  const metrics = rows.map(({ Kind = SourcedGauge, name, help, labels = [], read }) => ({
+  const metrics = Object.entries(rows).map(([name, { Kind, help, labels, read }]) => ({
     metric: metricIn<CommonConfiguration, SourcedGauge | SourcedCounter>(register, Kind, {
       ...{ name, help, labelNames: [...labels] },
     }),

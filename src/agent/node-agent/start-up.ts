@@ -13,7 +13,7 @@ import type { NodeAgentParts } from './node-agent-parts.ts';
 const waitMs = 10_000;
 
 /**
- * Starts the pod sources and the Node. Static pods come at once; the pods of the API server when the Node is
+ * Starts the pod sources and the Node. Static pods are delivered immediately; the pods of the API server when the Node is
  * registered and the static pods are known, and only after the statuses of an earlier run were adopted.
  */
 export class StartUp {

@@ -184,7 +184,7 @@ export class RuntimeManager {
     return { action: 'CreatePodSandbox', target: `${name}_${namespace}`, failure };
   }
 
-  /** Rejects when `signal` is aborted: the pod has been deleted, so a sandbox that cannot be created is no failure. */
+  /** Rejects when `signal` is aborted: the pod has been deleted, so a sandbox that cannot be created is not a failure. */
   async #createSandbox(
     pod: ValidPod,
     attempt: number,

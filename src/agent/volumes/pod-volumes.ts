@@ -191,7 +191,7 @@ export class PodVolumes implements VolumeManager {
     if (volume.hostPath) return checkHostPathType(files, volume.hostPath.path, volume.hostPath.type);
     const names = volumeNames(pod, volume);
     if (volume.emptyDir) return this.#setUpEmptyDir(files, pod, volume, names);
-    // Does not wait for a request that nobody needs any more.
+    // Does not wait for a request whose result is no longer needed.
     const collected = await untilAborted(collectPayload(pod, volume, scope, this.#options), signal);
     const payload = this.#options.mounts ? collected : withoutOwners(collected);
     await this.#makeFolder(files, names, async (parent) => {

@@ -8,7 +8,7 @@ import type { CallOptions, UsageInfo } from '../../node/index.ts';
 export interface VolumeManager {
   /** Rejects when the pod cannot be started yet. */
   waitForAttachAndMount(pod: ValidPod, options: CallOptions): Promise<void>;
-  /** Resolves when no volume of the pod is mounted any more. */
+  /** Resolves when all volumes of the pod are unmounted. */
   waitForUnmount(pod: ValidPod, options: CallOptions): Promise<void>;
   /**
    * Removes the folders of all pods but these, which an earlier agent may have left. Pods may be added in the meantime:

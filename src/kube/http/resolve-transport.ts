@@ -15,7 +15,7 @@ export type APIClientSource = KubeConfigSource | { readonly transport: Requests 
 
 /**
  * The connections of the option `client`; `close` closes them if they were created here.
- * @throws StatusManagerError INVALID_OPTION if it is no client, INVALID_ARGUMENT for an invalid kubeconfig
+ * @throws StatusManagerError INVALID_OPTION if it is not a client, INVALID_ARGUMENT for an invalid kubeconfig
  */
 export function resolveTransport(
   client: APIClientSource,

@@ -42,7 +42,7 @@ function isDefaultRegistry(host: string): boolean {
   return host === 'docker.io' || !/[.:]/.test(host);
 }
 
-/** `https://index.docker.io/v1/` is `index.docker.io`: the version of the API is no part of the path. */
+/** `https://index.docker.io/v1/` is `index.docker.io`: the version of the API is not part of the path. */
 export function registryOf(address: string): KeyringRegistry {
   const [url = ''] = address.replace(/^https?:\/\//, '').split(/[?#]/, 1);
   const { host, path } = splitRepository(url);

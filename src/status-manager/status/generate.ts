@@ -76,7 +76,7 @@ export interface ObservedPod {
   readonly message?: string | undefined;
   /**
    * Set when the agent evicts the pod: the phase becomes Failed, with this reason and message, which
-   * replace `reason` and `message`. Default: no eviction. Set `disruption`, too, because controllers
+   * replace `reason` and `message`. Default: no eviction. Also set `disruption`, because controllers
    * look for it.
    */
   readonly eviction?: { readonly reason: string; readonly message: string } | undefined;

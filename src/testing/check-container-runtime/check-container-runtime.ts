@@ -332,7 +332,7 @@ class Checklist {
     const controller = new AbortController();
     const outcome = this.#runtime.outcomeOf(() => call(controller.signal));
     await this.#clock.yieldToEventLoop();
-    controller.abort(new Error('The call is not needed any more'));
+    controller.abort(new Error('The call is no longer needed'));
     const { state } = await outcome;
     this.#results.check(
       'abort-signals',
