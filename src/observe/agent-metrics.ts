@@ -27,7 +27,7 @@ export interface AgentGauges {
     readonly queuedCalls: number;
     /** How long the oldest of them has waited. */
     readonly longestQueuedSeconds: number;
-    /** Since lists of the provider's pods fail; absent if the last one succeeded. */
+    /** Since the provider's pods cannot be listed; absent if the last list succeeded. */
     readonly listFailingSeconds: number | undefined;
     /** Since the oldest pod that is not listed was accepted; absent if all are listed. */
     readonly unlistedSeconds: number | undefined;

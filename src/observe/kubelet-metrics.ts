@@ -2,9 +2,9 @@ export interface KubeletMetricRow {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   readonly labels: readonly string[];
-  /** Upper bounds, of a histogram. */
+  /** Upper bounds of a histogram. */
   readonly buckets?: readonly number[];
-  /** Of a gauge: the maximum of all agents in a registry. Default: their sum. */
+  /** For a gauge: the maximum over all agents in a registry. Default: their sum. */
   readonly isMaximum?: boolean;
 }
 

@@ -40,11 +40,11 @@ export interface BoundedMethod<Method extends AsyncMethod> {
   readonly check?: (result: Awaited<ReturnType<Method>>) => unknown;
   /** True: a call with the same first argument as one in progress waits for that one. Default: false. */
   readonly isShared?: boolean;
-  /** True: in the same scope, a call waits for the one before, also if that has timed out. Default: false. */
+  /** True: in the same scope, a call waits for the previous one, even if that has timed out. Default: false. */
   readonly isInTurn?: boolean;
 }
 
-/** A row for each method of a port, also for those that it may omit. `unbounded`: it returns immediately. */
+/** A row for each method of a port, including optional ones. `unbounded`: it returns immediately. */
 export type BoundedMethods<Port> = {
   readonly [Name in keyof Port]-?: NonNullable<Port[Name]> extends infer Method extends AsyncMethod
     ? BoundedMethod<Method>
@@ -59,9 +59,9 @@ export interface BoundedPortOptions<Methods> {
   readonly clock: Pick<Clock, 'afterFunc'>;
   /** Time-out of a call whose row has none. */
   readonly timeoutMs: number;
-  /** Of the owner: aborts all calls, and rejects new ones. */
+  /** The owner's signal: aborts all calls, and rejects new ones. */
   readonly signal: AbortSignal;
-  /** Makes each call, for example to measure it. Default: it is only made. */
+  /** Wraps each call, for example to measure it. Default: no wrapper. */
   readonly around?: (method: keyof Methods & string, call: () => Promise<unknown>) => Promise<unknown>;
 }
 

@@ -30,7 +30,7 @@ export interface DiskFile {
   /** Whether it still has this name. */
   isAt(path: string): boolean;
   truncate(bytes: number): void;
-  /** Writes all of `bytes`, or throws after some of them. */
+  /** Writes all of `bytes`, or throws after writing some of them. */
   write(offset: number, bytes: Buffer): void;
   sync(): void;
   /** Resolves when everything that was written before the call is on disk. */

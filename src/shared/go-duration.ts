@@ -11,7 +11,7 @@ const unitMs: Readonly<Record<string, number>> = {
 /** Milliseconds of a duration that is not negative, like `12h` or `1m30s`; undefined for another text. Source: Go `time.ParseDuration`. */
 export function parseGoDuration(text: string): number | undefined {
   if (text === '0') return 0;
-  // Sticky: a match begins where the last one has ended.
+  // Sticky: a match begins where the previous one ended.
   const component = /(\d+(?:\.\d*)?)(ms|us|µs|ns|h|m|s)/y;
   let ms = 0;
   while (component.lastIndex < text.length || text === '') {

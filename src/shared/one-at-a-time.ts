@@ -2,7 +2,7 @@
 export class OneAtATime {
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Settles as the call; rejects without making it if the signal is aborted before its turn. */
+  /** Settles like the call; rejects without making the call if the signal is aborted before its turn. */
   run<T>(signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> {
     const result = this.#last.then(() => {
       signal?.throwIfAborted();

@@ -64,7 +64,8 @@ export class ReadCache<Value> {
   }
 
   /**
-   * Stores what a read has found that began at `since`; undefined: nothing. Does nothing if the key has changed since.
+   * Stores the result of a read that began at `since`; undefined: the read found nothing. Does nothing if the key has
+   * changed since.
    * @returns whether it was stored
    */
   store(key: string, value: Value | undefined, since: Revision): boolean {
@@ -80,13 +81,13 @@ export class ReadCache<Value> {
     this.#stale.delete(key);
   }
 
-  /** After a change or a removal, also one that may have failed: the value must be read again. */
+  /** After a change or removal, even one that may have failed: the value must be read again. */
   invalidate(key: string): void {
     this.#entries.set(key, { revision: this.begin() });
     this.#stale.add(key);
   }
 
-  /** Removes the keys that a list does not have that began at `since`, except for those that have changed since. */
+  /** Removes the keys that are missing in a list that began at `since`, unless they have changed since. */
   prune(isListed: (key: string) => boolean, since: Revision): void {
     for (const [key, { revision }] of this.#entries) {
       if (revision > since || isListed(key)) continue;

@@ -46,7 +46,7 @@ export class TokenBucket {
     await untilAborted(turn, signal);
   }
 
-  /** Takes a token, or returns false if there is none or others wait for one. */
+  /** Takes a token; returns false if none is left or other callers are queued. */
   tryTake(): boolean {
     if (this.isUnlimited) return true;
     if (this.#queued > 0 || this.delayMs > 0) return false;

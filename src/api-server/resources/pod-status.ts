@@ -40,7 +40,7 @@ export function withKnownStatus(sent: JSONObject, before: JSONObject): JSONObjec
   const byType = allBy(objectsOf(before, 'conditions'), 'type');
   const earlier = new Map([...byType].map(([type, list]) => [type, list.values()]));
   const conditions = objectsOf(status, 'conditions').map((condition) => {
-    const { observedGeneration } = (earlier.get(condition.type)?.next().value ?? {}) as JSONObject;
+    const { observedGeneration } = earlier.get(condition.type)?.next().value ?? {};
     return observedGeneration === undefined ? condition : { observedGeneration, ...condition };
   });
   return { ...known, conditions };

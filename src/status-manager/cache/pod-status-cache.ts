@@ -130,7 +130,7 @@ export class PodStatusCache {
     if (versioned !== undefined) versioned.adopted = undefined;
   }
 
-  /** Sets since when the pod of a status from the journal is said to be gone, which a GET confirms; undefined: it is not. */
+  /** Sets since when the pod of a recovered status is said to be gone, which its next GET confirms; undefined: it is not. */
   setOrphaned(uid: string, orphanedSinceMs: number | undefined): void {
     const versioned = this.#podStatuses.get(uid);
     if (versioned?.adopted?.from !== 'journal') return;

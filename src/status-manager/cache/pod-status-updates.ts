@@ -255,8 +255,8 @@ export class PodStatusUpdates {
   /**
    * The API object's status (for a static pod, its mirror's), for a pod without a cached status.
    *
-   * Divergence: not that of a mirror pod of an earlier version. The kubelet aborts the update then, until that mirror pod is
-   * deleted.
+   * Divergence: the status of a mirror pod of an earlier version is ignored. The kubelet then aborts the update until that
+   * mirror pod is deleted.
    */
   #statusOfObject(pod: Pod): PodStatus {
     const mirror = this.#options.podManager.getMirrorPodByPod(pod);
