@@ -48,6 +48,8 @@ export interface ManagerProcessOptions {
   /** Whether what an operator does has no cost that is counted. */
   readonly mayOperate: () => boolean;
   readonly onReport: (report: AgentReport) => void;
+  /** A version was accepted, also one without a number of its own. */
+  readonly onAccepted: (podUID: string) => void;
   /** The manager was told whether containers of the pod could be running. */
   readonly onAsked: (podUID: string, couldHaveRunningContainers: boolean) => void;
   /** @param behindSinceMs since when the API server had not had the pod's newest status; undefined if not known */
@@ -149,7 +151,11 @@ export class ManagerProcess {
     );
     for (const { podUID } of this.recovered) this.behind.accepted(podUID, this.#world.nowMs);
     manager.subscribe({
-      onPodUpdated: ({ metadata: { uid: podUID = '' } = {} }) => this.behind.accepted(podUID, this.#world.nowMs),
+      onPodUpdated: ({ metadata: { uid: podUID = '' } = {} }) => {
+        this.behind.accepted(podUID, this.#world.nowMs);
+        this.options.onAccepted(podUID);
+      },
+      onPodRemoved: ({ metadata: { uid: podUID = '' } = {} }) => this.options.onAccepted(podUID),
       onOutcome: (outcome) => {
         if (!this.process.isAlive) return;
         this.#world.note(this.process.name, 'outcome', outcome.podUID, outcome.version, outcome.outcome);

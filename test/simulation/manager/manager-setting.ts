@@ -228,6 +228,10 @@ class ManagerSimulation {
       ...{ runtime: this.#runtime, staticPods: this.#static.pods, finishesLater: this.#finishLater },
       mayOperate: () => this.#isDisturbed && !this.#cluster.network.isDown,
       onReport: (report) => this.#onReport(started, report),
+      onAccepted: (podUID) => {
+        // Without space, the lines of its older versions go, too.
+        if (this.#lacksSpace(started)) this.#mayBeLost.add(podUID);
+      },
       onAsked: (podUID, could) => {
         const key = `${started.process.name} ${podUID}`;
         const answers = this.#answers.get(key) ?? [];
