@@ -165,7 +165,7 @@ export function createPodLoop(
     onPodEvicted: options.onPodEvicted,
   });
   const cleanups = {
-    ...{ podManager, podWorkers, statusManager, allocationManager, podSyncer, logger },
+    ...{ podManager, podWorkers, dispatcher, statusManager, allocationManager, podSyncer, logger },
     ...{ listPods, mirrorPods, orphanedPodDirs, recordMetric: recordPodCounts },
   };
   const syncLoop = new KubeletSyncLoop({

@@ -13,6 +13,7 @@ import type { PodWorkers } from '../pod-workers/pod-workers.ts';
 import type { RuntimePod } from '../runtime/container-runtime.ts';
 import { filterOutInactivePods } from './active-pods.ts';
 import type { PodWorkerState } from '../pod-workers/pod-sync-status.ts';
+import type { PodDispatcher } from './pod-dispatcher.ts';
 
 /** The pods that are left, by UID. */
 interface RemainingPods {
@@ -41,6 +42,7 @@ export interface OrphanedPodsParticipants {
 export interface PodCleanupsOptions extends OrphanedPodsParticipants {
   readonly podManager: BasicPodManager;
   readonly podWorkers: PodWorkers;
+  readonly dispatcher: Pick<PodDispatcher, 'isRejected'>;
   readonly statusManager: Pick<StatusManagerLike, 'getPodStatus' | 'removeOrphanedStatuses'>;
   /** The pods of the runtime; rejects if it cannot list them. */
   readonly listPods: (signal: AbortSignal) => Promise<readonly RuntimePod[]>;
@@ -62,10 +64,11 @@ const orphanGracePeriodSeconds = 1;
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
  *
- * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. Source: kubelet `HandlePodCleanups`.
+ * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. A rejected pod is never started; in
+ * the kubelet it is, once its status was dropped because another pod has its name by now. Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
-  const { podManager, podWorkers, statusManager, listPods, recordMetric, logger } = options;
+  const { podManager, podWorkers, dispatcher, statusManager, listPods, recordMetric, logger } = options;
   const { statuses } = podWorkers;
   const workersBefore = podWorkers.syncKnownPods(podManager.getPods());
   // Listed after the workers, so that a pod that has just ended does not look like an orphan.
@@ -80,7 +83,7 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   removeOrphanedPods({ desired, existing: new Set(existing), orphanedMirrorPods }, options);
 
   const active = filterOutInactivePods(pods, { statuses, podStatusProvider: statusManager });
-  const restarted = active.filter((pod) => !workers.has(uidOf(pod)));
+  const restarted = active.filter((pod) => !workers.has(uidOf(pod)) && !dispatcher.isRejected(uidOf(pod)));
   for (const pod of restarted) {
     logger.info(
       podFieldsOf(pod),

@@ -46,6 +46,7 @@ let remaining: string[][];
 /** The pods whose folders stay. */
 let existingPods: Pick<ReadonlySet<string>, 'has'>;
 let measured: Map<string, number>;
+let rejected: Set<string>;
 beforeEach(() => {
   t = createPodWorkers();
   podManager = new BasicPodManager();
@@ -58,12 +59,14 @@ beforeEach(() => {
   runtime = new FakeContainerRuntime({ clock: t.clock });
   remaining = [];
   measured = new Map();
+  rejected = new Set();
 });
 
 async function cleanUp(): Promise<void> {
   await handlePodCleanups(
     {
       ...{ podManager, podWorkers: t.workers, statusManager, logger: silentLogger },
+      dispatcher: { isRejected: (uid) => rejected.has(uid) },
       listPods: (signal) => runtime.listPods({ signal }),
       recordMetric: (name, value, ...labels) => void measured.set([name, ...labels].join(' '), value),
       allocationManager: { removeOrphanedPods: (uids) => void remaining.push([...uids]) },
@@ -157,6 +160,14 @@ describe('TestKubelet_HandlePodCleanups', () => {
     statusManager.setPodStatus(simplePod(), { phase: 'Failed', reason: 'Test', message: 'rejected' });
     await cleanUp();
     expect(worker()).toBeUndefined();
+  });
+
+  it('a rejected pod is not started when its status was dropped, because another pod has its name by now', async () => {
+    podManager.setPods([simplePod()]);
+    rejected.add(uid);
+    await cleanUp();
+    expect(worker()).toBeUndefined();
+    expect(measured.get('restarted_pods_total')).toBeUndefined();
   });
 
   it('terminating pod that is known to the config gets no update during pod cleanup', async () => {
