@@ -121,6 +121,7 @@ export { pressureConditions, type PressureType, readyErrorsOf } from './registra
 export { agentFeatures } from './registration/node-defaults.ts';
 export { type NodeReporterInspection, type NodeReporterOptions } from './registration/node-reporter-options.ts';
 export { NodeReporter } from './registration/node-reporter.ts';
+export { NodeWatch } from './registration/node-watch.ts';
 export { nodeStats, type NodeStats } from './registration/node-stats.ts';
 export { nodeStatusOf } from './registration/node-status-of.ts';
 export * from './registration/node-types.ts';

@@ -10,6 +10,7 @@ import {
   type EventRecorder,
   type NodeContext,
   NodeReporter,
+  type NodeWatch,
   nodeStatusOf,
   OwnNode,
   type RuntimePod,
@@ -87,6 +88,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly endpoints: KubeletEndpoints;
   readonly limiter: RequestLimiter;
   readonly nodeLines: NodeLines;
+  readonly nodeWatch: NodeWatch;
 }
 
 /** The parts of a virtual node. */
@@ -148,6 +150,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
       spreadHeartbeats: true,
     },
     shared.entropy.uuid(),
+    shared.nodeWatch,
   );
   const ownNode = new OwnNode({ nodeName, node, nodeStatus, nodeReporter, clock, logger });
 

@@ -1,4 +1,4 @@
-import { guardedEventRecorder, guardedRecordMetric, openAPIConnection } from '../node/index.ts';
+import { guardedEventRecorder, guardedRecordMetric, NodeWatch, openAPIConnection } from '../node/index.ts';
 import { type Entropy, systemEntropy } from '../shared/entropy.ts';
 import { resolveClock, resolveLogger, resolveRandom } from '../shared/ports.ts';
 import { resolveLimiter } from '../status-manager/options.ts';
@@ -48,6 +48,7 @@ export function createVirtualNodesOn(entropy: Entropy, options: VirtualNodesOpti
   const random = resolveRandom(options.random, logger);
   const recordMetric = guardedRecordMetric(options.metrics, logger);
   const api = openAPIConnection(options.client, { clock, logger, connections, sharesSessions: true });
+  const { transport } = api.podClient;
   const calls = new ProviderCalls({ ...resolved, provider, clock, recordMetric, logger });
   return new VirtualNodes({
     ...{ ...resolved, options, provider, api, calls, entropy },
@@ -58,10 +59,7 @@ export function createVirtualNodesOn(entropy: Entropy, options: VirtualNodesOpti
     eventRecorder: options.eventRecorder && guardedEventRecorder(options.eventRecorder, logger),
     lister: new ProviderPodLister({ ...resolved, provider, calls, clock, logger }),
     orphanedPods: new OrphanedPods(api.podClient, clock),
-    materials: new PodMaterialsReader({
-      requests: api.requests,
-      transport: api.podClient.transport,
-      ...{ clock, random, logger },
-    }),
+    nodeWatch: new NodeWatch({ transport, clock, random, logger }),
+    materials: new PodMaterialsReader({ requests: api.requests, transport, clock, random, logger }),
   });
 }

@@ -245,7 +245,7 @@ export class VirtualNodes implements AsyncDisposable {
   }
 
   async #stop(options: VirtualNodeStopOptions): Promise<void> {
-    const { lister, materials, api, calls, nodeLines } = this.#parts;
+    const { lister, materials, nodeWatch, api, calls, nodeLines } = this.#parts;
     this.#state = 'stopping';
     this.#stopOptions = options;
     await this.#ownership?.stop();
@@ -255,6 +255,7 @@ export class VirtualNodes implements AsyncDisposable {
     await lister.stop();
     calls.stop();
     await materials.close();
+    await nodeWatch.close();
     api.abort();
     await Promise.all(Array.from(this.#nodes.values(), (node) => node.whenEventsStopped()));
     await api.close();

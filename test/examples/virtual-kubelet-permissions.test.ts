@@ -10,7 +10,7 @@ interface Role {
 }
 
 const parts: readonly AccessPart[] = [
-  ...(['status-manager', 'informer', 'node', 'events', 'pod-materials'] as const),
+  ...(['status-manager', 'informer', 'node', 'node-watch', 'events', 'pod-materials'] as const),
   ...(['kubelet-api', 'serving-certificate'] as const),
 ];
 /** Of the namespace with the Leases of `replicas`. */

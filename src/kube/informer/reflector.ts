@@ -13,7 +13,8 @@ export interface ReflectorOptions<T> {
   readonly transport: Pick<KubeTransport, 'request' | 'stream'>;
   /** Of the core API, plural: `pods`. */
   readonly resource: string;
-  readonly fieldSelector?: string;
+  readonly fieldSelector?: string | undefined;
+  readonly labelSelector?: string | undefined;
   /** For the log. */
   readonly messages: { readonly failed: string; readonly recovered: string };
   /** Added to each log entry. */
@@ -69,6 +70,7 @@ export class Reflector<T> {
   readonly listsNewest = true;
   readonly #options: ReflectorOptions<T>;
   readonly #path: string;
+  readonly #selectors: Pick<ReflectorOptions<T>, 'fieldSelector' | 'labelSelector'>;
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   /** Resource version from which the next watch starts; undefined: list first. */
@@ -88,9 +90,10 @@ export class Reflector<T> {
   #stuckAt: { resourceVersion: string | undefined; failures: number } = { resourceVersion: undefined, failures: 0 };
 
   constructor(options: ReflectorOptions<T>) {
-    const { resource, messages, clock, logger } = options;
+    const { resource, fieldSelector, labelSelector, messages, clock, logger } = options;
     this.#options = options;
     this.#path = `/api/v1/${resource}`;
+    this.#selectors = { fieldSelector, labelSelector };
     this.#failureLog = new FailureLog({ clock, logger, what: messages });
   }
 
@@ -208,13 +211,13 @@ export class Reflector<T> {
 
   /** Resolves with the resourceVersion from which to watch. */
   async #list(sink: ReflectorSink<T>): Promise<string> {
-    const { transport, resource, fieldSelector, logFields, transform, listTimeoutMs, clock, logger } = this.#options;
+    const { transport, resource, logFields, transform, listTimeoutMs, clock, logger } = this.#options;
     const deadline = this.#deadline();
     try {
       const requestPage = async (query: ListQuery): Promise<unknown> => {
         deadline.within(listTimeoutMs);
         const response = await transport.request('GET', this.#path, {
-          query: { fieldSelector, ...query },
+          query: { ...this.#selectors, ...query },
           signal: deadline.signal,
         });
         return response.json();
@@ -233,13 +236,13 @@ export class Reflector<T> {
 
   /** Resolves when the server ends the watch. */
   async #watch(resourceVersion: string, sink: ReflectorSink<T>, onOpen: () => void): Promise<void> {
-    const { transport, resource, fieldSelector, logFields, transform, inactivityTimeoutMs } = this.#options;
+    const { transport, resource, logFields, transform, inactivityTimeoutMs } = this.#options;
     const { random, logger } = this.#options;
     const deadline = this.#deadline();
     try {
       deadline.within(inactivityTimeoutMs);
       const query = {
-        fieldSelector,
+        ...this.#selectors,
         watch: true,
         allowWatchBookmarks: true,
         resourceVersion,

@@ -14,14 +14,16 @@ import { declaredFeatures, defaultNodeStatus } from './node-defaults.ts';
 import { NodeEvents } from './node-events.ts';
 import { NodeLease } from './node-lease.ts';
 import { type NodeReporterInspection, type NodeReporterOptions, nodeReporterChecks } from './node-reporter-options.ts';
+import type { NodeWatch } from './node-watch.ts';
 import { nodeStatusHasChanged, nodeStatusPatch, updatedNodeStatus } from './node-status.ts';
 import type { Node, NodeStatus } from './node-types.ts';
 import { readyErrorsOf } from './node-conditions.ts';
-import { missingPlatformLabels, registerNode } from './register-node.ts';
+import { missingLabels, registerNode } from './register-node.ts';
 
 const updateFrequencyMs = 10_000;
 const reportFrequencyMs = 300_000;
 const updateRetries = 5;
+const registeredRecentlyMs = 1000;
 const registrationBackOff = { firstMs: 100, maxMs: 7000 };
 
 /**
@@ -30,7 +32,7 @@ const registrationBackOff = { firstMs: 100, maxMs: 7000 };
  * the next unchanged report follows after a random time between 2.5 and 7.5 minutes, because the
  * statuses of many nodes tend to change together. Failures are retried and logged with `failingSince`.
  *
- * Divergence: the kubelet reads its Node from an informer. This class sends a GET every 10 seconds,
+ * Divergence: the kubelet reads its Node from an informer. Without a `NodeWatch`, this class sends a GET every 10 seconds,
  * which the API server serves from its watch cache. Source: kubelet `syncNodeStatus`, `nodelease`.
  *
  * `createNodeAgent` and `createVirtualNodes` have one; use it beside a `StatusManager` of yours.
@@ -52,6 +54,7 @@ export class NodeReporter {
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #client: NodeClient;
+  readonly #watch: NodeWatch | undefined;
   readonly #lease: NodeLease;
   readonly #events: NodeEvents;
   readonly #registrationFailures: FailureLog;
@@ -61,6 +64,7 @@ export class NodeReporter {
   #running: Promise<unknown> | undefined;
   #node: Node | undefined;
   #observed: NodeStatus = {};
+  #registeredMs = -Infinity;
   #lastReportMs: number | undefined;
   #lastReportTime: string | undefined;
   #delayAfterChangeMs = 0;
@@ -71,15 +75,17 @@ export class NodeReporter {
 
   /**
    * @param identity of this reporter in the Lease; no other one has it. Default: random
+   * @param watch shows the Node in place of a GET every 10 s
    * @throws StatusManagerError INVALID_OPTION
    */
-  constructor(options: NodeReporterOptions, identity: string = systemEntropy.uuid()) {
+  constructor(options: NodeReporterOptions, identity: string = systemEntropy.uuid(), watch?: NodeWatch) {
     checkOptions(options, nodeReporterChecks);
     const { nodeName, transport } = options;
     const logger = resolveLogger(options.logger);
     const clock = resolveClock(options.clock);
     const { leaseDurationSeconds = 40 } = options;
     this.#options = options;
+    this.#watch = watch;
     this.#registered = new Promise((resolve, reject) => {
       this.#settleRegistered = (error) => (error === undefined ? resolve() : reject(error));
     });
@@ -111,6 +117,7 @@ export class NodeReporter {
 
   /** The Node as last seen; undefined until it is registered. */
   get node(): Node | undefined {
+    if (this.#node !== undefined) this.#node = this.#knownNode() ?? this.#node;
     return this.#node;
   }
 
@@ -147,6 +154,7 @@ export class NodeReporter {
     this.#stop.abort();
     this.#settleRegistered(new StatusManagerError('INVALID_STATE', 'The node reporter has been stopped'));
     await this.#running;
+    this.#watch?.unfollow(this.#options.nodeName);
     if (!reportNotReady || this.#node === undefined) return;
     const { transport, nodeName } = this.#options;
     const client = new NodeClient(transport, nodeName, this.#clock, new AbortController().signal);
@@ -177,8 +185,9 @@ export class NodeReporter {
 
   async #register(): Promise<Node> {
     const status = await this.#nextStatus({}, []);
-    const node = await registerNode(this.#client, this.#options, status);
+    const node = await registerNode(this.#client, this.#options, status, this.#watch?.labels);
     this.#node = node;
+    this.#registeredMs = this.#clock.monotonicMs();
     // Like the kubelet, which derives the first status from an empty Node, whether or not one exists.
     this.#events.statusWritten(node.metadata.uid, {}, status);
     return node;
@@ -186,6 +195,8 @@ export class NodeReporter {
 
   async #run(): Promise<void> {
     await this.#registerUntilDone();
+    if (this.#stop.signal.aborted) return;
+    this.#watch?.follow(this.#options.nodeName);
     const { leaseDurationSeconds = 40, spreadHeartbeats: spread } = this.#options;
     const loop = { clock: this.#clock, random: this.#random, signal: this.#stop.signal, spread };
     await Promise.all([
@@ -224,12 +235,12 @@ export class NodeReporter {
 
   /** Source: kubelet `tryUpdateNodeStatus`. */
   async #tryUpdate(client: NodeClient, fromCache: boolean, readyErrors: readonly string[]): Promise<void> {
-    const node = await this.#getNode(client, fromCache);
+    const node = (fromCache && this.#knownNode()) || (await this.#getNode(client, fromCache));
     this.#see(node);
     const before = node.status ?? {};
     const next = await this.#nextStatus(before, readyErrors);
     this.#events.schedulable(node);
-    const labels = missingPlatformLabels(this.#options, node);
+    const labels = missingLabels(this.#options, node, this.#watch?.labels);
     const hasChanged = nodeStatusHasChanged(before, next) || labels !== undefined;
     if (!hasChanged && !this.#isReportDue()) return;
     const isFirstOrChanged = hasChanged || this.#lastReportMs === undefined;
@@ -260,10 +271,21 @@ export class NodeReporter {
     }
   }
 
+  /** The Node that was registered a moment ago, or that the watch shows, unless it is older than what was seen or written. */
+  #knownNode(): Node | undefined {
+    if (this.#clock.monotonicMs() - this.#registeredMs < registeredRecentlyMs) return this.#node;
+    const node = this.#watch?.get(this.#options.nodeName);
+    return node !== undefined && this.#isNewest(node) ? node : undefined;
+  }
+
   /** A response from the API server's cache may be older than what was seen before. Source: kubelet `isNewer`. */
   #see(node: Node): void {
+    if (this.#isNewest(node)) this.#node = node;
+  }
+
+  #isNewest(node: Node): boolean {
     const versionOf = ({ metadata }: Node): number => Number(metadata.resourceVersion ?? 0);
-    if (this.#node === undefined || versionOf(node) >= versionOf(this.#node)) this.#node = node;
+    return this.#node === undefined || versionOf(node) >= versionOf(this.#node);
   }
 
   /** Source: kubelet `isUpdateStatusPeriodExpired`. */

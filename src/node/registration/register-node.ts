@@ -19,16 +19,19 @@ const defaultLabels = [
   'beta.kubernetes.io/arch',
 ];
 
+type Labels = Readonly<Record<string, string>>;
+
 /**
- * Creates the Node, or adopts the existing one: its default labels are updated, and `adoptNode` decides
- * about the rest. Rejects with the first error. Source: kubelet `tryRegisterWithAPIServer`.
+ * Creates the Node, or adopts the existing one: its default labels are updated and `keptLabels` added,
+ * and `adoptNode` decides about the rest. Rejects with the first error. Source: kubelet `tryRegisterWithAPIServer`.
  */
 export async function registerNode(
   client: NodeClient,
   options: NodeReporterOptions,
   status: NodeStatus,
+  keptLabels: Labels = {},
 ): Promise<Node> {
-  const initial = initialNode(options, status);
+  const initial = initialNode({ ...options, labels: { ...options.labels, ...keptLabels } }, status);
   try {
     return await client.createNode(initial);
   } catch (error) {
@@ -38,7 +41,7 @@ export async function registerNode(
   let node = await client.getNode();
   const patch = options.adoptNode?.(node);
   if (patch !== undefined) node = await client.patchNode(patch);
-  const labels = changedDefaultLabels(initial, node);
+  const labels = changedLabels(initial, node, [...defaultLabels, ...Object.keys(keptLabels)]);
   if (Object.keys(labels).length > 0) node = await client.patchNodeStatus({ metadata: { labels } });
   return node;
 }
@@ -59,9 +62,9 @@ export function initialNode(
 }
 
 /** The value null removes a label. */
-function changedDefaultLabels(initial: Node, existing: Node): Record<string, string | null> {
+function changedLabels(initial: Node, existing: Node, names: readonly string[]): Record<string, string | null> {
   const changed: Record<string, string | null> = {};
-  for (const label of defaultLabels) {
+  for (const label of names) {
     const value = initial.metadata.labels?.[label];
     const old = existing.metadata.labels?.[label];
     if (value === undefined || value === (old ?? '')) continue;
@@ -71,15 +74,16 @@ function changedDefaultLabels(initial: Node, existing: Node): Record<string, str
 }
 
 /**
- * Labels of the platform that somebody has removed or changed; undefined if there are none.
+ * Labels of the platform, and kept ones, that somebody has removed or changed; undefined if there are none.
  * Source: kubelet `updateNode`.
  */
-export function missingPlatformLabels(
+export function missingLabels(
   { nodeName, labels }: NodeReporterOptions,
   { metadata, status }: Node,
-): Readonly<Record<string, string>> | undefined {
-  const wanted: Readonly<Record<string, string>> = { ...defaultNodeLabels(nodeName, status?.nodeInfo), ...labels };
-  const missing = ['kubernetes.io/os', 'kubernetes.io/arch'].filter(
+  keptLabels: Labels = {},
+): Labels | undefined {
+  const wanted: Labels = { ...defaultNodeLabels(nodeName, status?.nodeInfo), ...labels, ...keptLabels };
+  const missing = ['kubernetes.io/os', 'kubernetes.io/arch', ...Object.keys(keptLabels)].filter(
     (label) => wanted[label] !== '' && metadata.labels?.[label] !== wanted[label],
   );
   if (missing.length === 0) return undefined;
