@@ -2,6 +2,7 @@ import type { Random } from '../../chaos/random.ts';
 import type { SimulatedDisk } from '../simulated-disk.ts';
 
 const newline = 0x0a;
+const lastBytes = 2_000;
 
 /** A line of a journal whose byte was changed. */
 export interface DamagedLine {
@@ -15,7 +16,8 @@ export interface DamagedLine {
 export function damageLine(disk: SimulatedDisk, file: string, random: Random): DamagedLine {
   const content = disk.contentOf(file, 'crash');
   if (content === undefined || content.length === 0) return { podUIDs: [], text: '' };
-  const at = random.integer(0, content.length - 1);
+  // Often one of the last lines, whose earlier versions may still be there.
+  const at = random.integer(random.chance(0.5) ? 0 : Math.max(0, content.length - lastBytes), content.length - 1);
   const start = content.lastIndexOf(newline, Math.max(0, at - 1)) + 1;
   const end = content.indexOf(newline, at + 1);
   disk.damage(file, at, content[at]! ^ random.integer(1, 127));

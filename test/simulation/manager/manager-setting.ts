@@ -371,7 +371,9 @@ class ManagerSimulation {
 
   /** A byte of the journal is wrong when the next manager reads it. */
   #damageJournal(random: Random): void {
-    if (!random.chance(0.1) || this.#current.process.isAlive || !this.#world.happens('the journal is damaged')) return;
+    const probability = this.#fsync === 'interval' ? 0.3 : 0.1;
+    if (!random.chance(probability) || this.#current.process.isAlive || !this.#world.happens('the journal is damaged'))
+      return;
     this.#world.count('journal damaged');
     this.#hasDamage = true;
     const { podUIDs, text } = damageLine(this.#disk, journalFile, random);
