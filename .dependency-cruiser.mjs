@@ -12,6 +12,7 @@ const areas = {
   node: ['observe', 'status-manager', 'kube', 'shared'],
   agent: ['node', 'observe', 'status-manager', 'kube', 'shared'],
   cri: ['node', 'status-manager', 'kube', 'shared'],
+  'process-runtime': ['node', 'status-manager', 'kube', 'shared'],
   'kubelet-api': ['node', 'observe', 'status-manager', 'kube', 'shared'],
   'virtual-nodes': ['node', 'observe', 'status-manager', 'kube', 'shared'],
   testing: ['api-server', 'agent', 'virtual-nodes', 'node', 'status-manager', 'kube', 'shared'],

@@ -17,12 +17,12 @@ export const slow = [
   'test/cri/{check-cri-runtime,create-runtime-helper,cri-runtime}.test.ts',
   'test/e2e/**/*.test.ts',
   'test/examples/*.test.ts',
-  'test/examples/process-runtime/**/*.test.ts',
   'examples/testing/provider.test.ts',
   'test/growth/*.test.ts',
   'test/observe/outages/night.test.ts',
   'test/observe/outages/virtual-nodes-drill.test.ts',
   'test/observe/statusz/browser.test.ts',
+  'test/process-runtime/{check-process-runtime,process-runtime}.test.ts',
   'test/support/node/*.test.ts',
 ];
 
@@ -37,7 +37,7 @@ export default defineConfig({
     alias: [
       { find: /^kubelet-status-manager$/, replacement: source('status-manager/index.ts') },
       {
-        find: /^kubelet-status-manager\/(agent|cri|kubelet-api|testing|virtual-nodes)$/,
+        find: /^kubelet-status-manager\/(agent|cri|kubelet-api|process-runtime|testing|virtual-nodes)$/,
         replacement: source('$1/index.ts'),
       },
       { find: /^kubelet-status-manager\/(http|informer)$/, replacement: source('kube/$1/index.ts') },

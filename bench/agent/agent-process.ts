@@ -1,7 +1,6 @@
 import { createNodeAgent } from 'kubelet-status-manager/agent';
 import type { KubeConfigObject } from 'kubelet-status-manager/http';
-import { NodeDirectory } from '../../examples/node-agent/process-runtime/node-directory.ts';
-import { ProcessRuntime } from '../../examples/node-agent/process-runtime/process-runtime.ts';
+import { createProcessRuntime } from 'kubelet-status-manager/process-runtime';
 import { quietLogger } from '../quiet-logger.ts';
 import { nodeName } from './messages.ts';
 
@@ -11,10 +10,12 @@ const capacity = { pods: '250' };
 
 /** Starts an agent whose files are in this directory. The result stops it and kills its containers. */
 export async function startAgent(directory: string, client: KubeConfigObject): Promise<() => Promise<void>> {
-  const runtime = await ProcessRuntime.open({
-    directory: new NodeDirectory(directory),
-    podIPs: addresses,
+  const runtime = await createProcessRuntime({
+    rootDirectory: directory,
+    hostIPs: addresses,
     helper: {
+      generatePodHostName: ({ metadata }) => metadata.name,
+      lookupRuntimeHandler: async (name) => name,
       generateRunContainerOptions: async (_pod, { command = [], args = [] }) => ({
         command,
         args,
@@ -29,7 +30,9 @@ export async function startAgent(directory: string, client: KubeConfigObject): P
   await agent.whenReady();
   return async () => {
     await agent.stop();
-    await runtime.killAll();
-    runtime.close();
+    const pods = await runtime.listPods();
+    const containers = pods.flatMap((pod) => pod.containers);
+    await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, 0)));
+    await runtime.close();
   };
 }

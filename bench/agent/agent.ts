@@ -45,7 +45,7 @@ export async function benchAgent({ progress }: AgentOptions): Promise<Report> {
   return {
     title: `Node agent: ${idlePods} idle pods, ${probedPods} pods with probes`,
     notes: [
-      `An agent of createNodeAgent with the process runtime of examples/node-agent, whose containers are real processes, and the APIServer of kubelet-status-manager/testing; each has its own process. CPU and memory are those of the agent's process alone, in windows of ${windowMs / 1000} s; 100 % is one core. They do not include the containers, and the shim of each container, which is a Node.js process that only waits. They are compared with a Node.js process that does nothing.`,
+      `An agent of createNodeAgent with createProcessRuntime, whose containers are real processes, and the APIServer of kubelet-status-manager/testing; each has its own process. CPU and memory are those of the agent's process alone, in windows of ${windowMs / 1000} s; 100 % is one core. They do not include the containers, and the shim of each container, which is a Node.js process that only waits. They are compared with a Node.js process that does nothing.`,
       `Idle: the pods have one container each, without probes. With probes: each pod has a readiness probe (httpGet) every second and a liveness probe (exec) every 10 s.`,
       `Exit to PATCH: while the probes go on, one container ends every ${exitIntervalMs} ms, until all have. The time is that from the exit, as the last thing that the container itself has written to its termination message, until the API server has handled the PATCH that shows it. In between, the shim records the exit in a file and syncs it to the disk.`,
     ],

@@ -1,8 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AgentError } from './agent-error.ts';
-import { readCRILog } from './process-runtime/cri-log.ts';
-import { NodeDirectory } from './process-runtime/node-directory.ts';
 
 /** The container whose log is shown. */
 export interface LogsOptions {
@@ -20,7 +18,7 @@ export interface LogsOptions {
  * @throws AgentError when there is no such log
  */
 export function readContainerLog({ rootDirectory, namespace, pod, container, previous }: LogsOptions): string {
-  const { logs } = new NodeDirectory(rootDirectory);
+  const logs = join(rootDirectory, 'logs');
   const directories = namesIn(logs).filter((name) => name.startsWith(`${namespace}_${pod}_`));
   const [directory, ...others] = directories.map((name) => join(logs, name));
   if (directory === undefined) throw new AgentError(`there is no log of the pod ${namespace}/${pod} in ${logs}`);
@@ -50,4 +48,16 @@ export function readContainerLog({ rootDirectory, namespace, pod, container, pre
 
 function namesIn(directory: string): string[] {
   return existsSync(directory) ? readdirSync(directory).toSorted() : [];
+}
+
+/** The output in a log in the CRI format, without times and tags. */
+export function readCRILog(log: string): string {
+  return log
+    .split('\n')
+    .filter((entry) => entry !== '')
+    .map((entry) => {
+      const [, tag = 'F', line = entry] = /^\S+ (?:stdout|stderr) ([PF]) (.*)$/s.exec(entry) ?? [];
+      return tag === 'P' ? line : `${line}\n`;
+    })
+    .join('');
 }

@@ -10,9 +10,9 @@ import {
   openAgentState,
 } from 'kubelet-status-manager/agent';
 import type { HTTPPodClient } from 'kubelet-status-manager/http';
+import { createProcessRuntime, type ProcessRuntime } from 'kubelet-status-manager/process-runtime';
 import { parse } from 'yaml';
 import { AgentError } from './agent-error.ts';
-import { ProcessRuntime } from './process-runtime/process-runtime.ts';
 import type { RootDirectory } from './root-directory.ts';
 
 export interface ProcessAgentOptions {
@@ -54,7 +54,11 @@ export async function createProcessAgent(options: ProcessAgentOptions): Promise<
     ...{ client: podClient, rootDirectory: root.path, mounts: false, hostIPs: addresses },
     ...{ eventRecorder, clock, logger },
   });
-  const runtime = await ProcessRuntime.open({ directory: root.node, helper, podIPs: addresses, clock });
+  const runtime = await createProcessRuntime({
+    ...{ rootDirectory: root.path, helper, hostIPs: addresses, clock, logger },
+  }).catch((error: unknown) => {
+    throw AgentError.from(error, `--root-dir ${root.path}`);
+  });
   const agent = createNodeAgent({
     nodeName,
     client: podClient,

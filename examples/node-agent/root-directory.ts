@@ -3,7 +3,6 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { AgentError } from './agent-error.ts';
 import { makeDirectories } from './make-directories.ts';
-import { NodeDirectory } from './process-runtime/node-directory.ts';
 
 /** Where an agent keeps its files, unless `--root-dir` says otherwise: the same for each run of a node. */
 export function defaultRootDirectory(nodeName: string): string {
@@ -16,7 +15,6 @@ export function defaultRootDirectory(nodeName: string): string {
  */
 export class RootDirectory {
   readonly path: string;
-  readonly node: NodeDirectory;
   readonly agentLogFile: string;
   readonly stateDirectory: string;
   readonly #kubeconfigFile: string;
@@ -29,7 +27,6 @@ export class RootDirectory {
     this.stateDirectory = join(this.path, 'state');
     this.#kubeconfigFile = join(this.path, 'kubeconfig');
     try {
-      this.node = new NodeDirectory(this.path);
       makeDirectories(this.path, 0o700);
     } catch (error) {
       throw AgentError.from(error, `--root-dir ${path}`);
@@ -56,8 +53,8 @@ export class RootDirectory {
   /** Removes the files of the agent; for when no container is left that the next agent has to find. */
   removeFiles(): void {
     if (this.#keepsFiles) return;
-    const { pods, logs, sockets } = this.node;
-    for (const path of [pods, logs, sockets, this.agentLogFile, this.stateDirectory]) {
+    const ofRuntime = ['pods', 'logs', 's', 'process-runtime.json'].map((name) => join(this.path, name));
+    for (const path of [...ofRuntime, this.agentLogFile, this.stateDirectory]) {
       rmSync(path, { recursive: true, force: true, maxRetries: 3 });
     }
   }

@@ -85,12 +85,17 @@ export async function runAgent(
     metrics: createPrometheusMetrics({ register: metricsRegistry }),
   });
   cleanUps.add('runtime helper', () => helper.close());
-  cleanUps.add('runtime', () => {
-    runtime.close();
-    if (!runtime.hasRunningContainers()) root.removeFiles();
+  const runningContainers = async (): Promise<readonly string[]> =>
+    (await runtime.listPods()).flatMap(({ containers }) =>
+      containers.filter(({ state }) => state === 'running').map(({ id }) => id),
+    );
+  cleanUps.add('runtime', async () => {
+    const running = await runningContainers();
+    await runtime.close();
+    if (running.length === 0) root.removeFiles();
   });
   stopRequest.onForced(async () => {
-    await runtime.killAll();
+    await Promise.all((await runningContainers()).map((id) => runtime.stopContainer(id, 0)));
     root.removeFiles();
   });
 

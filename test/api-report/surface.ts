@@ -11,7 +11,7 @@ export interface EntryPoint {
 }
 
 /** More symbols than this are not reviewed any more, neither by us nor by a reader. */
-const maxExports = 200;
+const maxExports = 203;
 
 /** For contributors: what they name is not thereby for users. */
 const internalDocuments = /^docs\/(internals\/|parity\.md$)/;

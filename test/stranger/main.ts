@@ -27,7 +27,7 @@ new Command('npm run stranger')
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const limitSeconds = 120;
 /** After README.md, in the project that it makes. */
-const guides = ['docs/guides/agent.md', 'docs/guides/provider.md', 'docs/guides/virtual-nodes.md'];
+const guides = ['agent', 'process-runtime', 'provider', 'virtual-nodes'].map((name) => `docs/guides/${name}.md`);
 
 interface PackageJSON {
   readonly bin: Readonly<Record<string, string>>;

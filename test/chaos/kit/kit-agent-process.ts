@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { createNodeAgent, createRuntimeHelper, fileSource, type NodeAgent } from '../../../src/agent/index.ts';
 import { fileJournal, openCheckpointState, systemClock } from '../../../src/status-manager/index.ts';
 import { createPodClient, type HTTPPodClient } from '../../../src/kube/http/index.ts';
-import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
-import { ProcessRuntime } from '../../../examples/node-agent/process-runtime/process-runtime.ts';
+import { createProcessRuntime, type ProcessRuntime } from '../../../src/process-runtime/index.ts';
 import { reportingLogger, writeReport } from '../agent-reports.ts';
 import { kubeConfig } from '../kube-config.ts';
 import { LeakCheck } from '../leak-check.ts';
@@ -36,14 +35,13 @@ process.on('message', (command: AgentCommand<KitAgentConfig>) => {
 });
 // The run has ended without stopping this agent, so nobody else ends the containers.
 process.on('disconnect', () => {
-  if (!isStopping) void starting?.then(({ runtime }) => runtime.killAll()).finally(() => process.exit(3));
+  if (!isStopping) void starting?.then(({ runtime }) => killAll(runtime)).finally(() => process.exit(3));
 });
 
 async function start(config: KitAgentConfig): Promise<RunningAgent> {
   const { nodeName, rootDir, manifestDir, incarnation, requestTimeoutMs } = config;
   const logger = reportingLogger(writeReport);
   const clock = systemClock;
-  const directory = new NodeDirectory(rootDir);
   const client = createPodClient(kubeConfig(config), {
     userAgent: `chaos-agent/${incarnation}`,
     connectTimeoutMs: 2_000,
@@ -54,16 +52,18 @@ async function start(config: KitAgentConfig): Promise<RunningAgent> {
   const helper = createRuntimeHelper({
     ...{ client, rootDirectory: rootDir, mounts: false, hostIPs: addresses, clock, logger },
   });
-  const runtime = await ProcessRuntime.open({
-    directory,
+  const runtime = await createProcessRuntime({
+    rootDirectory: rootDir,
     helper: {
+      ...helper,
       generateRunContainerOptions: (pod, container, podIPs) => {
         writeReport({ kind: 'creating', uid: pod.metadata.uid, container: container.name });
         return helper.generateRunContainerOptions(pod, container, podIPs);
       },
     },
-    podIPs: addresses,
+    hostIPs: addresses,
     clock,
+    logger,
   });
   const agent = createNodeAgent({
     nodeName,
@@ -84,13 +84,18 @@ async function start(config: KitAgentConfig): Promise<RunningAgent> {
   return { agent, runtime, helper, client };
 }
 
+async function killAll(runtime: ProcessRuntime): Promise<void> {
+  const containers = (await runtime.listPods()).flatMap((pod) => pod.containers);
+  await Promise.all(containers.map(({ id }) => runtime.stopContainer(id, 0)));
+}
+
 async function stop(drain: boolean): Promise<void> {
   isStopping = true;
   const { agent, runtime, helper, client } = await starting!;
   await agent.stop({ drain, deadlineMs: 2_000 });
   await helper.close();
   await client.transport.close();
-  runtime.close();
+  await runtime.close();
   writeReport({ kind: 'stopped', left: await leakCheck!.left(), outcomes: {}, broken: [], thrown: 0 });
   process.disconnect();
 }

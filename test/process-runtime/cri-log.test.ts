@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CRILog, readCRILog } from '../../../examples/node-agent/process-runtime/cri-log.ts';
+import { readCRILog } from '../../examples/node-agent/logs-command.ts';
+import { CRILog } from '../../src/process-runtime/cri-log.ts';
 
 let directory: string;
 let file: string;

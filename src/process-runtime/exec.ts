@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { Writable } from 'node:stream';
-import type { ExecResult } from 'kubelet-status-manager/agent';
-import type { ContainerIO } from 'kubelet-status-manager/kubelet-api';
+import type { ContainerIO, ExecResult } from '../node/index.ts';
 import type { Environment } from './container-files.ts';
 import { type ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
 

@@ -1,19 +1,21 @@
-import { rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ResourceRequirementsInput } from 'kubelet-status-manager';
+import type { ResourceRequirementsInput } from '../kube/objects/types.ts';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';
 
 /** The configuration of a container, without its environment. */
 export interface ContainerConfigFile {
   readonly id: string;
   readonly podUID: string;
+  readonly podNamespace: string;
+  readonly podName: string;
   readonly name: string;
   readonly sandboxID: string;
   readonly attempt: number;
   readonly hash: string;
   readonly image: string;
   readonly createdAtMs: number;
-  /** An absolute path. */
+  /** The program: a path, or a name that is looked up in the PATH of the environment. */
   readonly file: string;
   readonly args: readonly string[];
   readonly workingDir: string;
@@ -82,9 +84,21 @@ export class ContainerFiles {
     rmSync(join(this.directory, 'config.json'), { force: true });
   }
 
-  /** Has the values of secrets, and is therefore not kept in memory. */
+  /** False when the container has been removed, or somebody has deleted its directory. */
+  exists(): boolean {
+    try {
+      return statSync(join(this.directory, 'config.json'), { throwIfNoEntry: false }) !== undefined;
+    } catch {
+      return true; // nobody knows
+    }
+  }
+
+  /** Has the values of secrets, and is therefore not kept in memory. @throws Error if the file is gone */
   readEnvironment(): Environment {
-    return readJSONFile(join(this.directory, 'env.json')) as Environment;
+    const env = readJSONFile(join(this.directory, 'env.json'));
+    // Without it, a process would get the environment of the agent.
+    if (env === undefined) throw new Error(`${this.directory} has been deleted`);
+    return env as Environment;
   }
 
   writeEnvironment(env: Environment): void {

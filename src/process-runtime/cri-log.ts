@@ -1,4 +1,6 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
+import { systemClock } from '../shared/clock.ts';
+import { preciseTimeFromEpochMs } from '../shared/time.ts';
 
 export type LogStream = 'stdout' | 'stderr';
 
@@ -68,7 +70,11 @@ export class CRILog {
   }
 
   #entry(stream: LogStream, tag: 'P' | 'F', line: Buffer): Buffer {
-    return Buffer.concat([Buffer.from(`${new Date().toISOString()} ${stream} ${tag} `), line, Buffer.of(newline)]);
+    return Buffer.concat([
+      Buffer.from(`${preciseTimeFromEpochMs(systemClock.now())} ${stream} ${tag} `),
+      line,
+      Buffer.of(newline),
+    ]);
   }
 
   #append(entries: Buffer): void {
@@ -88,16 +94,4 @@ export class CRILog {
     this.#size = 0;
     closeSync(full);
   }
-}
-
-/** The output in a log in the CRI format, without times and tags. */
-export function readCRILog(log: string): string {
-  return log
-    .split('\n')
-    .filter((entry) => entry !== '')
-    .map((entry) => {
-      const [, tag = 'F', line = entry] = /^\S+ (?:stdout|stderr) ([PF]) (.*)$/s.exec(entry) ?? [];
-      return tag === 'P' ? line : `${line}\n`;
-    })
-    .join('');
 }

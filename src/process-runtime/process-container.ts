@@ -3,26 +3,24 @@ import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import type { Clock, ResourceRequirementsInput, Timer } from 'kubelet-status-manager';
-import type { RuntimeContainerStatus } from 'kubelet-status-manager/agent';
-import type { ContainerIO } from 'kubelet-status-manager/kubelet-api';
+import type { ResourceRequirementsInput } from '../kube/objects/types.ts';
+import type { ContainerIO, RuntimeContainerStatus } from '../node/index.ts';
+import { type Clock, sleep, type Timer } from '../shared/clock.ts';
+import { podFields } from '../shared/log-fields.ts';
+import type { Logger } from '../shared/logger.ts';
 import { attach } from './attach.ts';
 import type { ContainerConfigFile, ContainerExit, ContainerFiles, ContainerStart } from './container-files.ts';
 import { ShimConnection } from './shim-connection.ts';
 
 // The tests run this file from the sources, but Node.js needs the shim compiled.
-const shimFile = fileURLToPath(
+export const shimFile = fileURLToPath(
   import.meta.url.endsWith('.ts')
-    ? new URL('../../../dist/examples/node-agent/process-runtime/shim.js', import.meta.url)
+    ? new URL('../../dist/src/process-runtime/shim.js', import.meta.url)
     : new URL('./shim.js', import.meta.url),
 );
 
-/** The status that the kubelet reports for a container whose exit was not observed. */
-const unknownExit = {
-  exitCode: 137,
-  reason: 'ContainerStatusUnknown',
-  message: 'The shim of the container was killed, and the processes of the container with it',
-};
+/** A shim that does not respond must not keep the agent from starting. */
+const maxRecoveryMs = 10_000;
 
 export const noTerminal = 'processes have no terminal here: use neither -t nor `tty: true`';
 
@@ -36,6 +34,7 @@ export class ProcessContainer {
   /** Aborted when the container exits. */
   readonly execs = new Set<AbortController>();
   readonly #clock: Clock;
+  readonly #logger: Logger;
   readonly #onChange: (type: 'started' | 'stopped') => void;
   #shim: ShimConnection | undefined;
   #start: ContainerStart | undefined;
@@ -47,12 +46,13 @@ export class ProcessContainer {
   constructor(
     config: ContainerConfigFile,
     files: ContainerFiles,
-    clock: Clock,
+    { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
     onChange: (type: 'started' | 'stopped') => void,
   ) {
     this.config = config;
     this.files = files;
     this.#clock = clock;
+    this.#logger = logger;
     this.#onChange = onChange;
   }
 
@@ -76,7 +76,12 @@ export class ProcessContainer {
   async recover(): Promise<void> {
     this.#resources = this.files.readResources();
     this.files.takeStartRequest(); // a shim that has not taken it by now must not start the container later
-    await this.#followShim();
+    const stopped = new AbortController();
+    const late = sleep(this.#clock, maxRecoveryMs, stopped.signal).then(() => {
+      if (!stopped.signal.aborted) this.#logger.warn(this.#logFields(), 'The shim of a container does not respond');
+    });
+    await Promise.race([this.#followShim(), late]);
+    stopped.abort();
   }
 
   /** Resolves when the process is running. Rejects if it could not be started. */
@@ -96,7 +101,7 @@ export class ProcessContainer {
       new Promise<never>((_, reject) => shim.once('error', reject)),
     ]);
     await this.#followShim();
-    if (this.#start === undefined) throw new Error(failure || `the shim failed: see ${this.files.shimLog}`);
+    if (this.#start === undefined) throw new Error(failure || `the shim was killed: see ${this.files.shimLog}`);
   }
 
   /** Resolves when the container has exited; after `gracePeriodSeconds` it is killed. */
@@ -142,7 +147,7 @@ export class ProcessContainer {
 
   async #followShim(): Promise<void> {
     const shim = await ShimConnection.open(this.config.socket);
-    await shim?.started;
+    if (this.files.readStart() === undefined) await shim?.started;
     this.#start = this.files.readStart();
     if (this.#start === undefined) return void (this.#exit = this.files.readExit());
     this.#shim = shim;
@@ -153,17 +158,29 @@ export class ProcessContainer {
 
   #shimEnded(shim: ShimConnection | undefined): void {
     if (this.#shim !== shim) return; // disconnected
-    this.#exit = this.files.readExit();
-    if (this.#exit === undefined) {
-      this.#exit = { ...unknownExit, finishedAtMs: this.#clock.now() };
-      try {
-        this.files.writeExit(this.#exit);
-      } catch {
-        // On a full disk, or when the folder is gone: the next agent finds out in the same way.
-      }
-    }
+    this.#exit = this.files.readExit() ?? this.#unknownExit();
     for (const exec of this.execs) exec.abort(new Error('the container has exited'));
     this.#onChange('stopped');
+  }
+
+  /** The status that the kubelet reports for a container whose exit was not observed. */
+  #unknownExit(): ContainerExit {
+    const message = this.files.exists()
+      ? 'The shim of the container was killed, and the processes of the container with it'
+      : 'The directory of the container was deleted, so its processes were killed';
+    this.#logger.warn(this.#logFields(), message);
+    const exit = { exitCode: 137, reason: 'ContainerStatusUnknown', message, finishedAtMs: this.#clock.now() };
+    try {
+      this.files.writeExit(exit);
+    } catch {
+      // On a full disk, or without the directory: the next agent finds out in the same way.
+    }
+    return exit;
+  }
+
+  #logFields(): object {
+    const { podUID, name, id } = this.config;
+    return { ...podFields(podUID, this.config), container: name, containerID: id, directory: this.files.directory };
   }
 
   /** Resolves when the container has exited or the time is over. */

@@ -4,14 +4,25 @@
  * records how it has ended before it exits itself. It listens on a socket until then, and closes its
  * connections with agents, which tells them; they send names of signals for the process group, one a line. A connection
  * on which an agent sends the number of a standard stream first is that stream from then on.
+ *
+ * It must not import the index of node/, because each container would load all of it.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants as fileFlags,
+  existsSync,
+  fstatSync,
+  openSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { constants } from 'node:os';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { sleep, systemClock } from '../shared/clock.ts';
 import { type ContainerConfigFile, type ContainerExit, ContainerFiles } from './container-files.ts';
 import { CRILog } from './cri-log.ts';
 import { ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
@@ -25,10 +36,13 @@ const maxUnreadBytes = 16 * 1024 * 1024;
 /** How long to wait until clients have read the rest of the output. */
 const maxUnreadDelayMs = 5000;
 const maxMessageBytes = 4096;
+const orphanCheckMs = 10_000;
 /** containerd: `StartError`. */
 const startErrorExitCode = 128;
 /** The line that agents get when the process has been started. */
 const startedLine = 'started\n';
+
+const pause = (ms: number): Promise<void> => sleep(systemClock, ms, new AbortController().signal);
 
 /** Tells the agent that waits for the start; an empty message is success. It may be dead by now. */
 function reportStart(message: string): void {
@@ -41,24 +55,35 @@ function reportStart(message: string): void {
 
 /** A full disk must not lose how the container has ended. */
 async function recordExit(files: ContainerFiles, exit: ContainerExit): Promise<void> {
-  while (existsSync(files.directory)) {
+  while (files.exists()) {
     try {
       return files.writeExit(exit);
     } catch (error) {
       process.stderr.write(`cannot record the exit: ${String(error)}\n`);
-      await sleep(writeRetryMs);
+      await pause(writeRetryMs);
     }
   }
 }
 
 function terminationMessage(config: ContainerConfigFile, exitCode: number, log: CRILog): string {
-  let message = '';
-  try {
-    message = readFileSync(config.terminationMessageFile).subarray(0, maxMessageBytes).toString();
-  } catch {
-    // The container has not written one.
-  }
+  const message = endOfFile(config.terminationMessageFile);
   return message === '' && exitCode !== 0 && config.fallsBackToLogs ? log.tail : message;
+}
+
+/** The container may have made anything of the file: a FIFO, a device. Source: kubelet `ReadAtMost`. */
+function endOfFile(path: string): string {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, fileFlags.O_RDONLY | fileFlags.O_NONBLOCK | fileFlags.O_NOFOLLOW);
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) return '';
+    const end = Buffer.alloc(Math.min(stats.size, maxMessageBytes));
+    return end.toString('utf8', 0, readSync(fd, end, 0, end.length, stats.size - end.length));
+  } catch {
+    return ''; // the container has not written one
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }
 
 /** In the words of container runtimes, where there are any. */
@@ -120,16 +145,17 @@ class Shim {
     const exited = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
     const outputEnded = once(child, 'close');
 
-    this.#files.writeStart({ pid, startedAtMs: Date.now() });
+    this.#files.writeStart({ pid, startedAtMs: systemClock.now() });
     this.#child = child;
+    this.#killWhenDeleted(pid);
     for (const agent of this.#agents) agent.write(startedLine);
     reportStart('');
 
     const [code, signal] = await exited;
-    const finishedAtMs = Date.now();
+    const finishedAtMs = systemClock.now();
     signalProcessGroup(pid, 'SIGKILL'); // child processes that are still running
     this.#guard.delete(pid);
-    await Promise.race([outputEnded, sleep(maxOutputDelayMs)]);
+    await Promise.race([outputEnded, pause(maxOutputDelayMs)]);
     log.close();
     const exitCode = code ?? 128 + constants.signals[signal!];
     const reason = exitCode === 0 ? 'Completed' : 'Error';
@@ -137,9 +163,23 @@ class Shim {
     await recordExit(this.#files, { exitCode, reason, finishedAtMs, message });
   }
 
+  /** Without its files, no agent would find the container again, and would start it a second time. */
+  #killWhenDeleted(pid: number): void {
+    systemClock.afterFunc(orphanCheckMs, () => {
+      if (this.#hasExited) return;
+      if (!this.#files.exists()) signalProcessGroup(pid, 'SIGKILL');
+      this.#killWhenDeleted(pid);
+    });
+  }
+
+  get #hasExited(): boolean {
+    const { exitCode, signalCode } = this.#child ?? {};
+    return exitCode !== null || signalCode !== null;
+  }
+
   async #recordStartError(error: NodeJS.ErrnoException): Promise<void> {
     const message = startErrorMessage(error, this.#config);
-    const exit = { exitCode: startErrorExitCode, reason: 'StartError', finishedAtMs: Date.now(), message };
+    const exit = { exitCode: startErrorExitCode, reason: 'StartError', finishedAtMs: systemClock.now(), message };
     await recordExit(this.#files, exit);
     reportStart(message);
   }
@@ -163,10 +203,7 @@ class Shim {
     const lines = createInterface({ input: agent });
     lines.on('error', () => {}); // repeats what the connection emits
     lines.on('line', (signal) => {
-      const child = this.#child;
-      if (child?.exitCode === null && child.signalCode === null) {
-        signalProcessGroup(child.pid!, signal as NodeJS.Signals);
-      }
+      if (!this.#hasExited) signalProcessGroup(this.#child!.pid!, signal as NodeJS.Signals);
     });
   }
 
@@ -201,11 +238,16 @@ class Shim {
       else agent.end();
       return new Promise<void>((resolve) => agent.once('close', () => resolve()));
     });
-    await Promise.race([Promise.all(ended), sleep(maxUnreadDelayMs)]);
+    await Promise.race([Promise.all(ended), pause(maxUnreadDelayMs)]);
   }
 }
 
 // Only the agent ends a container, so that what stops the agent does not stop the shim.
 for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
-await new Shim(process.argv[2]!).run();
+try {
+  await new Shim(process.argv[2]!).run();
+} catch (error) {
+  reportStart(`the shim failed: ${String(error)}`);
+  throw error;
+}
 process.exit();

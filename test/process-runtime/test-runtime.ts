@@ -1,18 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Container, ValidPod } from 'kubelet-status-manager';
 import { createRuntimeHelper, type RuntimeContainerStatus, type RuntimeEvent } from 'kubelet-status-manager/agent';
-import { silentLogger } from 'kubelet-status-manager/testing';
-import { NodeDirectory } from '../../../examples/node-agent/process-runtime/node-directory.ts';
-import { ProcessRuntime } from '../../../examples/node-agent/process-runtime/process-runtime.ts';
-import { readCRILog } from '../../../examples/node-agent/process-runtime/cri-log.ts';
+import { recordingLogger, silentLogger } from 'kubelet-status-manager/testing';
+import { createProcessRuntime, type ProcessRuntime } from 'kubelet-status-manager/process-runtime';
+import { readCRILog } from '../../examples/node-agent/logs-command.ts';
+import { NodeDirectory } from '../../src/process-runtime/node-directory.ts';
+import { shimFile } from '../../src/process-runtime/process-container.ts';
 
-const shim = new URL('../../../dist/examples/node-agent/process-runtime/shim.js', import.meta.url);
 /** The shim runs outside of vitest, so it must be compiled. */
-export const whyNoShim = existsSync(fileURLToPath(shim)) ? '' : ' (skipped: run `npm run build` first)';
+export const whyNoShim = existsSync(shimFile) ? '' : ' (skipped: run `npm run build` first)';
 
 const addresses = ['192.0.2.1', '2001:db8::1'];
 
@@ -25,6 +24,7 @@ export class TestRuntime implements AsyncDisposable {
   readonly path = mkdtempSync(join(tmpdir(), 'rt-'));
   readonly directory = new NodeDirectory(this.path);
   readonly pod: ValidPod;
+  readonly logger = recordingLogger();
   runtime!: ProcessRuntime;
   #helper!: ReturnType<typeof createRuntimeHelper>;
   sandboxID = '';
@@ -41,24 +41,24 @@ export class TestRuntime implements AsyncDisposable {
     const test = new TestRuntime(spec);
     await test.open();
     await test.#helper.volumeManager.waitForAttachAndMount(test.pod, {});
-    test.sandboxID = await test.runtime.runPodSandbox({ pod: test.pod, attempt: 0 });
+    test.sandboxID = await test.runtime.runPodSandbox!({ pod: test.pod, attempt: 0 });
     return test;
   }
 
   /** An agent is killed and the next one starts, as far as the runtime can tell. */
   async restart(): Promise<void> {
-    this.runtime.close();
+    await this.runtime.close();
     await this.#helper.close();
     await this.open();
   }
 
   async open(): Promise<void> {
     this.#helper = createRuntimeHelper({ rootDirectory: this.path, mounts: false, logger: silentLogger });
-    this.runtime = await ProcessRuntime.open({
-      ...{ directory: this.directory, helper: this.#helper, podIPs: addresses },
+    this.runtime = await createProcessRuntime({
+      ...{ rootDirectory: this.path, helper: this.#helper, hostIPs: addresses, logger: this.logger },
     });
     this.#events = [];
-    this.runtime.subscribe((event) => {
+    this.runtime.subscribe!((event) => {
       this.#events.push(event);
       for (const wake of this.#wakes) wake();
     });
@@ -104,6 +104,14 @@ export class TestRuntime implements AsyncDisposable {
     );
   }
 
+  /** What the runtime itself has of pods: volumes are the helper's. */
+  filesLeft(): string[] {
+    const ofPods = [this.directory.sandboxes('uid-1'), this.directory.containers('uid-1')].filter((path) =>
+      existsSync(path),
+    );
+    return [...ofPods, ...readdirSync(this.directory.logs)];
+  }
+
   files(id: string): string {
     return join(this.directory.containers('uid-1'), id.replace('process://', ''));
   }
@@ -126,7 +134,7 @@ export class TestRuntime implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { id } of (await this.runtime.getPod('uid-1'))?.containers ?? [])
       await this.runtime.stopContainer(id, 0);
-    this.runtime.close();
+    await this.runtime.close();
     await this.#helper.close();
     rmSync(this.path, { recursive: true, force: true, maxRetries: 3 });
   }

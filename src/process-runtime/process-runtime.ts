@@ -1,43 +1,50 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, rmdirSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { constants } from 'node:os';
+import { constants, hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import groupBy from 'lodash/groupBy.js';
-import { type Clock, type Container, type ResourceRequirementsInput, systemClock } from 'kubelet-status-manager';
+import { podSpecOf } from '../kube/objects/kube-object.ts';
+import { containersOf } from '../kube/pods/pod-containers.ts';
+import type { Container, ResourceRequirementsInput, ValidPod } from '../kube/objects/types.ts';
 import {
   type CallOptions,
   type ContainerConfig,
   ContainerConfigError,
-  type ContainerRuntime,
+  type ContainerIO,
+  type ContainerLog,
   type ExecResult,
   type PodSandboxConfig,
+  type RuntimeCondition,
   type RuntimeEvent,
-  type RuntimeHelper,
   type RuntimePod,
-} from 'kubelet-status-manager/agent';
-import type { ContainerIO, ContainerLog, StreamingRuntime } from 'kubelet-status-manager/kubelet-api';
-import { makeDirectories } from '../make-directories.ts';
+} from '../node/index.ts';
+import type { Clock } from '../shared/clock.ts';
+import { systemEntropy } from '../shared/entropy.ts';
+import type { Logger } from '../shared/logger.ts';
+import { makeDirectoriesSync } from '../shared/make-directories.ts';
+import { type DirectoryLock, lockDirectory } from '../status-manager/journal/directory-lock.ts';
 import { type ContainerConfigFile, ContainerFiles } from './container-files.ts';
+import type { ProcessRuntime, ProcessRuntimeOptions } from './process-runtime-options.ts';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';
 import { exec, type ExecRequest, execWithStreams } from './exec.ts';
 import { linkMounts, pathInRoot } from './volume-mounts.ts';
-import type { NodeDirectory } from './node-directory.ts';
+import { filesIn, type NodeDirectory } from './node-directory.ts';
 import { noTerminal, ProcessContainer } from './process-container.ts';
 import { ProcessGroupGuard } from './process-group.ts';
+import { type ProcessUser, unsupportedFields } from './unsupported-fields.ts';
 
-export interface ProcessRuntimeOptions {
+type Parts = Pick<ProcessRuntimeOptions, 'helper' | 'hostIPs'> & {
   readonly directory: NodeDirectory;
-  /** Of `createRuntimeHelper` with `mounts: false`. */
-  readonly helper: Pick<RuntimeHelper, 'generateRunContainerOptions'>;
-  /** The addresses of the machine, which its pods share. */
-  readonly podIPs: readonly string[];
-  /** Default: the real clock. */
-  readonly clock?: Clock | undefined;
-}
+  readonly user: ProcessUser;
+  readonly clock: Clock;
+  readonly logger: Logger;
+};
 
-const noCommand =
-  'the container has no command: this agent runs processes and does not pull images, which could name one';
+const noCommand = 'the container has no command: images are not used, so none can name one';
+/** In a message. */
+const maxNamedFields = 8;
+/** The handler of a RuntimeClass for this runtime. */
+const handler = 'process';
 
 /** A sandbox: the claim of a pod to its directory. */
 interface Sandbox {
@@ -52,14 +59,13 @@ interface Sandbox {
 }
 
 /**
- * Runs each container as a process on this machine, without isolation. The processes outlive the
- * agent: a runtime that is opened on the same directory finds them again, and the exit codes of those
- * that have ended in the meantime. One runtime at a time may use a directory. A sandbox is the
- * pod's directory.
+ * Runs each container as a process of this machine. The processes outlive the agent: a runtime that is opened on the same
+ * directory finds them again, and the exit codes of those that have ended in the meantime. A sandbox is the pod's
+ * directory.
  */
-export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
+export class ProcessContainerRuntime implements ProcessRuntime {
   readonly #directory: NodeDirectory;
-  readonly #options: ProcessRuntimeOptions;
+  readonly #parts: Parts;
   readonly #clock: Clock;
   readonly #sandboxes = new Map<string, Sandbox>();
   readonly #containers = new Map<string, ProcessContainer>();
@@ -67,31 +73,46 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
   /** Kills commands that are executed in containers when the agent ends. */
   readonly #guard = new ProcessGroupGuard();
 
+  readonly #lock: DirectoryLock;
+
   /** Resolves when all containers of earlier agents have been found. */
-  static async open(options: ProcessRuntimeOptions): Promise<ProcessRuntime> {
-    const runtime = new ProcessRuntime(options);
-    await runtime.#recover();
-    return runtime;
+  static async open(parts: Parts): Promise<ProcessContainerRuntime> {
+    const { directory, clock } = parts;
+    directory.claim();
+    const lock = await lockDirectory(directory.sockets, clock);
+    try {
+      const runtime = new ProcessContainerRuntime(parts, lock);
+      await runtime.#recover();
+      return runtime;
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
   }
 
-  private constructor(options: ProcessRuntimeOptions) {
-    this.#options = options;
-    this.#directory = options.directory;
-    this.#clock = options.clock ?? systemClock;
+  private constructor(parts: Parts, lock: DirectoryLock) {
+    this.#parts = parts;
+    this.#lock = lock;
+    this.#directory = parts.directory;
+    this.#clock = parts.clock;
   }
 
-  /** Containers keep running; the next runtime on the directory finds them. */
-  close(): void {
+  async close(): Promise<void> {
     for (const container of this.#containers.values()) container.disconnect();
     this.#guard.close();
+    await this.#lock.release();
   }
 
-  hasRunningContainers(): boolean {
-    return [...this.#containers.values()].some(({ isRunning }) => isRunning);
-  }
-
-  async killAll(): Promise<void> {
-    await Promise.all([...this.#containers.values()].map((container) => container.stop(0)));
+  /** Not ready when the directories are gone and cannot be made again, or cannot be written. */
+  async status(): Promise<{ readonly conditions: readonly RuntimeCondition[] }> {
+    const network: RuntimeCondition = { type: 'NetworkReady', status: true };
+    try {
+      this.#directory.make();
+      return { conditions: [{ type: 'RuntimeReady', status: true }, network] };
+    } catch (error) {
+      const { message } = error as Error;
+      return { conditions: [{ type: 'RuntimeReady', status: false, reason: 'NoRootDirectory', message }, network] };
+    }
   }
 
   async listPods(): Promise<RuntimePod[]> {
@@ -106,7 +127,7 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
 
   async runPodSandbox({ pod, attempt }: PodSandboxConfig): Promise<string> {
     const { name, namespace, uid } = pod.metadata;
-    makeDirectories(this.#directory.sandboxes(uid), 0o700);
+    makeDirectoriesSync(this.#directory.sandboxes(uid), 0o700);
     const sandbox: Sandbox = {
       ...{ id: newID(), podUID: uid, name, namespace, attempt },
       createdAtMs: this.#clock.now(),
@@ -136,33 +157,50 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
     await rm(this.#sandboxFile(sandbox), { force: true });
     if (this.#podOf(podUID) === undefined) {
       await rm(this.#directory.logDirectory({ ...sandbox, uid: podUID }), { recursive: true, force: true });
-      await rm(this.#directory.podDirectory(podUID), { recursive: true, force: true });
+      this.#removePod(podUID);
     }
     this.#emit('deleted', podUID);
   }
 
-  async createContainer({ pod, container, attempt, hash, sandboxID = '' }: ContainerConfig): Promise<string> {
-    const podUID = pod.metadata?.uid ?? '';
+  async createContainer(
+    { pod, container, attempt, hash, sandboxID = '' }: ContainerConfig,
+    { signal }: CallOptions = {},
+  ): Promise<string> {
+    const { uid: podUID, namespace: podNamespace, name: podName } = pod.metadata;
     const id = newID();
     const files = new ContainerFiles(join(this.#directory.containers(podUID), id));
     const logDirectory = this.#directory.containerLogDirectory(pod, container.name);
     try {
-      const { helper, podIPs } = this.#options;
-      const { command, args, envs, mounts } = await helper.generateRunContainerOptions(pod, container, podIPs);
+      await this.#requireSupport(pod, container);
+      const { helper, hostIPs } = this.#parts;
+      const { command, args, envs, mounts } = await helper.generateRunContainerOptions(pod, container, hostIPs, {
+        signal,
+      });
       const [file, ...firstArgs] = command;
       if (file === undefined) throw new ContainerConfigError(noCommand);
       // From here on nothing waits: a pod that is removed meanwhile would get its folders back.
+      signal?.throwIfAborted();
       if (!this.#sandboxes.has(sandboxID)) throw new Error(`sandbox ${sandboxID} has been removed`);
-      makeDirectories(files.root, 0o700);
-      makeDirectories(logDirectory, 0o700);
+      makeDirectoriesSync(files.root, 0o700);
+      makeDirectoriesSync(logDirectory, 0o700);
       linkMounts(files.root, mounts);
       const terminationMessageFile = pathInRoot(
         files.root,
         textOr(container.terminationMessagePath, '/dev/termination-log'),
       );
-      makeDirectories(dirname(terminationMessageFile));
+      makeDirectoriesSync(dirname(terminationMessageFile));
       const config: ContainerConfigFile = {
-        ...{ id, podUID, name: container.name, sandboxID, attempt, hash, image: container.image ?? '' },
+        ...{
+          id,
+          podUID,
+          podNamespace,
+          podName,
+          name: container.name,
+          sandboxID,
+          attempt,
+          hash,
+          image: container.image ?? '',
+        },
         ...{ file, args: [...firstArgs, ...args] },
         createdAtMs: this.#clock.now(),
         workingDir: workingDirectory(files.root, container.workingDir),
@@ -176,7 +214,8 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
       };
       const variables = Object.fromEntries(envs.map(({ name, value }) => [name, value]));
       const PATH = process.env['PATH'] ?? '';
-      files.writeEnvironment({ PATH, HOME: files.root, HOSTNAME: pod.metadata.name, ...variables });
+      const HOSTNAME = pod.spec?.hostNetwork === true ? hostname() : helper.generatePodHostName(pod);
+      files.writeEnvironment({ PATH, HOME: files.root, HOSTNAME, ...variables });
       files.writeConfig(config);
       this.#addContainer(config, files);
     } catch (error) {
@@ -278,11 +317,21 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
     }
   }
 
+  /** Before anything of the pod starts: each of its containers is refused for what another one asks for. */
+  async #requireSupport(pod: ValidPod, container: Container): Promise<void> {
+    const containers = containersOf<Container>(pod.spec);
+    const all = containers.some(({ name }) => name === container.name) ? containers : [container];
+    const refused = unsupportedFields(pod, all, this.#parts.user);
+    const { runtimeClassName } = podSpecOf(pod);
+    if (runtimeClassName && (await this.#parts.helper.lookupRuntimeHandler(runtimeClassName)) !== handler)
+      refused.push(`spec.runtimeClassName: its handler is not ${handler}`);
+    if (refused.length === 0) return;
+    const more = refused.length > maxNamedFields ? `; and ${refused.length - maxNamedFields} more` : '';
+    throw new ContainerConfigError(`not for processes: ${refused.slice(0, maxNamedFields).join('; ')}${more}`);
+  }
+
   async #recover(): Promise<void> {
-    for (const path of [this.#directory.pods, this.#directory.logs, this.#directory.sockets]) {
-      makeDirectories(path, 0o700);
-    }
-    for (const podUID of readdirSync(this.#directory.pods)) {
+    for (const podUID of filesIn(this.#directory.pods).map((path) => basename(path))) {
       for (const file of filesIn(this.#directory.sandboxes(podUID))) {
         const sandbox = file.endsWith('.json') ? (readJSONFile(file) as Sandbox | undefined) : undefined;
         if (sandbox !== undefined) this.#sandboxes.set(sandbox.id, sandbox);
@@ -305,14 +354,28 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
     const { pods, logs, sockets } = this.#directory;
     const podUIDs = new Set([...this.#sandboxes.values()].map(({ podUID }) => podUID));
     for (const { config } of this.#containers.values()) podUIDs.add(config.podUID);
-    for (const path of filesIn(pods)) if (!podUIDs.has(basename(path))) remove(path);
-    for (const path of filesIn(logs)) if (!podUIDs.has(path.slice(path.lastIndexOf('_') + 1))) remove(path);
-    for (const path of filesIn(sockets)) if (!this.#containers.has(basename(path))) remove(path);
+    for (const path of filesIn(pods)) if (!podUIDs.has(basename(path))) this.#removePod(basename(path));
+    for (const path of filesIn(logs)) if (!podUIDs.has(basename(path).split('_').slice(2).join('_'))) remove(path);
+    for (const path of filesIn(sockets)) {
+      const name = basename(path);
+      if (isID.test(name) && !this.#containers.has(name)) remove(path);
+    }
+  }
+
+  /** The volumes of the pod are the helper's. */
+  #removePod(podUID: string): void {
+    rmSync(this.#directory.sandboxes(podUID), { recursive: true, force: true });
+    rmSync(this.#directory.containers(podUID), { recursive: true, force: true });
+    try {
+      rmdirSync(this.#directory.podDirectory(podUID));
+    } catch {
+      // There are volumes, or it is gone.
+    }
   }
 
   #addContainer(config: ContainerConfigFile, files: ContainerFiles): void {
     const onChange = (type: RuntimeEvent['type']): void => this.#emit(type, config.podUID, config.id);
-    this.#containers.set(config.id, new ProcessContainer(config, files, this.#clock, onChange));
+    this.#containers.set(config.id, new ProcessContainer(config, files, this.#parts, onChange));
   }
 
   #podOf(uid: string): RuntimePod | undefined {
@@ -325,7 +388,7 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
   /** A pod has at least one sandbox. */
   #podWith(sandboxes: readonly Sandbox[], containers: readonly ProcessContainer[] = []): RuntimePod {
     const { podUID, name, namespace } = sandboxes[0]!;
-    const [ip, ...additionalIPs] = this.#options.podIPs;
+    const [ip, ...additionalIPs] = this.#parts.hostIPs;
     const network = { ip, additionalIPs };
     return {
       ...{ uid: podUID, name, namespace },
@@ -362,16 +425,14 @@ export class ProcessRuntime implements ContainerRuntime, StreamingRuntime {
   }
 }
 
+const isID = /^[0-9a-f]{12}$/;
+
 function newID(): string {
-  return randomBytes(6).toString('hex');
+  return systemEntropy.bytes(6).toString('hex');
 }
 
 function idOf(containerID: string): string {
   return containerID.replace('process://', '');
-}
-
-function filesIn(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory).map((name) => join(directory, name)) : [];
 }
 
 function textOr(value: unknown, defaultText: string): string {

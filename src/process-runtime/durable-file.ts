@@ -1,11 +1,12 @@
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
 /** Writes a JSON file that only the user can read: after a crash it has either its old content or all of the new one. */
 export function writeJSONFile(file: string, value: unknown): void {
   const temporary = `${file}.tmp`;
   const fd = openSync(temporary, 'w', 0o600);
   try {
-    writeSync(fd, JSON.stringify(value));
+    // Unlike `writeSync`, it throws when the disk is full after a part.
+    writeFileSync(fd, JSON.stringify(value));
     fsyncSync(fd);
   } finally {
     closeSync(fd);
@@ -13,12 +14,12 @@ export function writeJSONFile(file: string, value: unknown): void {
   renameSync(temporary, file);
 }
 
-/** The value in a JSON file, or undefined if the file does not exist. */
+/** The value in a JSON file, or undefined if the file does not exist. @throws Error with the path of the file */
 export function readJSONFile(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    throw new Error(`cannot read ${file}: ${(error as Error).message}`, { cause: error });
   }
 }

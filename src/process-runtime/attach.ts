@@ -1,4 +1,4 @@
-import type { ContainerIO } from 'kubelet-status-manager/kubelet-api';
+import type { ContainerIO } from '../node/index.ts';
 import { ShimConnection } from './shim-connection.ts';
 
 /**
