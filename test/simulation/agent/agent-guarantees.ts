@@ -22,6 +22,8 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
   onStarted: ((run: ContainerRun) => void) | undefined;
   /** Called when a container has ended. */
   onEnded: ((run: ContainerRun) => void) | undefined;
+  /** Called when an agent calls the runtime. */
+  onCall: (() => void) | undefined;
   /** How often agents have called the runtime. */
   calls = 0;
   readonly #world: World;
@@ -41,6 +43,7 @@ export class AgentGuarantees implements ContainerWatcher, RuntimeWatcher {
 
   called(): void {
     this.calls++;
+    this.onCall?.();
   }
 
   /** An agent has begun something for a pod that has an effect. */

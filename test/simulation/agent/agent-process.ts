@@ -162,13 +162,14 @@ export class AgentProcess {
   }
 
   /**
-   * In some runs, the question what the volumes of a pod have is sometimes never answered, or the removal of the folders of
+   * In some worlds, the question what the volumes of a pod have is sometimes never answered, or the removal of the folders of
    * pods that are gone takes minutes.
    */
   #withHangs(volumeManager: SimulatedHelper['volumeManager']): SimulatedHelper['volumeManager'] {
     const random = this.#random.fork('stats');
     const cleanUps = this.#random.fork('clean-ups');
-    const [hasHangingStats, hasLongCleanUps] = [random.chance(0.2), cleanUps.chance(0.2)];
+    const [hasHangingStats, hasLongCleanUps] = [random.chance(0.2), this.#world.random.fork('clean-ups').chance(0.2)];
+    const { size } = this.#world;
     return {
       ...volumeManager,
       getPodVolumeStats: async (pod, options) => {
@@ -176,7 +177,8 @@ export class AgentProcess {
         return isHanging ? new Promise(() => {}) : volumeManager.getPodVolumeStats?.(pod, options);
       },
       cleanupOrphanedPodDirs: async (existing, options) => {
-        if (hasLongCleanUps && cleanUps.chance(0.05) && this.#world.happens('folders of orphans: slow'))
+        const isSlow = hasLongCleanUps && cleanUps.chance(0.05) && this.#world.nowMs < size.forMs;
+        if (isSlow && this.#world.happens('folders of orphans: slow'))
           await new Promise<void>((resolve) => void this.process.receive(longCleanUpMs, resolve));
         await volumeManager.cleanupOrphanedPodDirs?.(existing, options);
       },

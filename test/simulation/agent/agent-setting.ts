@@ -39,6 +39,9 @@ const healthyMs = 30_000;
 const promptMs = 5_000;
 /** Images are collected every five minutes. */
 const imageGCMs = 310_000;
+/** How long an iteration of the sync loop may take, and how often that is checked. */
+const iterationMs = 30_000;
+const iterationCheckMs = 5_000;
 /** In a minute. */
 const maxQuietCalls = 120;
 const maxListeners = 10;
@@ -76,6 +79,9 @@ class AgentSimulation {
   readonly #staticPods: StaticPods;
   #current: AgentProcess;
   readonly #agents: AgentProcess[] = [];
+  #iteration: { readonly at: string | undefined; sinceMs: number; checkedMs: number } = {
+    ...{ at: undefined, sinceMs: 0, checkedMs: 0 },
+  };
   #isDisturbed = true;
   #isDown = false;
   #stopping: Promise<void> | undefined;
@@ -101,6 +107,7 @@ class AgentSimulation {
       change: (name, random) => this.#change(name, random),
     });
     this.#current = this.#start();
+    this.#guarantees.onCall = () => this.#checkSyncLoop();
   }
 
   async run(): Promise<void> {
@@ -398,6 +405,22 @@ class AgentSimulation {
     await this.#world.sleep(healthyMs);
     this.#guarantees.onEnded = undefined;
     this.#guarantees.onStarted = undefined;
+  }
+
+  /** Nothing that takes long is awaited by the sync loop. Called often: an event of its own would change all worlds. */
+  #checkSyncLoop(): void {
+    const { nowMs } = this.#world;
+    const { agent, process, isStopped } = this.#current;
+    if (nowMs < this.#iteration.checkedMs + iterationCheckMs) return;
+    const { lastIterationAt: at, runtimeErrors, isRunning } = agent?.inspect().syncLoop ?? {};
+    const isBusy = isRunning === true && !isStopped && !process.isPaused && runtimeErrors?.length === 0;
+    // It may have been paused since the last check.
+    const isLate = nowMs > this.#iteration.checkedMs + 2 * iterationCheckMs;
+    if (!isBusy || isLate || at !== this.#iteration.at) this.#iteration = { at, sinceMs: nowMs, checkedMs: nowMs };
+    else this.#iteration.checkedMs = nowMs;
+    if (nowMs - this.#iteration.sinceMs < iterationMs) return;
+    this.#iteration.sinceMs = nowMs;
+    this.#world.violate('the sync loop waits for nothing', `${process.name}: its last iteration began at ${at}`);
   }
 
   #checkShown({ podUID, podName, container, id, attempt }: ContainerRun): void {
