@@ -8,6 +8,7 @@ import { benchNodes } from './nodes/nodes.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
 import { type Section, writeResults } from './results-document.ts';
 import { benchScale } from './scale/scale.ts';
+import { benchWrites } from './writes/writes.ts';
 import { findOracle, environment } from './environment.ts';
 
 interface Options {
@@ -32,12 +33,13 @@ const benchmarks = {
   scale: ({ processes }: Options) => benchScale({ processes, progress }),
   agent: () => benchAgent({ progress }),
   nodes: ({ nodes, turns, quick }: Options) => benchNodes({ nodes, turns, quick, progress }),
+  writes: ({ rounds }: Options) => benchWrites({ pods: 200, rounds, progress }),
   'journal-files': ({ processes }: Options) => benchJournalFiles({ pods: 2_000, processes, progress }),
 } as const satisfies Record<string, (options: Options) => Promise<Report>>;
 
 /** The others measure what was not taken. */
 const measuringThisLibrary = (Object.keys(benchmarks) as (keyof typeof benchmarks)[]).filter(
-  (name) => name !== 'journal-files',
+  (name) => name !== 'journal-files' && name !== 'writes',
 );
 
 const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = {
@@ -47,6 +49,7 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
   scale: '1,000 to 20,000 pods in one manager',
   agent: 'CPU, memory and latency of a node agent whose containers are processes',
   nodes: '1 to 500 virtual nodes of 20 pods in one process, beside virtual-kubelet',
+  writes: 'what a change of a status costs kube-apiserver, by the kind of the request',
   'journal-files': 'the journal beside one that has a file for each pod',
   all: 'all other benchmarks, one after the other',
 };
@@ -60,7 +63,7 @@ for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
     .option('--oracle <file>', 'program with the benchmarks of the kubelet (default: KUBELET_ORACLE)')
     .option('--processes <count>', 'memory, scale, journal-files: processes per measurement', positiveInteger, 5)
     .option('--passes <count>', 'api: processes of each contestant', positiveInteger, 5)
-    .option('--rounds <count>', 'latency: rounds per measurement', positiveInteger, 5)
+    .option('--rounds <count>', 'latency, writes: rounds per measurement', positiveInteger, 5)
     .option('--nodes <counts>', 'nodes: numbers of nodes, separated by commas', positiveIntegers, [1, 20, 100, 500])
     .option('--turns <count>', 'nodes: processes of each contestant', positiveInteger, 3)
     .option('--quick', 'nodes: one turn, and shorter', false)
