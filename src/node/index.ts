@@ -104,11 +104,12 @@ export { type SyncAction, SyncActionError, type SyncActionResult, syncError } fr
 
 // prober
 export { createProber } from './prober/create-prober.ts';
+export { maxOutputLength } from './prober/exec-probe.ts';
 export { sendHTTPRequest } from './prober/http-client.ts';
 export { type HTTPProbeRequest, httpProbeRequest, lifecycleUserAgent } from './prober/http-probe-request.ts';
 export { httpResponseToHTTPSClient } from './prober/network-error.ts';
-export { ProberManager } from './prober/prober-manager.ts';
-export type { Prober, ProbeRequest } from './prober/prober.ts';
+export { ProberManager, type ProberManagerOptions } from './prober/prober-manager.ts';
+export { boundedProber, type Prober, type ProbeRequest } from './prober/prober.ts';
 
 // probes
 export type { ProbeResult, ProbeResults } from './probes/probe-results.ts';

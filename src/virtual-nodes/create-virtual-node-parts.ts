@@ -29,6 +29,7 @@ import type { PodMaterialsReader } from './materials/pod-materials-reader.ts';
 import type { OrphanedPods } from './pods/orphaned-pods.ts';
 import type { ProviderPodReference, ProviderPod } from './pod-provider.ts';
 import type { ProviderCalls, ProviderMethods } from './calls/provider-calls.ts';
+import { PodProbes } from './probes/pod-probes.ts';
 import { ProviderPodCache } from './pods/provider-pod-cache.ts';
 import type { ProviderPodLister } from './calls/provider-pod-lister.ts';
 import { hasPodRun, ProviderPodSyncer } from './pods/provider-pod-syncer.ts';
@@ -166,8 +167,19 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     journal: node.journal,
   });
   const { statuses, statusManager } = podStatuses;
+  const stop = new AbortController();
+  const probes =
+    shared.capabilities.probes === 'node'
+      ? new PodProbes({
+          ...{ nodeName, epoch, calls, callTimeoutMs: shared.callTimeoutMs, eventRecorder, clock, random },
+          getPodByUID: (podUID) => podManager.getPodByUID(podUID),
+          getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
+          onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
+          signal: owned ? AbortSignal.any([stop.signal, owned.signal]) : stop.signal,
+        })
+      : undefined;
   const podSyncer = new ProviderPodSyncer({
-    ...{ nodeName, provider, calls, podCache, orphanedPods, materials, epoch },
+    ...{ nodeName, provider, calls, podCache, orphanedPods, materials, epoch, probes },
     ...{ statusManager, eventRecorder, hostIPs, clock },
     onOrphanDeleted: () => recordMetric('orphaned_runtime_pods_total', 1),
     nodeFacts: () => ({ hostIPs: hostIPs ?? [], allocatable: ownNode.get()?.status?.allocatable ?? {} }),
@@ -176,7 +188,6 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const { podWorkers, dispatcher } = workers;
 
   // What admits pods, and brings the inputs to the workers.
-  const stop = new AbortController();
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
   const { allocationManager, syncLoop } = createPodLoop(context, inputs, podStatuses, workers, {
@@ -185,7 +196,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
     admitHandlers: {
       after: [
         capabilityAdmitHandler({
-          ...{ capabilities: shared.capabilities, undeclared: shared.undeclared, eventRecorder },
+          ...{ capabilities: shared.capabilities, methods: provider, undeclared: shared.undeclared, eventRecorder },
           hasRun: ({ status }) => hasPodRun(status),
         }),
         ...(canAdmitPod === undefined ? [] : [userAdmitHandler(canAdmitPod)]),

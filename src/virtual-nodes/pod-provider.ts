@@ -175,6 +175,16 @@ export interface PodProvider {
     pod: ProviderPodReference,
     options: ProviderCallOptions & { readonly gracePeriodSeconds: number },
   ): Promise<void>;
+  /**
+   * Asks that a container be stopped within `gracePeriodSeconds`, because a probe of the virtual node has failed. Then its
+   * restart policy decides, as after any other end. Must be idempotent: `restartCount` is that of the run which is to end.
+   * Default: pods with liveness or start-up probes are refused; see `ProviderCapabilities.probes`.
+   */
+  killContainer?(
+    pod: ProviderPodReference,
+    containerName: string,
+    options: ProviderCallOptions & { readonly restartCount: number; readonly gracePeriodSeconds: number },
+  ): Promise<void>;
   /** One pod; undefined if the cloud does not have it. Default: everything is listed. */
   getPod?(pod: ProviderPodReference, options: ProviderCallOptions): Promise<ProviderPod | undefined>;
   /**
@@ -198,7 +208,7 @@ export interface PodProvider {
     log: ContainerLogOptions & { readonly previous: boolean },
     options: ProviderCallOptions,
   ): Promise<AsyncIterable<Uint8Array>>;
-  /** Runs a command in a container, for `kubectl exec`. Resolves with the exit code when all output is written. */
+  /** Runs a command in a container, for `kubectl exec` and probes. Resolves with the exit code when all output is written. */
   exec?(
     pod: ProviderPodReference,
     containerName: string,

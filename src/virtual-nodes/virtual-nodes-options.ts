@@ -118,6 +118,7 @@ const providerMethods: Readonly<Record<Exclude<keyof PodProvider, 'capabilities'
   deletePod: true,
   exec: false,
   getPod: false,
+  killContainer: false,
   listPods: true,
   logs: false,
   notifyPods: false,

@@ -57,7 +57,9 @@ function virtualNodeRows(): string[][] {
 function virtualNodeCells(row: VirtualNodeRow): string[] {
   if ('library' in row) return ['library', `\`${row.library}\`${row.note === undefined ? '' : `: ${row.note}`}`];
   if ('provider' in row) return ['provider', row.provider];
-  return 'needs' in row ? ['provider, or refused', `declared by \`${row.needs}\``] : ['nobody', row.ignored];
+  if ('ignored' in row) return ['nobody', row.ignored];
+  const note = row.note === undefined ? '' : `; ${row.note}`;
+  return ['provider, or refused', `declared by \`${row.needs}\`${note}`];
 }
 
 function tableOfStruct(struct: PodSpecStruct, rows: Readonly<Record<string, FieldRow>>): string {

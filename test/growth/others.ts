@@ -145,6 +145,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'node/config/pod-source.ts': 'podSource',
     'node/container-options/make-environment.ts': 'readEnvFile',
     'node/container-options/pull-credentials.ts': 'readPullSecrets',
+    'node/prober/prober.ts': 'boundedProber',
     'node/runtime/bounded-runtime.ts': 'boundedRuntime',
     'node/runtime/runtime-storage.ts': 'fileSystemInfo',
     'node/status/set-generated-status.ts': 'setGeneratedStatus',

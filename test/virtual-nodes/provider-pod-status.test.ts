@@ -25,7 +25,7 @@ function statusOf(spec: Partial<PodSpec>, cloud: ProviderPod | undefined, previo
     ...{ runtimeStatus, podIsTerminal: cloud?.state === 'stopped' },
     previous: withoutWaitingRuns(pod(spec), cloud, previous),
     startFailures: { get: (name) => waitingReason(cloud, name) },
-    probeResults: reportedProbeResults(runtimeStatus, cloud),
+    probeResults: reportedProbeResults(pod(spec), runtimeStatus, cloud),
   });
 }
 

@@ -57,6 +57,11 @@ export class TestNodes implements AsyncDisposable {
       .map(({ reason, involvedObject }) => `${involvedObject.name}: ${reason}`);
   }
 
+  /** The Events about pods with this reason: `Normal: Container app failed liveness probe`. */
+  eventsOf(reason: string): string[] {
+    return this.#events.filter((event) => event.reason === reason).map(({ type, message }) => `${type}: ${message}`);
+  }
+
   /** A new process on the same cloud and API server, with these nodes. */
   async startNodes(
     nodes: readonly (string | VirtualNodeOptions)[] = ['node-a'],

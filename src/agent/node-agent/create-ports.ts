@@ -1,23 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { type BoundedMethods, boundedPort } from '../../shared/bounded-port.ts';
 import { createHandlerRunner, type HandlerRunner } from '../pod-syncer/handler-runner.ts';
-import { boundedRuntime, createProber, type Prober } from '../../node/index.ts';
+import { boundedProber, boundedRuntime, createProber } from '../../node/index.ts';
 import { boundedVolumeManager } from '../volumes/bounded-volume-manager.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentConnection } from './create-connection.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
 const defaultRuntimeRequestTimeoutMs = 120_000;
-const defaultProbeTimeoutSeconds = 1;
-
-/** A prober may try three times, and a runtime may take its own time-out each time: see `probeExec`. */
-const probeMethods: BoundedMethods<Prober> = {
-  probe: {
-    parameters: 2,
-    takesSignal: true,
-    timeoutMs: (ms, { probe }) => 3 * (ms + (probe.timeoutSeconds ?? defaultProbeTimeoutSeconds) * 1000),
-  },
-};
 
 /** As in the kubelet, a hook has the time that its caller gives it: a postStart hook may take as long as its container runs. */
 const hookMethods: BoundedMethods<HandlerRunner> = {
@@ -41,8 +31,8 @@ export function createPorts(
   return {
     runtime,
     volumeManager: volumeManager && boundedVolumeManager(volumeManager, { clock, signal }),
-    prober: boundedPort<Prober>(prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }), {
-      ...{ name: 'the prober', methods: probeMethods, clock, timeoutMs: requestTimeoutMs, signal },
+    prober: boundedProber(prober ?? createProber({ runtime, recorder: eventRecorder, logger, clock }), {
+      ...{ clock, timeoutMs: requestTimeoutMs, signal },
     }),
     handlerRunner: boundedPort<HandlerRunner>(handlerRunner ?? createHandlerRunner({ runtime, clock, eventRecorder }), {
       ...{ name: 'the handler runner', methods: hookMethods, clock, timeoutMs: requestTimeoutMs, signal },

@@ -53,7 +53,7 @@ const owner: FieldRow = {
   because: 'needs the alpha feature gate AtomicWriteVolumeUserFields',
 };
 
-const affinity = at('node/admission/node-affinity');
+const affinity = at('node/admission/general-predicates');
 const environment = at('node/container-options/make-environment');
 const security = at('cri/security-context');
 const payload = at('node/volumes/volume-payload');

@@ -28,7 +28,7 @@ export async function probeGRPC(
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
   const grpc = await loadGrpc();
-  const address = joinHostPort(host || 'localhost', port);
+  const address = joinHostPort(host, port);
   const client = new grpc.Client(address, grpc.credentials.createInsecure(), {
     'grpc.primary_user_agent': probeUserAgent,
     'grpc.enable_http_proxy': 0,

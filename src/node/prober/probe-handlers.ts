@@ -6,7 +6,7 @@ import { expandCommand, probeExec } from './exec-probe.ts';
 import { probeGRPC } from './grpc-probe.ts';
 import { httpProbeRequest } from './http-probe-request.ts';
 import { probeHTTP } from './http-probe.ts';
-import type { ProbeOutcome, ProbeRequest } from './prober.ts';
+import { defaultTimeoutSeconds, type ProbeOutcome, type ProbeRequest } from './prober.ts';
 import { probeTCP } from './tcp-probe.ts';
 
 /** One attempt of a probe. */
@@ -29,9 +29,6 @@ type RunProbe<Name extends ProbeHandlerName> = (
   attempt: ProbeAttempt,
 ) => Promise<ProbeOutcome>;
 
-/** The API server's default, which a static pod may lack. */
-const defaultTimeoutSeconds = 1;
-
 /** How each handler of a probe is run. A handler without a row does not compile. */
 const probeHandlers: { readonly [Name in ProbeHandlerName]: RunProbe<Name> } = {
   async exec({ command = [] }, { request, runtime, clock, signal }) {
@@ -40,7 +37,7 @@ const probeHandlers: { readonly [Name in ProbeHandlerName]: RunProbe<Name> } = {
     return probeExec({ containerID, command: expanded, timeoutMs: timeoutMsOf(request) }, runtime, clock, signal);
   },
   async httpGet(action, { request, clock, signal }) {
-    const httpRequest = httpProbeRequest(action, request.container, podIPOf(request));
+    const httpRequest = httpProbeRequest(action, request.container, action.host || podIPOf(request));
     return probeHTTP(httpRequest, timeoutMsOf(request), clock, signal);
   },
   async tcpSocket(action, { request, clock, signal }) {
@@ -75,6 +72,12 @@ function timeoutMsOf({ probe }: ProbeRequest): number {
   return (probe.timeoutSeconds || defaultTimeoutSeconds) * 1000;
 }
 
+/**
+ * @throws Error
+ *
+ * Divergence: the kubelet connects to its own machine if the pod has no address.
+ */
 function podIPOf({ status }: ProbeRequest): string {
-  return status.podIP ?? '';
+  if (!status.podIP) throw new Error('the pod has no IP address');
+  return status.podIP;
 }

@@ -1,4 +1,4 @@
-import type { Bounded } from '../../shared/bounded-port.ts';
+import { type Bounded, boundedPort, type BoundedPortOptions } from '../../shared/bounded-port.ts';
 import type { Container, PodStatus, Probe, ValidPod } from '../../kube/objects/types.ts';
 import type { ProbeResult, ProbeType } from '../probes/probe-results.ts';
 
@@ -22,8 +22,23 @@ export interface Prober {
   probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeResult>;
 }
 
-/** The prober as all parts of the agent have it. */
+/** The prober as all parts of a node have it. */
 export type BoundedProber = Bounded<Prober>;
+
+/** The API server's default, which a static pod may lack. */
+export const defaultTimeoutSeconds = 1;
+
+/** @property timeoutMs how long the runtime may take beyond the time-out of a probe, see `probeExec` */
+export function boundedProber(
+  prober: Prober,
+  options: Pick<BoundedPortOptions<unknown>, 'clock' | 'signal' | 'timeoutMs'>,
+): BoundedProber {
+  // A prober may try three times.
+  const timeoutMs = (ms: number, { probe }: ProbeRequest): number =>
+    3 * (ms + (probe.timeoutSeconds ?? defaultTimeoutSeconds) * 1000);
+  const methods = { probe: { parameters: 2, takesSignal: true, timeoutMs } } as const;
+  return boundedPort<Prober>(prober, { ...options, name: 'the prober', methods });
+}
 
 /**
  * The result of one probe attempt with its output. A `warning` counts as a success and is recorded as

@@ -18,10 +18,25 @@ export interface ProviderCallsOptions {
 }
 
 /** Calls of the provider, by the names that metrics have. */
-export type ProviderOperation = 'create_pod' | 'update_pod' | 'delete_pod' | 'get_pod' | 'list_pods' | 'stats';
+export type ProviderOperation =
+  | 'create_pod'
+  | 'update_pod'
+  | 'delete_pod'
+  | 'get_pod'
+  | 'kill_container'
+  | 'exec'
+  | 'list_pods'
+  | 'stats';
 
 /** Makes the call. Other code has no access to the methods of the provider. */
-type Call<T> = (options: { readonly signal: AbortSignal }, provider: PodProvider) => Promise<T>;
+export type ProviderCall<T> = (options: { readonly signal: AbortSignal }, provider: PodProvider) => Promise<T>;
+
+export interface BoundedProviderCall {
+  /** For the log. */
+  readonly podUID?: string | undefined;
+  /** Default: that of all calls. */
+  readonly timeoutMs?: number | undefined;
+}
 
 /** Of the places in the provider's code that have thrown. */
 const maxLoggedStacks = 100;
@@ -69,7 +84,12 @@ export class ProviderCalls {
   }
 
   /** Makes a call for a pod when it is its turn. */
-  async forPod<T>(podUID: string, operation: ProviderOperation, signal: AbortSignal, call: Call<T>): Promise<T> {
+  async forPod<T>(
+    podUID: string,
+    operation: ProviderOperation,
+    signal: AbortSignal,
+    call: ProviderCall<T>,
+  ): Promise<T> {
     const previous = this.#lastCalls.get(podUID) ?? Promise.resolve();
     let end = (): void => {};
     const ended = new Promise<void>((resolve) => (end = resolve));
@@ -96,14 +116,14 @@ export class ProviderCalls {
       this.#inProgress.delete(end);
       this.#slots.release();
     });
-    const endingCall: Call<T> = async (options, provider) => {
+    const endingCall: ProviderCall<T> = async (options, provider) => {
       try {
         return await call(options, provider);
       } finally {
         end();
       }
     };
-    return this.bounded(operation, signal, endingCall, podUID);
+    return this.bounded(operation, signal, endingCall, { podUID });
   }
 
   /**
@@ -122,14 +142,19 @@ export class ProviderCalls {
   }
 
   /** Makes a call that waits for no other call. */
-  async bounded<T>(operation: ProviderOperation, signal: AbortSignal, call: Call<T>, podUID?: string): Promise<T> {
-    const { provider, clock, callTimeoutMs, recordMetric } = this.#options;
+  async bounded<T>(
+    operation: ProviderOperation,
+    signal: AbortSignal,
+    call: ProviderCall<T>,
+    { podUID, timeoutMs = this.#options.callTimeoutMs }: BoundedProviderCall = {},
+  ): Promise<T> {
+    const { provider, clock, recordMetric } = this.#options;
     const startedMs = clock.monotonicMs();
     let result: CallResult = 'ok';
     try {
       return await boundedCall(
         `${operation} of the provider`,
-        { clock, timeoutMs: callTimeoutMs, signals: [signal] },
+        { clock, timeoutMs, signals: [signal] },
         async (options) => {
           try {
             return await call(options, provider);

@@ -9,8 +9,12 @@ export interface ProviderCapabilities {
   readonly initContainers?: boolean | undefined;
   /** Init containers with the restartPolicy Always run beside the others, and are reported. Default: false. */
   readonly sidecars?: boolean | undefined;
-  /** `provider`: it runs start-up, liveness and readiness probes, and reports `started` and `ready`. Default: nobody does. */
-  readonly probes?: 'provider' | undefined;
+  /**
+   * Who runs start-up, liveness and readiness probes. `provider`: the cloud, which reports `started` and `ready`. `node`: the
+   * virtual node, because this process reaches the addresses of pods. Commands are then run by `exec`, and a container whose
+   * start-up or liveness probe has failed is killed by `killContainer`. Default: nobody does.
+   */
+  readonly probes?: 'node' | 'provider' | undefined;
   /** postStart and preStop are run. Default: false. */
   readonly hooks?: boolean | undefined;
   /** Containers may use the network, the processes or the IPC of their host. Default: false. */
@@ -25,7 +29,7 @@ export interface ProviderCapabilities {
 export const capabilityChecks: OptionChecks<ProviderCapabilities> = {
   initContainers: aBoolean,
   sidecars: aBoolean,
-  probes: oneOf('provider'),
+  probes: oneOf('node', 'provider'),
   hooks: aBoolean,
   hostNamespaces: aBoolean,
   volumes: optional(

@@ -1,7 +1,8 @@
 import { podSpecOf } from '../../kube/objects/kube-object.ts';
-import type { ValidPod } from '../../kube/objects/types.ts';
+import type { Probe, ValidPod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { EventRecorder, PodAdmitHandler } from '../../node/index.ts';
+import type { ProviderMethods } from '../calls/provider-calls.ts';
 import type { ProviderCapabilities } from './provider-capabilities.ts';
 import { virtualNodeFields, type VirtualNodeRow } from './virtual-node-fields.ts';
 
@@ -9,7 +10,11 @@ import { virtualNodeFields, type VirtualNodeRow } from './virtual-node-fields.ts
 const maxNamedNeeds = 8;
 
 /** What the pod needs and the provider does not declare: `probes (spec.containers[0].livenessProbe)`. */
-export function undeclaredNeeds(pod: ValidPod, capabilities: ProviderCapabilities): string[] {
+export function undeclaredNeeds(
+  pod: ValidPod,
+  capabilities: ProviderCapabilities,
+  methods: ProviderMethods = {},
+): string[] {
   const spec = podSpecOf(pod);
   const { initContainers, containers, volumes } = spec;
   const of = (table: keyof typeof virtualNodeFields, object: object, path: string): string[] =>
@@ -19,7 +24,9 @@ export function undeclaredNeeds(pod: ValidPod, capabilities: ProviderCapabilitie
       if (value === undefined || value === null || value === false) return [];
       const isDeclared =
         row.needs === 'volumes' ? capabilities.volumes?.includes(field) : Boolean(capabilities[row.needs]);
-      return isDeclared ? [] : [`${row.needs} (${path}.${field})`];
+      if (!isDeclared) return [`${row.needs} (${path}.${field})`];
+      const needed = row.needs === 'probes' && capabilities.probes === 'node' ? methodsOfProbe(field, value) : [];
+      return needed.filter((name) => methods[name] === undefined).map((name) => `${name} (${path}.${field})`);
     });
   const ofInitContainers = (initContainers ?? []).flatMap((container, i) => {
     const needed = isRestartableInitContainer(container) ? 'sidecars' : 'initContainers';
@@ -34,8 +41,17 @@ export function undeclaredNeeds(pod: ValidPod, capabilities: ProviderCapabilitie
   ];
 }
 
+/** What the virtual node calls for a probe. */
+function methodsOfProbe(field: string, { exec }: Probe): ('exec' | 'killContainer')[] {
+  return [
+    ...(exec == null ? [] : ['exec' as const]),
+    ...(field === 'readinessProbe' ? [] : ['killContainer' as const]),
+  ];
+}
+
 export interface CapabilityAdmissionOptions {
   readonly capabilities: ProviderCapabilities;
+  readonly methods: ProviderMethods;
   readonly undeclared: 'refuse' | 'warn';
   readonly eventRecorder: EventRecorder;
   /** True for a pod that an earlier process has started: it is not refused. */
@@ -44,10 +60,10 @@ export interface CapabilityAdmissionOptions {
 
 /** Refuses a pod that needs what the provider does not declare, or records an Event. */
 export function capabilityAdmitHandler(options: CapabilityAdmissionOptions): PodAdmitHandler {
-  const { capabilities, undeclared, eventRecorder, hasRun } = options;
+  const { capabilities, methods, undeclared, eventRecorder, hasRun } = options;
   return {
     admit: ({ pod, operation }) => {
-      const needs = operation === 'add' ? undeclaredNeeds(pod, capabilities) : [];
+      const needs = operation === 'add' ? undeclaredNeeds(pod, capabilities, methods) : [];
       if (needs.length === 0) return { admit: true };
       const more = needs.length > maxNamedNeeds ? `, and ${needs.length - maxNamedNeeds} more` : '';
       const message = `The provider does not declare ${needs.slice(0, maxNamedNeeds).join(', ')}${more}`;

@@ -12,8 +12,8 @@ export type VirtualNodeRow =
   | { readonly library: string; readonly note?: string }
   /** What the provider must do, and the library cannot check. */
   | { readonly provider: string }
-  /** The provider must do it, and declare that it does; the pod is refused otherwise. */
-  | { readonly needs: keyof ProviderCapabilities }
+  /** The provider must do it, and declare that it does, or who else; the pod is refused otherwise. */
+  | { readonly needs: keyof ProviderCapabilities; readonly note?: string }
   /** Why the node need not do anything. */
   | { readonly ignored: string };
 
@@ -23,7 +23,10 @@ type Rows<Struct extends 'PodSpec' | 'Container' | 'Volume'> = {
 
 const by = (library: string, note?: string): VirtualNodeRow => ({ library, ...(note !== undefined && { note }) });
 const provider = (what: string): VirtualNodeRow => ({ provider: what });
-const needs = (capability: keyof ProviderCapabilities): VirtualNodeRow => ({ needs: capability });
+const needs = (capability: keyof ProviderCapabilities, note?: string): VirtualNodeRow => ({
+  needs: capability,
+  ...(note !== undefined && { note }),
+});
 const byScheduler: VirtualNodeRow = { ignored: 'for the scheduler' };
 const asGiven = provider('applies it');
 const materials = by('virtual-nodes/materials', 'resolved by `materials()`');
@@ -42,7 +45,7 @@ export const virtualNodeFields: {
     terminationGracePeriodSeconds: by('node/pod-workers/pod-sync-status', 'passed to `deletePod`, which obeys it'),
     activeDeadlineSeconds: by('node/pod-workers/active-deadline'),
     ...each(asGiven, 'dnsPolicy dnsConfig hostAliases hostname subdomain setHostnameAsFQDN hostnameOverride'),
-    ...each(by('node/admission/node-affinity'), 'nodeSelector affinity'),
+    ...each(by('node/admission/general-predicates'), 'nodeSelector affinity'),
     serviceAccountName: by('node/container-options/token-manager', 'tokens are in `materials()`'),
     serviceAccount: { ignored: 'the old name of `serviceAccountName`' },
     automountServiceAccountToken: { ignored: 'for the API server, which adds the volume of the token' },
@@ -71,7 +74,8 @@ export const virtualNodeFields: {
     ...each(provider('obeys it'), 'restartPolicy restartPolicyRules'),
     volumeMounts: provider('mounts what `materials()` has, and the volumes that it declares'),
     volumeDevices: needs('volumes'),
-    ...each(needs('probes'), 'livenessProbe readinessProbe startupProbe'),
+    ...each(needs('probes', '`node`: run by `node/prober`, commands by `exec`'), 'readinessProbe'),
+    ...each(needs('probes', '`node`: the same, and `killContainer` after failures'), 'livenessProbe startupProbe'),
     lifecycle: needs('hooks'),
     ...each(provider('reports the message as `exit.message`'), 'terminationMessagePath terminationMessagePolicy'),
   },

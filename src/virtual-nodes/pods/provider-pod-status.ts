@@ -13,12 +13,13 @@ import type {
   ValidPod,
 } from '../../kube/objects/types.ts';
 import { epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
-import type {
-  ProbeResult,
-  ProbeResults,
-  RuntimeContainerStatus,
-  RuntimePodStatus,
-  StartFailure,
+import {
+  probeOf,
+  type ProbeResult,
+  type ProbeResults,
+  type RuntimeContainerStatus,
+  type RuntimePodStatus,
+  type StartFailure,
 } from '../../node/index.ts';
 import type { ProviderContainer, ProviderContainerExit, ProviderPod } from '../pod-provider.ts';
 
@@ -150,17 +151,29 @@ function shown(text: string): string {
   return JSON.stringify(text.slice(0, maxShownLength));
 }
 
-/** Readiness and start of the containers as results of probes: the cloud runs the probes itself. */
-export function reportedProbeResults(status: RuntimePodStatus, reported: ProviderPod | undefined): ProbeResults {
-  const ownByName = firstBy(reported?.containers, 'name');
-  const byID = (field: 'ready' | 'started'): Map<string, ProbeResult> =>
+/**
+ * Readiness and start of the containers as results of probes: those that the cloud reports, but for the probes that the virtual
+ * node runs itself.
+ */
+export function reportedProbeResults(
+  pod: ValidPod,
+  status: RuntimePodStatus,
+  reported: ProviderPod | undefined,
+  own?: ProbeResults,
+): ProbeResults {
+  const reportedByName = firstBy(reported?.containers, 'name');
+  const specByName: ReadonlyMap<unknown, Container> = firstBy(containersOf(pod), 'name');
+  const byID = (probeType: 'readiness' | 'startup', field: 'ready' | 'started'): Map<string, ProbeResult> =>
     new Map(
-      status.containers.map(({ id, name }) => {
-        const value = ownByName.get(name)?.[field];
-        return [id, (value ?? true) ? 'success' : 'failure'];
+      status.containers.flatMap(({ id, name }) => {
+        const isOwn = own !== undefined && probeOf(specByName.get(name)!, probeType) !== undefined;
+        const isReported = reportedByName.get(name)?.[field] ?? true;
+        const result = isOwn ? own[probeType].get(id) : isReported ? 'success' : 'failure';
+        return result === undefined ? [] : [[id, result]];
       }),
     );
-  return { readiness: byID('ready'), startup: byID('started'), liveness: new Map(), areReported: true };
+  const [readiness, startup] = [byID('readiness', 'ready'), byID('startup', 'started')];
+  return { readiness, startup, liveness: new Map(), areReported: true };
 }
 
 /** Why a container waits; undefined if it need not be explained: its pod is being created. */
@@ -221,10 +234,14 @@ function containerID(podUID: string, name: string, attempt: number): string {
   return `provider://${podUID}/${name}/${attempt}`;
 }
 
-/** The container of an ID in the status of a pod. */
-export function containerOfID(id: string): { readonly podUID: string; readonly name: string } {
-  const [, , podUID = '', name = ''] = id.split('/');
-  return { podUID, name };
+/** The container of an ID in the status of a pod, and how often it was started again before this run. */
+export function containerOfID(id: string): {
+  readonly podUID: string;
+  readonly name: string;
+  readonly attempt: number;
+} {
+  const [, , podUID = '', name = '', attempt = ''] = id.split('/');
+  return { podUID, name, attempt: /^\d{1,9}$/.test(attempt) ? Number(attempt) : 0 };
 }
 
 function runOf(

@@ -24,6 +24,7 @@ import {
 import type { Clock } from '../../shared/clock.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { NodeFieldValues, PodMaterialsReader } from '../materials/pod-materials-reader.ts';
+import type { PodProbes } from '../probes/pod-probes.ts';
 import type { OrphanedPods } from './orphaned-pods.ts';
 import { podHash } from './pod-hash.ts';
 import {
@@ -71,6 +72,8 @@ export interface ProviderPodSyncerOptions {
     'clearPodResizeInProgressCondition' | 'determinePodResizeStatus' | 'getPodStatus' | 'setPodStatus' | 'terminatePod'
   >;
   readonly eventRecorder: PodEventRecorder;
+  /** Undefined if the provider runs the probes. */
+  readonly probes: PodProbes | undefined;
   /** Called when the provider has accepted the deletion of a pod that only it had. */
   readonly onOrphanDeleted: () => void;
   /** The addresses of the Node, primary first. Default: none are reported. */
@@ -135,7 +138,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     _runtimeStatus: RuntimePodStatus,
     options: SyncPodOptions,
   ): Promise<SyncPodResult> {
-    const { podCache, eventRecorder, statusManager } = this.#options;
+    const { podCache, eventRecorder, probes, statusManager } = this.#options;
     const { uid } = pod.metadata;
     const mayExist = hasPodRun(statusManager.getPodStatus(uid) ?? pod.status);
     const call = podCache.reconcile(uid, { wanted: { kind: 'running', pod, mayExist } });
@@ -145,10 +148,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     if (failure !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
     const { phase } = this.#updateStatus(pod, { failure });
     if (isPodPhaseTerminal(phase)) return { isTerminal: true, hasChanged: false };
+    probes?.manager.addPod(pod, options.scope);
+    const unkilled = await probes?.killUnhealthy(pod, options);
     if (call.kind === 'create') return this.#create(pod, options);
     if (call.kind === 'update') await this.#update(pod, call.previous, options);
     if (call.kind === 'applied') this.#resizeCompleted(pod);
     throwIfBackOff(call);
+    if (unkilled !== undefined) throw unkilled;
     return { isTerminal: false, hasChanged: false };
   }
 
@@ -171,6 +177,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     // `syncTerminatedPod` shows the end. Before that, the status manager would hold back the phase, and read the pod.
     if (podStatusFn !== undefined || !(isAwaited || reported?.state === 'stopped'))
       this.#updateStatus(pod, { podStatusFn });
+    this.#options.probes?.manager.stopLivenessAndStartup(pod);
     const seconds = gracePeriodSeconds ?? pod.spec?.terminationGracePeriodSeconds ?? defaultGracePeriodSeconds;
     await this.#end(this.#referenceOf(pod), seconds, call, options, pod);
   }
@@ -365,7 +372,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
    * deleted pod is always passed on.
    */
   #updateStatus(pod: ValidPod, { podIsTerminal = false, podStatusFn, failure }: StatusUpdate = {}): PodStatusInput {
-    const { podCache, statusManager, hostIPs, clock } = this.#options;
+    const { podCache, probes, statusManager, hostIPs, clock } = this.#options;
     const { uid, deletionTimestamp } = pod.metadata;
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const record = podCache.record(uid);
@@ -390,7 +397,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
         startFailures: {
           get: (name) => waitingReason(reported, name) ?? createFailure ?? unlistedReason(unlistedSinceMs),
         },
-        probeResults: reportedProbeResults(runtimeStatus, reported),
+        probeResults: reportedProbeResults(pod, runtimeStatus, reported, probes?.manager.results),
+        agentStartedAtMs: probes?.startedAtMs,
         ...{ resizeConditions, eviction: ended },
         // The reason of a terminal pod is kept.
         ...(reported !== undefined &&
@@ -412,6 +420,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       ...(isRefused(generated, { reported, previous, failure }) && withoutContainers(pod, generated, previous)),
     };
     const status = setGeneratedStatus(statusManager, pod, podStatusFn === undefined ? complete : podStatusFn(complete));
+    probes?.manager.triggerReadiness(uid, status);
     const cached = statusManager.getPodStatus(uid);
     podCache.setGenerated(uid, isOrdinary && cached ? { inputs, status: cached } : undefined);
     return status;

@@ -2,7 +2,7 @@ import type { APIConnection } from '../../node/index.ts';
 import { APIError } from '../../kube/client/api-error.ts';
 import type { PodStatusPatch } from '../../kube/client/pod-client.ts';
 import { type AbortSignalLike, untilAborted } from '../../shared/abort.ts';
-import type { ProviderCalls } from '../calls/provider-calls.ts';
+import type { ProviderCall, ProviderCalls } from '../calls/provider-calls.ts';
 import type { OwnedNode } from './node-ownership-options.ts';
 
 /**
@@ -77,15 +77,18 @@ function unlessChanged({ resourceVersion, ...patch }: PodStatusPatch): PodStatus
  * aborted, because the node is about to be stopped.
  */
 export function callsWhileOwned(
-  calls: Pick<ProviderCalls, 'forPod'>,
+  calls: Pick<ProviderCalls, 'bounded' | 'forPod'>,
   owned: Pick<OwnedNode, 'isOwned'>,
-): Pick<ProviderCalls, 'forPod'> {
+): Pick<ProviderCalls, 'bounded' | 'forPod'> {
+  const whileOwned =
+    <T>(call: ProviderCall<T>): ProviderCall<T> =>
+    async (options, provider) => {
+      if (!owned.isOwned()) await untilAborted(new Promise<never>(() => {}), options.signal);
+      return call(options, provider);
+    };
   return {
-    forPod: (podUID, operation, signal, call) =>
-      calls.forPod(podUID, operation, signal, async (options, provider) => {
-        if (!owned.isOwned()) await untilAborted(new Promise<never>(() => {}), options.signal);
-        return call(options, provider);
-      }),
+    forPod: (podUID, operation, signal, call) => calls.forPod(podUID, operation, signal, whileOwned(call)),
+    bounded: (operation, signal, call, options) => calls.bounded(operation, signal, whileOwned(call), options),
   };
 }
 

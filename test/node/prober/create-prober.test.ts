@@ -156,8 +156,17 @@ describe('TestProbe', () => {
 
   it('a port that does not exist is an error of the probe, not of the container', async () => {
     await expect(probe({ tcpSocket: { port: 'web' } })).rejects.toThrow('port "web" not found');
-    await expect(probe({ httpGet: { port: 0 } })).rejects.toThrow('invalid port number: 0');
+    await expect(probe({ httpGet: { host: '127.0.0.1', port: 0 } })).rejects.toThrow('invalid port number: 0');
   });
+
+  it.each<Probe>([{ tcpSocket: { port: 80 } }, { httpGet: { port: 80 } }, { grpc: { port: 80 } }])(
+    'nothing but the pod is probed if the pod has no address: %j',
+    async (handler) => {
+      await expect(probe(handler)).rejects.toThrow('the pod has no IP address');
+      const message = 'Liveness probe errored and resulted in unknown state: the pod has no IP address';
+      expect(events).toEqual([unhealthy(message)]);
+    },
+  );
 });
 
 describe('TestExec', () => {

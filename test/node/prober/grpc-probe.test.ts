@@ -111,15 +111,6 @@ describe('TestGrpcProber_Probe', () => {
     expect(await probe(port)).toEqual({ result: 'failure', output: 'timeout: health rpc did not complete within 1s' });
   });
 
-  it('Should: ask localhost if the pod has no address', async () => {
-    const port = await closedPort();
-    const probing = probeGRPC({ host: '', port, service: '', timeoutMs: 500 }, clock, signal);
-    while (clock.pendingTimers === 0) await clock.yieldToEventLoop();
-    clock.advance(500);
-    const message = `timeout: failed to connect service "localhost:${port}" within 0.5s: context deadline exceeded`;
-    expect(await probing).toEqual({ result: 'failure', output: message });
-  });
-
   it('Should: return failure if the server does not know the protocol', async () => {
     const port = await serveHealth((_, callback) => callback(null, Buffer.alloc(0)), '/other/Method');
     const { result, output } = await probe(port);

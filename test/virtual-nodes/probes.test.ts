@@ -1,0 +1,416 @@
+import { Server, ServerCredentials, type handleUnaryCall } from '@grpc/grpc-js';
+import { once } from 'node:events';
+import { createServer as createHTTPServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import type { Writable } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Container, Pod, PodSpec, Probe } from 'kubelet-status-manager';
+import { createVirtualNodes, type PodProvider, type VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
+import { settle } from 'kubelet-status-manager/testing';
+import { podOf, TestNodes } from './test-nodes.ts';
+
+const host = '127.0.0.1';
+let test: TestNodes;
+/** What the commands of probes resolve with; a promise of none never settles. */
+let exec: (command: readonly string[], stdout: Writable) => number | Promise<number>;
+let commands: { readonly pod: string; readonly container: string; readonly command: readonly string[] }[];
+let kills: object[];
+let onKill: () => void;
+
+beforeEach(async () => {
+  test = await TestNodes.start();
+  exec = () => 0;
+  commands = [];
+  kills = [];
+  onKill = () => {};
+});
+afterEach(() => test[Symbol.asyncDispose]());
+
+type Methods = { readonly [Name in 'exec' | 'killContainer']?: PodProvider[Name] | undefined };
+
+/** A cloud whose virtual nodes run the probes. */
+function provider(methods: Methods = {}): PodProvider {
+  const complete: Methods = {
+    exec: async (pod, container, command, { stdout }) => {
+      commands.push({ pod: pod.name, container, command });
+      return exec(command, stdout!);
+    },
+    killContainer: async ({ name }, container, { restartCount, gracePeriodSeconds, epoch, signal }) => {
+      kills.push({ name, container, restartCount, gracePeriodSeconds });
+      expect([epoch, signal.aborted]).toEqual([0, false]);
+      onKill();
+    },
+    ...methods,
+  };
+  return test.cloud.asProvider({
+    ...(complete as Partial<PodProvider>),
+    capabilities: { probes: 'node', sidecars: true },
+  });
+}
+
+const probed = (container: Partial<Container>, spec: Partial<PodSpec> = {}): Pod =>
+  podOf('web', { containers: [{ name: 'app', image: 'app:1', ...container }], ...spec });
+const command: Probe = { exec: { command: ['check'] }, periodSeconds: 5 };
+
+/** The pod runs, with the address of this machine. */
+async function run(pod: Pod, methods: Methods = {}): Promise<void> {
+  await test.startNodes(['node-a'], { provider: provider(methods) });
+  await test.create(pod);
+  await test.advance(1500);
+  test.cloud.report('web', { ips: [host] });
+  await test.advance(6000);
+  expect(test.status('web')?.phase).toBe('Running');
+}
+
+/** Lets time pass until the pod on the API server is as wanted; servers respond in real time. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) {
+    await test.advance(100);
+    await test.clock.yieldToEventLoop();
+  }
+}
+
+const isReady = (): boolean => test.condition('web', 'Ready') === 'True';
+
+async function listen(server: ReturnType<typeof createServer>): Promise<number> {
+  server.listen(0, host);
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+describe('readiness of a pod whose virtual node probes it follows', () => {
+  it('its HTTP server', async () => {
+    let statusCode = 503;
+    const port = await listen(
+      createHTTPServer((request, response) => {
+        expect(request.headers['user-agent']).toMatch(/^kube-probe\//);
+        response.writeHead(statusCode).end();
+      }),
+    );
+    await run(probed({ readinessProbe: { httpGet: { port, path: '/ready' }, periodSeconds: 1 } }));
+    expect(isReady()).toBe(false);
+    await until(() => test.eventsOf('Unhealthy').length > 0);
+    expect(test.eventsOf('Unhealthy')).toEqual([
+      'Warning: Readiness probe failed: HTTP probe failed with statuscode: 503',
+    ]);
+    statusCode = 200;
+    await until(isReady);
+    expect(test.status('web')?.containerStatuses).toMatchObject([{ ready: true, started: true }]);
+    statusCode = 500;
+    await until(() => !isReady());
+    expect(test.status('web')?.containerStatuses).toMatchObject([{ ready: false, started: true }]);
+  });
+
+  it('its TCP server', async () => {
+    const server = createServer((socket) => socket.destroy());
+    const port = await listen(server);
+    await run(probed({ readinessProbe: { tcpSocket: { port }, periodSeconds: 1 } }));
+    await until(isReady);
+    server.close();
+    await until(() => !isReady());
+    expect(test.eventsOf('Unhealthy')).toEqual([
+      `Warning: Readiness probe failed: dial tcp ${host}:${port}: connect: connection refused`,
+    ]);
+  });
+
+  it('its gRPC server', async () => {
+    let status = 1;
+    const server = new Server();
+    const asIs = (bytes: Buffer): Buffer => bytes;
+    const method = { requestStream: false, responseStream: false, requestSerialize: asIs, requestDeserialize: asIs };
+    const path = '/grpc.health.v1.Health/Check';
+    const check: handleUnaryCall<Buffer, Buffer> = (_, callback) => callback(null, Buffer.from([8, status]));
+    server.addService({ Check: { ...method, path, responseSerialize: asIs, responseDeserialize: asIs } } as const, {
+      Check: check,
+    });
+    onTestFinished(() => server.forceShutdown());
+    const port = await new Promise<number>((resolve, reject) =>
+      server.bindAsync(`${host}:0`, ServerCredentials.createInsecure(), (error, bound) =>
+        error === null ? resolve(bound) : reject(error),
+      ),
+    );
+    await run(probed({ readinessProbe: { grpc: { port }, periodSeconds: 1 } }));
+    await until(isReady);
+    status = 2;
+    await until(() => !isReady());
+    const message = 'service unhealthy (responded with "NOT_SERVING")';
+    expect(test.eventsOf('Unhealthy')).toEqual([`Warning: Readiness probe failed: ${message}`]);
+  });
+
+  it('a command that the provider runs', async () => {
+    exec = (_, stdout) => {
+      stdout.write('not yet');
+      return 1;
+    };
+    await run(probed({ readinessProbe: command, env: [{ name: 'A', value: 'b' }] }));
+    await test.advance(5000);
+    expect(isReady()).toBe(false);
+    expect(test.eventsOf('Unhealthy')).toEqual(['Warning: Readiness probe failed: not yet']);
+    expect(commands[0]).toEqual({ pod: 'web', container: 'app', command: ['check'] });
+    exec = () => 0;
+    await test.advance(6000);
+    expect(isReady()).toBe(true);
+  });
+
+  it('its own probes only: a container without one is as the cloud reports it', async () => {
+    exec = () => 1;
+    await run(
+      podOf('web', {
+        containers: [
+          { name: 'app', image: 'app:1', readinessProbe: command },
+          { name: 'proxy', image: 'proxy:1' },
+        ],
+      }),
+    );
+    test.cloud.report('web', { containers: [{ name: 'app', ready: true }, { name: 'proxy' }] });
+    await test.advance(6000);
+    expect(test.status('web')?.containerStatuses).toMatchObject([
+      { name: 'app', ready: false },
+      { name: 'proxy', ready: true },
+    ]);
+    test.cloud.report('web', { containers: [{ name: 'app' }, { name: 'proxy', ready: false }] });
+    exec = () => 0;
+    await test.advance(6000);
+    expect(test.status('web')?.containerStatuses).toMatchObject([{ ready: true }, { ready: false }]);
+  });
+});
+
+describe('a container whose probe has failed', () => {
+  it('liveness: is killed once in each run, with the grace period of the probe, and probed in its next run', async () => {
+    const livenessProbe = { ...command, failureThreshold: 2, terminationGracePeriodSeconds: 7 };
+    await run(probed({ livenessProbe }));
+    exec = () => 1;
+    await test.advance(12_000);
+    expect(kills).toEqual([{ name: 'web', container: 'app', restartCount: 0, gracePeriodSeconds: 7 }]);
+    expect(test.eventsOf('Killing')).toEqual(['Normal: Container app failed liveness probe, will be restarted']);
+    const { length } = commands;
+    await test.advance(60_000);
+    expect(commands).toHaveLength(length);
+    expect(kills).toHaveLength(1);
+    exec = () => 0;
+    test.cloud.report('web', { containers: [{ name: 'app', restartCount: 1, exit: undefined }] });
+    await test.advance(30_000);
+    expect(commands.length).toBeGreaterThan(length + 2);
+    expect(test.status('web')).toMatchObject({ phase: 'Running', containerStatuses: [{ restartCount: 1 }] });
+    exec = () => 1;
+    await test.advance(12_000);
+    expect(kills).toMatchObject([{ restartCount: 0 }, { restartCount: 1 }]);
+  });
+
+  it('startup: is not started, and is killed', async () => {
+    exec = () => 1;
+    await run(probed({ startupProbe: { ...command, failureThreshold: 2 } }, { restartPolicy: 'Never' }));
+    expect(test.status('web')?.containerStatuses).toMatchObject([{ ready: false, started: false }]);
+    await test.advance(12_000);
+    expect(kills).toEqual([{ name: 'web', container: 'app', restartCount: 0, gracePeriodSeconds: 30 }]);
+    expect(test.eventsOf('Killing')).toEqual(['Normal: Container app failed startup probe']);
+  });
+
+  it('of a sidecar is killed, too', async () => {
+    const sidecar = { name: 'proxy', image: 'p', restartPolicy: 'Always', livenessProbe: command };
+    await run(probed({}, { initContainers: [sidecar] }));
+    exec = () => 1;
+    await test.advance(20_000);
+    expect(kills).toMatchObject([{ container: 'proxy' }]);
+    expect(test.eventsOf('Killing')).toEqual(['Normal: Init container proxy failed liveness probe, will be restarted']);
+  });
+
+  it('is killed again after failures, with back-off, an Event and the reason in inspect()', async () => {
+    await run(probed({ livenessProbe: { ...command, failureThreshold: 1 } }));
+    exec = () => 1;
+    onKill = () => {
+      throw new Error('The cloud is busy');
+    };
+    await test.advance(40_000);
+    expect(kills.length).toBeGreaterThan(3);
+    expect(kills.length).toBeLessThan(9);
+    expect(test.eventsOf('ProviderKillFailed')).toContain('Warning: The cloud is busy');
+    expect(test.eventsOf('Killing')).toHaveLength(1);
+    expect(test.nodes.inspect().nodes[0]?.podWorkers).toMatchObject([{ failureReason: 'The cloud is busy' }]);
+    onKill = () => {};
+    await test.advance(60_000);
+    const { length } = kills;
+    await test.advance(30_000);
+    expect(kills).toHaveLength(length);
+  });
+
+  it('is killed again if it still runs a minute after its grace period', async () => {
+    await run(probed({ livenessProbe: { ...command, failureThreshold: 1, terminationGracePeriodSeconds: 1 } }));
+    exec = () => 1;
+    await test.advance(55_000);
+    expect(kills).toHaveLength(1);
+    await test.advance(120_000);
+    expect(kills.length).toBeGreaterThan(1);
+  });
+});
+
+describe('nothing is probed', () => {
+  it('after the end of its pod', async () => {
+    await run(probed({ readinessProbe: command, livenessProbe: command }));
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 2 });
+    await test.advance(8000);
+    expect(test.pod('web')).toBeUndefined();
+    commands.length = 0;
+    await test.advance(60_000);
+    expect(commands).toEqual([]);
+  });
+
+  it('for liveness while its pod ends', async () => {
+    test.cloud.stopMs = 60_000;
+    await run(probed({ livenessProbe: command }));
+    await test.advance(6000);
+    expect(commands).not.toEqual([]);
+    test.server.pods.delete('default', 'web', { gracePeriodSeconds: 60 });
+    await test.advance(1000);
+    commands.length = 0;
+    await test.advance(30_000);
+    expect(commands).toEqual([]);
+    expect(test.pod('web')).toBeDefined();
+  });
+
+  it('after its node has stopped', async () => {
+    await run(probed({ readinessProbe: command }));
+    await test.stopNodes();
+    commands.length = 0;
+    await test.clock.advanceAsync(60_000, () => settle(test.clock, test.server));
+    expect(commands).toEqual([]);
+  });
+
+  it('if it has no address, with an Event', async () => {
+    await test.startNodes(['node-a'], { provider: provider() });
+    await test.create(probed({ readinessProbe: { tcpSocket: { port: 80 }, periodSeconds: 1 } }));
+    test.cloud.startMs = 1e6;
+    await test.advance(1500);
+    test.cloud.report('web', { state: 'running', ips: [] });
+    await test.advance(8000);
+    expect(isReady()).toBe(false);
+    expect(test.eventsOf('Unhealthy')).toContain(
+      'Warning: Readiness probe errored and resulted in unknown state: the pod has no IP address',
+    );
+  });
+
+  it('by a process that has stopped; the next one keeps the readiness until its first result', async () => {
+    await run(probed({ readinessProbe: { ...command, initialDelaySeconds: 60 } }));
+    await test.advance(80_000);
+    expect(isReady()).toBe(true);
+    await test.stopNodes();
+    commands.length = 0;
+    await test.startNodes(['node-a'], { provider: provider(), random: () => 0.9 });
+    await test.advance(3000);
+    expect([commands.length, isReady()]).toEqual([0, true]);
+    exec = () => 1;
+    await test.advance(20_000);
+    expect(isReady()).toBe(false);
+  });
+});
+
+it('with replicas, the owner of a node probes its pods, and after a takeover nobody else', async () => {
+  const probes: string[] = [];
+  const replica = (identity: string): VirtualNodes => {
+    const nodes = createVirtualNodes({
+      ...{ client: test.server.client(), clock: test.clock, logger: test.logger },
+      replicas: { identity, namespace: 'default' },
+      provider: provider({
+        exec: async (_pod, _name, _command, _io, { epoch }) => {
+          probes.push(`${identity} ${epoch}`);
+          return 0;
+        },
+      }),
+    });
+    nodes.add(test.node('node-a'));
+    nodes.start();
+    return nodes;
+  };
+  const advance = (ms: number) => test.clock.advanceAsync(ms, () => settle(test.clock, test.server));
+  const a = replica('a');
+  await advance(15_000);
+  const b = replica('b');
+  const { metadata, spec } = probed({ readinessProbe: command });
+  test.server.pods.create({
+    ...{ metadata: { ...metadata, namespace: 'default' } },
+    spec: { ...spec!, nodeName: 'node-a' },
+  });
+  await advance(30_000);
+  expect(new Set(probes).size).toBe(1);
+  expect(isReady()).toBe(true);
+  const before = probes.length;
+  const [owner, other] = probes[0]!.startsWith('a ') ? [a, b] : [b, a];
+  const stopped = owner.stop();
+  await advance(20_000);
+  await stopped;
+  const taken = new Set(probes.slice(before));
+  await advance(20_000);
+  expect([...taken].filter((probe) => probe !== probes[0])).toHaveLength(1);
+  expect(new Set(probes.slice(-3)).size).toBe(1);
+  expect(probes.at(-1)).not.toBe(probes[0]);
+  const stopping = other.stop();
+  await advance(20_000);
+  await stopping;
+});
+
+describe('a command of a probe', () => {
+  it('that does not end within timeoutSeconds has failed, and is aborted', async () => {
+    const aborted: unknown[] = [];
+    await run(probed({ readinessProbe: { ...command, failureThreshold: 1, timeoutSeconds: 2 } }), {
+      exec: (_pod, _name, _command, _io, { signal }) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => {
+            aborted.push(signal.reason);
+            reject(signal.reason as Error);
+          }),
+        ),
+    });
+    await test.advance(10_000);
+    expect(aborted.length).toBeGreaterThan(0);
+    expect(test.eventsOf('Unhealthy')).toEqual([
+      'Warning: Readiness probe failed: command timed out: "check" timed out after 2s',
+    ]);
+  });
+
+  it('may write without end: 10 KiB are kept, and what it writes after its end does no harm', async () => {
+    const outputs: Writable[] = [];
+    exec = (_, stdout) => {
+      for (let i = 0; i < 1000; i++) stdout.write('a'.repeat(1000));
+      outputs.push(stdout);
+      return 1;
+    };
+    await run(probed({ readinessProbe: command }));
+    for (const stdout of outputs) {
+      stdout.end();
+      stdout.write('late');
+    }
+    await test.advance(6000);
+    const [message = ''] = test.eventsOf('Unhealthy');
+    expect(message).toMatch(/Readiness probe failed: a{100}/);
+    expect(message.length).toBeLessThan(11_000);
+  });
+});
+
+describe('a pod with probes that the provider cannot serve is refused:', () => {
+  it.each<[string, Partial<Container>, Methods]>([
+    ['exec (spec.containers[0].readinessProbe)', { readinessProbe: command }, { exec: undefined }],
+    [
+      'killContainer (spec.containers[0].livenessProbe)',
+      { livenessProbe: { tcpSocket: { port: 1 } } },
+      { killContainer: undefined },
+    ],
+    [
+      'killContainer (spec.containers[0].startupProbe)',
+      { startupProbe: { tcpSocket: { port: 1 } } },
+      { killContainer: undefined },
+    ],
+  ])('%s', async (need, container, methods) => {
+    await test.startNodes(['node-a'], { provider: provider(methods) });
+    await test.create(probed(container));
+    await test.advance(10_000);
+    expect(test.status('web')).toMatchObject({ phase: 'Failed', reason: 'PodFeatureUnsupported' });
+    expect(test.status('web')?.message).toContain(`The provider does not declare ${need}`);
+    expect(test.cloud.callsOf('createPod')).toEqual([]);
+  });
+
+  it('but not with a readiness probe over the network', async () => {
+    await run(probed({ readinessProbe: { tcpSocket: { port: 1 } } }), { exec: undefined, killContainer: undefined });
+    expect(test.cloud.names).toEqual(['web']);
+  });
+});
