@@ -14,7 +14,7 @@ export interface PodScopeOptions {
   readonly pod: Pod;
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
-  /** The scope begins then. Default: at once. */
+  /** When the scope begins. Default: immediately. */
   readonly after?: Promise<void> | undefined;
 }
 
@@ -153,7 +153,7 @@ export class PodScopes {
     }
   }
 
-  /** For the end of the owner: nothing begins any more, and nothing is waited for. */
+  /** For the end of the owner: no further work begins, and running work is not waited for. */
   stop(): void {
     for (const scope of this.#unended) scope.stop();
   }

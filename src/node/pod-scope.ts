@@ -34,8 +34,9 @@ export interface PodScope {
   /** Aborted at the end of the pod. Whoever has waited checks the signal that `run` passed before it changes anything. */
   readonly signal: AbortSignal;
   /**
-   * Does something for the pod. Settles as `work`, but rejects at once when the scope is closed, `signal` is aborted, or the
-   * time is over; the scope still waits for `work` then. Rejects without calling it if that is the case before its turn.
+   * Runs `work` for the pod. Settles as `work` does, but rejects immediately when the scope is closed, `signal` is
+   * aborted, or the time is over; the scope still waits for `work` then. Rejects without calling it if one of these
+   * happens before its turn.
    *
    * @param what the work, for errors and the log: `waitForAttachAndMount of the volume manager`
    */

@@ -203,7 +203,7 @@ export class ImagePullManager {
   }
 
   /**
-   * Resolves with whether it is recorded. `credentials` are undefined if it is unknown with which ones the image was pulled.
+   * Resolves with whether the pull is recorded. `credentials` is undefined if those of the pull are unknown.
    * Source: kubelet `writePulledRecordIfChanged`.
    */
   async #record(image: string, imageRef: string, credentials: ImagePullCredentials | undefined): Promise<boolean> {

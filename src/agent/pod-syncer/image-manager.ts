@@ -66,7 +66,7 @@ export class ImageManager {
       }
     }
     if (policy === 'Never') {
-      // The same if it is present, and the pod may not use it: nobody learns what is present.
+      // The same error if the image is present but the pod may not use it: a pod cannot find out which images are present.
       const message = `Container image "${image}" is not present with pull policy of Never`;
       this.#event(pod, container, 'Warning', 'ErrImageNeverPull', message);
       throw new SyncActionError('ErrImageNeverPull', message);

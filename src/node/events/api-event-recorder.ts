@@ -182,7 +182,7 @@ export class APIEventRecorder implements EventRecorder {
       } catch (error) {
         // An Event of this name exists: an earlier attempt was successful.
         if (statusCodeOf(error) === 409) return;
-        // The pod goes together with its namespace; nobody could read the Event.
+        // The pod is deleted together with its namespace, where the Event would be.
         if (isNamespaceTerminating(error)) return this.#drop(correlated.event, reasonOf(error));
         if (isRefusal(error)) {
           this.#refusals.failed(error, { involvedObject: correlated.event.involvedObject });

@@ -66,11 +66,11 @@ export interface HostFiles {
   gzip(): Duplex;
   /** Runs `mount` and `umount`. */
   run(program: string, args: readonly string[]): Promise<unknown>;
-  /** For names that nobody may guess. */
+  /** For names that must not be guessable. */
   readonly entropy: Entropy;
 }
 
-/** The same files. Nothing is made or mounted any more once the signal is aborted: for work that may outlive its time. */
+/** The same files, but nothing is created or mounted once the signal is aborted: for work that may outlive its deadline. */
 export function makingUntil(files: HostFiles, signal: AbortSignal): HostFiles {
   const until = async <T>(make: () => Promise<T>): Promise<T> => {
     signal.throwIfAborted();

@@ -21,7 +21,8 @@ export interface PathInside {
 
 /**
  * Resolves the links in a path of a container below a volume; the end of the path need not exist. Rejects for a path that
- * leads out of the volume or is too long. Others may change it at once, so what it led to is reached through `HostDirectory` only.
+ * leads out of the volume or is too long. Others may change the path right afterwards, so its target is only reached
+ * through `HostDirectory`.
  */
 export async function resolveInside(files: HostFiles, volume: string, path: string): Promise<PathInside> {
   const root = await files.realpath(volume);

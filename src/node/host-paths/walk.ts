@@ -25,8 +25,8 @@ export interface WalkOptions {
 /**
  * Visits everything below a directory, each directory before what is in it, at any depth. Follows no link, and stays on
  * the file system of the directory. What is removed or moved in the meantime may be left out, and so is an entry that
- * `visit` does not find any more; everything else is visited. Resolves with false if that
- * many directories lie side by side that some have not been walked.
+ * `visit` no longer finds; everything else is visited. Resolves with false if so many directories lie side by side that
+ * some have not been walked.
  *
  * Memory and open descriptors are bounded, whatever a container has created. Source: Go `filepath.Walk`.
  */

@@ -33,7 +33,7 @@ export interface EvictPodOptions extends Eviction {
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly logger: Logger;
   readonly eventRecorder: PodEventRecorder;
-  /** Aborted when nobody waits for the end of the pod. */
+  /** Aborted when the caller stops waiting for the end of the pod. */
   readonly signal: AbortSignal;
 }
 

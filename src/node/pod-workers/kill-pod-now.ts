@@ -10,7 +10,7 @@ export interface KillPodNowOptions extends Omit<KillPodOptions, 'onCompleted'> {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
   readonly clock: Pick<Clock, 'afterFunc'>;
   readonly eventRecorder: PodEventRecorder;
-  /** Aborted when nobody waits for the end of the pod; the pod is still killed. */
+  /** Aborted when the caller stops waiting for the end of the pod; the pod is still killed. */
   readonly signal: AbortSignal;
 }
 

@@ -29,7 +29,7 @@ export class OtherAgents {
     return { ...lease, metadata: { ...lease.metadata, annotations } };
   }
 
-  /** This agent has renewed the Lease. @param alone nobody else had changed it since the last time */
+  /** This agent has renewed the Lease. @param alone no other agent had changed it since the last renewal */
   renewed(alone: boolean): void {
     this.#hasRenewed = true;
     if (alone) this.#renewals = 0;

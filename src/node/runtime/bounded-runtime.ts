@@ -109,7 +109,7 @@ type InScope<Method> = Method extends (...args: infer Args) => infer Result
     : never
   : Method;
 
-/** The runtime as all parts of the agent have it: what is done for a pod needs the scope of the pod. */
+/** The runtime as all parts of the agent see it: a call for a pod needs the scope of the pod. */
 export type BoundedRuntime = Bounded<{
   readonly [Name in keyof ContainerRuntime]: Name extends ScopedMethod
     ? InScope<ContainerRuntime[Name]>

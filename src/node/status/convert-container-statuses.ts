@@ -21,7 +21,7 @@ export interface StartFailure {
   /** `ImagePullBackOff`, `CreateContainerConfigError`, `CrashLoopBackOff`, … */
   readonly reason: string;
   readonly message?: string | undefined;
-  /** True if nobody knows what the container does: then it does not count as completed either. Default: false. */
+  /** True if the state of the container is unknown: then it does not count as completed either. Default: false. */
   readonly isUnknown?: boolean | undefined;
 }
 

@@ -31,7 +31,7 @@ export interface ProviderPodCacheOptions extends ProviderPodPolicy {
   readonly arePodsKnown: () => boolean;
   /** Called when a pod is lost. */
   readonly onLost: () => void;
-  /** Called when an observation has changed what is known of a pod. */
+  /** Called when an observation has changed the record of a pod. */
   readonly onEvent: (event: PodLifecycleEvent) => void;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
 }

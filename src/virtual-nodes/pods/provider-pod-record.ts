@@ -97,7 +97,7 @@ export type ProviderPodReport =
       readonly isPermanent: boolean;
       readonly retryAfterMs?: number | undefined;
     }
-  /** The call may have had an effect, but nobody waits for its result. */
+  /** The call may have had an effect, but its result is no longer waited for. */
   | { readonly kind: 'aborted'; readonly operation: PodOperation };
 
 /** What should become of a pod. */
@@ -204,7 +204,7 @@ export function wasAccepted({ state }: ProviderPodRecord): boolean {
   return kind !== 'notAsked' && kind !== 'asked';
 }
 
-/** True if the cloud does not have the pod, so that the record can be dropped once nobody wants the pod. */
+/** True if the cloud does not have the pod, so that the record can be dropped once the pod is no longer wanted. */
 export function isGone(
   { state: { kind }, missingLists }: ProviderPodRecord,
   { lostAfterLists }: ProviderPodPolicy,

@@ -195,7 +195,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     this.#options.podCache.reconcile(pod.metadata.uid, { report: { kind: 'terminated' } });
   }
 
-  /** Removes what is known of all pods except these. Call it only when the pods of the API server are known. */
+  /** Removes the records of all pods except these. Call it only when the pods of the API server are known. */
   removeOrphanedPods(remainingPodUIDs: ReadonlySet<string>): void {
     this.activeDeadlineHandler.removeOrphanedPods(remainingPodUIDs);
     this.#options.podCache.removeOrphanedPods(remainingPodUIDs);

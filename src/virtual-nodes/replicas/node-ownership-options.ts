@@ -57,7 +57,7 @@ export interface NodeOwnershipOptions {
    */
   readonly onOwned: (node: OwnedNode) => void;
   /**
-   * End what is done for the node; resolve when no call and no write for it is in flight. Called once for each `onOwned`.
+   * Stop the work for the node; resolve when no call and no write for it is in flight. Called once for each `onOwned`.
    * The node is then released, and another process takes it within two seconds of fifteen. Unless the reason is `lost`,
    * the node is still owned until the promise is settled.
    */
