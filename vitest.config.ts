@@ -22,7 +22,7 @@ export const slow = [
   'test/observe/outages/night.test.ts',
   'test/observe/outages/virtual-nodes-drill.test.ts',
   'test/observe/statusz/browser.test.ts',
-  'test/process-runtime/{check-process-runtime,process-runtime}.test.ts',
+  'test/process-runtime/{broken,check-process-runtime,process-runtime}.test.ts',
   'test/support/node/*.test.ts',
 ];
 
