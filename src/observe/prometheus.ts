@@ -17,7 +17,7 @@ import {
 } from './sourced-metrics.ts';
 
 /** Options of `createPrometheusMetrics`. */
-export interface PrometheusMetricsOptions {
+interface PrometheusMetricsOptions {
   /** Where the metrics are registered. Metrics of an earlier call in the same registry are reused. */
   readonly register: MetricsRegistry;
 }

@@ -4,7 +4,6 @@ export { APIServer, type RequestRecord } from '../api-server/index.ts';
 export { checkContainerRuntime } from './check-container-runtime/check-container-runtime.ts';
 export { checkPodProvider } from './check-pod-provider/check-pod-provider.ts';
 export { FakeContainerRuntime, type FakeExec } from './container-runtime/fake-container-runtime.ts';
-export type { FakeRun } from './container-runtime/fake-container.ts';
 export type { RuntimeCall } from './container-runtime/runtime-call.ts';
 export { FakeClock } from './fake-clock.ts';
 export { FakePodClient, type FakeAction, type FakeReaction } from './fake-pod-client.ts';

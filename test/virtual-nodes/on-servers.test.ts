@@ -16,7 +16,6 @@ import {
   createVirtualNodes,
   type PodProvider,
   ProviderError,
-  type VirtualKubelet,
   type VirtualNodes,
 } from 'kubelet-status-manager/virtual-nodes';
 import { recordingLogger } from 'kubelet-status-manager/testing';
@@ -63,7 +62,7 @@ describe.each(contractServers)('virtual nodes: $name', (kind) => {
   /** Starts two nodes at the address `host`, where `kubeletsOf` them are served to everybody. */
   async function startServed(
     provider: PodProvider,
-    kubeletsOf: (nodes: VirtualNodes) => readonly VirtualKubelet[],
+    kubeletsOf: (nodes: VirtualNodes) => readonly VirtualNodes['kubelet'][],
     host = '127.0.0.1',
   ): Promise<KubeTransport> {
     const added = createVirtualNodes({ client: kubeConfig(), provider, listPeriodMs: 200, logger: recordingLogger() });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createVirtualNodes, type PodProvider, type VirtualKubelet } from 'kubelet-status-manager/virtual-nodes';
+import { createVirtualNodes, type PodProvider, type VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { APIServer, settle } from 'kubelet-status-manager/testing';
 import { servingHosts } from '../../src/kubelet-api/serving-certificate.ts';
 import { SPDYClient } from '../kubelet-api/spdy-client.ts';
@@ -284,7 +284,7 @@ it('wants a serving certificate for the addresses of all nodes, and, if they hav
   const nodeStatus = () => ({ addresses: addressesOfB });
   const nodes = await test.startNodes([test.node('node-a'), { ...test.node('node-b'), nodeStatus }]);
   await test.advance(1000);
-  const addresses = (kubelet: VirtualKubelet): string[] =>
+  const addresses = (kubelet: VirtualNodes['kubelet']): string[] =>
     servingHosts(kubelet.getNode()?.status?.addresses ?? []) ?? [];
   expect(addresses(nodes.kubelet)).toEqual(['node-a', 'node-b', '10.1.2.3', '10.4.5.6']);
   expect(addresses(nodes.kubeletOf('node-a'))).toEqual(['10.1.2.3']);
