@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { benchAgent } from './agent/agent.ts';
 import { benchAPI } from './api/api.ts';
+import { benchInspect } from './inspect/inspect.ts';
 import { benchJournalFiles } from './journal-files/journal-files.ts';
 import { benchLatency } from './latency/latency.ts';
 import { benchMemory } from './memory/memory.ts';
@@ -34,12 +35,13 @@ const benchmarks = {
   agent: () => benchAgent({ progress }),
   nodes: ({ nodes, turns, quick }: Options) => benchNodes({ nodes, turns, quick, progress }),
   writes: ({ rounds }: Options) => benchWrites({ pods: 200, rounds, progress }),
+  inspect: ({ passes }: Options) => benchInspect({ nodes: 500, pods: 20, passes, progress }),
   'journal-files': ({ processes }: Options) => benchJournalFiles({ pods: 2_000, processes, progress }),
 } as const satisfies Record<string, (options: Options) => Promise<Report>>;
 
 /** The others measure what was not taken. */
 const measuringThisLibrary = (Object.keys(benchmarks) as (keyof typeof benchmarks)[]).filter(
-  (name) => name !== 'journal-files' && name !== 'writes',
+  (name) => !['journal-files', 'writes', 'inspect'].includes(name),
 );
 
 const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = {
@@ -50,6 +52,7 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
   agent: 'CPU, memory and latency of a node agent whose containers are processes',
   nodes: '1 to 500 virtual nodes of 20 pods in one process, beside virtual-kubelet',
   writes: 'what a change of a status costs kube-apiserver, by the kind of the request',
+  inspect: '`inspect()` of 500 virtual nodes of 20 pods in memory',
   'journal-files': 'the journal beside one that has a file for each pod',
   all: 'all other benchmarks, one after the other',
 };

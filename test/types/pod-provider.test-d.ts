@@ -45,6 +45,14 @@ class Provider implements Required<PodProvider> {
     throw new ProviderError(`${pod.name} ${options.epoch} ${options.gracePeriodSeconds}`, { permanent: true });
   }
 
+  async killContainer(
+    pod: ProviderPodReference,
+    containerName: string,
+    options: ProviderCallOptions & { readonly restartCount: number; readonly gracePeriodSeconds: number },
+  ): Promise<void> {
+    throw new ProviderError(`${pod.name} ${containerName} ${options.restartCount} ${options.gracePeriodSeconds}`);
+  }
+
   async getPod(pod: ProviderPodReference, _options: ProviderCallOptions): Promise<ProviderPod | undefined> {
     return { ...pod, state: 'running', containers: cloud.containers(pod) };
   }

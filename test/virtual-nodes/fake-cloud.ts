@@ -58,6 +58,8 @@ export class FakeCloud implements PodProvider {
   ignoresSignals = false;
   readonly #clock: Clock;
   readonly #pods = new Map<string, CloudPod>();
+  /** The number of addresses that pods have had. */
+  #addresses = 0;
   readonly #reactions = new Map<Call, Reaction>();
   readonly #inProgress = new Map<string, number>();
   #listener: ((pod: ProviderPod) => void) | undefined;
@@ -157,7 +159,7 @@ export class FakeCloud implements PodProvider {
       if (this.#pods.get(uid)?.reported.state !== 'creating') return;
       this.report(name, {
         state: 'running',
-        ips: [`10.0.0.${this.#pods.size}`],
+        ips: [`10.0.${this.#addresses >> 8}.${++this.#addresses & 255}`],
         startedAt: new Date(this.#clock.now()),
       });
     });

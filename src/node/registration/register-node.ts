@@ -32,13 +32,18 @@ export async function registerNode(
   keptLabels: Labels = {},
 ): Promise<Node> {
   const initial = initialNode({ ...options, labels: { ...options.labels, ...keptLabels } }, status);
+  let refusal: unknown;
   try {
     return await client.createNode(initial);
   } catch (error) {
     // A node that is not allowed to create its Node may still have one.
     if (!isResponse(error, 409) && !isResponse(error, 403)) throw error;
+    refusal = error;
   }
-  let node = await client.getNode();
+  let node = await client.getNode().catch((error: unknown) => {
+    // Why there is no Node.
+    throw isResponse(error, 404) ? refusal : error;
+  });
   const patch = options.adoptNode?.(node);
   if (patch !== undefined) node = await client.patchNode(patch);
   const labels = changedLabels(initial, node, [...defaultLabels, ...Object.keys(keptLabels)]);

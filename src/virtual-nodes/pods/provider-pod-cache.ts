@@ -98,7 +98,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const isUnlisted = this.#isUnlisted(podUID);
     const { record, call } = reconcileProviderPod(before, { report, wanted, isUnlisted, nowMs }, this.#options);
     this.#store(podUID, record);
-    if (record.state.kind === 'lost' && before.state.kind !== 'lost') this.#options.onLost();
+    if (before.state.kind === 'reported' && record.state.kind === 'lost') this.#options.onLost();
     const isObservation = report?.kind === 'listed' || report?.kind === 'missing' || report?.kind === 'notFound';
     if (isObservation && (before.state.kind !== record.state.kind || reportedPod(before) !== reportedPod(record)))
       this.#options.onEvent({ podUID, type: 'PodSync' });

@@ -1,17 +1,20 @@
-import { writeFileSync } from 'node:fs';
-import { drillDocument } from './virtual-nodes-drill.ts';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { drillDocument, drillGuide, withDrillTable } from './virtual-nodes-drill.ts';
 import { subjects } from './lines-a-minute.ts';
 import { nightFaults, type Sign, watchNight } from './night.ts';
 
 /**
  * `npm run outages [WORD…]`: what an operator sees of each fault, and when; only faults with one of the words. The word
- * `lines` counts log lines instead; `virtual-nodes` prints docs/internals/virtual-nodes-drill.md, and `--write` writes it.
+ * `lines` counts log lines instead; `virtual-nodes` prints docs/internals/virtual-nodes-drill.md and the table of the guide, and `--write`
+ * writes them; format them afterwards.
  */
 const words = process.argv.slice(2);
 if (words.includes('virtual-nodes')) {
-  const document = await drillDocument();
-  if (words.includes('--write')) writeFileSync('docs/internals/virtual-nodes-drill.md', document);
-  else process.stdout.write(document);
+  const { document, summary } = await drillDocument();
+  if (words.includes('--write')) {
+    writeFileSync('docs/internals/virtual-nodes-drill.md', document);
+    writeFileSync(drillGuide, withDrillTable(readFileSync(drillGuide, 'utf8'), summary));
+  } else process.stdout.write(`${document}\n${summary}`);
   process.exit();
 }
 if (words.includes('lines')) {

@@ -4,14 +4,18 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { promtoolTest } from '../monitoring/promtool-test.ts';
-import { drill, drillDocument, drillFaults } from './virtual-nodes-drill.ts';
+import { drill, drillDocument, drillFaults, drillGuide, withDrillTable } from './virtual-nodes-drill.ts';
 
 /** What is renewed all the time has no age that grows; nor has an informer, which gets bookmarks of a real API server. */
 const isLate = (series: string, value: number): boolean => value > 40 && !series.includes('informer_last_event');
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 
-it('the document of the drill is what the drill shows', async () => {
-  expect(await drillDocument()).toBe(readFileSync('docs/internals/virtual-nodes-drill.md', 'utf8'));
+it('the document of the drill, and the table of the guide, are what the drill shows', async () => {
+  const { document, summary } = await drillDocument();
+  const guide = readFileSync(drillGuide, 'utf8');
+  const cells = (text: string): string => text.replaceAll(/ +/g, ' ').replaceAll(/-+/g, '---');
+  expect(document).toBe(readFileSync('docs/internals/virtual-nodes-drill.md', 'utf8'));
+  expect(cells(withDrillTable(guide, summary))).toBe(cells(guide));
 });
 
 describe.skipIf(!hasPromtool)(

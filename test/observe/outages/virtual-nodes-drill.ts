@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { fault } from 'kubelet-status-manager/testing';
+import type { NodeStatus } from 'kubelet-status-manager/agent';
 import { ProviderError, serveVirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import type { StatusDocument } from '../../../src/observe/statusz/status-document.ts';
 import { podOf, TestNodes } from '../../virtual-nodes/test-nodes.ts';
@@ -18,6 +19,8 @@ export interface DrillFault {
   readonly name: string;
   /** The alerts that fire if it lasts, besides PodStatusLate. */
   readonly alerts: readonly string[];
+  /** True if the process shares its nodes with other replicas. */
+  readonly hasReplicas?: boolean;
   readonly begin: (drill: Drill) => void;
 }
 
@@ -29,6 +32,8 @@ export interface DrillResult {
   readonly metrics: string;
   readonly explain: string;
   readonly describe: string;
+  /** The condition Ready of the Node, and when it and the Lease were last renewed. */
+  readonly describeNode: string;
   /** All metrics. */
   readonly scrape: string;
 }
@@ -98,6 +103,11 @@ export const drillFaults: readonly DrillFault[] = [
       test.cloud.add({ uid: 'x', name: 'x', namespace: 'default', nodeName: 'node-a', state: 'lost' as 'running' }),
   },
   {
+    name: 'pods accepted and never listed',
+    alerts: ['VirtualNodesListInvalid'],
+    begin: ({ test }) => test.cloud.hidden.add('new-a'),
+  },
+  {
     name: 'pods lost',
     alerts: ['VirtualNodesPodsLost'],
     begin: ({ test }) => test.cloud.lose('web'),
@@ -108,6 +118,20 @@ export const drillFaults: readonly DrillFault[] = [
     begin: ({ test }) => test.clock.setWallTime(test.clock.now() - 3_600_000),
   },
   {
+    name: 'a Node is refused',
+    alerts: ['VirtualNodesNotRegistered'],
+    begin: ({ test }) => {
+      test.server.faults.next({ resource: 'nodes', verb: 'create', count: always }, fault.status(403));
+      test.nodes.add(test.node('node-b'));
+    },
+  },
+  {
+    name: 'a replica is cut off from Leases',
+    alerts: ['VirtualNodesReplicaCutOff'],
+    hasReplicas: true,
+    begin: ({ test }) => test.server.faults.next({ resource: 'leases', count: always }, fault.status(403)),
+  },
+  {
     name: 'disk full',
     alerts: ['PodStatusJournalFails'],
     begin: (drill) => drill.setJournalFailure('ENOSPC: no space left on device'),
@@ -115,7 +139,7 @@ export const drillFaults: readonly DrillFault[] = [
 ];
 
 /** Causes one fault on a node with a running pod, and reads each place while it lasts. */
-export async function drill({ begin }: DrillFault): Promise<DrillResult> {
+export async function drill({ begin, hasReplicas = false }: DrillFault): Promise<DrillResult> {
   await using test = await TestNodes.start();
   const register = new Registry();
   let journalFailure: { readonly failingSince: string; readonly reason: string } | undefined;
@@ -126,8 +150,15 @@ export async function drill({ begin }: DrillFault): Promise<DrillResult> {
     close: () => Promise.resolve(),
     failure: () => journalFailure,
   };
-  const options = { metrics: createPrometheusMetrics({ register }), concurrency: 1, callTimeoutMs: 60_000 };
-  const uid = await test.runningPod([{ ...test.node('node-a'), journal }], options);
+  const options = {
+    ...{ metrics: createPrometheusMetrics({ register }), concurrency: 1, callTimeoutMs: 60_000 },
+    ...(hasReplicas && { replicas: { identity: 'a', namespace: 'default' } }),
+  };
+  await test.startNodes([{ ...test.node('node-a'), ...(!hasReplicas && { journal }) }], options);
+  // Until a replica owns the node.
+  if (hasReplicas) await test.advance(20_000);
+  const uid = await test.create(podOf());
+  await test.advance(7000);
   await test.create(podOf('other'));
   await test.advance(60_000);
   const { clock, logger, nodes, cloud } = test;
@@ -150,7 +181,8 @@ export async function drill({ begin }: DrillFault): Promise<DrillResult> {
     const page = JSON.parse(await get('/statusz/pods.json')) as StatusDocument;
     const shown =
       page.pods.find(({ lastError }) => lastError !== undefined) ??
-      page.pods.find(({ unsentSince }) => unsentSince !== undefined);
+      page.pods.find(({ unsentSince }) => unsentSince !== undefined) ??
+      page.pods.find(({ phase }) => phase === 'Pending');
     const scrape = await register.metrics();
     const warning = logger.lines.slice(lines).find(({ level }) => level === 'warn' || level === 'error');
     const reason = (warning?.fields as { readonly reason?: string } | undefined)?.reason;
@@ -160,8 +192,9 @@ export async function drill({ begin }: DrillFault): Promise<DrillResult> {
       readyz: readyz.join('; '),
       page: problemsOf(page, clock.now()).join(' '),
       metrics: changedGauges(before, scrape),
-      explain: String(nodes.node('node-a')!.statusManager.explain(shown?.podUID ?? uid)),
+      explain: String(nodes.node('node-a')?.statusManager.explain(shown?.podUID ?? uid) ?? ''),
       describe: [...new Set(test.podEvents().slice(events))].join('; ') || (test.status('web')?.reason ?? ''),
+      describeNode: describeNode(test),
       scrape,
     };
   } finally {
@@ -171,9 +204,17 @@ export async function drill({ begin }: DrillFault): Promise<DrillResult> {
   }
 }
 
+function describeNode({ server, nodes }: TestNodes): string {
+  const { conditions = [] } = (server.nodes.get('node-a')?.status ?? {}) as NodeStatus;
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const lease = nodes.node('node-a')?.inspect().node.leaseRenewedAt ?? 'not renewed by this process';
+  const { status, reason, lastHeartbeatTime } = ready ?? {};
+  return `Ready ${status} ${reason}, LastHeartbeatTime ${lastHeartbeatTime}; Lease RenewTime ${lease}`;
+}
+
 /** Those that tell that something is wrong, if they have changed. */
 const tellingGauges =
-  /^kubelet_(?:node_agent_(?:failing_pods|lost_pods_total|provider_(?:invalid_list|longest_queued_seconds|list_failing_seconds)|lease_age_seconds)|status_manager_(?:journal_failing|outage_age_seconds|oldest_unsent_age_seconds))(?:\{.*\})? /;
+  /^kubelet_(?:node_agent_(?:failing_pods|lost_pods_total|provider_(?:invalid_list|longest_queued_seconds|list_failing_seconds|unlisted_seconds)|replica_member|lease_age_seconds)|status_manager_(?:journal_failing|outage_age_seconds|oldest_unsent_age_seconds))(?:\{.*\})? /;
 
 function changedGauges(before: string, after: string): string {
   const known = new Set(before.split('\n'));
@@ -189,21 +230,37 @@ function changedGauges(before: string, after: string): string {
     .join('; ');
 }
 
-/** As a document: `npm run outages -- virtual-nodes --write` makes it. */
-export async function drillDocument(): Promise<string> {
+/** As a document, and as the table of the guide: `npm run outages -- virtual-nodes --write` makes both. */
+export async function drillDocument(): Promise<{ readonly document: string; readonly summary: string }> {
   const sections = [];
+  const summary = [];
   for (const each of drillFaults) {
-    const { log, readyz, page, metrics, explain, describe } = await drill(each);
-    const rows = { log, '/readyz': readyz, page, metrics, 'explain()': explain, 'kubectl describe': describe };
-    const alert = each.alerts.map((name) => `\`${name}\``).join(', ');
-    const lines = Object.entries({ ...rows, alert }).map(([place, text]) => `- ${place}: ${cell(text)}`);
-    sections.push(`## ${each.name[0]!.toUpperCase()}${each.name.slice(1)}\n\n${lines.join('\n')}`);
+    const { log, readyz, page, metrics, explain, describe, describeNode } = await drill(each);
+    const name = `${each.name[0]!.toUpperCase()}${each.name.slice(1)}`;
+    const rows = { log, '/readyz': readyz, page, metrics, 'explain()': explain };
+    const described = { 'kubectl describe pod': describe, 'kubectl describe node': describeNode };
+    const alert = each.alerts.map((alertName) => `\`${alertName}\``).join(', ');
+    const lines = Object.entries({ ...rows, ...described, alert }).map(([place, text]) => `- ${place}: ${cell(text)}`);
+    sections.push(`## ${name}\n\n${lines.join('\n')}`);
+    const failing = [...readyz.matchAll(/\[-\](\w+)/g)].map(([, check]) => `\`${check}\``).join(', ');
+    summary.push(`| ${name} | ${failing} | ${alert} |`);
   }
-  return `# Drill of virtual nodes\n\nWhat each place says of a fault that lasts four minutes, on a node with running and new pods. Made by\n\`npm run outages -- virtual-nodes --write\`; a test compares it.\n\n${sections.join('\n\n')}\n`;
+  return {
+    document: `# Drill of virtual nodes\n\nWhat each place says of a fault that lasts four minutes, on a node with running and new pods. Made by\n\`npm run outages -- virtual-nodes --write\`; a test compares it.\n\n${sections.join('\n\n')}\n`,
+    summary: `| Fault | \`/readyz\` | Alerts |\n| --- | --- | --- |\n${summary.join('\n')}\n`,
+  };
 }
 
 function cell(text: string): string {
   if (text === '') return 'nothing';
-  const short = text.length > 400 ? `${text.slice(0, 400)}…` : text;
+  const withoutUIDs = text.replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, 'UID');
+  const short = withoutUIDs.length > 400 ? `${withoutUIDs.slice(0, 400)}…` : withoutUIDs;
   return short.startsWith('`') ? short : `\`${short.replaceAll('`', "'")}\``;
+}
+
+export const drillGuide = 'docs/guides/virtual-nodes.md';
+
+/** Replaces the table of the faults in the guide. */
+export function withDrillTable(guide: string, table: string): string {
+  return guide.replace(/^\| Fault [^]*?\n\n/m, `${table}\n`);
 }
