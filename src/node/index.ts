@@ -92,6 +92,7 @@ export { refusedFields } from './pod-spec/refused-fields.ts';
 
 // pod-workers
 export { ActiveDeadlineHandler } from './pod-workers/active-deadline.ts';
+export * from './pod-workers/crash-loop.ts';
 export * from './pod-workers/evict-pod.ts';
 export { killPodNow } from './pod-workers/kill-pod-now.ts';
 export { BackOffError } from './pod-workers/next-sync-delay.ts';

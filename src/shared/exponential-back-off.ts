@@ -9,6 +9,21 @@ export function nextDelayMs(lastMs: number, { firstMs, maxMs }: BackOffRange): n
   return Math.min(maxMs, Math.max(firstMs, 2 * lastMs));
 }
 
+/** The current delay of a back-off, and when it was last raised. */
+export interface BackOffEntry {
+  readonly backoffMs: number;
+  readonly lastUpdateMs: number;
+}
+
+/** The entry unless the event at `eventMs` comes so late after it that the delays start again. */
+export function liveEntry<Entry extends BackOffEntry>(
+  entry: Entry | undefined,
+  eventMs: number,
+  expiresAfterMs: number,
+): Entry | undefined {
+  return entry === undefined || eventMs - entry.lastUpdateMs > expiresAfterMs ? undefined : entry;
+}
+
 /**
  * Adds jitter, so that delays do not expire at the same time: adds up to `factor` times the delay, or
  * subtracts it if `factor` is negative. Source: apimachinery `wait.Jitter`.

@@ -128,7 +128,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const { channels, sourcesReady, podManager } = inputs;
   const podCache = new ProviderPodCache({
     ...{ nodeName, lister, clock, lostPods: shared.lostPods, lostAfterLists: shared.lostAfterLists },
-    ...{ canUpdate: canResizePods, hostIPs },
+    ...{ canUpdate: canResizePods, restarts: shared.capabilities.restarts, hostIPs },
     getPodByUID: (podUID) => podManager.getPodByUID(podUID),
     arePodsKnown: () => sourcesReady.allReady(),
     onLost: () => recordMetric('node_agent_lost_pods_total', 1),

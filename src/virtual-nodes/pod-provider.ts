@@ -39,6 +39,8 @@ export interface ProviderPodOptions extends ProviderCallOptions {
    * `ProviderPod`, `updatePod` is not called after a restart for pods that have not changed.
    */
   readonly podHash: string;
+  /** How often the virtual node has started the pod again: 0 unless the capability `restarts` is `node`. */
+  readonly restartCount: number;
 }
 
 /**
@@ -61,7 +63,7 @@ export interface ProviderContainer {
   readonly ready?: boolean | undefined;
   /** Whether it has started; a start-up probe of the cloud may be pending. Default: true if the container runs. */
   readonly started?: boolean | undefined;
-  /** Default: 0. */
+  /** Default: that of the pod, which counts alone with `restarts: 'node'`. */
   readonly restartCount?: number | undefined;
   /** Default: the start of the pod. */
   readonly startedAt?: Date | undefined;
@@ -90,6 +92,8 @@ export interface ProviderPod extends ProviderPodReference {
   readonly message?: string | undefined;
   /** That of the last `createPod` or `updatePod` that was carried out. Default: after a start, `updatePod` is called. */
   readonly podHash?: string | undefined;
+  /** With `restarts: 'node'`: that of the `createPod` which started what is reported. Default: 0. */
+  readonly restartCount?: number | undefined;
   /** When the pod began to run. Default: when it was first seen running. */
   readonly startedAt?: Date | undefined;
   /**
@@ -155,6 +159,9 @@ export interface PodProvider {
    * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and if the pod is not listed, after a
    * restart or in as many lists as `lost.afterLists`. Resolves when the cloud has accepted it; whether the pod runs is read from
    * `listPods`. A cloud whose list lags behind must not decide by that list whether it has the pod.
+   *
+   * With the capability `restarts: 'node'`, idempotent by UID and `restartCount`: if the cloud has the pod with a lower one, it
+   * has stopped, and is run again; with the same or a higher one, nothing is done.
    */
   createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
   /**

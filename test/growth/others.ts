@@ -93,10 +93,10 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'virtual-nodes/pods/pod-hash.ts': 'isSamePod',
     'virtual-nodes/pods/provider-pod-syncer.ts': 'hasPodRun',
     'virtual-nodes/pods/provider-pod-record.ts':
-      'appliedPod hasEnded isGone listedPod reconcileProviderPod reportedPod wasAccepted',
+      'appliedPod hasEnded isEarlierRun isGone isRestarting listedPod reconcileProviderPod reportedPod wasAccepted',
     'virtual-nodes/replicas/observed-leases.ts': 'epochOf',
     'virtual-nodes/pods/provider-pod-status.ts':
-      'containerOfID mistakesOf reportedProbeResults shownPod unlistedReason waitingReason',
+      'containerOfID endedContainers mistakesOf mustRestart reportedProbeResults shownPod shownRun unlistedReason waitingReason',
   },
   "reads what the caller, the node's administrator or this library wrote": {
     'status-manager/status/object-reader.ts': 'interpretRows isUnset namesOf shapeOf',

@@ -64,6 +64,15 @@ it.each<[string, Partial<PodSpec>, NonNullable<PodProvider['capabilities']>]>([
     { containers: [{ name: 'app', image: 'app:1', lifecycle: { preStop: { sleep: { seconds: 1 } } } }] },
     { hooks: true },
   ],
+  [
+    'restarts (spec.containers[0].restartPolicyRules)',
+    {
+      containers: [
+        { name: 'app', image: 'app:1', restartPolicy: 'Never', restartPolicyRules: [{ action: 'Restart' }] },
+      ],
+    },
+    { restarts: 'provider' },
+  ],
   ['hostNamespaces (spec.hostNetwork)', { hostNetwork: true }, { hostNamespaces: true }],
   ['hostNamespaces (spec.hostPID)', { hostPID: true }, { hostNamespaces: true }],
   ['volumes (spec.volumes[0].emptyDir)', { volumes: [{ name: 'v', emptyDir: {} }] }, { volumes: ['emptyDir'] }],

@@ -34,7 +34,8 @@ interface CloudPod {
  * `cloud.calls` has each call in order, for example `createPod web`.
  */
 export class FakeCloud implements PodProvider {
-  readonly capabilities: PodProvider['capabilities'] = {
+  /** Set before the nodes are created. */
+  capabilities: NonNullable<PodProvider['capabilities']> = {
     initContainers: true,
     sidecars: true,
     probes: 'provider',
@@ -43,6 +44,8 @@ export class FakeCloud implements PodProvider {
   readonly calls: string[] = [];
   readonly deletions: { readonly name: string; readonly gracePeriodSeconds: number }[] = [];
   readonly updates: { readonly pod: ValidPod; readonly previous: ValidPod | undefined }[] = [];
+  /** The runs of pods. */
+  readonly starts: { readonly name: string; readonly restartCount: number; readonly atMs: number }[] = [];
   /** The largest number of calls for one pod at the same time. */
   maxCallsOfOnePod = 0;
   latencyMs: number;
@@ -149,14 +152,19 @@ export class FakeCloud implements PodProvider {
     this.#onGap?.();
   }
 
-  async createPod(pod: ValidPod, { signal, podHash }: ProviderPodOptions): Promise<void> {
+  async createPod(pod: ValidPod, { signal, podHash, restartCount }: ProviderPodOptions): Promise<void> {
     const { uid, name, namespace } = pod.metadata;
     const nodeName = pod.spec?.nodeName ?? '';
     await this.#call('createPod', { uid, name, namespace, nodeName }, signal);
-    if (this.#pods.has(uid)) return;
-    this.#pods.set(uid, { pod, reported: { uid, name, namespace, nodeName, state: 'creating', podHash } });
+    const before = this.#pods.get(uid)?.reported;
+    if (before !== undefined && (before.restartCount ?? 0) >= restartCount) return;
+    if (before !== undefined && before.state !== 'stopped') throw new Error(`${name} has not stopped`);
+    const run = { state: 'creating', podHash, restartCount } as const;
+    this.#pods.set(uid, { pod, reported: { uid, name, namespace, nodeName, ...run } });
+    this.starts.push({ name, restartCount, atMs: this.#clock.monotonicMs() });
     this.#clock.afterFunc(this.startMs, () => {
-      if (this.#pods.get(uid)?.reported.state !== 'creating') return;
+      const reported = this.#pods.get(uid)?.reported;
+      if (reported?.state !== 'creating' || reported.restartCount !== restartCount) return;
       this.report(name, {
         state: 'running',
         ips: [`10.0.${this.#addresses >> 8}.${++this.#addresses & 255}`],

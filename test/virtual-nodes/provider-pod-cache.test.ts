@@ -16,7 +16,7 @@ const list = (pods: readonly ProviderPod[], began = begin()): void =>
   void cache.replace(pods, began, readProviderPods(pods));
 const creating = (uid: string): void => {
   const created = { metadata: { uid, namespace: 'default', name: 'web' } };
-  cache.reconcile(uid, { report: { kind: 'creating', pod: created, observation: begin() } });
+  cache.reconcile(uid, { report: { kind: 'creating', pod: created, restartCount: 0, observation: begin() } });
 };
 const isLost = (uid: string): boolean => cache.record(uid).state.kind === 'lost';
 const reported = (uid: string): ProviderPod | undefined => reportedPod(cache.record(uid));
@@ -25,7 +25,7 @@ beforeEach(() => {
   observation = 4;
   events = [];
   cache = new ProviderPodCache({
-    ...{ nodeName: 'node-a', lostAfterLists: 1, lostPods: 'fail', canUpdate: true, clock },
+    ...{ nodeName: 'node-a', lostAfterLists: 1, lostPods: 'fail', canUpdate: true, restarts: undefined, clock },
     lister: {
       beginObservation: begin,
       lastObservation: () => observation,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ValidPod } from 'kubelet-status-manager';
+import type { Container, PodStatusInput, ValidPod } from '../../src/kube/objects/types.ts';
 import type { ProviderPod } from 'kubelet-status-manager/virtual-nodes';
 import { podHash } from '../../src/virtual-nodes/pods/pod-hash.ts';
 import {
@@ -18,7 +18,7 @@ import {
 /* Each table has all combinations of its rows and columns. `.` means: as before. */
 
 const nowMs = 1_000_000;
-const policy: ProviderPodPolicy = { lostAfterLists: 2, lostPods: 'fail', canUpdate: true };
+const policy: ProviderPodPolicy = { lostAfterLists: 2, lostPods: 'fail', canUpdate: true, restarts: undefined };
 const version = (image: string): ValidPod => ({
   metadata: { uid: 'u-1', namespace: 'default', name: 'web' },
   spec: { containers: [{ name: 'app', image }] },
@@ -29,6 +29,7 @@ const reported = (fields: Partial<ProviderPod> = {}): ProviderPod => ({
   ...fields,
 });
 const stopped = reported({ state: 'stopped' });
+const stoppedMs = nowMs - 1000;
 
 const asked = { kind: 'asked', calledMs: nowMs - 1000 } as const;
 const accepted = { kind: 'accepted', calledMs: nowMs - 1000, atMs: 5 } as const;
@@ -44,8 +45,8 @@ const statesByKind: { readonly [Kind in ProviderPodState['kind']]: Readonly<Reco
     endingUnseen: { kind: 'ending', deletedMs: nowMs - 1000 },
   },
   ended: {
-    stopped: { kind: 'ended', pod: stopped },
-    stoppedDeleted: { kind: 'ended', pod: stopped, deletedMs: nowMs - 1000 },
+    stopped: { kind: 'ended', pod: stopped, stoppedMs },
+    stoppedDeleted: { kind: 'ended', pod: stopped, stoppedMs, deletedMs: nowMs - 1000 },
     gone: { kind: 'ended', deletedMs: nowMs - 1000 },
   },
   lost: {
@@ -113,7 +114,10 @@ const reportsByKind: {
     notFound: [{ kind: 'notFound', observation }],
     notFoundOld: [{ kind: 'notFound', observation: 10 }],
   },
-  creating: { creating: [{ kind: 'creating', pod: wanted, observation }] },
+  creating: {
+    creating: [{ kind: 'creating', pod: wanted, restartCount: 0, observation }],
+    creatingNext: [{ kind: 'creating', pod: wanted, restartCount: 1, observation }],
+  },
   created: { created: [{ kind: 'created', observation, atMs: 5 }] },
   updated: { updated: [{ kind: 'updated', pod: wanted }] },
   deleting: { deleting: [{ kind: 'deleting' }] },
@@ -165,22 +169,22 @@ function nextState(row: string, column: string): string {
 
 it('a report leads from each state to the next one', () => {
   const text = `
-                  listed    listedStopped   missing  missingTwice  notFound      creating  created   deleted         createRefused
-  notAsked        reported  stopped         .        .             .             asked     accepted  .               .
-  asked           reported  stopped         .        lostAsked     lostAsked     .         accepted  endingUnseen    refused
-  refused         reported  stopped         .        lostRefused   lostRefused   asked     accepted  endingUnseen    .
-  accepted        reported  stopped         .        lostAccepted  lostAccepted  asked     .         endingUnseen    .
-  expected        reported  stopped         .        lostReported  lostReported  .         .         endingUnseen    .
-  reported        .         stopped         .        lostReported  lostReported  .         .         ending          .
-  ending          .         stoppedDeleted  .        gone          gone          .         .         .               .
-  endingUnseen    ending    stoppedDeleted  .        gone          gone          .         .         .               .
-  stopped         reported  .               .        .             .             .         .         stoppedDeleted  .
-  stoppedDeleted  ending    .               .        .             .             .         .         .               .
-  gone            ending    stoppedDeleted  .        .             .             .         .         .               .
-  lostAsked       reported  stopped         .        .             .             asked     accepted  endingUnseen    .
-  lostRefused     reported  stopped         .        .             .             asked     accepted  endingUnseen    .
-  lostAccepted    reported  stopped         .        .             .             asked     accepted  endingUnseen    .
-  lostReported    reported  stopped         .        .             .             asked     accepted  endingUnseen    .`;
+                  listed    listedStopped   missing  missingTwice  notFound      creating  creatingNext  created   deleted         createRefused
+  notAsked        reported  stopped         .        .             .             asked     asked         accepted  .               .
+  asked           reported  stopped         .        lostAsked     lostAsked     .         .             accepted  endingUnseen    refused
+  refused         reported  stopped         .        lostRefused   lostRefused   asked     asked         accepted  endingUnseen    .
+  accepted        reported  stopped         .        lostAccepted  lostAccepted  asked     asked         .         endingUnseen    .
+  expected        reported  stopped         .        lostReported  lostReported  .         .             .         endingUnseen    .
+  reported        .         stopped         .        lostReported  lostReported  .         .             .         ending          .
+  ending          .         stoppedDeleted  .        gone          gone          .         .             .         .               .
+  endingUnseen    ending    stoppedDeleted  .        gone          gone          .         .             .         .               .
+  stopped         reported  .               .        .             .             .         asked         .         stoppedDeleted  .
+  stoppedDeleted  ending    .               .        .             .             .         .             .         .               .
+  gone            ending    stoppedDeleted  .        .             .             .         .             .         .               .
+  lostAsked       reported  stopped         .        .             .             asked     asked         accepted  endingUnseen    .
+  lostRefused     reported  stopped         .        .             .             asked     asked         accepted  endingUnseen    .
+  lostAccepted    reported  stopped         .        .             .             asked     asked         accepted  endingUnseen    .
+  lostReported    reported  stopped         .        .             .             asked     asked         accepted  endingUnseen    .`;
   expectTable(text, Object.keys(states), nextState);
   const columns = text.trim().split('\n')[0]!.split(/\s+/);
   const others = Object.keys(reports).filter((name) => !columns.includes(name));
@@ -240,6 +244,158 @@ it('what is wanted of a pod leads from each state to the next call', () => {
   lostReported    fail       fail       fail         create     fail        delete  delete    none        none     delete  none`;
   expectTable(text, Object.keys(states), (row, column) => nextCall(inState(row), situations[column]!).kind);
   expect(text.trim().split('\n')[0]!.split(/\s+/)).toEqual(Object.keys(situations));
+});
+
+describe('with `restarts: node`', () => {
+  const node: ProviderPodPolicy = { ...policy, restarts: 'node' };
+  const specOf = (spec: Partial<NonNullable<ValidPod['spec']>>): ValidPod => ({
+    ...wanted,
+    spec: { ...wanted.spec!, ...spec },
+  });
+  const exited = (exitCode: number, restartCount = 0): ProviderPod =>
+    reported({ state: 'stopped', restartCount, containers: [{ name: 'app', exit: { exitCode } }] });
+  const stoppedWith = (pod: ProviderPod, fields: Partial<ProviderPodRecord> = {}): ProviderPodRecord =>
+    inState('stopped', { state: { kind: 'ended', pod, stoppedMs }, restartCount: pod.restartCount ?? 0, ...fields });
+  const callFor = (record: ProviderPodRecord, { pod = wanted, previous, atMs = nowMs }: CallInput = {}): NextCall => {
+    const want: WantedPod = { kind: 'running', pod, previous, mayExist: true };
+    return reconcileProviderPod(record, { wanted: want, isUnlisted: false, nowMs: atMs }, node).call;
+  };
+  interface CallInput {
+    readonly pod?: ValidPod;
+    readonly previous?: WantedPod['previous'];
+    readonly atMs?: number;
+  }
+  const ofRun = (attempt: number, restartCount = attempt): PodStatusInput => ({
+    phase: 'Running',
+    containerStatuses: [
+      { name: 'app', restartCount, containerID: `provider://u-1/app/${attempt}`, state: { running: {} } },
+    ],
+  });
+
+  it('only a pod that has stopped, and was not deleted, is created again, with the next count', () => {
+    for (const row of Object.keys(states)) {
+      const call = callFor(inState(row));
+      const before = nextCall(inState(row), { wanted: running(true), isUnlisted: false });
+      expect([row, call]).toEqual([row, row === 'stopped' ? { kind: 'create', restartCount: 1 } : before]);
+    }
+  });
+
+  const never = specOf({ restartPolicy: 'Never' });
+  const onFailure = specOf({ restartPolicy: 'OnFailure' });
+  const deleted = { ...wanted, metadata: { ...wanted.metadata, deletionTimestamp: '2026-01-02T03:04:05Z' } };
+  const own = specOf({ restartPolicy: 'Always', containers: [{ name: 'app', restartPolicy: 'Never' }] });
+  const rules: Container = {
+    ...{ name: 'app', restartPolicy: 'Never' },
+    restartPolicyRules: [{ action: 'Restart', exitCodes: { operator: 'In', values: [42] } }],
+  };
+  it.each<[string, ValidPod, ProviderPod, NextCall['kind']]>([
+    ['Always, exit code 0', wanted, exited(0), 'create'],
+    ['Always, an end that is not reported', wanted, stopped, 'create'],
+    ['Always, stopped by the cloud with a reason', wanted, { ...exited(0), reason: 'SpotReclaimed' }, 'terminate'],
+    ['Always, deleted', deleted, exited(0), 'terminate'],
+    ['OnFailure, exit code 0', onFailure, exited(0), 'terminate'],
+    ['OnFailure, exit code 1', onFailure, exited(1), 'create'],
+    ['OnFailure, an end that is not reported', onFailure, stopped, 'create'],
+    ['Never, exit code 1', never, exited(1), 'terminate'],
+    ['a container with a policy of its own', own, exited(1), 'terminate'],
+    ['a container with a rule that restarts it', specOf({ containers: [rules] }), exited(42), 'create'],
+    ['a container with a rule that does not', specOf({ containers: [rules] }), exited(1), 'terminate'],
+  ])('%s', (_what, pod, ended, call) => {
+    expect(callFor(stoppedWith(ended), { pod }).kind).toBe(call);
+  });
+
+  it('a pod with a terminal phase is not created again', () => {
+    expect(callFor(stoppedWith(exited(1)), { previous: { phase: 'Failed' } }).kind).toBe('terminate');
+  });
+
+  it('a container that has ended for good counts no longer, whatever is reported of it later', () => {
+    const pod = specOf({ restartPolicy: 'OnFailure', containers: [{ name: 'app' }, { name: 'job' }] });
+    const previous = {
+      phase: 'Running',
+      containerStatuses: [{ name: 'job', state: { terminated: { exitCode: 0 } } }],
+    };
+    expect(callFor(stoppedWith(exited(0)), { pod, previous }).kind).toBe('terminate');
+    expect(callFor(stoppedWith(exited(1)), { pod, previous }).kind).toBe('create');
+    expect(callFor(stoppedWith(exited(0)), { pod }).kind).toBe('create');
+  });
+
+  /** The delays before the starts of a pod whose runs take so long. */
+  function delays(runMs: number, starts: number, podOf = (_start: number): ValidPod => wanted): number[] {
+    let record = inState('reported');
+    let atMs = nowMs;
+    const reconcile = (report: ProviderPodReport): void =>
+      void ({ record } = reconcileProviderPod(record, { report, isUnlisted: false, nowMs: atMs }, node));
+    return Array.from({ length: starts }, (_, start) => {
+      const [pod, restartCount] = [podOf(start), start + 1];
+      const endMs = (atMs += runMs);
+      reconcile({ kind: 'listed', pod: exited(1, start), observation: 100 + 3 * start, atMs: 0 });
+      let call = callFor(record, { pod, atMs });
+      if (call.kind === 'crashLoop') {
+        expect(call.untilMs).toBe(atMs + call.delayMs);
+        expect(callFor(record, { pod, atMs: call.untilMs - 1 })).toEqual(call);
+        atMs = call.untilMs;
+        call = callFor(record, { pod, atMs });
+      }
+      expect(call).toEqual({ kind: 'create', restartCount });
+      reconcile({ kind: 'creating', pod, restartCount, observation: 101 + 3 * start });
+      expect([record.state.kind, record.restartCount]).toEqual(['asked', restartCount]);
+      return (atMs - endMs) / 1000;
+    });
+  }
+
+  it('starts a pod immediately, then after 10, 20, 40, … 300 s, and immediately after a run of 10 minutes', () => {
+    expect(delays(1000, 8)).toEqual([0, 10, 20, 40, 80, 160, 300, 300]);
+    expect(delays(600_000, 3)).toEqual([0, 10, 20]);
+    expect(delays(600_001, 3)).toEqual([0, 0, 0]);
+  });
+
+  it('starts a pod with another image immediately', () => {
+    expect(delays(1000, 4, (start) => (start < 2 ? wanted : other))).toEqual([0, 10, 0, 10]);
+  });
+
+  it('a creation that has failed is repeated after its own back-off, with the same count', () => {
+    let record = stoppedWith(exited(1));
+    const report = { kind: 'creating', pod: wanted, restartCount: 1, observation } as const;
+    record = reconcileProviderPod(record, { report, isUnlisted: false, nowMs }, node).record;
+    record = reconcileProviderPod(
+      record,
+      { report: failed('create_pod', false), isUnlisted: false, nowMs },
+      node,
+    ).record;
+    expect(callFor(record).kind).toBe('backOff');
+    expect(callFor(record, { atMs: nowMs + 1000 })).toEqual({ kind: 'create', restartCount: 1 });
+  });
+
+  it('the run before the one that was asked for is out of date, in every state', () => {
+    for (const row of Object.keys(states)) {
+      const record = inState(row, { restartCount: 2 });
+      for (const pod of [exited(1, 1), reported({ restartCount: 1 }), reported()]) {
+        const report = { kind: 'listed', pod, observation, atMs: 1 } as const;
+        expect(reconcileProviderPod(record, { report, isUnlisted: false, nowMs }, node).record).toBe(record);
+      }
+      const report = { kind: 'listed', pod: exited(1, 3), observation, atMs: 1 } as const;
+      const { restartCount, state } = reconcileProviderPod(record, { report, isUnlisted: false, nowMs }, node).record;
+      expect([restartCount, state.kind]).toEqual([3, 'ended']);
+    }
+  });
+
+  it('after a restart of the process, the status says which run was seen last: a list with an earlier one is waited out', () => {
+    for (const pod of [exited(1, 1), reported({ restartCount: 1 })]) {
+      const report = { kind: 'listed', pod, observation, atMs: 1 } as const;
+      const { record } = reconcileProviderPod(unknownProviderPod, { report, isUnlisted: false, nowMs }, node);
+      expect(callFor(record, { previous: ofRun(2) }).kind).toBe('wait');
+      expect(callFor(record, { previous: ofRun(1) }).kind).not.toBe('wait');
+      const input = { isUnlisted: false, nowMs, wanted: { ...ended(true, true), previous: ofRun(2) } };
+      expect(reconcileProviderPod(record, input, node).call.kind).toBe('delete');
+    }
+    expect(callFor(unknownProviderPod, { previous: ofRun(2) }).kind).toBe('wait');
+  });
+
+  it('a lost run that the status has counted makes no other run out of date, and the next count is higher', () => {
+    expect(callFor(stoppedWith(exited(1, 1)), { previous: ofRun(1, 2) })).toEqual({ kind: 'create', restartCount: 3 });
+    const max = 2 ** 31 - 1;
+    expect(callFor(stoppedWith(exited(1)), { previous: ofRun(0, max) })).toEqual({ kind: 'create', restartCount: 1 });
+  });
 });
 
 it('a back-off delays only the operation that has failed, and only until its end', () => {
@@ -336,7 +492,7 @@ describe('the update of a reported pod', () => {
     expectTable(text, Object.keys(contents), contentAfter);
     const columns = text.trim().split('\n')[0]!.split(/\s+/);
     for (const row of Object.keys(contents))
-      for (const column of Object.keys(reports).filter((name) => !columns.includes(name)))
+      for (const column of Object.keys(reports).filter((name) => ![...columns, 'creatingNext'].includes(name)))
         expect([row, column, contentAfter(row, column)]).toEqual([row, column, '.']);
     const first = after(inState('notAsked', contents['none/sure']), 'creating');
     expect([first.applied, first.uncertain]).toEqual([wanted, 'attempted']);
@@ -382,8 +538,17 @@ it('delays double up to a maximum; one that the cloud requests changes neither t
   expect(Array.from({ length: 10 }, () => delayAfter('create_pod')).slice(-2)).toEqual([256_000, 300_000]);
 });
 
-it('only whether the worker has finished the pod outlives the worker, beside what the cloud has of it', () => {
+it('only whether the worker has finished the pod, and the count of its runs, outlive the worker, beside what the cloud has of it', () => {
   const { state } = inState('reported');
-  const full = inState('reported', { ...contents['other/updated'], ...backOff('update_pod'), refused: other });
-  expect(after(full, 'terminated')).toEqual({ state, observation: 10, missingLists: 0, isTerminated: true });
+  const full = inState('reported', {
+    ...{ ...contents['other/updated'], ...backOff('update_pod'), refused: other, restartCount: 3 },
+    crashLoop: { backoffMs: 10_000, lastUpdateMs: nowMs, containers: [] },
+  });
+  expect(after(full, 'terminated')).toEqual({
+    state,
+    restartCount: 3,
+    observation: 10,
+    missingLists: 0,
+    isTerminated: true,
+  });
 });

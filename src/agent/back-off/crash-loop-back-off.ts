@@ -1,10 +1,8 @@
-import { formatPod } from '../../kube/pods/pod-log-fields.ts';
-import { formatGoDuration } from '../../shared/go-duration.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { canonicalQuantity } from '../../kube/objects/quantity.ts';
 import type { Container, EphemeralContainer, ValidPod } from '../../kube/objects/types.ts';
 import { ObservedTimes } from '../../shared/time.ts';
-import type { RuntimePodStatus } from '../../node/index.ts';
+import { crashLoopMessage, crashLoopRange, type RuntimePodStatus } from '../../node/index.ts';
 import { BackOff } from './flowcontrol-back-off.ts';
 
 /** 10 seconds, doubled up to 5 minutes. Source: kubelet `imageBackOff`. */
@@ -21,8 +19,7 @@ export interface CrashLoop {
 }
 
 /**
- * Delays restarts of containers: 10 seconds, doubled up to 5 minutes; reset after a run of more than 10 minutes. There is
- * no delay before the first restart. Source: kubelet `crashLoopBackOff`.
+ * Delays restarts of containers as `crashLoopRange` says. There is no delay before the first restart. Source: kubelet `crashLoopBackOff`.
  *
  * Divergence: delays count on the monotonic clock, from when an exit was first seen less its age by the wall clock; in the
  * kubelet, a wall clock that is set back delays restarts for as long.
@@ -32,7 +29,8 @@ export class CrashLoopBackOff {
   readonly #exits: ObservedTimes;
 
   constructor(clock: Pick<Clock, 'now' | 'monotonicMs'>) {
-    this.#backOff = new BackOff({ clock, baseMs: 10_000, maxMs: 300_000, expiresAfterMs: 600_000 });
+    const { firstMs, maxMs, expiresAfterMs } = crashLoopRange;
+    this.#backOff = new BackOff({ clock, baseMs: firstMs, maxMs, expiresAfterMs });
     this.#exits = new ObservedTimes(clock);
   }
 
@@ -55,7 +53,7 @@ export class CrashLoopBackOff {
     }
     const delayMs = this.#backOff.get(key);
     return {
-      message: `back-off ${formatGoDuration(Math.floor(delayMs / 1000) * 1000)} restarting failed container=${container.name} pod=${formatPod(pod)}`,
+      message: crashLoopMessage(delayMs, pod, container.name),
       untilMs: finishedMs + delayMs,
     };
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-off.ts';
+import { type BackOffEntry, type BackOffRange, liveEntry, nextDelayMs } from '../../shared/exponential-back-off.ts';
 
 /** Options of `BackOff`. */
 export interface BackOffOptions {
@@ -11,9 +11,7 @@ export interface BackOffOptions {
   readonly expiresAfterMs?: number | undefined;
 }
 
-interface Entry {
-  readonly backoffMs: number;
-  readonly lastUpdateMs: number;
+interface Entry extends BackOffEntry {
   readonly reason: string | undefined;
 }
 
@@ -78,7 +76,6 @@ export class BackOff {
   }
 
   #live(id: string, eventMs: number): Entry | undefined {
-    const entry = this.#entries.get(id);
-    return entry === undefined || eventMs - entry.lastUpdateMs > this.#expiresAfterMs ? undefined : entry;
+    return liveEntry(this.#entries.get(id), eventMs, this.#expiresAfterMs);
   }
 }

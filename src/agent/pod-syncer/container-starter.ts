@@ -1,10 +1,11 @@
 import type { ContainerType } from '../../status-manager/metrics.ts';
 import type { ActuatedResources } from '../allocation/actuated-resources.ts';
 import {
-  BackOffError,
   type BoundedRuntime,
   ContainerConfigError,
   containerResources,
+  crashLoopError,
+  crashLoopEvent,
   findContainerStatusByName,
   hashContainer,
   type PodCallOptions,
@@ -21,7 +22,7 @@ import type { CrashLoopBackOff } from '../back-off/crash-loop-back-off.ts';
 import type { BoundedHandlerRunner } from './handler-runner.ts';
 import type { ImageManager } from './image-manager.ts';
 import type { ContainerKiller } from './kill-pod.ts';
-import { formatPod, podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
+import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 export interface ContainerStarterOptions extends Pick<NodeContext, 'logger'>, Measured {
   readonly runtime: BoundedRuntime;
@@ -111,10 +112,8 @@ export class ContainerStarter {
   #checkBackOff({ pod, container, runtimeStatus }: StartRequest): void {
     const crashLoop = this.#options.crashLoopBackOff.doBackOff(pod, container, runtimeStatus);
     if (crashLoop === undefined) return;
-    const message = `Back-off restarting failed container ${container.name} in pod ${formatPod(pod)}`;
-    this.#event({ pod, container }, 'Warning', 'BackOff', message);
-    const cause = new BackOffError('CrashLoopBackOff', crashLoop.untilMs);
-    throw new SyncActionError('CrashLoopBackOff', crashLoop.message, { cause });
+    this.#options.eventRecorder.event(crashLoopEvent(pod, container.name));
+    throw crashLoopError(crashLoop.message, crashLoop.untilMs);
   }
 
   /** Source: kuberuntime `toKubeContainerImageVolumes`. */

@@ -109,9 +109,9 @@ export class CheckedProvider {
   }
 
   /** The call that asks for the pod. */
-  createCall(pod: ValidPod): Call<void> {
+  createCall(pod: ValidPod, restartCount = 0): Call<void> {
     this.#pods.add(pod);
-    return (provider, signal) => provider.createPod(structuredClone(pod), this.#podOptions(pod, signal));
+    return (provider, signal) => provider.createPod(structuredClone(pod), this.#podOptions(pod, signal, restartCount));
   }
 
   updateCall(pod: ValidPod, previous: ValidPod | undefined): Call<void> {
@@ -207,8 +207,9 @@ export class CheckedProvider {
     );
   }
 
-  #podOptions(pod: ValidPod, signal: AbortSignal): ProviderPodOptions {
-    return { signal, epoch: 0, podHash: podHash(pod), materials: async () => materialsOf(pod, this.#secret) };
+  #podOptions(pod: ValidPod, signal: AbortSignal, restartCount = 0): ProviderPodOptions {
+    const materials = async () => materialsOf(pod, this.#secret);
+    return { signal, epoch: 0, podHash: podHash(pod), restartCount, materials };
   }
 
   #checkEntry(pod: ValidPod, entry: ProviderPod): void {

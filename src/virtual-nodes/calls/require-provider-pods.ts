@@ -81,13 +81,14 @@ export function readProviderPod(value: unknown, path = 'pod'): ProviderPod {
 
 function requireProviderPod(pod: unknown, path: string): asserts pod is ProviderPod {
   requireObject(path, pod);
-  const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt, containers } =
+  const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, restartCount, startedAt, containers } =
     pod as Partial<ProviderPod>;
   for (const [field, value] of Object.entries({ uid, namespace, name, nodeName }))
     requireText(`${path}.${field}`, value);
   requireOneOf(`${path}.state`, state, states);
   requireTexts(`${path}.ips`, ips);
   requireOptionalStrings(path, { reason, message, podHash });
+  if (restartCount !== undefined) requireCount(`${path}.restartCount`, restartCount);
   requireDate(`${path}.startedAt`, startedAt);
   if (containers === undefined) return;
   if (!Array.isArray(containers)) refuseArgument(`${path}.containers`, 'a list', containers);

@@ -15,6 +15,12 @@ export interface ProviderCapabilities {
    * start-up or liveness probe has failed is killed by `killContainer`. Default: nobody does.
    */
   readonly probes?: 'node' | 'provider' | undefined;
+  /**
+   * Who starts containers again, as the restart policy demands. `provider`: the cloud, each container with its `restartCount`.
+   * `node`: once all containers of a pod have ended, the virtual node calls `createPod` with the next `restartCount`, with the
+   * back-off of the kubelet. Default: nobody does; a pod with the restartPolicy Always that stops has failed.
+   */
+  readonly restarts?: 'node' | 'provider' | undefined;
   /** postStart and preStop are run. Default: false. */
   readonly hooks?: boolean | undefined;
   /** Containers may use the network, the processes or the IPC of their host. Default: false. */
@@ -30,6 +36,7 @@ export const capabilityChecks: OptionChecks<ProviderCapabilities> = {
   initContainers: aBoolean,
   sidecars: aBoolean,
   probes: oneOf('node', 'provider'),
+  restarts: oneOf('node', 'provider'),
   hooks: aBoolean,
   hostNamespaces: aBoolean,
   volumes: optional(

@@ -22,9 +22,7 @@ export function undeclaredNeeds(
       if (!('needs' in row) || field === 'initContainers') return [];
       const value: unknown = (object as Readonly<Record<string, unknown>>)[field];
       if (value === undefined || value === null || value === false) return [];
-      const isDeclared =
-        row.needs === 'volumes' ? capabilities.volumes?.includes(field) : Boolean(capabilities[row.needs]);
-      if (!isDeclared) return [`${row.needs} (${path}.${field})`];
+      if (!declares(capabilities, row.needs, field)) return [`${row.needs} (${path}.${field})`];
       const needed = row.needs === 'probes' && capabilities.probes === 'node' ? methodsOfProbe(field, value) : [];
       return needed.filter((name) => methods[name] === undefined).map((name) => `${name} (${path}.${field})`);
     });
@@ -47,6 +45,15 @@ function methodsOfProbe(field: string, { exec }: Probe): ('exec' | 'killContaine
     ...(exec == null ? [] : ['exec' as const]),
     ...(field === 'readinessProbe' ? [] : ['killContainer' as const]),
   ];
+}
+
+function declares(
+  { volumes = [], restarts, ...others }: ProviderCapabilities,
+  needed: keyof ProviderCapabilities,
+  field: string,
+): boolean {
+  if (needed === 'volumes') return volumes.includes(field);
+  return needed === 'restarts' ? restarts === 'provider' : Boolean(others[needed]);
 }
 
 export interface CapabilityAdmissionOptions {

@@ -1,4 +1,4 @@
-import type { ValidPod } from '../../kube/objects/types.ts';
+import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { untilAborted } from '../../shared/abort.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
@@ -7,7 +7,9 @@ import type { ProviderPod } from '../pod-provider.ts';
 import type { ListedPods, ProviderPodLister, ProviderPodSink } from '../calls/provider-pod-lister.ts';
 import {
   hasEnded,
+  isEarlierRun,
   isGone,
+  isRestarting,
   listedPod,
   type NextCall,
   type ProviderPodPolicy,
@@ -109,6 +111,11 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     return call;
   }
 
+  /** True if the pod has stopped, and is to be started again. */
+  isRestarting(pod: ValidPod, previous: PodStatusInput | null | undefined): boolean {
+    return isRestarting(this.record(pod.metadata.uid), pod, previous, this.#options);
+  }
+
   /** Remembers what the status of a pod was generated from. */
   setGenerated(podUID: string, generated: ProviderPodRecord['generated']): void {
     this.#store(podUID, { ...this.record(podUID), generated });
@@ -145,7 +152,10 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     if (observation <= this.#since) return [];
     this.#lastList = list;
     const listed = new Set(pods.map(({ uid }) => uid));
-    for (const pod of pods) this.set(pod, observation);
+    for (const pod of pods)
+      if (isEarlierRun(this.record(pod.uid), pod))
+        this.reconcile(pod.uid, { report: { kind: 'missing', observation } });
+      else this.set(pod, observation);
     const others = [...this.#entries.keys()].filter((podUID) => !listed.has(podUID));
     for (const podUID of others)
       if (this.#isUnlisted(podUID)) this.reconcile(podUID, { report: { kind: 'missing', observation } });

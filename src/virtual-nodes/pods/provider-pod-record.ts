@@ -1,10 +1,12 @@
 import isEqual from 'lodash/isEqual.js';
-import type { PodObservation } from '../../node/index.ts';
+import { crashLoopRange, type PodObservation } from '../../node/index.ts';
 import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
-import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-off.ts';
+import { type BackOffEntry, type BackOffRange, liveEntry, nextDelayMs } from '../../shared/exponential-back-off.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
+import type { ProviderCapabilities } from '../capabilities/provider-capabilities.ts';
 import type { ProviderContainer, ProviderPod } from '../pod-provider.ts';
 import { isSamePod, podHash } from './pod-hash.ts';
+import { mustRestart, shownRun } from './provider-pod-status.ts';
 
 /** What is known of a pod in the cloud. Times are on the monotonic clock unless they say otherwise. */
 export type ProviderPodState =
@@ -21,8 +23,13 @@ export type ProviderPodState =
   | { readonly kind: 'reported'; readonly pod?: ProviderPod | undefined; readonly atMs?: number | undefined }
   /** `deletePod` was accepted at `deletedMs`; the pod has not been seen to end. */
   | { readonly kind: 'ending'; readonly pod?: ProviderPod | undefined; readonly deletedMs: number }
-  /** The pod is reported as stopped, or no longer listed after its deletion; then `pod` is undefined. */
-  | { readonly kind: 'ended'; readonly pod?: ProviderPod | undefined; readonly deletedMs?: number | undefined }
+  /** The pod is reported as stopped, since `stoppedMs`, or no longer listed after its deletion; then both are undefined. */
+  | {
+      readonly kind: 'ended';
+      readonly pod?: ProviderPod | undefined;
+      readonly stoppedMs?: number | undefined;
+      readonly deletedMs?: number | undefined;
+    }
   /** The pod was not deleted, but too many lists in a row lacked it. `was` is the state before. */
   | { readonly kind: 'lost'; readonly was: Extract<ProviderPodState, { kind: 'asked' | 'accepted' | 'reported' }> };
 
@@ -34,6 +41,12 @@ export type PodFailure = NonNullable<PodObservation['eviction']>;
 /** All that is known of a pod in the cloud. It never changes: `reconcileProviderPod` returns the next one. */
 export interface ProviderPodRecord {
   readonly state: ProviderPodState;
+  /** How often the node has started the pod again. Reports of runs with a lower count are out of date. */
+  readonly restartCount: number;
+  /** The run that has stopped, until the next one is reported. */
+  readonly stopped?: ProviderPod | undefined;
+  /** The back-off of the next start, and the containers that it is about. */
+  readonly crashLoop?: (BackOffEntry & { readonly containers: unknown }) | undefined;
   /** Reports of observations up to the one with this number are out of date. */
   readonly observation: number;
   /** How many lists in a row lacked the pod; only lists that began after `observation` count. */
@@ -82,7 +95,7 @@ export type ProviderPodReport =
   /** A list lacked it, or `getPod` did not find it. */
   | { readonly kind: 'missing' | 'notFound'; readonly observation: number }
   /** `createPod` is called; it or `deletePod` was accepted. */
-  | { readonly kind: 'creating'; readonly pod: ValidPod; readonly observation: number }
+  | { readonly kind: 'creating'; readonly pod: ValidPod; readonly restartCount: number; readonly observation: number }
   | { readonly kind: 'created'; readonly observation: number; readonly atMs: number }
   | { readonly kind: 'deleted'; readonly observation: number }
   | { readonly kind: 'updated'; readonly pod: ValidPod }
@@ -108,11 +121,14 @@ export type WantedPod = (
 ) & {
   /** True if an earlier process may have created the pod. */
   readonly mayExist: boolean;
+  /** The last status of the pod; undefined if it has none. */
+  readonly previous?: PodStatusInput | null | undefined;
 };
 
 /** What to do next for a pod. */
 export type NextCall =
-  | { readonly kind: 'create' | 'delete' }
+  | { readonly kind: 'delete' }
+  | { readonly kind: 'create'; readonly restartCount: number }
   /** @property previous what the provider has; undefined if that is not known */
   | { readonly kind: 'update'; readonly previous: ValidPod | undefined }
   /** Nothing: `applied` if the provider has the pod as it is wanted. */
@@ -122,7 +138,9 @@ export type NextCall =
   /** The pod has ended. */
   | { readonly kind: 'terminate' }
   | { readonly kind: 'fail'; readonly failure: PodFailure }
-  | { readonly kind: 'backOff'; readonly untilMs: number; readonly message: string };
+  | { readonly kind: 'backOff'; readonly untilMs: number; readonly message: string }
+  /** The pod has stopped, and is started again later. */
+  | { readonly kind: 'crashLoop'; readonly untilMs: number; readonly delayMs: number };
 
 export interface ReconcileInput {
   /** Default: nothing has happened. */
@@ -142,10 +160,16 @@ export interface ProviderPodPolicy {
   readonly lostPods: 'fail' | 'recreate';
   /** False if the provider has no `updatePod`. */
   readonly canUpdate: boolean;
+  /** See `ProviderCapabilities`. */
+  readonly restarts: ProviderCapabilities['restarts'];
 }
 
-export const unknownProviderPod: ProviderPodRecord = { state: { kind: 'notAsked' }, observation: 0, missingLists: 0 };
+export const unknownProviderPod: ProviderPodRecord = {
+  ...{ state: { kind: 'notAsked' }, restartCount: 0, observation: 0, missingLists: 0 },
+};
 
+/** The API has an int32. */
+const maxRestartCount = 2 ** 31 - 1;
 /** A cloud that does not list a pod may be creating it for this long after `createPod`. */
 const creationMs = 60_000;
 /** A deleted pod that is still listed is not an orphan for this long. */
@@ -170,10 +194,11 @@ export function reconcileProviderPod(
   let record = report === undefined ? before : withReport(before, report, nowMs, policy);
   if (report?.kind === 'failed') return { record, call: afterFailure(record, report, nowMs) };
   if (wanted === undefined) return { record, call: { kind: 'none' } };
+  record = withShownRun(record, wanted.previous, policy);
   if (wanted.mayExist && record.state.kind === 'notAsked') record = expectedPod(record, isUnlisted, policy);
   if (wanted.kind === 'ended') return { record, call: callToEnd(record, wanted.hasObject, nowMs) };
   record = withReportedHash(record);
-  const call = callToRun(record, wanted.pod, nowMs, policy);
+  const call = callToRun(record, wanted, nowMs, policy);
   return { record: call.kind === 'applied' ? withApplied(record, wanted.pod) : record, call };
 }
 
@@ -204,6 +229,22 @@ export function wasAccepted({ state }: ProviderPodRecord): boolean {
   return kind !== 'notAsked' && kind !== 'asked';
 }
 
+/** True if the report is about a run before the last one that was asked for, or that the status has shown. */
+export function isEarlierRun({ restartCount }: ProviderPodRecord, pod: ProviderPod): boolean {
+  return (pod.restartCount ?? 0) < restartCount;
+}
+
+/** True if the pod has stopped, and the node is to start it again. */
+export function isRestarting(
+  { state }: ProviderPodRecord,
+  pod: ValidPod,
+  previous: PodStatusInput | null | undefined,
+  { restarts }: Pick<ProviderPodPolicy, 'restarts'>,
+): boolean {
+  if (restarts !== 'node' || state.kind !== 'ended' || state.pod === undefined) return false;
+  return state.deletedMs === undefined && mustRestart(pod, state.pod, previous);
+}
+
 /** True if the cloud does not have the pod, so that the record can be dropped once the pod is no longer wanted. */
 export function isGone(
   { state: { kind }, missingLists }: ProviderPodRecord,
@@ -221,10 +262,11 @@ function withReport(
   const { state } = record;
   switch (report.kind) {
     case 'listed': {
-      const { observation } = report;
-      if (observation <= record.observation) return record;
-      const seen = { observation, missingLists: 0, unlistedSinceMs: undefined };
-      return { ...record, ...seen, state: reportedState(state, report.pod, report.atMs) };
+      const { observation, pod } = report;
+      if (observation <= record.observation || isEarlierRun(record, pod)) return record;
+      const seen = { observation, missingLists: 0, unlistedSinceMs: undefined, stopped: undefined };
+      const restartCount = policy.restarts === 'node' ? (pod.restartCount ?? 0) : record.restartCount;
+      return { ...record, ...seen, restartCount, state: reportedState(state, report, nowMs, policy) };
     }
     case 'missing':
     case 'notFound': {
@@ -235,12 +277,13 @@ function withReport(
       return { ...record, missingLists, unlistedSinceMs, state: goneState(state) };
     }
     case 'creating': {
-      const { applied: last, uncertain } = record;
+      const next = restartedPod(record, report, nowMs);
+      const { applied: last, uncertain } = next;
       const isAsLast = last !== undefined && uncertain !== 'updated' && isSamePod(last, report.pod);
-      const isFirst = state.kind === 'notAsked' || isAsLast;
+      const isFirst = next.state.kind === 'notAsked' || isAsLast;
       const applied = isFirst ? report.pod : undefined;
       const asked = { kind: 'asked', calledMs: nowMs } as const;
-      return toCreated({ ...record, applied, uncertain: 'attempted' }, asked, report.observation);
+      return toCreated({ ...next, applied, uncertain: 'attempted' }, asked, report.observation);
     }
     case 'created': {
       const accepted = { kind: 'accepted', calledMs: calledMsOf(state), atMs: report.atMs } as const;
@@ -259,18 +302,26 @@ function withReport(
       if (report.operation === 'update_pod') return withUncertainUpdate(record);
       return report.operation === 'delete_pod' ? { ...record, isDeleting: undefined } : record;
     default: {
-      const { observation, missingLists } = record;
-      return { state, observation, missingLists, isTerminated: true };
+      const { restartCount, observation, missingLists } = record;
+      return { state, restartCount, observation, missingLists, isTerminated: true };
     }
   }
 }
 
-function reportedState(state: ProviderPodState, pod: ProviderPod, atMs: number): ProviderPodState {
+function reportedState(
+  state: ProviderPodState,
+  { pod, atMs }: Extract<ProviderPodReport, { kind: 'listed' }>,
+  nowMs: number,
+  { restarts }: ProviderPodPolicy,
+): ProviderPodState {
   const known = 'pod' in state ? state.pod : undefined;
-  const fields = fieldsOf(pod);
+  const fields = fieldsOf(pod, restarts);
   const reported = isEqual(known, fields) ? known! : fields;
   const deletedMs = 'deletedMs' in state ? state.deletedMs : undefined;
-  if (pod.state === 'stopped') return { kind: 'ended', pod: reported, deletedMs };
+  if (pod.state === 'stopped') {
+    const isSameRun = state.kind === 'ended' && known?.restartCount === pod.restartCount;
+    return { kind: 'ended', pod: reported, stoppedMs: isSameRun ? state.stoppedMs : nowMs, deletedMs };
+  }
   if (deletedMs !== undefined) return { kind: 'ending', pod: reported, deletedMs };
   return { kind: 'reported', pod: reported, atMs };
 }
@@ -288,6 +339,31 @@ function goneState(state: ProviderPodState): ProviderPodState {
     default:
       return state;
   }
+}
+
+/** When the next run of a pod that has stopped is asked for, nothing is known of that run yet. */
+function restartedPod(
+  record: ProviderPodRecord,
+  { pod, restartCount }: Extract<ProviderPodReport, { kind: 'creating' }>,
+  nowMs: number,
+): ProviderPodRecord {
+  const { state } = record;
+  if (state.kind !== 'ended' || state.deletedMs !== undefined || restartCount <= record.restartCount) return record;
+  const backoffMs = nextDelayMs(liveCrashLoop(record, pod)?.backoffMs ?? 0, crashLoopRange);
+  const crashLoop = { backoffMs, lastUpdateMs: nowMs, containers: restartedContainers(pod) };
+  const { state: unknown } = unknownProviderPod;
+  return { ...record, state: unknown, restartCount, crashLoop, stopped: state.pod, createFailure: undefined };
+}
+
+/** The back-off of the pod that has stopped. Containers with other images or resources have none. Source: kubelet `GetBackoffKey`. */
+function liveCrashLoop({ state, crashLoop }: ProviderPodRecord, pod: ValidPod): BackOffEntry | undefined {
+  const stoppedMs = (state.kind === 'ended' ? state.stoppedMs : undefined) ?? -Infinity;
+  const live = liveEntry(crashLoop, stoppedMs, crashLoopRange.expiresAfterMs);
+  return isEqual(live?.containers, restartedContainers(pod)) ? live : undefined;
+}
+
+function restartedContainers({ spec }: ValidPod): unknown {
+  return (spec?.containers ?? []).map(({ image, resources }) => [image, resources]);
 }
 
 /** A report during the call of `createPod` says more than the call. */
@@ -340,6 +416,21 @@ function withApplied(record: ProviderPodRecord, applied: ValidPod): ProviderPodR
   return { ...record, applied, uncertain: undefined, refused: undefined };
 }
 
+/**
+ * After a restart of the process, the status of the pod says which run was seen last: if the cloud lists an earlier one, its
+ * list lags behind, and the pod counts as missing.
+ */
+function withShownRun(
+  record: ProviderPodRecord,
+  previous: PodStatusInput | null | undefined,
+  policy: ProviderPodPolicy,
+): ProviderPodRecord {
+  const restartCount = policy.restarts === 'node' ? shownRun(previous) : 0;
+  if (restartCount <= record.restartCount) return record;
+  const shown = { ...record, restartCount };
+  return reportedPod(record) === undefined ? shown : expectedPod(shown, true, policy);
+}
+
 /** An earlier process may have created the pod although the cloud does not list it: one list is not enough for its end. */
 function expectedPod(record: ProviderPodRecord, isUnlisted: boolean, policy: ProviderPodPolicy): ProviderPodRecord {
   const missingLists = isUnlisted ? 1 : 0;
@@ -357,8 +448,13 @@ function afterFailure(
   return backOffOf(record, operation, nowMs) ?? { kind: 'none' };
 }
 
-function callToRun(record: ProviderPodRecord, pod: ValidPod, nowMs: number, policy: ProviderPodPolicy): NextCall {
-  const { state } = record;
+function callToRun(
+  record: ProviderPodRecord,
+  { pod, previous }: Extract<WantedPod, { kind: 'running' }>,
+  nowMs: number,
+  policy: ProviderPodPolicy,
+): NextCall {
+  const { state, restartCount } = record;
   switch (state.kind) {
     case 'accepted':
     case 'ending':
@@ -366,12 +462,34 @@ function callToRun(record: ProviderPodRecord, pod: ValidPod, nowMs: number, poli
     case 'reported':
       return state.pod === undefined ? { kind: 'wait' } : callToUpdate(record, pod, nowMs, policy);
     case 'ended':
-      return { kind: 'terminate' };
+      return isRestarting(record, pod, previous, policy)
+        ? callToRestart(record, pod, previous, nowMs)
+        : { kind: 'terminate' };
     default:
       return state.kind === 'lost' && state.was.kind === 'reported' && policy.lostPods === 'fail'
         ? { kind: 'fail', failure: lostFailure(state.was.atMs) }
-        : (backOffOf(record, 'create_pod', nowMs) ?? { kind: 'create' });
+        : (backOffOf(record, 'create_pod', nowMs) ?? { kind: 'create', restartCount });
   }
+}
+
+/**
+ * There is no delay before the first start. Source: kubelet `doBackOff`.
+ *
+ * Divergence: the delay counts from when the end was first seen; in the kubelet from the end by the wall clock.
+ */
+function callToRestart(
+  record: ProviderPodRecord,
+  pod: ValidPod,
+  previous: PodStatusInput | null | undefined,
+  nowMs: number,
+): NextCall {
+  const { state, restartCount } = record;
+  const delayMs = liveCrashLoop(record, pod)?.backoffMs ?? 0;
+  const untilMs = ((state.kind === 'ended' ? state.stoppedMs : undefined) ?? nowMs) + delayMs;
+  if (nowMs < untilMs) return { kind: 'crashLoop', untilMs, delayMs };
+  const shown = (previous?.containerStatuses ?? []).map((status) => status.restartCount ?? 0);
+  const last = Math.max(restartCount, ...shown.filter((count) => count < maxRestartCount));
+  return backOffOf(record, 'create_pod', nowMs) ?? { kind: 'create', restartCount: last + 1 };
 }
 
 function callToUpdate(record: ProviderPodRecord, pod: ValidPod, nowMs: number, policy: ProviderPodPolicy): NextCall {
@@ -427,11 +545,26 @@ function lostFailure(reportedAtMs: number | undefined): PodFailure {
 type Fields<T> = { readonly [Field in keyof Required<T>]: T[Field] };
 
 /** Without what a provider may add, such as the object of its cloud: that is neither compared nor stored. */
-function fieldsOf(pod: ProviderPod): Fields<ProviderPod> {
+function fieldsOf(pod: ProviderPod, restarts: ProviderPodPolicy['restarts']): Fields<ProviderPod> {
   const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt } = pod;
+  const ofPod = pod.restartCount;
   const containers = pod.containers?.map((container): Fields<ProviderContainer> => {
-    const { name, ready, started, restartCount, startedAt, exit, waiting, imageID } = container;
+    const { name, ready, started, startedAt, exit, waiting, imageID } = container;
+    const restartCount = restarts === 'node' ? ofPod : (container.restartCount ?? ofPod);
     return { name, ready, started, restartCount, startedAt, exit, waiting, imageID };
   });
-  return { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt, containers };
+  return {
+    uid,
+    namespace,
+    name,
+    nodeName,
+    state,
+    ips,
+    reason,
+    message,
+    podHash,
+    restartCount: ofPod,
+    startedAt,
+    containers,
+  };
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { firstBy } from '../../shared/by-field.ts';
-import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import { containerShouldRestart, isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
+import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import {
   type ContainerStatusesField,
   containerStatusesFields,
@@ -71,7 +72,7 @@ export function runtimePodStatus(
     const own = ownByName.get(container.name);
     const state = stateOf(kinds.get(container), reported, own);
     if (state === 'waiting') return [];
-    const id = containerID(uid, container.name, own?.restartCount ?? 0);
+    const id = containerID(uid, container.name, attemptOf(reported, own));
     const before = { previous: previousByID.get(id)?.state, accepted: acceptedByName.get(container.name) };
     return [runOf(reported, container, own, { ...before, id, state, nowMs: known.nowMs })];
   });
@@ -229,6 +230,10 @@ function stateOf(
   return isKnown ? 'running' : 'waiting';
 }
 
+function attemptOf({ restartCount = 0 }: ProviderPod, own: ProviderContainer | undefined): number {
+  return own?.restartCount ?? restartCount;
+}
+
 /** The ID of a run of a container of the provider; `containerOfID` reads it. */
 function containerID(podUID: string, name: string, attempt: number): string {
   return `provider://${podUID}/${name}/${attempt}`;
@@ -242,6 +247,41 @@ export function containerOfID(id: string): {
 } {
   const [, , podUID = '', name = '', attempt = ''] = id.split('/');
   return { podUID, name, attempt: /^\d{1,9}$/.test(attempt) ? Number(attempt) : 0 };
+}
+
+/**
+ * The `restartCount` of the last run of the pod that its status has shown. The one of a container may be higher: a run that was
+ * lost counts there, too.
+ */
+export function shownRun(status: PodStatusInput | null | undefined): number {
+  const ids = statusesOf(status ?? undefined).flatMap(({ containerID, lastState }) => [
+    containerID,
+    lastState?.terminated?.containerID,
+  ]);
+  return Math.max(0, ...ids.map((id) => containerOfID(id ?? '').attempt));
+}
+
+/** True if a container of the stopped pod is to be started again. A cloud has a reason if it has stopped the pod for good. */
+export function mustRestart(pod: ValidPod, stopped: ProviderPod, previous: PodStatusInput | null | undefined): boolean {
+  if (stopped.reason || pod.metadata.deletionTimestamp != null || isPodPhaseTerminal(previous?.phase)) return false;
+  const { spec = {} } = pod;
+  const ownByName = firstBy(stopped.containers, 'name');
+  const hasEnded = endedContainers(pod, previous);
+  return (spec?.containers ?? []).some((container) => {
+    const own = ownByName.get(container.name);
+    const { exitCode } = own?.exit ?? unknownExit(stopped, own);
+    return !hasEnded.has(container.name) && containerShouldRestart(container, spec ?? {}, exitCode | 0);
+  });
+}
+
+/** The containers that have ended for good by their restart policy, although the pod may be started again for others. */
+export function endedContainers({ spec }: ValidPod, previous: PodStatusInput | null | undefined): ReadonlySet<string> {
+  const previousByName = firstBy(previous?.containerStatuses, 'name');
+  const ended = (spec?.containers ?? []).filter((container) => {
+    const exitCode = previousByName.get(container.name)?.state?.terminated?.exitCode;
+    return exitCode != null && !containerShouldRestart(container, spec ?? {}, exitCode);
+  });
+  return new Set(ended.map(({ name }) => name));
 }
 
 function runOf(
@@ -264,7 +304,7 @@ function runOf(
   },
 ): RuntimeContainerStatus {
   const { name, image } = container;
-  const attempt = own?.restartCount ?? 0;
+  const attempt = attemptOf(reported, own);
   const startedAtMs =
     (own?.startedAt ?? reported.startedAt)?.getTime() ??
     epochMs(known?.running?.startedAt ?? known?.terminated?.startedAt) ??

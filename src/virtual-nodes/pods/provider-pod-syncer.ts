@@ -6,6 +6,10 @@ import { withDeadline } from '../../shared/deadline.ts';
 import {
   ActiveDeadlineHandler,
   BackOffError,
+  crashLoopError,
+  crashLoopEvent,
+  crashLoopMessage,
+  crashLoopReason,
   generatePodStatus,
   keepReportedEnds,
   type PodCallOptions,
@@ -17,6 +21,7 @@ import {
   type RuntimePod,
   type RuntimePodStatus,
   setGeneratedStatus,
+  type StartFailure,
   type SyncPodOptions,
   type SyncPodResult,
   type SyncPodType,
@@ -48,6 +53,7 @@ import {
   wasAccepted,
 } from './provider-pod-record.ts';
 import {
+  endedContainers,
   reportedProbeResults,
   runtimePodStatus,
   shortText,
@@ -85,6 +91,8 @@ interface StatusUpdate {
   readonly podIsTerminal?: boolean | undefined;
   readonly podStatusFn?: PodStatusFn | undefined;
   readonly failure?: PodFailure | undefined;
+  /** The pod waits for its next start. */
+  readonly crashLoop?: Extract<NextCall, { kind: 'crashLoop' }> | undefined;
 }
 
 /** If a pod has not ended for this long after its grace period, its deletion is requested again. */
@@ -140,17 +148,21 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   ): Promise<SyncPodResult> {
     const { podCache, eventRecorder, probes, statusManager } = this.#options;
     const { uid } = pod.metadata;
-    const mayExist = hasPodRun(statusManager.getPodStatus(uid) ?? pod.status);
-    const call = podCache.reconcile(uid, { wanted: { kind: 'running', pod, mayExist } });
+    const previous = statusManager.getPodStatus(uid) ?? pod.status;
+    const call = podCache.reconcile(uid, {
+      wanted: { kind: 'running', pod, previous, mayExist: hasPodRun(previous) },
+    });
     if (call.kind === 'wait') return { isTerminal: false, hasChanged: false };
     if (call.kind === 'terminate') return { isTerminal: true, hasChanged: false };
     const failure = call.kind === 'fail' ? call.failure : undefined;
     if (failure !== undefined) eventRecorder.event({ pod, type: 'Warning', ...failure });
-    const { phase } = this.#updateStatus(pod, { failure });
+    const crashLoop = call.kind === 'crashLoop' ? call : undefined;
+    const { phase } = this.#updateStatus(pod, { failure, crashLoop });
     if (isPodPhaseTerminal(phase)) return { isTerminal: true, hasChanged: false };
+    if (crashLoop !== undefined) this.#waitForRestart(pod, crashLoop);
     probes?.manager.addPod(pod, options.scope);
     const unkilled = await probes?.killUnhealthy(pod, options);
-    if (call.kind === 'create') return this.#create(pod, options);
+    if (call.kind === 'create') return this.#create(pod, call.restartCount, options);
     if (call.kind === 'update') await this.#update(pod, call.previous, options);
     if (call.kind === 'applied') this.#resizeCompleted(pod);
     throwIfBackOff(call);
@@ -170,7 +182,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     // Before the status changes: without a report, the containers look as if they had ended.
     const mayExist = !isPodPhaseTerminal(previous?.phase);
-    const call = podCache.reconcile(uid, { wanted: { kind: 'ended', hasObject: true, mayExist } });
+    const call = podCache.reconcile(uid, { wanted: { kind: 'ended', hasObject: true, mayExist, previous } });
     const record = podCache.record(uid);
     const reported = reportedPod(record);
     const isAwaited = reported === undefined && !hasEnded(record) && hasPodRun(previous);
@@ -201,11 +213,19 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     this.#options.podCache.removeOrphanedPods(remainingPodUIDs);
   }
 
-  async #create(pod: ValidPod, { signal, scope }: SyncPodOptions): Promise<SyncPodResult> {
+  /** @throws SyncActionError CrashLoopBackOff */
+  #waitForRestart(pod: ValidPod, { delayMs, untilMs }: Extract<NextCall, { kind: 'crashLoop' }>): never {
+    const [{ name } = { name: '' }] = pod.spec?.containers ?? [];
+    this.#options.eventRecorder.event(crashLoopEvent(pod, name));
+    throw crashLoopError(crashLoopMessage(delayMs, pod, name), untilMs);
+  }
+
+  async #create(pod: ValidPod, restartCount: number, { signal, scope }: SyncPodOptions): Promise<SyncPodResult> {
     const { podCache, clock } = this.#options;
     const { uid } = pod.metadata;
     const failed = await this.#call('create_pod', this.#referenceOf(pod), { pod, signal }, (options, provider) => {
-      podCache.reconcile(uid, { report: { kind: 'creating', pod, observation: podCache.beginObservation() } });
+      const observation = podCache.beginObservation();
+      podCache.reconcile(uid, { report: { kind: 'creating', pod, restartCount, observation } });
       // A copy: what the provider changes in it changes nothing here.
       return provider.createPod(structuredClone(pod), this.#podOptions(pod, options, scope));
     });
@@ -371,32 +391,49 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
    * Generates the status of the pod and passes it to the status manager, unless its inputs have not changed. The status of a
    * deleted pod is always passed on.
    */
-  #updateStatus(pod: ValidPod, { podIsTerminal = false, podStatusFn, failure }: StatusUpdate = {}): PodStatusInput {
+  #updateStatus(
+    pod: ValidPod,
+    { podIsTerminal = false, podStatusFn, failure, crashLoop }: StatusUpdate = {},
+  ): PodStatusInput {
     const { podCache, probes, statusManager, hostIPs, clock } = this.#options;
     const { uid, deletionTimestamp } = pod.metadata;
     const previous = statusManager.getPodStatus(uid) ?? pod.status;
     const record = podCache.record(uid);
-    const { createFailure, generated: last, unlistedSinceMs } = record;
-    const reported = reportedPod(record);
+    const { restartCount, generated: last, unlistedSinceMs } = record;
+    const reported = reportedPod(record) ?? record.stopped;
     const accepted = appliedPod(record);
-    const isTerminal = podIsTerminal || reported?.state === 'stopped';
+    const isStopped = reportedPod(record)?.state === 'stopped';
+    const isTerminal = podIsTerminal || (isStopped && !podCache.isRestarting(pod, previous));
+    const hasEnded = restartCount === 0 ? noContainers : endedContainers(pod, previous);
     const eviction =
       failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod));
     const resizeConditions = statusManager.determinePodResizeStatus(uid, isTerminal);
-    const inputs = [pod, reported, accepted, createFailure, unlistedSinceMs, isTerminal];
+    // How a run has ended is more than why it did not start.
+    const createFailure = isStopped || (isTerminal && reported !== undefined) ? undefined : record.createFailure;
+    const startFailure =
+      createFailure ??
+      unlistedReason(unlistedSinceMs) ??
+      (restartCount > 0 && !isTerminal ? startingAgain(pod, reported) : undefined);
+    const inputs = [
+      ...[pod, reported, accepted, createFailure, unlistedSinceMs, isTerminal, restartCount, crashLoop?.delayMs],
+    ];
     const isOrdinary =
       deletionTimestamp == null && !podStatusFn && eviction === undefined && resizeConditions.length === 0;
     if (isOrdinary && last !== undefined && last.status === previous && isSameList(last.inputs, inputs))
       return previous;
     const observed = runtimePodStatus(pod, reported, { previous, accepted, nowMs: clock.now() });
-    const runtimeStatus = keepReportedEnds(observed, previous);
+    const runtimeStatus = keepReportedEnds(withoutRuns(observed, hasEnded), previous);
+    const startFailureOf = (name: string): StartFailure | undefined => {
+      if (hasEnded.has(name)) return undefined;
+      const waiting = waitingReason(reported, name);
+      if (crashLoop === undefined) return waiting ?? startFailure;
+      return { reason: crashLoopReason, message: crashLoopMessage(crashLoop.delayMs, pod, name) };
+    };
     const generate = (ended: PodFailure | undefined): PodStatusInput =>
       generatePodStatus(pod, {
         ...{ runtimeStatus, hostIPs, podIsTerminal: isTerminal },
         previous: withoutWaitingRuns(pod, reported, previous),
-        startFailures: {
-          get: (name) => waitingReason(reported, name) ?? createFailure ?? unlistedReason(unlistedSinceMs),
-        },
+        startFailures: { get: startFailureOf },
         probeResults: reportedProbeResults(pod, runtimeStatus, reported, probes?.manager.results),
         agentStartedAtMs: probes?.startedAtMs,
         ...{ resizeConditions, eviction: ended },
@@ -428,7 +465,13 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
 
   #podOptions(pod: ValidPod, options: ProviderCallOptions, scope: PodScope): ProviderPodOptions {
     const { materials, nodeFacts } = this.#options;
-    return { ...options, podHash: podHash(pod), materials: () => materials.read(pod, nodeFacts(), scope) };
+    const { restartCount } = this.#options.podCache.record(pod.metadata.uid);
+    return {
+      ...options,
+      podHash: podHash(pod),
+      restartCount,
+      materials: () => materials.read(pod, nodeFacts(), scope),
+    };
   }
 
   #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): ProviderPodReference {
@@ -447,6 +490,18 @@ function withoutContainers(
     conditions: conditions?.map((condition) => (condition.type === initialized.type ? initialized : condition)),
     ...{ initContainerStatuses: [], containerStatuses: [], ephemeralContainerStatuses: [] },
   };
+}
+
+const noContainers: ReadonlySet<string> = new Set();
+
+function withoutRuns(status: RuntimePodStatus, names: ReadonlySet<string>): RuntimePodStatus {
+  return { ...status, containers: status.containers.filter(({ name }) => !names.has(name)) };
+}
+
+/** Why the containers of a pod that is started again wait: as before the first start. */
+function startingAgain({ spec }: ValidPod, reported: ProviderPod | undefined): StartFailure | undefined {
+  if (reported?.state === 'running') return undefined;
+  return { reason: (spec?.initContainers ?? []).length > 0 ? 'PodInitializing' : 'ContainerCreating' };
 }
 
 /**
