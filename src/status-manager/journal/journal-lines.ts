@@ -61,6 +61,8 @@ const lineGranularityBytes = 128;
 /** The start of a line. It cannot occur inside JSON: quotes in its strings are escaped. */
 const jsonPrefix = Buffer.from(' {"sequence":');
 const lineHead = /^(?:live|past) [\da-f]{8}$/;
+const sequenceOf = /\{"sequence":(\d+),/;
+const maxHeadBytes = 64;
 const quote = 0x22;
 /** Longer text is not looked up as a UID. */
 const maxUIDBytes = 1024;
@@ -90,6 +92,8 @@ export function decodeJournal(content: Buffer): JournalContent {
   let damagedBytes = 0;
   const dropped: JournalEntry[] = [];
   let nextSequence = 1;
+  /** Damaged lines whose sequence can be read. A full disk may have put them before older lines of their pods. */
+  const numbered: { readonly line: Buffer; readonly sequence: number }[] = [];
 
   const addLine = (line: LiveLine): void => {
     const { podUID } = line.entry;
@@ -105,9 +109,17 @@ export function decodeJournal(content: Buffer): JournalContent {
   const skipDamaged = (line: Buffer): void => {
     damagedLines++;
     damagedBytes += line.length;
+    dropNamed(line, Infinity);
+    const sequence = Number(sequenceOf.exec(line.toString('latin1', 0, maxHeadBytes))?.[1]);
+    if (!Number.isSafeInteger(sequence)) return;
+    numbered.push({ line, sequence });
+    // What is recorded from now on is newer, even if this line stays in the file.
+    nextSequence = Math.max(nextSequence, sequence + 1);
+  };
+  const dropNamed = (line: Buffer, beforeSequence: number): void => {
     for (const text of quotedTexts(line)) {
       const named = live.get(text);
-      if (named === undefined) continue;
+      if (named === undefined || named.sequence >= beforeSequence) continue;
       live.delete(text);
       superseded.push(named.slot);
       dropped.push(named.entry);
@@ -135,6 +147,7 @@ export function decodeJournal(content: Buffer): JournalContent {
     endOffset = end + 1;
     readLine(offset, endOffset);
   }
+  for (const { line, sequence } of numbered) dropNamed(line, sequence);
   return {
     live,
     superseded,

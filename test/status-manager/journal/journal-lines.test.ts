@@ -134,6 +134,16 @@ describe('a journal file', () => {
     expect(content.damage).toEqual({ lines: 2, bytes: 258, dropped: [entry('a', 'old')] });
   });
 
+  it('drops older entries also after a damaged line, where a full disk has put it before them, and no newer ones', () => {
+    const newer = damaged(live(9, 'a', 'newer'));
+    const lines = [newer, live(7, 'a', 'older')];
+    expect(decodeJournal(Buffer.concat(lines))).toMatchObject({ live: new Map(), nextSequence: 10 });
+    expect(decodeJournal(Buffer.concat(lines)).damage).toMatchObject({ lines: 1, dropped: [entry('a', 'older')] });
+    const withNewest = decodeJournal(Buffer.concat([...lines, live(10, 'a', 'newest')]));
+    expect(withNewest.live.get('a')?.entry).toEqual(entry('a', 'newest'));
+    expect(withNewest.damage).toMatchObject({ lines: 1, dropped: [] });
+  });
+
   it('has the line after a damaged newline, whether the first of both is live or past', () => {
     const open = (line: Buffer): Buffer => Buffer.from(line.toString().replace('\n', '?'));
     const content = decodeJournal(
