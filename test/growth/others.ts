@@ -33,7 +33,7 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'kube/objects/ip-address.ts': 'isIPAddress isIPv4Mapped isIPv6',
     'kube/objects/is-newer.ts': 'isNewer',
     'kube/objects/json-object.ts': 'isJSONObject numberOf objectOf objectsOf stringOf',
-    'kube/objects/kube-object.ts': 'podSpecOf',
+    'kube/objects/kube-object.ts': 'podSpecOf structFields',
     'kube/objects/quantity.ts':
       'addParsedQuantities binarySI compareQuantities formatQuantity parseQuantity quantitiesEqual quantityNanos quantityValue',
     'kube/pods/pod-containers.ts': 'allContainersOf containersOf',

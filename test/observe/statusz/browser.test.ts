@@ -148,7 +148,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
       await expectShown(dialog(page).getByText(/^default\/checkout-.* Ready=False since .* version 2 /));
       await expectShown(dialog(page).getByText('Ready False').first());
       await expectShown(dialog(page).getByText('Version 1 written'));
-      await expectShown(dialog(page).getByText(/^Version 2 forbidden 6 times; next try at/));
+      await expectShown(dialog(page).getByText(/^Version 2 forbidden by the API server 6 times; next try at/));
 
       const other = await open(new URL(page.url()).hash);
       await expectShown(dialog(other).getByText('Version 1 written'));
@@ -309,15 +309,17 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
     const shown: Readonly<Record<string, RegExp>> = {
       'the API server is down':
         /The manager has not been able to write a status since 03:04:05Z: GET fails without a response .*ECONNREFUSED/,
-      'the credentials have expired (401)': /No status can be written .*: GET fails with 401 \(401 Unauthorized\)/,
-      'the API server hangs': /No status can be written .*: GET fails without a response \(No response within 30000 ms/,
+      'the credentials have expired (401)':
+        /The manager has not been able to write a status .*: GET fails with 401 \(401 Unauthorized\)/,
+      'the API server hangs':
+        /The manager has not been able to write a status .*: GET fails without a response \(No response within 30000 ms/,
       '403 to GET': /back-off after GET 403 Forbidden .*pods "a" is forbidden/,
       '403 to PATCH': /back-off after PATCH 403 Forbidden .*cannot patch pods\/status/,
       'a refused DELETE': /back-off after DELETE 403 Invalid .*cannot delete pods/,
       'a pod stuck Terminating by podCouldHaveRunningContainers': /containers that could be running/,
       'a pod stuck Terminating by a finalizer': /finalizers: example.com\/backup/,
       'a hot loop by another writer': /back-off after hot-loop .*The API server does not keep what is written/,
-      'a throttled client (429)': /No status can be written .*: GET fails with 429/,
+      'a throttled client (429)': /The manager has not been able to write a status .*: GET fails with 429/,
       'a slow API server, with requests that wait for a connection': /connection to GET/,
       'a drain that gives up': /The status manager has been stopped: no status is written/,
       'an informer that is not synced':
@@ -389,7 +391,7 @@ describe.skipIf(chromiumPath === undefined)(`the status page in a browser${skipR
 
     it.each(cases)('in $what, $colorScheme, $viewport.width pixels wide', async ({ viewport, colorScheme, what }) => {
       const page = await open('', { viewport, colorScheme });
-      await expectShown(page.getByRole('alert').getByText('No status can be written'));
+      await expectShown(page.getByRole('alert').getByText('The manager has not been able to write a status'));
       if (what === 'a pod') {
         await links(page).first().click();
         await expectShown(dialog(page).getByText('Version 1 written'));
