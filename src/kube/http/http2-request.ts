@@ -103,10 +103,11 @@ export class HTTP2Request implements Dispatcher.DispatchController {
       this.#expected = received['content-length'];
       if (bodyTimeoutMs !== headersTimeoutMs) stream.setTimeout(bodyTimeoutMs);
       if (!this.#isDone) this.#handler.onResponseStart?.(this, statusCode!, received, '');
-    });
-    stream.on('data', (chunk: Buffer) => {
-      this.#received += chunk.length;
-      if (!this.#isDone) this.#handler.onResponseData?.(this, chunk);
+      // Not before: Node.js may have read data already when it emits `response`.
+      stream.on('data', (chunk: Buffer) => {
+        this.#received += chunk.length;
+        if (!this.#isDone) this.#handler.onResponseData?.(this, chunk);
+      });
     });
     stream.on('end', () => this.#onEnd(stream));
     stream.on('error', (error) => this.#onError(stream, error));
