@@ -87,8 +87,7 @@ describe.skipIf(why !== '')(
       return text;
     }
 
-    /** Resolves when the container has written `hello`. */
-    async function runPod(name: string, script: string, container: object = {}): Promise<void> {
+    async function createPod(name: string, script: string, container: object = {}): Promise<void> {
       const pod = {
         metadata: { name, annotations: { 'kubelet-status-manager.dev/run': 'process' } },
         spec: {
@@ -102,6 +101,12 @@ describe.skipIf(why !== '')(
       await admin.request('POST', '/api/v1/namespaces/default/pods', {
         body: { apiVersion: 'v1', kind: 'Pod', ...pod },
       });
+    }
+
+    /** Resolves when the container has written `hello`. */
+    async function runPod(...pod: Parameters<typeof createPod>): Promise<void> {
+      await createPod(...pod);
+      const [name] = pod;
       await expect.poll(() => kubectl('logs', name).catch(() => '')).toBe('hello\n');
     }
 
@@ -120,11 +125,11 @@ describe.skipIf(why !== '')(
     });
 
     it('what processes do not have is refused with a reason', async () => {
-      await runPod('plain', 'exec sleep 3600', { tty: true });
-      await kubectl('wait', 'pod/plain', '--for', 'jsonpath={.status.phase}=Running');
-      const noTerminal =
-        'error: Internal error occurred: processes have no terminal here: use neither -t nor `tty: true`';
-      await expect(kubectl('attach', 'plain')).rejects.toThrow(noTerminal);
+      await createPod('terminal', 'exec sleep 3600', { tty: true });
+      const waiting = 'jsonpath={.status.containerStatuses[0].state.waiting';
+      await kubectl('wait', 'pod/terminal', '--for', `${waiting}.reason}=CreateContainerConfigError`);
+      expect(await kubectl('get', 'pod/terminal', '-o', `${waiting}.message}`)).toContain('tty');
+      await runPod('plain', 'exec sleep 3600');
       const noPorts =
         'error: error upgrading connection: unable to upgrade connection: The runtime cannot forward ports';
       await expect(kubectl('port-forward', 'plain', ':80')).rejects.toThrow(noPorts);
