@@ -306,8 +306,11 @@ class KitRun {
     const shims = processesWith(this.#rootDir);
     if (shims.length > 0) return `shims run: ${shims.join(', ')}`;
     for (const folder of ['pods', 'logs', 's']) {
-      const [file] = await readdir(path.join(this.#rootDir, folder));
-      if (file !== undefined) return `${folder}/${file} is left`;
+      const files = await readdir(path.join(this.#rootDir, folder));
+      const left = files.filter((file) => !file.startsWith('pod-status.lock.'));
+      if (left.length > 0) return `${folder}/${left[0]} is left`;
+      // Of the agent that runs. Those of agents that were killed are gone.
+      if (files.length > 1) return `locks are left: ${files.join(', ')}`;
     }
     return undefined;
   }
