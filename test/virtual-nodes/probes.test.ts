@@ -326,6 +326,8 @@ it('with replicas, the owner of a node probes its pods, and after a takeover nob
   const a = replica('a');
   await advance(15_000);
   const b = replica('b');
+  // The node may be handed over to the process that has joined.
+  await advance(30_000);
   const { metadata, spec } = probed({ readinessProbe: command });
   test.server.pods.create({
     ...{ metadata: { ...metadata, namespace: 'default' } },
