@@ -13,9 +13,13 @@ export function pathInRoot(root: string, path: string): string {
  * @throws ContainerConfigError for mounts that links cannot replace
  */
 export function linkMounts(root: string, mounts: RunContainerOptions['mounts']): void {
-  const links = mounts.map(({ containerPath }) => `${pathInRoot(root, containerPath)}/`).toSorted();
-  // Sorted, a path comes right before those below it.
-  const nested = new Set(links.filter((link, i) => i > 0 && link.startsWith(links[i - 1]!)));
+  const nested = new Set<string>();
+  let outer: string | undefined;
+  // Sorted, all paths below a path follow it.
+  for (const link of mounts.map(({ containerPath }) => `${pathInRoot(root, containerPath)}/`).toSorted()) {
+    if (outer !== undefined && link.startsWith(outer)) nested.add(link);
+    else outer = link;
+  }
   for (const { containerPath, hostPath, image } of mounts) {
     const refuse = (because: string): never => {
       throw new ContainerConfigError(`mountPath ${containerPath}: ${because}`);
