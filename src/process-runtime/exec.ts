@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
-import { Writable } from 'node:stream';
 import type { ContainerIO, ExecResult } from '../node/index.ts';
+import { LimitedOutput } from '../shared/limited-output.ts';
 import type { Environment } from './container-files.ts';
 import { type ProcessGroupGuard, signalProcessGroup } from './process-group.ts';
 
@@ -20,7 +20,7 @@ export interface ExecRequest {
 
 /** Runs a command in a process group of its own, which is killed when the command has ended. */
 export async function exec(request: ExecRequest): Promise<ExecResult> {
-  const [stdout, stderr] = [new BoundedOutput(), new BoundedOutput()];
+  const [stdout, stderr] = [new LimitedOutput(maxOutputBytes), new LimitedOutput(maxOutputBytes)];
   const exitCode = await execWithStreams(request, { stdout, stderr });
   return { exitCode, stdout: stdout.text, stderr: stderr.text };
 }
@@ -67,18 +67,4 @@ export function execWithStreams(
     });
     child.once('close', (code, killedBy) => resolve(code ?? 128 + constants.signals[killedBy!]));
   });
-}
-
-/** Keeps the beginning of an output. */
-class BoundedOutput extends Writable {
-  #content = Buffer.alloc(0);
-
-  get text(): string {
-    return this.#content.toString();
-  }
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.#content = Buffer.concat([this.#content, chunk.subarray(0, maxOutputBytes - this.#content.length)]);
-    done();
-  }
 }

@@ -1,4 +1,3 @@
-import { Writable } from 'node:stream';
 import { firstBy } from '../../shared/by-field.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { Container, PodStatus, ValidPod } from '../../kube/objects/types.ts';
@@ -16,6 +15,7 @@ import {
 } from '../../node/index.ts';
 import type { Clock } from '../../shared/clock.ts';
 import { type BackOffRange, nextDelayMs } from '../../shared/exponential-back-off.ts';
+import { LimitedOutput } from '../../shared/limited-output.ts';
 import { reasonOf } from '../../shared/logger.ts';
 import type { ProviderCalls } from '../calls/provider-calls.ts';
 import { ProviderError, type ProviderPodReference } from '../pod-provider.ts';
@@ -160,7 +160,7 @@ export class PodProbes {
     const { podUID, name } = containerOfID(containerID);
     const pod = getPodByUID(podUID);
     if (pod === undefined) throw new Error(`The pod ${podUID} is gone`);
-    const [stdout, stderr] = [new LimitedOutput(), new LimitedOutput()];
+    const [stdout, stderr] = [new LimitedOutput(maxOutputLength), new LimitedOutput(maxOutputLength)];
     const io = { tty: false, stdout, stderr, onResize: () => {} };
     const exitCode = await calls.bounded(
       'exec',
@@ -173,27 +173,5 @@ export class PodProbes {
 
   #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): ProviderPodReference {
     return { uid, namespace, name, nodeName: this.#options.nodeName };
-  }
-}
-
-/** Keeps the begin of what a command writes. */
-class LimitedOutput extends Writable {
-  readonly #chunks: Buffer[] = [];
-  #length = 0;
-
-  constructor() {
-    super();
-    // The provider may write after the end.
-    this.on('error', () => {});
-  }
-
-  get text(): string {
-    return Buffer.concat(this.#chunks).subarray(0, maxOutputLength).toString();
-  }
-
-  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: () => void): void {
-    if (this.#length < maxOutputLength) this.#chunks.push(chunk.subarray(0, maxOutputLength));
-    this.#length += chunk.length;
-    callback();
   }
 }
