@@ -414,9 +414,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
       createFailure ??
       unlistedReason(unlistedSinceMs) ??
       (restartCount > 0 && !isTerminal ? startingAgain(pod, reported) : undefined);
-    const inputs = [
-      ...[pod, reported, accepted, createFailure, unlistedSinceMs, isTerminal, restartCount, crashLoop?.delayMs],
-    ];
+    const waiting = [createFailure, unlistedSinceMs, crashLoop?.delayMs];
+    const inputs = [pod, reported, accepted, isTerminal, restartCount, ...waiting];
     const isOrdinary =
       deletionTimestamp == null && !podStatusFn && eviction === undefined && resizeConditions.length === 0;
     if (isOrdinary && last !== undefined && last.status === previous && isSameList(last.inputs, inputs))
