@@ -161,8 +161,8 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     if (isPodPhaseTerminal(phase)) return { isTerminal: true, hasChanged: false };
     if (crashLoop !== undefined) this.#waitForRestart(pod, crashLoop);
     probes?.manager.addPod(pod, options.scope);
-    const unkilled = await probes?.killUnhealthy(pod, options);
     if (call.kind === 'create') return this.#create(pod, call.restartCount, options);
+    const unkilled = await probes?.killUnhealthy(pod, options);
     if (call.kind === 'update') await this.#update(pod, call.previous, options);
     if (call.kind === 'applied') this.#resizeCompleted(pod);
     throwIfBackOff(call);
