@@ -1,4 +1,5 @@
 import type { InformerLike, InformerPodManager } from '../../../src/kube/informer/index.ts';
+import type { Timer } from '../../../src/shared/clock.ts';
 import type { Pod } from '../../../src/status-manager/index.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
@@ -13,6 +14,8 @@ export class CallersInformer implements InformerLike {
   readonly #callbacks = new Map<string, Set<(value: never) => void>>();
   /** Undefined while it has ended: what it would have sent. */
   #missed: (() => void)[] | undefined;
+  /** Until it is started again. */
+  #restart: Timer | undefined;
 
   constructor(inner: InformerPodManager, process: SimulatedProcess, random: Random) {
     inner.subscribe(
@@ -33,6 +36,8 @@ export class CallersInformer implements InformerLike {
 
   off(verb: string, callback: (value: never) => void): void {
     this.#callbacks.get(verb)?.delete(callback);
+    // The caller ends it when nobody listens any more.
+    if ([...this.#callbacks.values()].every(({ size }) => size === 0)) this.#restart?.stop();
   }
 
   list(): readonly Pod[] {
@@ -44,7 +49,7 @@ export class CallersInformer implements InformerLike {
       if (!world.happens('the informer of the caller ends')) return;
       this.#call('error', Object.assign(new Error('410 Gone (simulated)'), { statusCode: 410 }));
       this.#missed = [];
-      clock.afterFunc(random.integer(10, 3_000), () => {
+      this.#restart = clock.afterFunc(random.integer(10, 3_000), () => {
         const missed = this.#missed ?? [];
         this.#missed = undefined;
         this.#call('connect', undefined);
