@@ -29,12 +29,12 @@ const minMs = 50;
  * Measures two sizes of which the larger one takes a time worth measuring. Other processes do not count, because it is
  * processor time, and the shortest of several runs counts, so that the garbage collector and the compiler do not.
  */
-export async function measureGrowth({ make, read, largest = maxSize }: Reader): Promise<Growth> {
+export async function measureGrowth({ make, read, largest = maxSize }: Reader, runs = 2): Promise<Growth> {
   for (let size = 8; ; size = Math.min(largest / factor, size * 4)) {
     const [small, large] = [make(size), make(size * factor)];
     // The small one first, so that the code is compiled when the large one is read.
     const smallMs = await shortestMs(() => read(small, size), 5);
-    const largeMs = await shortestMs(() => read(large, size * factor), 2);
+    const largeMs = await shortestMs(() => read(large, size * factor), runs);
     if (largeMs < minMs && size < largest / factor) continue;
     if (largeMs < minMs) return { exponent: 0, effort: 0, size: size * factor, ms: largeMs };
     const [largeJSON, smallJSON] = [await jsonOf(large), await jsonOf(small)];
