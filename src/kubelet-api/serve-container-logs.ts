@@ -131,6 +131,8 @@ async function openText(
   const opening = boundedCall('streamContainerLog of the runtime', bounds, async (options) => {
     // The text continues after this call, until the client disconnects.
     const text = await streamContainerLog(containerID, log, { signal });
+    if (typeof (text as Partial<Text> | undefined)?.[Symbol.asyncIterator] !== 'function')
+      throw new TypeError('The log is not an async iterable, for example a stream of Node.js');
     if (options.signal.aborted) end(text);
     return text;
   });

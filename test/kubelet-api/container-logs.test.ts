@@ -74,29 +74,29 @@ it('containerIDForLogs: a container without a status is not available', () => {
   expect(() => containerIDForLogs('p', {}, 'x', false)).toThrow('container "x" in pod "p" is not available');
 });
 
-describe('when the client of a streamed log is gone', () => {
-  /** Serves the log that `stream` resolves with. `leave` is the client that goes. */
-  function serve(stream: NonNullable<StreamingRuntime['streamContainerLog']>): {
-    readonly served: Promise<void>;
-    readonly leave: () => void;
-  } {
-    const gone = new AbortController();
-    const status = { containerStatuses: [{ name: 'app', containerID: 'fake://1', state: { running: {} } }] };
-    const context = {
-      agent: { getPods: () => [testPod('web', status)], statusManager: { getPodStatus: () => undefined } },
-      runtime: { streamContainerLog: stream },
-      clock: new FakeClock(),
-    } as unknown as KubeletAPIContext;
-    const request = { segments: ['default', 'web', 'app'], query: new URLSearchParams(), signal: gone.signal };
-    const response = { writeHead: () => ({ flushHeaders: () => {} }), write: () => true, end: () => {} };
-    const served = serveContainerLogs(
-      context,
-      request as unknown as KubeletRequest,
-      response as unknown as ServerResponse,
-    );
-    return { served, leave: () => gone.abort() };
-  }
+/** Serves the log that `stream` resolves with. `leave` is the client that goes. */
+function serve(stream: NonNullable<StreamingRuntime['streamContainerLog']>): {
+  readonly served: Promise<void>;
+  readonly leave: () => void;
+} {
+  const gone = new AbortController();
+  const status = { containerStatuses: [{ name: 'app', containerID: 'fake://1', state: { running: {} } }] };
+  const context = {
+    agent: { getPods: () => [testPod('web', status)], statusManager: { getPodStatus: () => undefined } },
+    runtime: { streamContainerLog: stream },
+    clock: new FakeClock(),
+  } as unknown as KubeletAPIContext;
+  const request = { segments: ['default', 'web', 'app'], query: new URLSearchParams(), signal: gone.signal };
+  const response = { writeHead: () => ({ flushHeaders: () => {} }), write: () => true, end: () => {} };
+  const served = serveContainerLogs(
+    context,
+    request as unknown as KubeletRequest,
+    response as unknown as ServerResponse,
+  );
+  return { served, leave: () => gone.abort() };
+}
 
+describe('when the client of a streamed log is gone', () => {
   it('the request ends, though the runtime does not answer', async () => {
     const { served, leave } = serve(() => new Promise(() => {}));
     leave();
@@ -132,6 +132,14 @@ describe('when the client of a streamed log is gone', () => {
     open(undefined as unknown as Readable);
     // An unhandled rejection would fail the test.
     await new Promise((resolve) => setImmediate(resolve));
+  });
+});
+
+it('a streamed log that is not an async iterable is refused with 500 and says what it should be', async () => {
+  const { served } = serve(async () => ['a line\n'] as unknown as Readable);
+  await expect(served).rejects.toMatchObject({
+    statusCode: 500,
+    message: 'The log is not an async iterable, for example a stream of Node.js',
   });
 });
 
