@@ -24,6 +24,7 @@ const options: Options = {
 
 /** A cloud in memory that keeps every rule. */
 class TestCloud implements PodProvider {
+  readonly capabilities: PodProvider['capabilities'] = { restarts: 'node' };
   readonly pods = new Map<string, ProviderPod>();
   readonly environments = new Map<string, string>();
   readonly listeners = new Set<(pod: ProviderPod) => void>();
@@ -38,25 +39,28 @@ class TestCloud implements PodProvider {
     for (const listener of this.listeners) listener(pod);
   }
 
-  async createPod({ metadata, spec }: ValidPod, { podHash, materials }: ProviderPodOptions): Promise<void> {
-    const { uid, name, namespace } = metadata;
-    const { name: containerName } = spec!.containers![0]!;
+  async createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void> {
+    const { uid, name, namespace } = pod.metadata;
+    const { nodeName, containers: [{ name: containerName } = { name: '' }] = [] } = pod.spec!;
+    const { podHash, restartCount, materials } = options;
     if (containerName === 'refused') throw new ProviderError('no such image', { permanent: true, reason: 'NoImage' });
-    if (this.pods.has(uid)) return;
+    if ((this.pods.get(uid)?.restartCount ?? -1) >= restartCount) return;
     const { containers } = await materials();
     this.environments.set(uid, JSON.stringify(containers.get(containerName)?.env));
-    const pod: ProviderPod = { uid, name, namespace, nodeName: spec!.nodeName!, state: 'creating', podHash };
-    this.set(pod);
+    const run = { state: 'creating', podHash, restartCount } as const;
+    this.set({ uid, name, namespace, nodeName: nodeName!, ...run });
     this.clock.afterFunc(100, () => {
       const startedAt = new Date(this.clock.now());
-      const running = { ...pod, state: 'running' as const, ips: ['10.0.0.1'], startedAt };
-      if (this.pods.has(uid)) this.set({ ...running, containers: [{ name: containerName, startedAt }] });
+      const running = { state: 'running', ips: ['10.0.0.1'], startedAt } as const;
+      const before = this.pods.get(uid);
+      if (before !== undefined) this.set({ ...before, ...running, containers: [{ name: containerName, startedAt }] });
     });
     const exitCode = { completed: 0, failed: 3 }[containerName];
     if (exitCode === undefined) return;
     this.clock.afterFunc(200, () => {
       const exit = { exitCode, finishedAt: new Date(this.clock.now()) };
-      this.set({ ...this.pods.get(uid)!, state: 'stopped', containers: [{ name: containerName, exit }] });
+      const before = this.pods.get(uid);
+      if (before !== undefined) this.set({ ...before, state: 'stopped', containers: [{ name: containerName, exit }] });
     });
   }
 
@@ -327,6 +331,82 @@ describe('checkPodProvider', () => {
       (c) => ({
         createPod: (...args) => c.createPod(...args).catch((e: Error) => Promise.reject(new Error(e.message))),
       }),
+    ],
+    [
+      'restarted',
+      'createPod is idempotent by UID only',
+      (c) => ({ createPod: async (...args) => (c.pods.has(args[0].metadata.uid) ? undefined : c.createPod(...args)) }),
+    ],
+    [
+      'restarted',
+      'the cloud starts the pod again on its own',
+      (c) => ({
+        createPod: async (pod, call) => {
+          await c.createPod(pod, call);
+          if (pod.spec?.restartPolicy === 'Always')
+            c.clock.afterFunc(500, () => void c.createPod(pod, { ...call, restartCount: call.restartCount + 1 }));
+        },
+      }),
+    ],
+    [
+      'restart-repeatable',
+      'a pod that has stopped is started by any call',
+      (c) => ({
+        createPod: async (pod, call) => {
+          const { uid } = pod.metadata;
+          const { restartCount = 0, state } = c.pods.get(uid) ?? {};
+          if (state === 'stopped' && restartCount === call.restartCount) c.pods.delete(uid);
+          await c.createPod(pod, call);
+        },
+      }),
+    ],
+    [
+      'restart-repeatable',
+      'a late call starts the first run again',
+      (c) => ({
+        createPod: async (pod, call) => {
+          const { uid } = pod.metadata;
+          if (call.restartCount < (c.pods.get(uid)?.restartCount ?? 0)) c.pods.delete(uid);
+          await c.createPod(pod, call);
+        },
+      }),
+    ],
+    [
+      'restart-repeatable',
+      'a call for the run that is being created conflicts',
+      (c) => ({
+        createPod: async (pod, call) => {
+          if (call.restartCount > 0 && c.pods.get(pod.metadata.uid)?.restartCount === call.restartCount)
+            throw new Error('409');
+          await c.createPod(pod, call);
+        },
+      }),
+    ],
+    ['restart-reported', 'restartCount is not reported', shows(() => ({ restartCount: undefined }))],
+    [
+      'restart-reported',
+      'the pod seems to have started when it was created',
+      (c) => {
+        const starts = new Map<string, Date>();
+        return shows(({ uid, startedAt }) => {
+          if (startedAt !== undefined && !starts.has(uid)) starts.set(uid, startedAt);
+          return {
+            startedAt: starts.get(uid),
+            containers: c.pods.get(uid)?.containers?.map(({ startedAt: _, ...container }) => container),
+          };
+        })(c);
+      },
+    ],
+    [
+      'restart-reported',
+      'the end of the run before is the end of the next one',
+      (c) => {
+        const ended = new Map<string, ProviderPod>();
+        return shows((pod) => {
+          if (pod.state === 'stopped' && !ended.has(pod.uid)) ended.set(pod.uid, pod);
+          return { ...ended.get(pod.uid), restartCount: pod.restartCount };
+        })(c);
+      },
     ],
     ['notified', 'nothing is notified', () => ({ notifyPods: () => () => {} })],
     [

@@ -85,6 +85,9 @@ class Checklist {
     await this.#step('running', () => this.#checkRunning());
     if (completed !== undefined) await this.#step('completed', () => this.#checkCompleted(completed));
     if (failed !== undefined) await this.#step('failed', () => this.#checkExit(failed.container, failed.exitCode));
+    const ends = completed ?? failed?.container;
+    if (ends !== undefined && this.#cloud.provider.capabilities?.restarts === 'node')
+      await this.#step('restart', () => this.#checkRestart(ends));
     if (refused !== undefined) await this.#step('refused', () => this.#checkRefused(refused));
     if (stubborn !== undefined) await this.#step('stubborn', () => this.#checkStubborn(stubborn));
     await this.#step('removal', () => this.#cloud.close());
@@ -261,18 +264,58 @@ class Checklist {
     const entry = await this.#cloud.podWhen(pod, ({ state }) => state === 'stopped');
     this.#results.check('exit-observed', entry?.state === 'stopped', `The pod stays ${show(entry?.state)}`);
     if (entry?.state !== 'stopped') return pod;
-    const { exit, startedAt = entry.startedAt } = entry.containers?.[0] ?? {};
     // The default of a container whose end is not reported.
-    const seen = exit?.exitCode ?? 137;
+    const seen = entry.containers?.[0]?.exit?.exitCode ?? 137;
     this.#results.check('exit-code', seen === exitCode, `exitCode is ${seen}, and should be ${exitCode}`);
-    if (exit?.finishedAt !== undefined) {
-      const isInOrder = this.#cloud.isNow(exit.finishedAt) && !(startedAt! > exit.finishedAt);
-      this.#results.check('exit-times', isInOrder, show({ startedAt, finishedAt: exit.finishedAt }));
+    const { startedAt, finishedAt } = timesOf(entry);
+    if (finishedAt !== undefined) {
+      const isInOrder = this.#cloud.isNow(finishedAt) && !(startedAt! > finishedAt);
+      this.#results.check('exit-times', isInOrder, show({ startedAt, finishedAt }));
     }
+    await this.#checkSameEnd('exit-kept', pod, entry);
+    return pod;
+  }
+
+  /** Runs a pod to its end twice: virtual nodes start it again. */
+  async #checkRestart(container: Container): Promise<void> {
+    const pod = this.#cloud.newPod(container, { restartPolicy: 'Always' });
+    await this.#cloud.call('createPod', this.#cloud.createCall(pod));
+    const first = await this.#cloud.podWhen(pod, ({ state }) => state === 'stopped');
+    // The times of a cloud may be whole seconds.
+    await this.#checkSameEnd('restarted', pod, first);
+    await this.#cloud.call('createPod', this.#cloud.createCall(pod, 1));
+    await this.#cloud.expect('restart-repeatable', '`createPod`, called again', this.#cloud.createCall(pod, 1));
+    const isSecond = ({ restartCount = 0 }: ProviderPod): boolean => restartCount > 0;
+    const second = await this.#cloud.podWhen(pod, (entry) => isSecond(entry) || isRunning(entry));
+    const hasRestarted = second !== undefined && (isSecond(second) || isRunning(second));
+    this.#results.check(
+      'restarted',
+      hasRestarted,
+      `After \`createPod\` with restartCount 1, the pod is ${show(second)}`,
+    );
+    if (!hasRestarted) return;
+    const last = await this.#cloud.podWhen(pod, (entry) => isSecond(entry) && entry.state === 'stopped');
+    const isNew = (['startedAt', 'finishedAt'] as const).every(
+      (time) => !(timesOf(last)[time]! <= timesOf(first)[time]!),
+    );
+    const isReported = last?.restartCount === 1 && last.state === 'stopped' && isNew;
+    this.#results.check(
+      'restart-reported',
+      isReported,
+      `The second run is ${show(last)}, the first one was ${show(first)}`,
+    );
+    for (const restartCount of [1, 0]) await this.#cloud.call('createPod', this.#cloud.createCall(pod, restartCount));
+    await this.#checkSameEnd('restart-repeatable', pod, last);
+    await this.#cloud.remove(pod);
+  }
+
+  /** After a second, the pod has stopped as it had before: it has not run again. */
+  async #checkSameEnd(rule: ProviderRule, pod: ValidPod, before: ProviderPod | undefined): Promise<void> {
     await sleep(this.#clock, 1000, new AbortController().signal);
     const kept = await this.#cloud.list(pod);
-    this.#results.check('exit-kept', kept?.state === 'stopped', `After a second, the pod is ${show(kept?.state)}`);
-    return pod;
+    const runOf = (entry: ProviderPod | undefined): string => show([entry?.restartCount, timesOf(entry)]);
+    const isSame = kept?.state === 'stopped' && runOf(kept) === runOf(before);
+    this.#results.check(rule, isSame, `After a second, the pod is ${show(kept)}, and was ${show(before)}`);
   }
 
   async #checkRefused(container: Container): Promise<void> {
@@ -329,6 +372,11 @@ class Checklist {
     const exitCode = await this.#cloud.provider.exec!(referenceOf(pod), name, command, io, { signal, epoch: 0 });
     return { exitCode, stdout };
   }
+}
+
+function timesOf({ containers, startedAt: podStartedAt }: Partial<ProviderPod> = {}) {
+  const { startedAt = podStartedAt, exit } = containers?.[0] ?? {};
+  return { startedAt, finishedAt: exit?.finishedAt };
 }
 
 function isReason(reason: string | undefined): boolean {

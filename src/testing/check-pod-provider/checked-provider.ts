@@ -64,10 +64,10 @@ export class CheckedProvider {
   }
 
   /** A pod as the API server would give it, which the provider does not know yet. */
-  newPod(container: Container): ValidPod {
+  newPod(container: Container, more: PodSpec = {}): ValidPod {
     const { nodeName, podSpec } = this.#options;
     const uid = randomUUID();
-    const spec = { restartPolicy: 'Never', ...podSpec, nodeName, containers: [container] };
+    const spec = { restartPolicy: 'Never', ...podSpec, ...more, nodeName, containers: [container] };
     return {
       metadata: { name: `check-${uid.slice(0, 8)}`, namespace: 'default', uid },
       spec: withPodSpecDefaults(structuredClone(spec) as object as JSONObject),

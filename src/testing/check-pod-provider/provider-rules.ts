@@ -32,6 +32,12 @@ export const providerRules = {
   'exit-kept': 'A pod that has stopped is listed until it is deleted: it fails as lost otherwise.',
   refusal:
     'A pod that cannot run is refused by a permanent ProviderError, or is `stopped`, with a reason in CamelCase.',
+  restarted:
+    "With `restarts: 'node'`, `createPod` with a higher restartCount runs a pod again that has stopped; it never runs again otherwise.",
+  'restart-repeatable':
+    '`createPod` with the restartCount that the pod has, or a lower one, does nothing: its result was not known, or it is late.',
+  'restart-reported':
+    'A run is reported with its own restartCount, start and end: with those of another run, it is missing, or ends twice.',
   notified: 'Each change is notified, as it is listed: a provider with `notifyPods` is listed only once a minute.',
   unsubscribe: 'No notifications after the subscription has ended: the process may no longer own the node.',
   'log-content': '`logs` yields what the container has written.',
