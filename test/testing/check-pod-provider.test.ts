@@ -392,7 +392,7 @@ describe('checkPodProvider', () => {
           if (startedAt !== undefined && !starts.has(uid)) starts.set(uid, startedAt);
           return {
             startedAt: starts.get(uid),
-            containers: c.pods.get(uid)?.containers?.map(({ startedAt: _, ...container }) => container),
+            containers: c.pods.get(uid)?.containers?.map(({ name, exit }) => ({ name, exit })),
           };
         })(c);
       },
