@@ -22,7 +22,7 @@ import type { Clock } from '../shared/clock.ts';
 import { systemEntropy } from '../shared/entropy.ts';
 import type { Logger } from '../shared/logger.ts';
 import { makeDirectoriesSync } from '../shared/make-directories.ts';
-import { type DirectoryLock, lockDirectory } from '../status-manager/journal/directory-lock.ts';
+import { type DirectoryLock, lockDirectory } from '../shared/directory-lock.ts';
 import { type ContainerConfigFile, ContainerFiles } from './container-files.ts';
 import type { ProcessRuntime, ProcessRuntimeOptions } from './process-runtime-options.ts';
 import { readJSONFile, writeJSONFile } from './durable-file.ts';

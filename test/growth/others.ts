@@ -122,7 +122,6 @@ export const others: Readonly<Record<string, Readonly<Record<string, string>>>> 
     'virtual-nodes/replicas/node-ownership-options.ts': 'leaseTiming requireLeaseName requireNodeOwnershipOptions',
   },
   'waits for files, requests or timers; what it reads there is read by rows': {
-    'status-manager/journal/directory-lock.ts': 'lockDirectory',
     'status-manager/journal/file-journal.ts': 'fileJournal openFileJournal',
     'status-manager/journal/journal-file.ts': 'keepAs',
     'status-manager/sync/create-sync-loop.ts': 'createSyncLoop',

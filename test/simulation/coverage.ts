@@ -26,7 +26,6 @@ const areas: Readonly<Record<string, readonly string[]>> = {
 /** What a port is on a real machine: sockets, processes, the kernel's own files. A simulation is in its place. */
 const ofRealMachines = new Set(
   [
-    'status-manager/journal/directory-lock',
     'cri/cri-client',
     'cri/cri-host',
     'cri/message-codec',

@@ -1,5 +1,5 @@
 import type { Disk, DiskFile } from '../../src/shared/disk.ts';
-import type { DirectoryLock } from '../../src/status-manager/journal/directory-lock.ts';
+import type { DirectoryLock } from '../../src/shared/directory-lock.ts';
 import type { Random } from '../chaos/random.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 import type { World } from './world.ts';

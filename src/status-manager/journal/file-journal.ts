@@ -4,7 +4,7 @@ import { type Disk, systemDisk } from '../../shared/disk.ts';
 import { refuseOption, requireObject, StatusManagerError } from '../../shared/errors.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
-import { DirectoryInUseError, type DirectoryLock, lockDirectory } from './directory-lock.ts';
+import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../../shared/directory-lock.ts';
 import { decodeJournal, type JournalContent } from './journal-lines.ts';
 import { type FsyncPolicy, JournalRecorder } from './journal-recorder.ts';
 import type { Journal } from './journal.ts';

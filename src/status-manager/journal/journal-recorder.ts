@@ -6,7 +6,7 @@ import { ExponentialBackOff } from '../../shared/exponential-back-off.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { timeFromEpochMs } from '../../shared/time.ts';
 import { Compaction, dueCompaction } from './compaction.ts';
-import type { DirectoryLock } from './directory-lock.ts';
+import type { DirectoryLock } from '../../shared/directory-lock.ts';
 import { JournalFile, keepAs } from './journal-file.ts';
 import { JournalLog } from './journal-log.ts';
 import { encodeLine, type JournalContent, type JournalRecord, type Slot } from './journal-lines.ts';

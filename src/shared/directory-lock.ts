@@ -3,7 +3,7 @@ import { lstatSync, mkdtempSync, readdirSync, realpathSync, rmSync, symlinkSync 
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** Another process, or this one, holds the lock. */
 export class DirectoryInUseError extends Error {}
