@@ -29,7 +29,7 @@ afterEach(() => test[Symbol.asyncDispose]());
 type Methods = { readonly [Name in 'exec' | 'killContainer']?: PodProvider[Name] | undefined };
 
 /** A cloud whose virtual nodes run the probes. */
-function provider(methods: Methods = {}): PodProvider {
+function provider(methods: Methods = {}, capabilities: PodProvider['capabilities'] = {}): PodProvider {
   const complete: Methods = {
     exec: async (pod, container, command, { stdout }) => {
       commands.push({ pod: pod.name, container, command });
@@ -44,7 +44,7 @@ function provider(methods: Methods = {}): PodProvider {
   };
   return test.cloud.asProvider({
     ...(complete as Partial<PodProvider>),
-    capabilities: { probes: 'node', sidecars: true },
+    capabilities: { probes: 'node', sidecars: true, ...capabilities },
   });
 }
 
@@ -245,6 +245,97 @@ describe('a container whose probe has failed', () => {
   });
 });
 
+describe('with `restarts: node`, a pod that killContainer has stopped', () => {
+  /** The commands that fail. */
+  let failing: Set<string>;
+  const named = (name: string): Probe => ({ exec: { command: [name] }, periodSeconds: 1, failureThreshold: 2 });
+  const containerOf = () => test.status('web')?.containerStatuses?.[0];
+  const startOver = async (spec: Partial<PodSpec>): Promise<void> => {
+    failing = new Set();
+    exec = ([name]) => (failing.has(name!) ? 1 : 0);
+    onKill = () => test.cloud.stop('web', 137);
+    await test.startNodes(['node-a'], { provider: provider({}, { restarts: 'node' }) });
+    await test.create(probed({}, spec));
+    await test.advance(20_000);
+    expect(isReady()).toBe(true);
+    commands.length = 0;
+    failing.add('live');
+  };
+  const startupProbe = { ...named('start'), failureThreshold: 60 };
+  const probes = { startupProbe, livenessProbe: named('live'), readinessProbe: named('ready') };
+
+  it('runs again with back-off, and is probed as in its first run: for startup first, and not ready before that', async () => {
+    await startOver({ containers: [{ name: 'app', image: 'app:1', ...probes }] });
+    failing.add('start');
+    await until(() => containerOf()?.restartCount === 1 && containerOf()?.state?.running !== undefined);
+    expect(kills).toMatchObject([{ container: 'app', restartCount: 0 }]);
+    commands.length = 0;
+    await test.advance(5000);
+    expect(containerOf()).toMatchObject({
+      ...{ restartCount: 1, ready: false, started: false, state: { running: {} } },
+      lastState: { terminated: { exitCode: 137 } },
+    });
+    expect(new Set(commands.map((probe) => probe.command[0]))).toEqual(new Set(['start']));
+    failing = new Set();
+    await until(isReady);
+    expect(containerOf()).toMatchObject({ restartCount: 1, ready: true, started: true });
+    failing = new Set(['live']);
+    await until(() => containerOf()?.state?.waiting?.reason === 'CrashLoopBackOff');
+    commands.length = 0;
+    await test.advance(5000);
+    expect(commands).toEqual([]);
+    failing = new Set();
+    await until(isReady);
+    expect(kills).toMatchObject([{ restartCount: 0 }, { restartCount: 1 }]);
+    expect(test.cloud.starts.map(({ restartCount }) => restartCount)).toEqual([0, 1, 2]);
+  });
+
+  it('is not ready in its next run until its own probe has succeeded', async () => {
+    const readinessProbe = { ...named('ready'), initialDelaySeconds: 10 };
+    await startOver({ containers: [{ name: 'app', image: 'app:1', livenessProbe: named('live'), readinessProbe }] });
+    await until(() => kills.length === 1);
+    failing = new Set();
+    await until(() => containerOf()?.state?.running !== undefined && containerOf()?.restartCount === 1);
+    await test.advance(5000);
+    expect(containerOf()).toMatchObject({ ready: false, started: true });
+    await until(isReady);
+  });
+
+  it('runs again as a whole, and fails with restartPolicy Never', async () => {
+    const containers = [
+      { name: 'app', image: 'app:1', livenessProbe: named('live') },
+      { name: 'other', image: 'other:1' },
+    ];
+    await startOver({ containers });
+    await until(() => kills.length === 1);
+    failing = new Set();
+    await test.advance(20_000);
+    const again = { restartCount: 1, state: { running: {} }, lastState: { terminated: { exitCode: 137 } } };
+    expect(test.status('web')).toMatchObject({ phase: 'Running', containerStatuses: [again, again] });
+    failing.add('live');
+    const { metadata, spec } = probed({ livenessProbe: named('live') }, { restartPolicy: 'Never' });
+    await test.create({ metadata: { ...metadata, name: 'once' }, spec: spec! });
+    onKill = () => test.cloud.stop('once', 137);
+    await until(() => test.status('once')?.phase === 'Failed');
+    await test.advance(20_000);
+    const ended = { restartCount: 0, state: { terminated: { exitCode: 137 } } };
+    expect(test.status('once')).toMatchObject({ phase: 'Failed', containerStatuses: [ended] });
+    expect(test.cloud.starts.filter(({ name }) => name === 'once')).toHaveLength(1);
+  });
+});
+
+it('with `undeclared: warn`, an Event says which method a probe lacks', async () => {
+  const lacking = { exec: undefined, killContainer: undefined };
+  await test.startNodes(['node-a'], { provider: provider(lacking), undeclared: 'warn' });
+  const liveness = { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1 };
+  await test.create(probed({ readinessProbe: command, livenessProbe: liveness }));
+  await test.advance(1500);
+  test.cloud.report('web', { ips: [host] });
+  await until(() => test.eventsOf('ProviderFailed').length > 0 && test.eventsOf('Unhealthy').length > 1);
+  expect(test.eventsOf('ProviderFailed')).toContain('Warning: The provider has no method killContainer');
+  expect(test.eventsOf('Unhealthy').join()).toContain('unknown state: The provider has no method exec');
+});
+
 describe('nothing is probed', () => {
   it('after the end of its pod', async () => {
     await run(probed({ readinessProbe: command, livenessProbe: command }));
@@ -391,14 +482,14 @@ describe('a command of a probe', () => {
 
 describe('a pod with probes that the provider cannot serve is refused:', () => {
   it.each<[string, Partial<Container>, Methods]>([
-    ['exec (spec.containers[0].readinessProbe)', { readinessProbe: command }, { exec: undefined }],
+    ['the method exec (spec.containers[0].readinessProbe)', { readinessProbe: command }, { exec: undefined }],
     [
-      'killContainer (spec.containers[0].livenessProbe)',
+      'the method killContainer (spec.containers[0].livenessProbe)',
       { livenessProbe: { tcpSocket: { port: 1 } } },
       { killContainer: undefined },
     ],
     [
-      'killContainer (spec.containers[0].startupProbe)',
+      'the method killContainer (spec.containers[0].startupProbe)',
       { startupProbe: { tcpSocket: { port: 1 } } },
       { killContainer: undefined },
     ],

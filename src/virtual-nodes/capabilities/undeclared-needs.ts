@@ -24,7 +24,9 @@ export function undeclaredNeeds(
       if (value === undefined || value === null || value === false) return [];
       if (!declares(capabilities, row.needs, field)) return [`${row.needs} (${path}.${field})`];
       const needed = row.needs === 'probes' && capabilities.probes === 'node' ? methodsOfProbe(field, value) : [];
-      return needed.filter((name) => methods[name] === undefined).map((name) => `${name} (${path}.${field})`);
+      return needed
+        .filter((name) => methods[name] === undefined)
+        .map((name) => `the method ${name} (${path}.${field})`);
     });
   const ofInitContainers = (initContainers ?? []).flatMap((container, i) => {
     const needed = isRestartableInitContainer(container) ? 'sidecars' : 'initContainers';

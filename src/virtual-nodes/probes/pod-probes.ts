@@ -47,7 +47,16 @@ const endTimeoutMs = 60_000;
 const retryRange: BackOffRange = { firstMs: 1000, maxMs: 60_000 };
 const defaultGracePeriodSeconds = 30;
 
-/** The probes of the pods of a node whose provider declares `probes: 'node'`, and what happens when they fail. */
+/**
+ * The probes of the pods of a node whose provider declares `probes: 'node'`, and what happens when they fail.
+ *
+ * Divergence: the kubelet can always kill a container, and restarts it with OnFailure even if it then exits with 0. Here, a
+ * provider without `killContainer` gets no pod with startup or liveness probes. To call `deletePod`, then `createPod` for the
+ * next run would be unsafe. `deletePod` names no run: one that takes effect late, after its time-out or when another process
+ * has the node, removes the run that has replaced its own. Between the calls, only this process knows that the pod is to run
+ * again: if it ends, the next one finds the pod lost. And a pod that is removed does not show how its containers ended.
+ * `killContainer` names the run, and the pod that it stops stays listed.
+ */
 export class PodProbes {
   readonly manager: ProberManager;
   readonly #options: PodProbesOptions;
@@ -126,11 +135,11 @@ export class PodProbes {
       pod.spec?.terminationGracePeriodSeconds ??
       defaultGracePeriodSeconds;
     try {
-      await calls.forPod(pod.metadata.uid, 'kill_container', signal, (options, provider) =>
-        provider.killContainer!(this.#referenceOf(pod), container.name, {
-          ...{ ...options, epoch, restartCount, gracePeriodSeconds },
-        }),
-      );
+      await calls.forPod(pod.metadata.uid, 'kill_container', signal, async (options, provider) => {
+        if (provider.killContainer === undefined) throw new ProviderError(missing('killContainer'));
+        const run = { epoch, restartCount, gracePeriodSeconds };
+        await provider.killContainer(this.#referenceOf(pod), container.name, { ...options, ...run });
+      });
       return { untilMs: clock.monotonicMs() + gracePeriodSeconds * 1000 + endTimeoutMs, delayMs: 0 };
     } catch (thrown) {
       signal.throwIfAborted();
@@ -165,7 +174,10 @@ export class PodProbes {
     const exitCode = await calls.bounded(
       'exec',
       signal,
-      (options, provider) => provider.exec!(this.#referenceOf(pod), name, [...command], io, { ...options, epoch }),
+      async (options, provider) => {
+        if (provider.exec === undefined) throw new ProviderError(missing('exec'));
+        return provider.exec(this.#referenceOf(pod), name, [...command], io, { ...options, epoch });
+      },
       { podUID, timeoutMs },
     );
     return { exitCode, stdout: stdout.text, stderr: stderr.text };
@@ -174,4 +186,9 @@ export class PodProbes {
   #referenceOf({ metadata: { uid, namespace, name } }: ValidPod): ProviderPodReference {
     return { uid, namespace, name, nodeName: this.#options.nodeName };
   }
+}
+
+/** With `undeclared: 'warn'`, and for pods of an earlier process. */
+function missing(method: string): string {
+  return `The provider has no method ${method}`;
 }
