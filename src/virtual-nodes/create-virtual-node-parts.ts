@@ -49,7 +49,7 @@ const quietHousekeepingPeriodMs = 10_000;
  */
 const eventDelayMs = 2000;
 
-/** What a Node shows unless `nodeStatus` says otherwise: nothing of the machine that this process runs on. */
+/** The default node info: nothing about the machine that this process runs on. */
 const virtualNodeInfo = {
   architecture: 'amd64',
   kernelVersion: '',
@@ -77,7 +77,7 @@ export interface SharedParts extends ResolvedProviderOptions {
   readonly options: VirtualNodesOptions;
   readonly context: NodeContext;
   readonly api: APIConnection;
-  /** Of the identities of Nodes' reporters. */
+  /** The source of the reporters' identities. */
   readonly entropy: Entropy;
   /** The recorder of the options. Default: each node writes its own Events to the API server. */
   readonly eventRecorder: EventRecorder | undefined;

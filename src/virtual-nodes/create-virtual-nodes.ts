@@ -10,7 +10,7 @@ import { ProviderPodLister } from './calls/provider-pod-lister.ts';
 import { VirtualNodes } from './virtual-nodes.ts';
 import { resolveProviderOptions, type VirtualNodesOptions } from './virtual-nodes-options.ts';
 
-/** More make an API server that is busy no faster. Requests for Nodes and Leases have as many of their own. */
+/** More connections do not make a busy API server faster. Requests for Nodes and Leases have as many of their own. */
 const connections = 16;
 
 /**

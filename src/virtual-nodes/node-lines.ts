@@ -16,14 +16,14 @@ interface Group {
 }
 
 /**
- * The log of many nodes in one process, which all have the same outage: of a line about a node, those of the first three
- * nodes are logged, and ten seconds later one with the number of nodes. The others are logged at debug. Errors and lines
+ * The log of many nodes in one process, which all have the same outages. A line about a node is logged for the first three
+ * nodes, and ten seconds later once with the number of nodes. For the other nodes, it is logged at debug. Errors and lines
  * about a pod are logged for each node.
  */
 export class NodeLines {
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** Since up to ten seconds. */
+  /** By level and message: the lines of at most ten seconds. */
   readonly #groups = new Map<string, Group>();
   #untilMs = -Infinity;
   readonly #counted: Alarm;
@@ -34,7 +34,7 @@ export class NodeLines {
     this.#counted = new Alarm(clock, () => this.#logCounts());
   }
 
-  /** The logger of one node; adds its name to the lines that are about no pod. */
+  /** The logger of one node; adds its name to lines that are not about a pod. */
   loggerOf(node: string): Logger {
     const logger = this.#logger;
     const log =
@@ -52,7 +52,7 @@ export class NodeLines {
     };
   }
 
-  /** Leaves no timer. */
+  /** Logs the numbers that are due, and leaves no timer. */
   stop(): void {
     this.#counted.stop();
     this.#logCounts();

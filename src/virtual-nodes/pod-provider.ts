@@ -28,10 +28,11 @@ export interface ProviderCallOptions {
 /** Given to each call of a provider for a pod that has an object on the API server. */
 export interface ProviderPodOptions extends ProviderCallOptions {
   /**
-   * Resolves the environment, the files of volumes and the pull secrets of the pod: contents, not folders. Each call reads
-   * them again: objects are at most a second old, tokens at most 80 % of their time. Rejects with a ProviderError of the
-   * kubelet's reason and words while something that the pod requires does not exist; let the call reject with this error.
-   * It may also be called later, for example every minute, to pass new tokens and changed objects to a running pod.
+   * Resolves with the environment, the contents of the files of volumes, and the pull secrets of the pod. Each call reads
+   * them again: objects are at most a second old, and tokens have used at most 80 % of their lifetime. Rejects with a
+   * ProviderError with the kubelet's reason and message while something that the pod requires does not exist; let the call
+   * of the provider reject with it. It may also be called later, for example every minute, to pass new tokens and changed
+   * objects to a running pod.
    */
   readonly materials: () => Promise<PodMaterials>;
   /**
@@ -63,7 +64,7 @@ export interface ProviderContainer {
   readonly ready?: boolean | undefined;
   /** Whether it has started; a start-up probe of the cloud may be pending. Default: true if the container runs. */
   readonly started?: boolean | undefined;
-  /** Default: that of the pod, which counts alone with `restarts: 'node'`. */
+  /** Default: that of the pod. Ignored with `restarts: 'node'`. */
   readonly restartCount?: number | undefined;
   /** Default: the start of the pod. */
   readonly startedAt?: Date | undefined;
@@ -73,8 +74,9 @@ export interface ProviderContainer {
    */
   readonly exit?: ProviderContainerExit | undefined;
   /**
-   * Why the container waits, for example `ImagePullBackOff`; absent if it runs or has ended for good. With `exit`, as in
-   * `{ restartCount: 1, waiting: { reason: 'CrashLoopBackOff' }, exit: { exitCode: 1 } }`, the status shows how it ended.
+   * Why the container waits, for example `ImagePullBackOff`; absent if it runs or has ended for good. With `exit`, as in `{
+   * restartCount: 1, waiting: { reason: 'CrashLoopBackOff' }, exit: { exitCode: 1 } }`, the status also shows how the last
+   * run ended.
    */
   readonly waiting?: { readonly reason: string; readonly message?: string | undefined } | undefined;
   /** Default: empty. */
@@ -83,36 +85,38 @@ export interface ProviderContainer {
 
 /** What the cloud knows of a pod. The phase, the conditions and the container statuses are derived from it. */
 export interface ProviderPod extends ProviderPodReference {
-  /** `stopped`: nothing of it runs, and nothing will start again. */
+  /** `stopped`: nothing of it runs, and the cloud will not start it again. */
   readonly state: 'creating' | 'running' | 'stopped';
   /** The primary address first. Default: those that were last reported. */
   readonly ips?: readonly string[] | undefined;
   /** Shown in the status of the pod, for example why it was stopped. Default: none. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
-  /** That of the last `createPod` or `updatePod` that was carried out. Default: after a start, `updatePod` is called. */
+  /**
+   * The `podHash` of the last `createPod` or `updatePod` that was carried out. Default: unknown, so `updatePod` is called
+   * after a start.
+   */
   readonly podHash?: string | undefined;
-  /** With `restarts: 'node'`: that of the `createPod` which started what is reported. Default: 0. */
+  /** With `restarts: 'node'`: the `restartCount` of the `createPod` that started the reported run. Default: 0. */
   readonly restartCount?: number | undefined;
   /** When the pod began to run. Default: when it was first seen running. */
   readonly startedAt?: Date | undefined;
   /**
-   * Without it, `state` is that of all containers but init containers that are no sidecars and ephemeral ones. With it, a
-   * container that it does not have is not known: it waits with the reason `NotReportedByProvider`. How a container of
-   * a stopped pod has ended is not invented either: without `exit`, it has the exit code 137, and the reason of the pod or
-   * `NotReportedByProvider`.
+   * Default: all containers have the `state` of the pod, except ephemeral containers and init containers that are not
+   * sidecars. A container that is missing in this list waits with the reason `NotReportedByProvider`. A container of a
+   * stopped pod without `exit` has the exit code 137, and the reason of the pod or `NotReportedByProvider`.
    */
   readonly containers?: readonly ProviderContainer[] | undefined;
 }
 
-/** Why a call of a provider has failed. Any other error counts as passing. */
+/** Why a call of a provider has failed. Any other error counts as temporary. */
 export interface ProviderErrorOptions extends ErrorOptions {
   /** True if trying again is useless: the pod then fails with `reason` and the message. Default: false. */
   readonly permanent?: boolean | undefined;
   /**
-   * The next try is not earlier than after this many milliseconds, at most 24 days. Default, also for 0, negative numbers and
-   * NaN, as of a header that is no number: 1,000, then twice as long after each failure, at most 300,000, of deletePod 60,000;
-   * up to half as much is added at random.
+   * The minimum delay before the next try in milliseconds, at most 24 days. Default: 1,000, doubled after each failure, at
+   * most 300,000 (60,000 for deletePod), plus up to half as much at random. 0, negative numbers and NaN, for example from an
+   * invalid header, mean the default.
    */
   readonly retryAfterMs?: number | undefined;
   /** In CamelCase, for the status and the Events of the pod. Default: `ProviderFailed`. */
@@ -153,15 +157,15 @@ export class ProviderError extends Error {
  * they reject. `createPod`, `deletePod` and `listPods` suffice. Source: virtual-kubelet `PodLifecycleHandler`, `PodNotifier`.
  */
 export interface PodProvider {
-  /** What it does of a pod's spec. Read once, by `createVirtualNodes`. Default: none of it. */
+  /** The parts of a pod's spec that it implements. Read once, by `createVirtualNodes`. Default: no optional part. */
   readonly capabilities?: ProviderCapabilities | undefined;
   /**
    * Asks for the pod. Must be idempotent by UID: it is called again after a failure, and if the pod is not listed, after a
-   * restart or in as many lists as `lost.afterLists`. Resolves when the cloud has accepted it; whether the pod runs is read from
-   * `listPods`. A cloud whose list lags behind must not decide by that list whether it has the pod.
+   * restart or in as many lists as `lost.afterLists`. Resolves when the cloud has accepted it; whether the pod runs is read
+   * from `listPods`. A cloud whose list lags behind must not decide by that list whether it has the pod.
    *
-   * With the capability `restarts: 'node'`, idempotent by UID and `restartCount`: if the cloud has the pod with a lower one, it
-   * has stopped, and is run again; with the same or a higher one, nothing is done.
+   * With the capability `restarts: 'node'`, it must be idempotent by UID and `restartCount`. If the cloud has the pod with a
+   * lower count, that run has stopped, and the pod must be run again; with the same or a higher count, nothing must be done.
    */
   createPod(pod: ValidPod, options: ProviderPodOptions): Promise<void>;
   /**
@@ -172,11 +176,11 @@ export interface PodProvider {
    */
   updatePod?(pod: ValidPod, previous: ValidPod | undefined, options: ProviderPodOptions): Promise<void>;
   /**
-   * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent; the cloud may not have the pod,
-   * because it was deleted before it was created, or while no process ran. The pod has ended when it is
-   * reported `stopped`, `getPod` does not find it, or as many lists as `lost.afterLists` do not have it, which are then made one
-   * a second. Also called for pods of the node that the API server does not have, which it is asked right before,
-   * and for running pods that the node rejects after a start, for example because its capacity is smaller: they fail.
+   * Asks that the pod be stopped within `gracePeriodSeconds` and removed. Must be idempotent; the cloud may not have the
+   * pod, because it was deleted before it was created, or while no process ran. The pod has ended when it is reported
+   * `stopped`, `getPod` does not find it, or as many lists as `lost.afterLists` lack it; until then, the provider lists its
+   * pods once a second. Also called for pods of the node that the API server does not have, as a GET has just shown, and for
+   * running pods that the node no longer admits after a start, for example because its capacity is smaller: they fail.
    */
   deletePod(
     pod: ProviderPodReference,
@@ -199,7 +203,7 @@ export interface PodProvider {
   /** One pod; undefined if the cloud does not have it. Default: everything is listed. */
   getPod?(pod: ProviderPodReference, options: ProviderCallOptions): Promise<ProviderPod | undefined>;
   /**
-   * All pods of all nodes of the process, in one call. Pods of other nodes are ignored. Leave out what is no pod: as long as
+   * All pods of all nodes of the process, in one call. Pods of other nodes are ignored. Leave out what is not a pod: while
    * an entry has no `uid`, no pod counts as missing.
    */
   listPods(options: { readonly signal: AbortSignal }): Promise<readonly ProviderPod[]>;
@@ -210,8 +214,8 @@ export interface PodProvider {
   notifyPods?(listener: (pod: ProviderPod) => void, onGap: () => void): () => void;
   /**
    * The log of a container, for `kubectl logs`; see `VirtualNodes.kubelet`. `previous`: of the run before the last restart.
-   * What it yields is written as it is. It is ended when the client is gone; a generator that waits for something ends only
-   * after that, so let it heed `options.signal`. Default: the client is told that there are none.
+   * Its chunks are written unchanged. The iteration ends when the client disconnects; a generator that waits for something
+   * should also end when `options.signal` is aborted. Default: the client is told that there are no logs.
    */
   logs?(
     pod: ProviderPodReference,
@@ -241,8 +245,9 @@ export interface PodProvider {
    */
   portForward?(pod: ProviderPodReference, port: number, stream: Duplex, options: ProviderCallOptions): Promise<void>;
   /**
-   * The statistics of the running pods of all nodes, for `kubectl top pod`; see `VirtualNodes.kubeletOf`. Called when somebody
-   * asks, at most once in 10 s. Pods of other nodes are ignored. Default: the client is told that there are none.
+   * The statistics of the running pods of all nodes, for `kubectl top pod`; see `VirtualNodes.kubeletOf`. Called when
+   * somebody asks, at most once in 10 s. Pods of other nodes are ignored. Default: the client is told that there are no
+   * statistics.
    */
   stats?(options: { readonly signal: AbortSignal }): Promise<readonly PodStats[]>;
 }

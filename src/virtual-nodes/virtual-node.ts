@@ -26,7 +26,7 @@ import type { VirtualNodeParts } from './create-virtual-node-parts.ts';
 /** How a virtual node ends. Its pods keep running in the cloud, and the next process finds them there. */
 export type VirtualNodeStopOptions = NodeStopOptions;
 
-/** A pod that the provider has accepted and not listed. */
+/** A pod that the provider has accepted but not listed. */
 interface UnlistedPod {
   readonly uid: string;
   readonly fullName: string;
@@ -187,7 +187,7 @@ export class VirtualNode {
     const read = (): AgentGauges => {
       const runtime = { relistedAt: undefined, runningPods: podCache.runningPods };
       const node = { state: this.#state, runtime, node: nodeReporter.inspect(), podWorkers: statuses.inspect() };
-      // How old a list may be is up to `listPeriodMs`: the gauges of the process say since when lists fail.
+      // The age of a list depends on `listPeriodMs`; the gauges of the process say for how long lists have failed.
       return { ...agentGauges(node, 0, clock.now()), relistAgeSeconds: undefined };
     };
     this.#unregisterGauges = registerGauges(metrics, logger, read);

@@ -99,19 +99,19 @@ export interface VirtualNodesOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** A virtual node: the options of its Node, as of `createNodeAgent`, and of its pods. */
+/** A virtual node: the options of its Node, as for `createNodeAgent`, and of its pods. */
 export interface VirtualNodeOptions extends NodeAgentNode {
   /** Name of the Node, in lower case. */
   readonly nodeName: string;
-  /** As of `createNodeAgent`: called after the kubelet's own checks of resources, node affinity, ports and taints. */
+  /** As for `createNodeAgent`: called after the kubelet's own checks of resources, node affinity, ports and taints. */
   readonly canAdmitPod?: ((attributes: PodAdmitAttributes) => PodAdmitResult) | undefined;
-  /** Passed to each call of the provider for a pod of the node; with `replicas` it is theirs. Default: 0. */
+  /** Passed to each call of the provider for a pod of the node; refused with `replicas`, which set it. Default: 0. */
   readonly epoch?: number | undefined;
   /** `await fileJournal(directory)`, with a directory of its own for each node. Default: none. */
   readonly journal?: Journal | undefined;
 }
 
-/** Of the calls of a provider: true for those that each must have. */
+/** The methods of a provider; true if it must have the method. */
 const providerMethods: Readonly<Record<Exclude<keyof PodProvider, 'capabilities'>, boolean>> = {
   attach: false,
   createPod: true,
@@ -200,6 +200,6 @@ export function requireVirtualNodeOptions(options: VirtualNodeOptions, hasReplic
   if (!hasReplicas) return;
   requireLeaseName('nodeName', options.nodeName);
   if (options.epoch !== undefined) refuseOption('epoch', 'nothing with the option `replicas`', options.epoch);
-  // Another process may have been the last one that ran the node.
+  // Another process may have run the node last.
   if (options.journal !== undefined) refuseOption('journal', 'nothing with the option `replicas`');
 }

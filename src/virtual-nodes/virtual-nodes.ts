@@ -134,8 +134,9 @@ export class VirtualNodes implements AsyncDisposable {
 
   /**
    * Stops all nodes; resolves when no timer, request or promise is left. The pods keep running in the cloud, and the next
-   * process finds them there; with `replicas`, another one takes each node as soon as it has stopped here, and `drain` is true
-   * by default, because that one knows no unsent status. Never rejects. Later calls wait for the first one.
+   * process finds them there; with `replicas`, another one takes each node as soon as it has stopped here, and `drain` is
+   * true by default, because the other process does not know the unsent statuses. Never rejects. Later calls wait for the
+   * first one.
    * @throws StatusManagerError INVALID_OPTION
    */
   stop(options: VirtualNodeStopOptions = {}): Promise<void> {

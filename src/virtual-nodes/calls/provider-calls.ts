@@ -34,11 +34,11 @@ export type ProviderCall<T> = (options: { readonly signal: AbortSignal }, provid
 export interface BoundedProviderCall {
   /** For the log. */
   readonly podUID?: string | undefined;
-  /** Default: that of all calls. */
+  /** Default: `callTimeoutMs`. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** Of the places in the provider's code that have thrown. */
+/** The maximum number of lines of the provider's code whose stack is logged. */
 const maxLoggedStacks = 100;
 
 /** Which methods the provider has, for code that calls them through `ProviderCalls`. */
@@ -101,7 +101,7 @@ export class ProviderCalls {
     try {
       await untilAborted(previous, signal);
       await this.#slots.acquire(signal);
-      // After an abort at this moment, no call is made whose end would release the slot.
+      // If the signal has been aborted by now, no call follows that would release the slot.
       if (signal.aborted) this.#slots.release();
       signal.throwIfAborted();
     } catch (thrown) {
@@ -177,7 +177,7 @@ export class ProviderCalls {
   }
 }
 
-/** How a call ended, as metrics say it; `retry`: a `ProviderError` with `retryAfterMs`. */
+/** How a call ended, for metrics; `retry`: a `ProviderError` with `retryAfterMs`. */
 type CallResult = 'ok' | 'error' | 'permanent' | 'retry' | 'timeout' | 'aborted';
 
 function resultOf(error: unknown, signal: AbortSignal): CallResult {

@@ -57,7 +57,7 @@ export class ProviderPodLister {
   readonly #sinks = new Map<string, ProviderPodSink>();
   readonly #failures: FailureLog;
   readonly #invalid: FailureLog;
-  /** Of the last list. */
+  /** Why pods of the last list are invalid. */
   #invalidReasons: ReadonlySet<string> = new Set();
   readonly #stop = new AbortController();
   #lastObservation = 0;
@@ -172,7 +172,7 @@ export class ProviderPodLister {
     }
   }
 
-  /** Each reason is logged, even if another one has been there before. */
+  /** Logs every new reason, even while pods are invalid for another one. */
   #logInvalid(reasons: readonly string[]): void {
     const known = this.#invalidReasons;
     this.#invalidReasons = new Set(reasons);
@@ -182,7 +182,7 @@ export class ProviderPodLister {
     this.#invalid.failed(new Error(`${first}${others}`), {}, { key: first });
   }
 
-  /** Returns which pods are listed on the wrong node. */
+  /** Returns why pods that are listed on the wrong node are invalid. */
   #deliver(list: ProviderPodList, observation: number): readonly string[] {
     const byNode = new Map([...this.#sinks.keys()].map((nodeName) => [nodeName, [] as ProviderPod[]]));
     for (const pod of list.pods) byNode.get(pod.nodeName)?.push(pod);

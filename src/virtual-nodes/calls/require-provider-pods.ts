@@ -15,21 +15,21 @@ const maxValues = 20_000;
 /** The maximum number of pods in a list. */
 const maxPods = 1_000_000;
 
-/** What a provider has listed. */
+/** A list of the provider. */
 export interface ProviderPodList {
-  /** The valid ones; a UID that is listed more than once is not valid. */
+  /** The valid pods. Entries with the same UID are all invalid. */
   readonly pods: readonly ProviderPod[];
-  /** Why each of the others is invalid: `pods[3].state must be …`. */
+  /** Why each other entry is invalid: `pods[3].state must be …`. */
   readonly invalid: readonly string[];
   /** True if one of `pods` has this UID. */
   readonly includes: (podUID: string) => boolean;
-  /** True if an invalid one is, or could be, the pod with this UID. */
+  /** True if an invalid entry is, or could be, the pod with this UID. */
   readonly mayInclude: (podUID: string) => boolean;
 }
 
 /**
  * Separates the valid pods from the invalid ones.
- * @throws StatusManagerError INVALID_ARGUMENT if it is no list
+ * @throws StatusManagerError INVALID_ARGUMENT if it is not a list
  */
 export function readProviderPods(list: unknown): ProviderPodList {
   if (!Array.isArray(list)) refuseArgument('pods', 'a list', list);

@@ -1,7 +1,7 @@
 import { aBoolean, oneOf, type OptionChecks, optional } from '../../shared/option-checks.ts';
 
 /**
- * What a provider does of a pod's spec. A pod that needs anything else is refused, or has an Event: see
+ * The parts of a pod's spec that a provider implements. A pod that needs anything else is refused, or has an Event: see
  * `VirtualNodesOptions.undeclared`.
  */
 export interface ProviderCapabilities {
@@ -10,9 +10,9 @@ export interface ProviderCapabilities {
   /** Init containers with the restartPolicy Always run beside the others, and are reported. Default: false. */
   readonly sidecars?: boolean | undefined;
   /**
-   * Who runs start-up, liveness and readiness probes. `provider`: the cloud, which reports `started` and `ready`. `node`: the
-   * virtual node, because this process reaches the addresses of pods. Commands are then run by `exec`, and a container whose
-   * start-up or liveness probe has failed is killed by `killContainer`. Default: nobody does.
+   * Who runs start-up, liveness and readiness probes. `provider`: the cloud, which reports `started` and `ready`. `node`:
+   * the virtual node; this process must reach the addresses of pods. It runs commands with `exec`, and kills a container
+   * whose start-up or liveness probe has failed with `killContainer`. Default: nobody does.
    */
   readonly probes?: 'node' | 'provider' | undefined;
   /**
@@ -26,8 +26,8 @@ export interface ProviderCapabilities {
   /** Containers may use the network, the processes or the IPC of their host. Default: false. */
   readonly hostNamespaces?: boolean | undefined;
   /**
-   * Kinds of volumes that it mounts, such as `emptyDir`, beside configMap, secret, downwardAPI and projected, whose files
-   * `materials()` has. Default: none.
+   * Kinds of volumes that it mounts, such as `emptyDir`. configMap, secret, downwardAPI and projected need not be declared,
+   * because `materials()` has their files. Default: none.
    */
   readonly volumes?: readonly string[] | undefined;
 }

@@ -6,7 +6,7 @@ import type { ProviderMethods } from '../calls/provider-calls.ts';
 import type { ProviderCapabilities } from './provider-capabilities.ts';
 import { virtualNodeFields, type VirtualNodeRow } from './virtual-node-fields.ts';
 
-/** In a message. */
+/** The maximum number of needs that a message names. */
 const maxNamedNeeds = 8;
 
 /** What the pod needs and the provider does not declare: `probes (spec.containers[0].livenessProbe)`. */
@@ -41,7 +41,7 @@ export function undeclaredNeeds(
   ];
 }
 
-/** What the virtual node calls for a probe. */
+/** The methods that the virtual node calls for a probe. */
 function methodsOfProbe(field: string, { exec }: Probe): ('exec' | 'killContainer')[] {
   return [
     ...(exec == null ? [] : ['exec' as const]),

@@ -3,18 +3,18 @@ import { each } from '../../node/index.ts';
 import type { ProviderCapabilities } from './provider-capabilities.ts';
 
 /*
- * Who does what a field of a pod's spec says, on a virtual node. A field of a newer release does not compile until it has
- * a row. A part of docs/internals/pod-spec.md is generated from these tables.
+ * Who implements each field of a pod's spec on a virtual node. A field of a newer release does not compile until it has a
+ * row. A part of docs/internals/pod-spec.md is generated from these tables.
  */
 
 export type VirtualNodeRow =
-  /** The file or folder below `src` that does it. */
+  /** The file or folder below `src` that implements it. */
   | { readonly library: string; readonly note?: string }
-  /** What the provider must do, and the library cannot check. */
+  /** What the provider must do. The library cannot check it. */
   | { readonly provider: string }
-  /** The provider must do it, and declare that it does, or who else; the pod is refused otherwise. */
+  /** The capability that the provider must declare; otherwise the pod is refused. */
   | { readonly needs: keyof ProviderCapabilities; readonly note?: string }
-  /** Why the node need not do anything. */
+  /** Why the node does nothing. */
   | { readonly ignored: string };
 
 type Rows<Struct extends 'PodSpec' | 'Container' | 'Volume'> = {

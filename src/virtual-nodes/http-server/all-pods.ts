@@ -15,7 +15,7 @@ export class AllPods implements StatusPageManager {
   readonly #now: () => number;
   /** Where each pod was when it was last inspected. */
   #nodeOfPod: ReadonlyMap<string, VirtualNode> = new Map();
-  /** Each with what ends the subscription to it. */
+  /** Each with the function that ends its subscription. */
   readonly #running = new Map<VirtualNode, () => void>();
 
   constructor(nodes: VirtualNodes, inspect: () => VirtualNodesInspection, now: () => number) {
@@ -47,7 +47,10 @@ export class AllPods implements StatusPageManager {
     return nodeRows(this.#inspect(), this.#now());
   }
 
-  /** As one manager would show it: of an outage the first node's. The last error of a pod may be that of its provider call. */
+  /**
+   * As one manager would show it; an outage is that of the first node that has one. The last error of a pod may be that of a
+   * call of the provider.
+   */
   inspect(): ShownInspection {
     const { state, nodes } = this.#inspect();
     const nodeOfPod = new Map<string, VirtualNode>();

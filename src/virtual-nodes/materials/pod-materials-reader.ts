@@ -28,7 +28,7 @@ export interface PodMaterialsReaderOptions extends ServiceListerOptions {
   readonly requests: APIRequests;
 }
 
-/** What the materials of a pod say of its node. */
+/** The facts about its node that a pod's materials may contain. */
 export interface NodeFieldValues {
   /** Addresses, primary first. */
   readonly hostIPs: readonly string[];
@@ -37,9 +37,9 @@ export interface NodeFieldValues {
 }
 
 /**
- * Reads what pods need from the API server, as the agent does: ConfigMaps and Secrets by GET, at most a second old, or
- * their last version while it does not respond; tokens are kept for 80 % of their time. One for all nodes of a process.
- * With the first pod, it begins to watch the Services of the cluster.
+ * Reads what pods need from the API server, as the agent does: ConfigMaps and Secrets by GET, at most a second old, or their
+ * last version while it does not respond. Tokens are reused for 80 % of their lifetime. All nodes of a process share one
+ * reader. With the first pod, it begins to watch the Services of the cluster.
  */
 export class PodMaterialsReader {
   readonly #objects: APIObjects;
@@ -52,11 +52,10 @@ export class PodMaterialsReader {
   }
 
   /**
-   * The materials of a pod that has no address yet. Its volumes are read one after the other, so that a large pod is
-   * refused before it needs much memory. Rejects when the pod has ended, and its tokens are forgotten then.
+   * The materials of a pod that has no address yet. Its volumes are read one after the other, so that a large pod is refused
+   * before it needs much memory. Rejects when the pod has ended; its tokens are then forgotten.
    *
-   * @throws ProviderError with the reason and the words of the kubelet: `FailedMount`, `CreateContainerConfigError`,
-   * `ErrImagePull`
+   * @throws ProviderError with the kubelet's reason and message: `FailedMount`, `CreateContainerConfigError`, `ErrImagePull`
    */
   async read(pod: ValidPod, node: NodeFieldValues, scope: PodScope): Promise<PodMaterials> {
     scope.signal.throwIfAborted();

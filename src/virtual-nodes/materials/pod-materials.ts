@@ -7,7 +7,7 @@ export interface VolumeFile {
   readonly content: Uint8Array;
   /** Permissions: `0o644`. */
   readonly mode: number;
-  /** The user that owns it: that of the containers, for a token. Default: none is asked for. */
+  /** The UID of its owner: for a token, the user of the containers. Default: any user. */
   readonly uid?: number | undefined;
 }
 
@@ -21,9 +21,9 @@ export interface RegistryCredentials {
 
 /** What a container is started with. */
 export interface ContainerMaterials {
-  /** Its `command` with `$(NAME)` expanded; empty: that of the image. */
+  /** Its `command` with `$(NAME)` expanded; empty: the command of the image. */
   readonly command: readonly string[];
-  /** The same of its `args`. */
+  /** Its `args`, expanded likewise; empty: those of the image. */
   readonly args: readonly string[];
   /** Each name once: `envFrom`, then `env`, then the variables of Services. */
   readonly env: readonly EnvironmentVariable[];
@@ -35,7 +35,7 @@ export interface PodMaterials {
   readonly containers: ReadonlyMap<string, ContainerMaterials>;
   /** By name of the volume: the files of configMap, secret, downwardAPI and projected volumes, tokens included. */
   readonly volumes: ReadonlyMap<string, readonly VolumeFile[]>;
-  /** Of the pod's imagePullSecrets, in their order. */
+  /** From the pod's imagePullSecrets, in their order. */
   readonly pullSecrets: readonly RegistryCredentials[];
   /** The names of imagePullSecrets that could not be read: the image may be public. */
   readonly missingPullSecrets: readonly string[];

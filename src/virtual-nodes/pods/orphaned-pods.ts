@@ -26,8 +26,8 @@ export class OrphanedPods {
   }
 
   /**
-   * Resolves with true if the API server does not have the pod, and with false if it has the pod on this node, which is then
-   * about to see it.
+   * Resolves with true if the API server does not have the pod, and with false if it has the pod on this node, which will
+   * then see it soon.
    * @throws Error if the API server has it elsewhere, or cannot say
    */
   async isOrphaned(reference: ProviderPodReference, signal: AbortSignal): Promise<boolean> {
@@ -48,7 +48,7 @@ export class OrphanedPods {
     try {
       return await boundedCall('GET of the pod', bounds, (options) => this.#client.getPod(reference, options));
     } catch (error) {
-      // Not the 404 of a proxy that has no API server.
+      // A 404 of a proxy in between does not count.
       if (error instanceof APIError && error.statusCode === 404 && error.reason === 'NotFound') return undefined;
       throw error;
     } finally {

@@ -7,7 +7,7 @@ import type { ValidPod } from '../../kube/objects/types.ts';
 /** Short enough for a label of a cloud. */
 const hashLength = 32;
 
-/** True when nothing has changed that `updatePod` is about: labels, annotations, images and resources. */
+/** True if nothing has changed that `updatePod` passes on: labels, annotations, images and resources. */
 export function isSamePod(a: ValidPod, b: ValidPod): boolean {
   return a === b || isEqual(passedOn(a), passedOn(b));
 }

@@ -45,9 +45,8 @@ interface Entry {
 }
 
 /**
- * The records of the pods that a node has in the cloud, and the only owner of them: see `ProviderPodRecord`. Also shows each
- * pod as the runtime status of an agent. Observations and calls are numbered: what an observation saw before a later call
- * counts for nothing.
+ * Owns the records of the pods that a node has in the cloud: see `ProviderPodRecord`. Also shows each pod as a runtime
+ * status. Observations and calls are numbered: an observation that began before a call does not undo the call's result.
  *
  * The next sync of a pod needs no new observation, unlike with the agent's PLEG: each change that a sync makes is recorded.
  */
@@ -104,7 +103,7 @@ export class ProviderPodCache implements PodCache, ProviderPodSink {
     const isObservation = report?.kind === 'listed' || report?.kind === 'missing' || report?.kind === 'notFound';
     if (isObservation && (before.state.kind !== record.state.kind || reportedPod(before) !== reportedPod(record)))
       this.#options.onEvent({ podUID, type: 'PodSync' });
-    // A list is to show the effect of a call soon, or the end of a deleted pod within seconds.
+    // A list should soon show the effect of a call, or the end of a deleted pod.
     const isExpected = report === undefined && before.state.kind === 'notAsked' && record !== before;
     const mayEnd = record.state.kind === 'ending' && (report?.kind === 'deleted' || report?.kind === 'missing');
     if (isExpected || mayEnd || report?.kind === 'created') this.#options.lister.listSoon();

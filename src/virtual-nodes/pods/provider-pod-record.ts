@@ -82,7 +82,7 @@ export interface ProviderPodRecord {
 
 interface CallBackOff {
   readonly operation: PodOperation;
-  /** The last delay that was ours, not requested by the cloud; the next one is twice as long. */
+  /** The last delay that was not requested by the cloud; the next one is twice as long. */
   readonly delayMs: number;
   readonly untilMs: number;
   readonly message: string;
@@ -517,8 +517,8 @@ function callToEnd(record: ProviderPodRecord, hasObject: boolean, nowMs: number)
 }
 
 /**
- * What to do instead of a call that has failed a short time ago; undefined if it may be made. A cloud may refuse to delete what
- * it does not have, and what it is creating.
+ * What to do instead of a call that has failed recently; undefined if it may be repeated. A cloud may refuse to delete a pod
+ * that it does not have or is still creating.
  */
 function backOffOf(
   { state, backOff }: ProviderPodRecord,
@@ -544,7 +544,7 @@ function lostFailure(reportedAtMs: number | undefined): PodFailure {
 
 type Fields<T> = { readonly [Field in keyof Required<T>]: T[Field] };
 
-/** Without what a provider may add, such as the object of its cloud: that is neither compared nor stored. */
+/** Only the known fields. What a provider adds, such as the object of its cloud, is neither compared nor stored. */
 function fieldsOf(pod: ProviderPod, restarts: ProviderPodPolicy['restarts']): Fields<ProviderPod> {
   const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt } = pod;
   const ofPod = pod.restartCount;

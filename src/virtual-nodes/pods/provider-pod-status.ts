@@ -37,11 +37,11 @@ type AnyContainer = Container | EphemeralContainer;
 
 /** Source: kubelet `MaxContainerTerminationMessageLength`. */
 const maxTextLength = 4096;
-/** Of what a provider wrote, in a message. */
+/** The maximum length of a provider's text in a message. */
 const maxShownLength = 64;
 /** The exit code of a container that was killed by SIGKILL. */
 const killedExitCode = 137;
-/** Of a container that the provider has not reported, and of one whose end it has not reported. */
+/** The reason of a container that the provider has not reported, or whose end it has not reported. */
 const notReported = 'NotReportedByProvider';
 const unreportedContainer: StartFailure = {
   reason: notReported,
@@ -117,8 +117,8 @@ export function withoutWaitingRuns(
 }
 
 /**
- * What the provider reports of the pods of a node that is not theirs: each with its field. Pods may share an address of the
- * node (`hostIPs`).
+ * Reported values that cannot belong to the pods of a node, each with its field. Pods may share an address of the node
+ * (`hostIPs`).
  */
 export function mistakesOf(
   pods: readonly { readonly pod: ValidPod; readonly reported: ProviderPod }[],
@@ -153,8 +153,8 @@ function shown(text: string): string {
 }
 
 /**
- * Readiness and start of the containers as results of probes: those that the cloud reports, but for the probes that the virtual
- * node runs itself.
+ * Readiness and start of the containers as results of probes. They are reported by the cloud, except for probes that the
+ * virtual node runs.
  */
 export function reportedProbeResults(
   pod: ValidPod,
@@ -177,7 +177,7 @@ export function reportedProbeResults(
   return { readiness, startup, liveness: new Map(), areReported: true };
 }
 
-/** Why a container waits; undefined if it need not be explained: its pod is being created. */
+/** Why a container waits; undefined if no reason is known, for example while its pod is being created. */
 export function waitingReason(reported: ProviderPod | undefined, containerName: string): StartFailure | undefined {
   const own = reported?.containers?.find(({ name }) => name === containerName);
   if (own?.waiting !== undefined)
@@ -185,7 +185,7 @@ export function waitingReason(reported: ProviderPod | undefined, containerName: 
   return own === undefined && reported?.state === 'running' ? unreportedContainer : undefined;
 }
 
-/** Why the containers of a pod wait that was accepted and is not listed; see `unlistedSinceMs` of its record. */
+/** Why the containers of a pod that was accepted but is not listed wait; see `unlistedSinceMs` of its record. */
 export function unlistedReason(sinceMs: number | undefined): StartFailure | undefined {
   return sinceMs === undefined
     ? undefined
@@ -250,8 +250,8 @@ export function containerOfID(id: string): {
 }
 
 /**
- * The `restartCount` of the last run of the pod that its status has shown. The one of a container may be higher: a run that was
- * lost counts there, too.
+ * The `restartCount` of the last run of the pod that its status has shown. That of a container may be higher, because it
+ * also counts lost runs.
  */
 export function shownRun(status: PodStatusInput | null | undefined): number {
   const ids = statusesOf(status ?? undefined).flatMap(({ containerID, lastState }) => [
@@ -261,7 +261,10 @@ export function shownRun(status: PodStatusInput | null | undefined): number {
   return Math.max(0, ...ids.map((id) => containerOfID(id ?? '').attempt));
 }
 
-/** True if a container of the stopped pod is to be started again. A cloud has a reason if it has stopped the pod for good. */
+/**
+ * True if a container of the stopped pod is to be started again. If the cloud reports a reason, it has stopped the pod for
+ * good.
+ */
 export function mustRestart(pod: ValidPod, stopped: ProviderPod, previous: PodStatusInput | null | undefined): boolean {
   if (stopped.reason || pod.metadata.deletionTimestamp != null || isPodPhaseTerminal(previous?.phase)) return false;
   const { spec = {} } = pod;

@@ -109,7 +109,7 @@ const eventReasons: Readonly<Record<PodOperation, string>> = {
   delete_pod: 'ProviderDeleteFailed',
 };
 
-/** Of Events about calls that succeed. Source: virtual-kubelet `podEventCreateSuccess` and so on. */
+/** Events about successful calls. Source: virtual-kubelet `podEventCreateSuccess` and so on. */
 const successEvents = {
   create_pod: { reason: 'ProviderCreateSuccess', message: 'Create pod in provider successfully' },
   update_pod: { reason: 'ProviderUpdateSuccess', message: 'Update pod in provider successfully' },
@@ -408,7 +408,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const eviction =
       failure ?? (previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod));
     const resizeConditions = statusManager.determinePodResizeStatus(uid, isTerminal);
-    // How a run has ended is more than why it did not start.
+    // How a run ended says more than why the next one could not start.
     const createFailure = isStopped || (isTerminal && reported !== undefined) ? undefined : record.createFailure;
     const startFailure =
       createFailure ??
@@ -452,7 +452,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
     const complete = {
       ...generated,
       ...shownPhase,
-      // As of a pod that the node has rejected: kubectl then shows the reason of the pod.
+      // As for a pod that the node has rejected: kubectl then shows the reason of the pod.
       ...(isRefused(generated, { reported, previous, failure }) && withoutContainers(pod, generated, previous)),
     };
     const status = setGeneratedStatus(statusManager, pod, podStatusFn === undefined ? complete : podStatusFn(complete));
@@ -478,7 +478,7 @@ export class ProviderPodSyncer implements PodLifecycleSyncer {
   }
 }
 
-/** Leaves the statuses of the containers out; what the conditions say of them follows. */
+/** Leaves out the container statuses, and adapts the condition that depends on them. */
 function withoutContainers(
   pod: ValidPod,
   { phase, conditions }: PodStatusInput,

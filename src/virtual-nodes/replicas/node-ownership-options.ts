@@ -57,9 +57,9 @@ export interface NodeOwnershipOptions {
    */
   readonly onOwned: (node: OwnedNode) => void;
   /**
-   * Stop the work for the node; resolve when no call and no write for it is in flight. Called once for each `onOwned`.
-   * The node is then released, and another process takes it within two seconds of fifteen. Unless the reason is `lost`,
-   * the node is still owned until the promise is settled.
+   * Stop the work for the node; resolve when no call and no write for it is in flight. Called once for each `onOwned`. The
+   * node is then released, and another process takes it within two fifteenths of the Lease's duration. Unless the reason is
+   * `lost`, the node is still owned until the promise is settled.
    */
   readonly onLost: (node: OwnedNode, reason: OwnershipEnd) => void | Promise<void>;
   readonly logger: Logger;
@@ -96,7 +96,7 @@ export function leaseTiming(durationSeconds: number): LeaseTiming {
 
 const dnsLabel = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-/** Longer names would make that of the Lease too long. */
+/** With a longer name, the Lease's name would be too long. */
 const maxNameLength = 170;
 
 /** @throws StatusManagerError INVALID_OPTION; `path` names the option */

@@ -22,8 +22,8 @@ const epochsPerSecond = 1_000_000;
 
 /**
  * What the Leases say about the other processes. A Lease has expired when this process has seen no change of it for its
- * duration; times in the Lease are ignored, because clocks differ. A missing Lease may have been deleted while its holder uses
- * it, so it counts as held for its duration, also if this process has not seen it because its lists have failed.
+ * duration; times in the Lease are ignored, because clocks differ. A missing Lease may have been deleted while its holder
+ * uses it, so it counts as held for its duration, even if this process has not seen the Lease because its lists have failed.
  * Source: client-go `leaderelection`, `observedTime`.
  */
 export class ObservedLeases {
@@ -34,7 +34,7 @@ export class ObservedLeases {
   /** By node name: when its Lease was found missing. Old entries are dropped. */
   readonly #vanishedMs = new Map<string, number>();
   #listedMs = -Infinity;
-  /** Since when there was no long time between two lists, in which a Lease could have come and gone unseen. */
+  /** Since when lists have been so frequent that no Lease can have come and gone unseen. */
   #listingSinceMs = Infinity;
 
   constructor(leases: Pick<ReplicaLeases, 'subjectOf'>, timing: LeaseTiming) {

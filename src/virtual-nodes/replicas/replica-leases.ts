@@ -70,7 +70,7 @@ export class ReplicaLeases {
 
   /** Rejects with 409 if the Lease has another resourceVersion by now. */
   update(lease: Lease): Promise<Lease> {
-    // The items of a list have neither.
+    // Items of a list lack both fields.
     const body = { ...lease, apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' } as const;
     return this.#requestLease('PUT', this.#pathOf(lease.metadata.name), body);
   }
