@@ -71,31 +71,26 @@ export class Compaction {
     this.#remaining.add(podUID);
   }
 
-  /** Copies all live statuses. */
+  /** Copies all live statuses that have not been copied. */
   copy(): void {
     this.#copyUpTo(Number.POSITIVE_INFINITY);
   }
 
-  /**
-   * Like `copy`, but yields to the event loop after every few statuses and during the fsync.
-   * @returns false as soon as `isOutdated` returns true: the copy is no longer needed
-   */
+  /** Copies most of them: yields to the event loop after every few and during the fsync, until `isOutdated` returns true. */
   async copyInSlices(
     clock: Pick<Clock, 'yieldToEventLoop'>,
     shouldSync: boolean,
     isOutdated: () => boolean,
-  ): Promise<boolean> {
+  ): Promise<void> {
     for (let pass = 0; pass < maxPasses && this.#remaining.size > sliceEntries; pass++) {
       for (let left = this.#remaining.size; left > 0; left -= sliceEntries) {
         this.#copyUpTo(sliceEntries);
         await clock.yieldToEventLoop();
-        if (isOutdated()) return false;
+        if (isOutdated()) return;
       }
       if (shouldSync) await this.#replacement.syncLater();
-      if (isOutdated()) return false;
+      if (isOutdated()) return;
     }
-    this.copy();
-    return true;
   }
 
   sync(): void {

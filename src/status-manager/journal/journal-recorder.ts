@@ -300,7 +300,6 @@ export class JournalRecorder implements Journal {
     let compaction: Compaction | undefined;
     const isReplaced = this.#try('compact', () => {
       compaction = this.#newCompaction();
-      compaction.copy();
       this.#finish(compaction);
     });
     if (!isReplaced) void this.#giveUp(compaction);
@@ -318,8 +317,9 @@ export class JournalRecorder implements Journal {
     try {
       const compaction = this.#newCompaction();
       this.#compaction = compaction;
-      if (await compaction.copyInSlices(clock, fsync !== 'never', isOutdated)) this.#finish(compaction);
-      else await compaction.discard();
+      await compaction.copyInSlices(clock, fsync !== 'never', isOutdated);
+      if (isOutdated()) await compaction.discard();
+      else this.#finish(compaction);
       this.#log.actionSucceeded('compact');
     } catch (error) {
       this.#log.actionFailed('compact', error);
@@ -335,6 +335,7 @@ export class JournalRecorder implements Journal {
 
   /** Critical section: copies the rest and switches to the new file. */
   #finish(compaction: Compaction): void {
+    compaction.copy();
     if (this.#settings.fsync !== 'never') compaction.sync();
     const old = this.#journalFile;
     const { file, copies, past } = compaction.finish();

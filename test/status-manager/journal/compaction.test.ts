@@ -88,6 +88,20 @@ describe('a compaction of many live statuses', () => {
     expect((await afterRestart()).filter((line) => line.endsWith(' later'))).toHaveLength(300);
   });
 
+  it('loses nothing that is accepted in the turn in which it begins, with few large statuses', async () => {
+    const { journal } = await openJournal(dir, { fsync: 'never' });
+    const uids = pods.slice(0, 40);
+    const acceptAll = (message: string): void => {
+      for (const uid of uids) journal.accepted(entry(uid, `${message} ${padding.repeat(5)}`));
+    };
+    while (!existsSync(temporary())) acceptAll('older');
+    acceptAll('newest');
+    await setImmediate();
+    expect(existsSync(temporary())).toBe(false);
+    const lines = recovered(await afterCrash(dir));
+    expect(lines.filter((line) => line.includes(' newest '))).toHaveLength(40);
+  });
+
   it('is given up when the journal is closed, and leaves nothing behind', async () => {
     const { journal, logger, turn } = await compacting();
     const closed = journal.close();
