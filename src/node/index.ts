@@ -1,4 +1,4 @@
-/* What an agent, a virtual node, a runtime and the kubelet API share: some modules as a whole, of the others these names. */
+/* What an agent, a virtual node, a runtime and the kubelet API share: all exports of some modules, and these of the others. */
 
 // The node
 export { agentGauges } from './agent-gauges.ts';

@@ -49,7 +49,7 @@ export interface NodeAgentNode extends Pick<
 > {
   /**
    * IP addresses of the node, the primary one first, at most one of each IP family. They become the `hostIPs` of its pods
-   * and, unless `nodeStatus` returns others, the addresses of the Node, with its name as the `Hostname` of an agent's.
+   * and, unless `nodeStatus` returns others, the addresses of the Node, to which an agent adds its name as `Hostname`.
    * Default: none.
    */
   readonly addresses?: readonly string[] | undefined;

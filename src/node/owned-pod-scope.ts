@@ -7,7 +7,7 @@ import type { Logger } from '../shared/logger.ts';
 import type { PodScope, PodWork, PodWorkOptions } from './pod-scope.ts';
 import type { CallOptions } from './runtime/container-runtime.ts';
 
-/** Work that was told to end is waited for this long. After that, only its signal keeps it from having an effect. */
+/** How long aborted work is waited for. After that, only its signal keeps it from having an effect. */
 const graceMs = 10_000;
 
 export interface PodScopeOptions {
@@ -28,7 +28,10 @@ export class OwnedPodScope implements PodScope {
   readonly signal: AbortSignal;
   readonly #options: PodScopeOptions;
   readonly #closed = new AbortController();
-  /** Each ends when the work has settled, has not for `graceMs` after its signal was aborted, or is given up. */
+  /**
+   * Work leaves this set when it has settled, when it has not done so within `graceMs` after its signal was aborted, or when
+   * it is given up.
+   */
   readonly #running = new Set<RunningWork>();
   /** By `inTurnOn`, the end of the last work that was requested. */
   readonly #turns = new Map<string, Promise<void>>();
@@ -55,7 +58,10 @@ export class OwnedPodScope implements PodScope {
     });
   }
 
-  /** Ends the pod: aborts what runs, and lets nothing begin. Resolves when all has ended, after 10 seconds at most. Idempotent. */
+  /**
+   * Ends the scope: aborts what runs, and lets nothing begin. Resolves when everything has ended, after 10 seconds at most.
+   * Idempotent.
+   */
   async close(): Promise<void> {
     this.#closed.abort(new Error('the pod has ended on this node'));
     await Promise.all(Array.from(this.#running, ({ ended }) => ended));
@@ -113,13 +119,13 @@ export class OwnedPodScope implements PodScope {
 
 /**
  * The scopes of pods for an owner whose callers know pods only, such as the volumes of a runtime helper. Only the calls that
- * begin and end the pod there `open` and `close` its scope; all others `get` it, so that they cannot create a scope for a pod that
- * has ended.
+ * begin and end a pod for this owner `open` and `close` its scope. All others `get` it, so that they cannot create a scope
+ * for a pod that has ended.
  */
 export class PodScopes {
   readonly #options: Omit<PodScopeOptions, 'pod' | 'after'>;
   readonly #scopes = new Map<string, { readonly scope: OwnedPodScope; readonly isEnding: boolean }>();
-  /** Also those that others have followed. */
+  /** Scopes that have not ended, including those that a later scope of the same pod has replaced. */
   readonly #unended = new Set<OwnedPodScope>();
 
   constructor(options: Omit<PodScopeOptions, 'pod' | 'after'>) {

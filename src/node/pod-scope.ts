@@ -25,10 +25,9 @@ export interface PodWorkOptions {
 export type PodWork<T> = (options: { readonly signal: AbortSignal }) => T | Promise<T>;
 
 /**
- * Everything asynchronous that is done for a pod, from its beginning to its end: nothing runs outside of it, and nothing
- * begins after the end. Code that does something for a pod gets the scope from the owner of the pod's state. What is kept
- * for a pod elsewhere is kept in a WeakMap by its scope, so it ends with the scope. Source: kubelet
- * `nestedpendingoperations`, for `inTurnOn`.
+ * Everything asynchronous that is done for a pod runs in its scope, and nothing begins after the scope has ended. Code that
+ * does something for a pod gets the scope from the owner of the pod's state. Whoever remembers something about a pod uses a
+ * WeakMap by scope, so that it is forgotten with the scope. Source: kubelet `nestedpendingoperations`, for `inTurnOn`.
  */
 export interface PodScope {
   /** Aborted at the end of the pod. Whoever has waited checks the signal that `run` passed before it changes anything. */

@@ -2,8 +2,8 @@ import type { ContainerIO } from '../node/index.ts';
 import { ShimConnection } from './shim-connection.ts';
 
 /**
- * Connects a client with the process of a container, each stream over its own connection with the shim at `socket`.
- * Resolves when these have ended, or `signal` is aborted. Rejects if an output ends before the container.
+ * Connects a client to the process of a container, each stream over its own connection to the shim at `socket`. Resolves
+ * when these have ended, or `signal` is aborted. Rejects if an output ends before the container.
  */
 export async function attach(
   { socket, hasExited }: { readonly socket: string; readonly hasExited: () => boolean },
@@ -33,7 +33,7 @@ export async function attach(
     if (input !== undefined) stdin!.pipe(input.stream(0));
     const ends = connections.map(async (connection) => {
       await connection.ended;
-      // What the process does not read must not keep the end of the client's connection from being read.
+      // Unread input must not hide the end of the client's connection.
       if (connection === input) stdin!.resume();
       else if (signal?.aborted !== true && !hasExited())
         throw new Error('the output was cut off: the client reads too slowly, or the shim was killed');

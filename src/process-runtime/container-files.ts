@@ -20,7 +20,7 @@ export interface ContainerConfigFile {
   readonly args: readonly string[];
   readonly workingDir: string;
   readonly stopSignal: NodeJS.Signals;
-  /** Whether the process has an input for clients that attach; otherwise it is `/dev/null`. */
+  /** Whether clients that attach can write to its input; otherwise, the input is `/dev/null`. */
   readonly stdin: boolean;
   /** Whether the input ends with the first client. */
   readonly stdinOnce: boolean;
@@ -52,18 +52,18 @@ export interface ContainerExit {
 }
 
 /**
- * The files of one container, in its own directory. They record the lifecycle of the container, so that
- * a restarted agent knows what happened while it was down.
+ * The files of one container, in its own directory. They record the lifecycle of the container, so that a restarted agent
+ * knows what happened while it was down.
  *
- * `env.json` and `config.json` are written by the agent when the container is created. `start` is its request to
- * start the container, which one process can take: the shim that starts it, or an agent that
- * withdraws the request. `started.json` and `exit.json` are written by the shim.
+ * `env.json` and `config.json` are written by the agent when the container is created. `start` is the request to start the
+ * container. Only one process can take it: the shim that starts the container, or an agent that withdraws the request.
+ * `started.json` and `exit.json` are written by the shim.
  */
 export class ContainerFiles {
   readonly directory: string;
   /** The directory that the container's process starts in, unless its spec has a `workingDir`. */
   readonly root: string;
-  /** What the shim itself writes to stderr. */
+  /** Stderr of the shim itself. */
   readonly shimLog: string;
 
   constructor(directory: string) {
@@ -93,7 +93,7 @@ export class ContainerFiles {
     }
   }
 
-  /** Has the values of secrets, and is therefore not kept in memory. @throws Error if the file is gone */
+  /** Not kept in memory, because it contains the values of secrets. @throws Error if the file is gone */
   readEnvironment(): Environment {
     const env = readJSONFile(join(this.directory, 'env.json'));
     // Without it, a process would get the environment of the agent.

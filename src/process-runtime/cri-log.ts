@@ -13,10 +13,9 @@ const maxTailBytes = 2048;
 const maxTailLines = 80;
 
 /**
- * The log file of a container in the CRI format, one line for each line of output:
- * `<time> <stream> <tag> <line>`, where the tag is `F`, or `P` if the next entry continues the line.
- * When the file has reached `maxBytes`, it is renamed to `<file>.1`, and a new one is begun.
- * Output that cannot be written, because the disk is full for example, is lost.
+ * The log file of a container in the CRI format, one line for each line of output: `<time> <stream> <tag> <line>`, where the
+ * tag is `F`, or `P` if the next entry continues the line. When the file has reached `maxBytes`, it is renamed to
+ * `<file>.1`, and a new one is begun. Output that cannot be written, for example because the disk is full, is lost.
  */
 export class CRILog {
   readonly #file: string;

@@ -1,11 +1,11 @@
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
-/** Writes a JSON file that only the user can read: after a crash it has either its old content or all of the new one. */
+/** Writes a JSON file that only the user can read. After a crash, it has either its old content or the complete new one. */
 export function writeJSONFile(file: string, value: unknown): void {
   const temporary = `${file}.tmp`;
   const fd = openSync(temporary, 'w', 0o600);
   try {
-    // Unlike `writeSync`, it throws when the disk is full after a part.
+    // Unlike `writeSync`, it throws if the disk becomes full in the middle.
     writeFileSync(fd, JSON.stringify(value));
     fsyncSync(fd);
   } finally {

@@ -25,7 +25,7 @@ export async function exec(request: ExecRequest): Promise<ExecResult> {
   return { exitCode, stdout: stdout.text, stderr: stderr.text };
 }
 
-/** The same with the streams of a client. Resolves with the exit code. */
+/** Like `exec`, with the streams of a client. Resolves with the exit code. */
 export function execWithStreams(
   { command, env, workingDir, signal, guard }: ExecRequest,
   { stdin, stdout, stderr }: Pick<ContainerIO, 'stdin' | 'stdout' | 'stderr'>,

@@ -35,12 +35,12 @@ export class NodeDirectory {
     this.#marker = join(path, 'process-runtime.json');
   }
 
-  /** By how much a path is too long for sockets in it. */
+  /** By how many bytes a path is too long for sockets in it. */
   static excessBytes(path: string): number {
     return Buffer.byteLength(join(path, 's', 'x'.repeat(idLength))) - maxSocketPathBytes;
   }
 
-  /** What is unknown is removed from the folders, so those of another program are refused. @throws StatusManagerError */
+  /** Unknown entries are removed from the folders, so folders of another program are refused. @throws StatusManagerError */
   claim(): void {
     if (!existsSync(this.#marker)) {
       const foreign = this.#folders().find((path) => filesIn(path).length > 0);
@@ -88,7 +88,7 @@ export class NodeDirectory {
   }
 }
 
-/** The paths of what is in a directory; none if it does not exist. */
+/** The paths of the entries of a directory; empty if it does not exist. */
 export function filesIn(directory: string): string[] {
   return existsSync(directory) ? readdirSync(directory).map((name) => join(directory, name)) : [];
 }

@@ -25,8 +25,8 @@ const maxRecoveryMs = 10_000;
 export const noTerminal = 'processes have no terminal here: use neither -t nor `tty: true`';
 
 /**
- * One run of a container, as seen by the agent. It is `created`, then `running` while its shim lives,
- * and `exited` when the shim has recorded the end, or is gone without having done so.
+ * One run of a container, as seen by the agent. It is `created`, then `running` while its shim lives, and `exited` when the
+ * shim has recorded the end or has died without doing so.
  */
 export class ProcessContainer {
   readonly config: ContainerConfigFile;
@@ -39,7 +39,7 @@ export class ProcessContainer {
   #shim: ShimConnection | undefined;
   #start: ContainerStart | undefined;
   #exit: ContainerExit | undefined;
-  /** Undefined for those of the pod's spec. */
+  /** Undefined: those of the pod's spec. */
   #resources: ResourceRequirementsInput | undefined;
   #exited: Promise<void> = Promise.resolve();
 
@@ -130,7 +130,7 @@ export class ProcessContainer {
     this.#resources = resources;
   }
 
-  /** Deletes what there is of the container, which does not run. */
+  /** Deletes the files of the container, which must not be running. */
   async remove(): Promise<void> {
     const { logFile, socket } = this.config;
     this.files.removeConfig(); // an agent that is killed now must not find the rest
@@ -173,7 +173,7 @@ export class ProcessContainer {
     try {
       this.files.writeExit(exit);
     } catch {
-      // On a full disk, or without the directory: the next agent finds out in the same way.
+      // On a full disk, or without the directory, the next agent determines it in the same way.
     }
     return exit;
   }

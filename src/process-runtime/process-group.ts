@@ -25,15 +25,14 @@ for group in $groups; do kill -s KILL -- "-$group" 2>/dev/null; done
 `;
 
 /**
- * Kills process groups when this process ends, however it ends, SIGKILL included: a small shell
- * outside of this process reads from a pipe, which the kernel closes together with this process.
- * The shell acts immediately, so that a process ID cannot have been reused in between.
+ * Kills process groups when this process ends, even by SIGKILL: a small shell outside of this process reads from a pipe,
+ * which the kernel closes when this process ends. The shell acts immediately, so that no process ID can have been reused.
  */
 export class ProcessGroupGuard {
   readonly #groups = new Set<number>();
   #guard: ChildProcess | undefined;
 
-  /** From now on, the group does not outlive this process. */
+  /** Ensures that the group does not outlive this process. */
   add(pgid: number): void {
     this.#groups.add(pgid);
     if (this.#guard === undefined) this.#start();

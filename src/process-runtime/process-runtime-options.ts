@@ -7,11 +7,11 @@ import { type OptionChecks, required, requiredPort, unchecked } from '../shared/
 /** Options of `createProcessRuntime`. */
 export interface ProcessRuntimeOptions {
   /**
-   * An absolute path, of a folder that only one runtime at a time may use: the files of containers, their logs and their
-   * sockets, which limit the path to about 88 bytes. `createRuntimeHelper` may use the same one.
+   * The absolute path of a folder that only one runtime at a time may use, for the files, logs and sockets of containers.
+   * Sockets limit the path to about 88 bytes. `createRuntimeHelper` may use the same one.
    */
   readonly rootDirectory: string;
-  /** Of `createRuntimeHelper` with `mounts: false`: commands, environments and volumes of the containers. */
+  /** A `createRuntimeHelper` with `mounts: false`, for the commands, environments and volumes of the containers. */
   readonly helper: Pick<RuntimeHelper, 'generateRunContainerOptions' | 'generatePodHostName' | 'lookupRuntimeHandler'>;
   /** The IP addresses of this machine, the primary one first: those of all its pods. */
   readonly hostIPs: readonly string[];
@@ -24,8 +24,8 @@ export interface ProcessRuntimeOptions {
 /** The runtime of `createProcessRuntime`, also for `kubectl logs`, `exec` and `attach`. */
 export interface ProcessRuntime extends ContainerRuntime, StreamingRuntime {
   /**
-   * Ends what it runs by `exec`, and resolves when another runtime may use the directory. Containers keep running. Call it
-   * after the agent has stopped.
+   * Ends commands of `exec`, and resolves when another runtime may use the directory. Containers keep running. Call it after
+   * the agent has stopped.
    */
   close(): Promise<void>;
 }

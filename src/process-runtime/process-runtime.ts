@@ -41,7 +41,7 @@ type Parts = Pick<ProcessRuntimeOptions, 'helper' | 'hostIPs'> & {
 };
 
 const noCommand = 'the container has no command: images are not used, so none can name one';
-/** In a message. */
+/** The maximum number of fields that a message names. */
 const maxNamedFields = 8;
 /** The handler of a RuntimeClass for this runtime. */
 const handler = 'process';
@@ -103,7 +103,7 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     await this.#lock.release();
   }
 
-  /** Not ready when the directories are gone and cannot be made again, or cannot be written. */
+  /** Not ready if the directories are gone and cannot be created again, or cannot be written. */
   async status(): Promise<{ readonly conditions: readonly RuntimeCondition[] }> {
     const network: RuntimeCondition = { type: 'NetworkReady', status: true };
     try {
@@ -178,7 +178,7 @@ export class ProcessContainerRuntime implements ProcessRuntime {
       });
       const [file, ...firstArgs] = command;
       if (file === undefined) throw new ContainerConfigError(noCommand);
-      // From here on nothing waits: a pod that is removed meanwhile would get its folders back.
+      // No await from here on: otherwise, a pod that is removed in the meantime would get its folders back.
       signal?.throwIfAborted();
       if (!this.#sandboxes.has(sandboxID)) throw new Error(`sandbox ${sandboxID} has been removed`);
       makeDirectoriesSync(files.root, 0o700);
@@ -317,7 +317,7 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     }
   }
 
-  /** Before anything of the pod starts: each of its containers is refused for what another one asks for. */
+  /** Called before anything of the pod starts. If one container asks for too much, all containers of the pod are refused. */
   async #requireSupport(pod: ValidPod, container: Container): Promise<void> {
     const containers = containersOf<Container>(pod.spec);
     const all = containers.some(({ name }) => name === container.name) ? containers : [container];
@@ -348,7 +348,7 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     await Promise.all([...this.#containers.values()].map((container) => container.recover()));
   }
 
-  /** Removes the files that an agent left if it was killed while it removed a container or a pod. */
+  /** Removes the files of an agent that was killed while it removed a container or a pod. */
   #finishRemovals(): void {
     const remove = (path: string): void => rmSync(path, { recursive: true, force: true });
     const { pods, logs, sockets } = this.#directory;
@@ -362,14 +362,14 @@ export class ProcessContainerRuntime implements ProcessRuntime {
     }
   }
 
-  /** The volumes of the pod are the helper's. */
+  /** The volumes of the pod belong to the helper. */
   #removePod(podUID: string): void {
     rmSync(this.#directory.sandboxes(podUID), { recursive: true, force: true });
     rmSync(this.#directory.containers(podUID), { recursive: true, force: true });
     try {
       rmdirSync(this.#directory.podDirectory(podUID));
     } catch {
-      // There are volumes, or it is gone.
+      // The folder has volumes, or does not exist.
     }
   }
 

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 /** A file descriptor of the container's process. */
 export type StandardStream = 0 | 1 | 2;
 
-/** A connection to the shim of a container. It ends when the shim has recorded how the container has ended, or has died. */
+/** A connection to the shim of a container. It ends when the shim has recorded the end of the container, or has died. */
 export class ShimConnection {
   /** Resolves when the container has been started, or the connection has ended. */
   readonly started: Promise<void>;

@@ -1,9 +1,9 @@
 /**
- * Runs one container, and outlives the agent: `node shim.js DIRECTORY`, with the directory of the
- * container. It starts the process in a process group of its own, writes its output to the log, and
- * records how it has ended before it exits itself. It listens on a socket until then, and closes its
- * connections with agents, which tells them; they send names of signals for the process group, one a line. A connection
- * on which an agent sends the number of a standard stream first is that stream from then on.
+ * Runs one container, and outlives the agent: `node shim.js DIRECTORY`, with the directory of the container. It starts the
+ * process in its own process group, writes its output to the log, and records how it ended before it exits itself. Until
+ * then, it listens on a socket, on which agents send the names of signals for the process group, one per line; when the
+ * socket closes, they know that the container has ended. A connection on which an agent first sends the number of a standard
+ * stream becomes that stream.
  *
  * It must not import the index of node/, because each container would load all of it.
  */
@@ -31,7 +31,7 @@ import type { StandardStream } from './shim-connection.ts';
 /** How long to wait for output of processes that have left the process group and keep the pipe open. */
 const maxOutputDelayMs = 500;
 const writeRetryMs = 1000;
-/** A client of an output that is further behind is disconnected, so that it cannot stop the container. */
+/** A client that is further behind with its output is disconnected, so that it cannot stall the container. */
 const maxUnreadBytes = 16 * 1024 * 1024;
 /** How long to wait until clients have read the rest of the output. */
 const maxUnreadDelayMs = 5000;
@@ -44,7 +44,7 @@ const startedLine = 'started\n';
 
 const pause = (ms: number): Promise<void> => sleep(systemClock, ms, new AbortController().signal);
 
-/** Tells the agent that waits for the start; an empty message is success. It may be dead by now. */
+/** Tells the agent that waits for the start; an empty message means success. The agent may be dead by now. */
 function reportStart(message: string): void {
   try {
     writeSync(1, message);
@@ -53,7 +53,7 @@ function reportStart(message: string): void {
   openSync('/dev/null', 'w'); // takes the number 1, so that no file of the container gets it
 }
 
-/** A full disk must not lose how the container has ended. */
+/** Retries, because a full disk must not lose how the container ended. */
 async function recordExit(files: ContainerFiles, exit: ContainerExit): Promise<void> {
   while (files.exists()) {
     try {
@@ -70,7 +70,7 @@ function terminationMessage(config: ContainerConfigFile, exitCode: number, log: 
   return message === '' && exitCode !== 0 && config.fallsBackToLogs ? log.tail : message;
 }
 
-/** The container may have made anything of the file: a FIFO, a device. Source: kubelet `ReadAtMost`. */
+/** The container may have replaced the file by anything, such as a FIFO or a device. Source: kubelet `ReadAtMost`. */
 function endOfFile(path: string): string {
   let fd: number | undefined;
   try {
@@ -86,7 +86,7 @@ function endOfFile(path: string): string {
   }
 }
 
-/** In the words of container runtimes, where there are any. */
+/** With the message of container runtimes, if they have one. */
 function startErrorMessage(
   { code, message }: NodeJS.ErrnoException,
   { file, workingDir }: ContainerConfigFile,

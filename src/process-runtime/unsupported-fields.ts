@@ -23,10 +23,10 @@ export function thisUser(): ProcessUser {
 }
 
 type Row<Value = unknown, Struct = unknown> =
-  /** The agent, the helper or this runtime does what the field says, or it is not for a node. */
+  /** The agent, the helper or this runtime implements the field, or it is not for a node. */
   | 'done'
   | { readonly ignored: string }
-  /** Why a process cannot have it, unless it asks for what every process has here. */
+  /** Why a process cannot have it. `unless` accepts values that every process has anyway. */
   | { readonly refused: string; readonly unless?: (value: Value, user: ProcessUser, struct: Struct) => boolean };
 
 type Rows<Struct extends KubeType> = {
@@ -149,7 +149,7 @@ export function unsupportedFields(pod: Pod, containers: readonly Container[], us
   ];
 }
 
-/** As an API server leaves it out. */
+/** True for values that the API server leaves out. */
 function isUnset(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }

@@ -3,7 +3,7 @@ import { dirname, join, posix } from 'node:path';
 import { ContainerConfigError, type RunContainerOptions } from '../node/index.ts';
 import { makeDirectoriesSync } from '../shared/make-directories.ts';
 
-/** What a path of a container's spec is on this machine: it never leads out of the container's root. */
+/** The path on this machine for a path in a container's spec. It never leads out of the container's root. */
 export function pathInRoot(root: string, path: string): string {
   return join(root, posix.resolve('/', path));
 }
@@ -15,7 +15,7 @@ export function pathInRoot(root: string, path: string): string {
 export function linkMounts(root: string, mounts: RunContainerOptions['mounts']): void {
   const nested = new Set<string>();
   let outer: string | undefined;
-  // Sorted, all paths below a path follow it.
+  // In sorted order, all paths below a path follow it.
   for (const link of mounts.map(({ containerPath }) => `${pathInRoot(root, containerPath)}/`).toSorted()) {
     if (outer !== undefined && link.startsWith(outer)) nested.add(link);
     else outer = link;

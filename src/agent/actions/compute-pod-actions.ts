@@ -23,11 +23,10 @@ import {
 } from './pod-resize-action.ts';
 
 /**
- * Computes the next actions for a pod that should run from its runtime status. The caller performs the
- * actions, and handles back-off, image pulls and failures. `restartAllContainers` is true if the pod's
- * condition AllContainersRestarting is True. `actuated` has the resources that the pod and its
- * containers were given; without it nothing is resized. `lost` are runs that the runtime does not show, see `lostRuns`.
- * Source: kubelet `computePodActions`.
+ * Computes the next actions for a pod that should run from its runtime status. The caller performs the actions, and handles
+ * back-off, image pulls and failures. `restartAllContainers` is true if the pod's condition AllContainersRestarting is True.
+ * `actuated` has the resources that the pod and its containers were given; without it, nothing is resized. `lost` are runs
+ * that the runtime does not show: see `lostRuns`. Source: kubelet `computePodActions`.
  * @throws StatusManagerError INVALID_ARGUMENT for a pod or a runtime status that is malformed
  */
 export function computePodActions(
@@ -174,8 +173,8 @@ function hasSucceeded(newest: RuntimeContainerStatus | undefined): boolean {
 }
 
 /**
- * All runs of all init and regular containers. Those whose exit triggered the restart are removed
- * last: as long as the runtime reports them, the restart is known to be in progress.
+ * All runs of all init and regular containers. Those whose exit triggered the restart are removed last, because the restart
+ * is known to be in progress as long as the runtime reports them.
  */
 function containersToReset(pod: Pod, { containers: runs }: RuntimePodStatus): ContainerToReset[] {
   const { initContainers = [], containers = [] } = pod.spec ?? {};

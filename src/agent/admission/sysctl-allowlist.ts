@@ -21,7 +21,7 @@ const namespaces: Readonly<Record<string, Namespace>> = {
 };
 const namespacesByPrefix: Readonly<Record<string, Namespace>> = { 'net.': 'Net', 'fs.mqueue.': 'IPC', 'user.': 'User' };
 
-/** Sysctls that affect only the pod itself, with the kernel since which this is so. Source: kubelet `safeSysctls`. */
+/** Sysctls that affect only the pod itself, with the first kernel version in which they do. Source: kubelet `safeSysctls`. */
 const safeSysctls: readonly (readonly [name: string, kernel?: readonly [number, number]])[] = [
   ['kernel.shm_rmid_forced'],
   ['net.ipv4.ip_local_port_range'],

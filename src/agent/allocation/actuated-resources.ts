@@ -21,7 +21,7 @@ import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 
 /** The resources that a pod and its containers were last given; undefined where none are recorded. */
 export interface ActuatedPod {
-  /** Of the pod itself. */
+  /** The resources of the pod itself. */
   readonly resources: ResourceRequirementsInput | undefined;
   ofContainer(name: string): ResourceRequirementsInput | undefined;
 }

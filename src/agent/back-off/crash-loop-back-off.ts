@@ -19,10 +19,11 @@ export interface CrashLoop {
 }
 
 /**
- * Delays restarts of containers as `crashLoopRange` says. There is no delay before the first restart. Source: kubelet `crashLoopBackOff`.
+ * Delays restarts of containers as `crashLoopRange` says. There is no delay before the first restart. Source: kubelet
+ * `crashLoopBackOff`.
  *
- * Divergence: delays count on the monotonic clock, from when an exit was first seen less its age by the wall clock; in the
- * kubelet, a wall clock that is set back delays restarts for as long.
+ * Divergence: delays are measured on the monotonic clock; the wall clock only tells how old an exit was when it was first
+ * seen. In the kubelet, setting the wall clock back delays restarts for as long.
  */
 export class CrashLoopBackOff {
   readonly #backOff: BackOff;
@@ -71,7 +72,7 @@ function backoffKey({ metadata }: ValidPod, { name, image, resources }: Containe
   return JSON.stringify([metadata.uid, name, image, ...[limits, requests].map(canonicalEntries)]);
 }
 
-/** The same for equal resources, in whichever order and format they are written. */
+/** Equal for equal resources, whatever their order and format. */
 function canonicalEntries(list: Readonly<Record<string, string>> | null | undefined): (string | undefined)[][] {
   return Object.entries(list ?? {})
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

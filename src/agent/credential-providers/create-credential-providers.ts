@@ -8,7 +8,7 @@ import { CredentialProviders } from './credential-providers.ts';
 import { execPlugin } from './exec-plugin.ts';
 import { readCredentialProviders } from './provider-config.ts';
 
-/** Programs that get credentials of the node for images. Source: kubelet `RegisterCredentialProviderPlugins`. */
+/** Programs that provide the node's credentials for images. Source: kubelet `RegisterCredentialProviderPlugins`. */
 export interface CredentialProviderOptions {
   /** Each the content of a file of kind `CredentialProviderConfig`. kubelet: `--image-credential-provider-config`. */
   readonly configs: readonly unknown[];

@@ -25,8 +25,8 @@ export interface CredentialProvidersOptions {
 }
 
 /**
- * Credentials of the node for images, from plugins: programs that get them from a cloud, for example. All pods have them.
- * Source: kubelet `externalCredentialProviderKeyring`.
+ * Credentials of the node for images, from plugins, which get them from a cloud, for example. All pods may use them. Source:
+ * kubelet `externalCredentialProviderKeyring`.
  */
 export class CredentialProviders {
   readonly #providers: readonly PluginProvider[];
@@ -35,7 +35,10 @@ export class CredentialProviders {
     this.#providers = providers.map((provider) => new PluginProvider(provider, options));
   }
 
-  /** A plugin that fails is logged and gives none: the image may be public. @throws ImageError InvalidImageName */
+  /**
+   * If a plugin fails, that is logged, and the image is pulled without its credentials: it may be public. @throws ImageError
+   * InvalidImageName
+   */
   async credentialsFor(image: string): Promise<readonly PullCredentials[]> {
     const repository = parseImageName(image);
     const entries = await Promise.all(this.#providers.map((provider) => provider.provide(repository)));

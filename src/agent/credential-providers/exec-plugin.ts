@@ -13,9 +13,9 @@ const maxErrorLength = 1000;
 
 /** The credentials for an image. Source: credentialprovider.kubelet.k8s.io/v1 `CredentialProviderResponse`. */
 export interface CredentialProviderResponse {
-  /** For which images they may be used again. */
+  /** The images for which they may be reused. */
   readonly cacheKeyType: 'Image' | 'Registry' | 'Global';
-  /** Default: that of the configuration; 0: they are not used again. */
+  /** Default: that of the configuration. 0: they are not reused. */
   readonly cacheDurationMs: number | undefined;
   /** By registry, as in a configuration of Docker. */
   readonly auth: readonly (readonly [address: string, credentials: { username: string; password: string }])[];
@@ -30,7 +30,7 @@ interface ExecPluginOptions {
 
 /**
  * Runs the plugin, with the request on its standard input and the response on its output. It is killed after a minute, or
- * after 1 MiB of output. The errors contain the end of what it has printed to standard error, never its output.
+ * after 1 MiB of output. Errors contain the end of its standard error, never its output.
  */
 export async function execPlugin(
   { name, apiVersion, args, env }: CredentialProvider,
@@ -59,7 +59,7 @@ function run(program: string, args: readonly string[], options: ExecFileOptions,
   });
 }
 
-/** The errors do not quote the response, which has credentials. */
+/** Errors do not quote the response, because it contains credentials. */
 function readResponse(output: string, apiVersion: string): CredentialProviderResponse {
   const response = parseJSON(output);
   if (!isObject(response)) throw new Error('the response is not a JSON object');

@@ -5,9 +5,9 @@ import { parseGoDuration } from '../../shared/go-duration.ts';
 
 /** A plugin, from the configuration. Source: kubelet.config.k8s.io/v1 `CredentialProvider`. */
 export interface CredentialProvider {
-  /** Of the program in the folder of the plugins. */
+  /** The name of the program in the folder of the plugins. */
   readonly name: string;
-  /** Of its requests and responses. */
+  /** The version of its requests and responses. */
   readonly apiVersion: string;
   readonly matchImages: readonly KeyringRegistry[];
   readonly defaultCacheDurationMs: number;

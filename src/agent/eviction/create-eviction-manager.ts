@@ -120,8 +120,8 @@ async function imageFs(
 /**
  * Source: kubelet `HasDedicatedImageFs`.
  *
- * Divergence: the port does not show devices; two file systems of one machine hardly have the same size and number of
- * inodes. A third one for containers is not told apart from that of images.
+ * Divergence: the port does not show devices, so file systems are compared by size and number of inodes, which hardly
+ * coincide on one machine. A third file system for containers is not distinguished from that of images.
  */
 function hasDedicatedImageFs(nodefs: Partial<FsStats>, imagefs: FsStats | undefined): boolean {
   return imagefs?.capacityBytes !== undefined
@@ -129,7 +129,7 @@ function hasDedicatedImageFs(nodefs: Partial<FsStats>, imagefs: FsStats | undefi
     : false;
 }
 
-/** Pods whose usage is not known are left out; so is that of the volumes of one pod which cannot be read. */
+/** Leaves out pods whose usage is unknown, and volumes of a pod that cannot be read. */
 function podUsageReader({
   runtime,
   volumeManager,

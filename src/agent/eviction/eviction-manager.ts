@@ -47,7 +47,7 @@ export interface EvictionManagerOptions {
   /** The usage of these pods, by UID. */
   readonly podUsage: (pods: readonly ValidPod[], signal: AbortSignal) => Promise<ReadonlyMap<string, PodUsage>>;
   readonly getActivePods: () => readonly ValidPod[];
-  /** Resolves with false for a pod that must not be evicted. `isDisruption`: the pod itself kept its limits. */
+  /** Resolves with false for a pod that must not be evicted. `isDisruption`: false if the pod has exceeded its own limits. */
   readonly evict: (
     pod: ValidPod,
     eviction: EvictionReason & { readonly gracePeriodSeconds: number; readonly isDisruption: boolean },
@@ -90,8 +90,8 @@ export interface EvictionInspection {
   /** The conditions of the Node that are True. */
   readonly pressure: readonly PressureType[];
   /**
-   * When the oldest stats of volumes were measured that the last check has used; undefined if it has used none. Those of a
-   * pod with many files are old.
+   * When the oldest volume stats that the last check used were measured; undefined if it used none. Stats of a pod with many
+   * files may be old.
    */
   readonly oldestVolumeStatsAt: string | undefined;
   readonly lastEviction:
@@ -101,19 +101,18 @@ export interface EvictionInspection {
 
 interface EvictionOfPod {
   readonly message: string;
-  /** Of the metric. */
+  /** The label of the metric. */
   readonly signal: string;
   readonly gracePeriodSeconds: number;
   readonly isDisruption: boolean;
 }
 
 /**
- * Evicts pods that exceed their limits of local storage, and one pod after the other while the node runs out of a
- * resource; reports such pressure as conditions of the Node, and refuses new pods in the meantime. Source: kubelet
- * `eviction.Manager`.
+ * Evicts pods that exceed their limits of local storage, and one pod after the other while the node runs out of a resource;
+ * reports such pressure as conditions of the Node, and refuses new pods in the meantime. Source: kubelet `eviction.Manager`.
  *
- * Divergence: no threshold for the memory that is allocatable, and no notification of the kernel, which is off by default:
- * pressure is seen within 10 s.
+ * Divergence: there is no threshold for allocatable memory, and no kernel notification, which the kubelet has off by
+ * default: pressure is seen within 10 s.
  */
 export class EvictionManager implements PodAdmitHandler {
   readonly #options: EvictionManagerOptions;
@@ -188,7 +187,7 @@ export class EvictionManager implements PodAdmitHandler {
     const { signal } = this.#stop;
     if (thresholds.length > 0) this.#observed(await observe(signal));
     const mostUrgent = this.#thresholds.mostUrgent();
-    // That the threshold is no longer met is logged.
+    // So the log shows that the threshold is no longer met.
     if (mostUrgent === undefined) this.#noPods.reset();
 
     const pods = getActivePods();

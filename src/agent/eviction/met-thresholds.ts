@@ -11,8 +11,8 @@ export interface MetThreshold {
 }
 
 /**
- * Which thresholds are met, and since when. One that has caused evictions stays met until its minimum is reclaimed.
- * Times are on the monotonic clock. Source: kubelet `eviction.managerImpl`, `synchronize`.
+ * Which thresholds are met, and since when. A threshold that has caused evictions stays met until its minimum has been
+ * reclaimed. Times are on the monotonic clock. Source: kubelet `eviction.managerImpl`, `synchronize`.
  */
 export class MetThresholds {
   readonly #thresholds: readonly Threshold[];

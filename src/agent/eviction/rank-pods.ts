@@ -30,7 +30,7 @@ export function rankPods(
   });
   return (
     ranked
-      // Two infinite numbers differ by NaN, which sorts like 0.
+      // The difference of two infinite numbers is NaN, which sorts like 0.
       .toSorted((a, b) => b.exceeds - a.exceeds || a.priority - b.priority || b.excess - a.excess)
       .map(({ pod }) => pod)
   );

@@ -112,8 +112,8 @@ function entriesOf<Value>(name: keyof ThresholdOptions, values: BySignal<Value>)
 }
 
 /**
- * The thresholds that are met; a signal without an observation is not. With `enforceMinimumReclaim`, also those above
- * which too little is available. Source: kubelet `thresholdsMet`.
+ * The thresholds that are met; a signal without an observation is not. With `enforceMinimumReclaim`, also those whose
+ * minimum reclaim is not yet available. Source: kubelet `thresholdsMet`.
  */
 export function thresholdsMet(
   thresholds: readonly Threshold[],

@@ -27,8 +27,8 @@ export interface ImageGCManagerOptions extends Pick<NodeContext, 'clock' | 'logg
     Pick<BoundedRuntime, 'listPods'>;
   readonly policy: ImageGCPolicy;
   /**
-   * Called before images are listed; what it returns is called after images were removed, with the IDs of those that remain.
-   * Source: kubelet `postImageGC`.
+   * Called before images are listed. The function that it returns is called after images were removed, with the IDs of the
+   * remaining images. Source: kubelet `postImageGC`.
    */
   readonly beginImageGC: () => (imageIDs: ReadonlySet<string>) => Promise<void>;
   readonly nodeName: string;
@@ -176,9 +176,7 @@ export class ImageGCManager {
     return freedBytes;
   }
 
-  /**
-   * Divergence: with all images that remain. The kubelet leaves out those in use, so that every pod may use them after that.
-   */
+  /** Divergence: all remaining images are passed. The kubelet leaves out those in use, so every pod may use them afterwards. */
   async #runPostGCHook(postImageGC: ReturnType<ImageGCManagerOptions['beginImageGC']>): Promise<void> {
     await postImageGC(new Set(this.#records.keys()));
   }

@@ -21,7 +21,10 @@ import {
 } from './record-format.ts';
 import type { RequireCredentialVerification } from './verification-policy.ts';
 
-/** Secrets of a record, above which a Secret that is only compared is not added. Source: kubelet `writeRecordWhileMatchingLimit`. */
+/**
+ * When a record has this many Secrets, a Secret that merely matches is not added. Source: kubelet
+ * `writeRecordWhileMatchingLimit`.
+ */
 const maxMatchedSecrets = 100;
 
 export interface ImagePullManagerOptions {
@@ -36,7 +39,7 @@ export interface ImagePullManagerOptions {
 
 interface PullsInProgress {
   count: number;
-  /** True if the image may have been pulled by an earlier one whose end is unknown. Only a recorded pull ends the doubt. */
+  /** True if an earlier pull with an unknown result may have pulled the image. Only a recorded pull ends the doubt. */
   isDoubtful: boolean;
 }
 
@@ -185,7 +188,10 @@ export class ImagePullManager {
     return this.#pulled.get(imageRef)?.credentialMapping.get(trimImageTagDigest(image));
   }
 
-  /** Whether one of the Secrets has pulled the image; a Secret with other credentials than then, or a copy, is recorded. */
+  /**
+   * Whether one of the Secrets has pulled the image. A Secret whose credentials have changed since then, or a copy, is
+   * recorded.
+   */
   async #hasPulled(image: string, imageRef: string, secrets: readonly ImagePullSecret[]): Promise<boolean> {
     const known = this.#credentialsOf(image, imageRef)?.kubernetesSecrets ?? [];
     for (const secret of secrets) {

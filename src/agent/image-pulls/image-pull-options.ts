@@ -25,7 +25,7 @@ export interface ImagePullOptions {
    * pulls it again. Default: `NeverVerifyPreloadedImages`.
    */
   readonly imagePullCredentialsVerificationPolicy?: ImagePullCredentialsVerificationPolicy | undefined;
-  /** Images without tag and digest, or the start of several: `registry.example/team/*`. Default: none. */
+  /** Images without tag and digest, or a prefix of several: `registry.example/team/*`. Default: none. */
   readonly preloadedImagesVerificationAllowlist?: readonly string[] | undefined;
 }
 

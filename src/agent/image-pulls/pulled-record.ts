@@ -7,7 +7,10 @@ interface ImagePullServiceAccount {
   readonly name: string;
 }
 
-/** What an image was pulled with, and so which pods may use it. Source: kubelet.config.k8s.io/v1beta1 `ImagePullCredentials`. */
+/**
+ * The credentials that an image was pulled with, which decide which pods may use it. Source: kubelet.config.k8s.io/v1beta1
+ * `ImagePullCredentials`.
+ */
 export interface ImagePullCredentials {
   readonly kubernetesSecrets?: readonly ImagePullSecret[] | undefined;
   /** Only a kubelet with a credential provider that gets service account tokens writes them. */
@@ -24,12 +27,12 @@ export interface ImagePulledRecord {
   readonly credentialMapping: ReadonlyMap<string, ImagePullCredentials>;
 }
 
-/** The credentials of a successful pull: those of a Secret, or none that only some pods have. */
+/** The credentials of a successful pull: those of a Secret, or else of every pod. */
 export function imagePullCredentials(secret: ImagePullSecret | undefined): ImagePullCredentials {
   return secret === undefined ? { nodePodsAccessible: true } : { kubernetesSecrets: [secret] };
 }
 
-/** Both together; the same object as `known` if that has the new ones. Source: kubelet `pulledRecordMergeNewCreds`. */
+/** Both merged; `known` itself if it already has the new ones. Source: kubelet `pulledRecordMergeNewCreds`. */
 export function mergeImagePullCredentials(
   known: ImagePullCredentials | undefined,
   added: ImagePullCredentials,
@@ -46,7 +49,7 @@ export function mergeImagePullCredentials(
   return { ...known, kubernetesSecrets: sorted.map(([, secret]) => secret) };
 }
 
-/** Whether both are one Secret, whatever its content. */
+/** Whether both are the same Secret, regardless of its content. */
 export function isSameSecret(a: ImagePullSecret, b: ImagePullSecret): boolean {
   return a.uid === b.uid && a.namespace === b.namespace && a.name === b.name;
 }

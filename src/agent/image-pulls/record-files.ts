@@ -18,8 +18,8 @@ export interface RecordFilesOptions<T> {
 }
 
 /**
- * Records by a key, each in a file whose name is a hash of the key. Reads come from memory; a change is in memory before its
- * write begins, and writes are made one after the other. Source: kubelet `fsPullRecordsAccessor`.
+ * Records by a key, each in a file whose name is a hash of the key. Reads are served from memory. A change is in memory
+ * before its write begins, and writes are made one after the other. Source: kubelet `fsPullRecordsAccessor`.
  */
 export class RecordFiles<T> {
   readonly #options: RecordFilesOptions<T>;

@@ -1,7 +1,10 @@
 import { refuseOption } from '../../shared/errors.ts';
 import { trimImageTagDigest } from './pulled-record.ts';
 
-/** Of which images that are present the credentials are verified. Source: kubelet.config.k8s.io/v1beta1 `ImagePullCredentialsVerificationPolicy`. */
+/**
+ * For which present images credentials are verified. Source: kubelet.config.k8s.io/v1beta1
+ * `ImagePullCredentialsVerificationPolicy`.
+ */
 export type ImagePullCredentialsVerificationPolicy =
   | 'NeverVerify'
   | 'NeverVerifyPreloadedImages'

@@ -30,7 +30,7 @@ const timeoutMs = 10_000;
 export class MirrorPods {
   readonly #options: MirrorPodsOptions;
   readonly #stop = new AbortController();
-  /** Requests in progress by full name; they may end after the static pod's worker. */
+  /** Requests in progress by full name. Not in the pod's record, because they may end after the static pod's worker. */
   readonly #tasks = new Map<string, Task>();
   readonly #running = new Set<Promise<void>>();
 

@@ -6,7 +6,7 @@ import { guardedRecordMetric, type NodeContext } from '../../node/index.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 import { stateInMemory } from './require-node-agent-options.ts';
 
-/** What an agent itself uses of its machine. */
+/** The parts of the machine that an agent itself uses. */
 export interface AgentMachine {
   readonly disk: Disk;
   readonly entropy: Entropy;
@@ -22,7 +22,7 @@ export interface AgentContext extends NodeContext {
   readonly metrics: Partial<AgentMetrics> | undefined;
   /** When the agent was created, on the monotonic clock. */
   readonly agentStartedMs: number;
-  /** The options of the agent's state that are missing, so that the next agent does not have it. */
+  /** The options of `AgentState` that are missing, so that this state is lost with the process. */
   readonly stateInMemory: readonly string[];
 }
 

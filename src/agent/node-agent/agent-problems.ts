@@ -8,7 +8,7 @@ const relistLateMs = 30_000;
 
 type Failure = string | undefined;
 
-/** Why the agent does not know its containers; undefined while it does, and unless it runs. */
+/** Why the agent does not know its containers; undefined while it does, or if it does not run. */
 export function runtimeProblem({ state, runtime }: NodeAgentInspection, nowMs: number): Failure {
   if (state !== 'running') return undefined;
   const { failure, relistedAt } = runtime;
@@ -41,8 +41,8 @@ function evictionProblems({ eviction }: NodeAgentInspection, nowMs: number): str
 }
 
 /**
- * What is wrong with an agent, one sentence each, for people. Without ages, so that a sentence changes
- * only when something happens, or another amount is observed.
+ * What is wrong with an agent, one sentence each, for people. There are no ages, so that a sentence changes only when
+ * something happens or another amount is observed.
  */
 export function agentProblems(inspection: NodeAgentInspection, nowMs: number): string[] {
   const { state, syncLoop, refusedManifests } = inspection;

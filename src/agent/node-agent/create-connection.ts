@@ -16,7 +16,7 @@ import { MirrorPods } from '../mirror/mirror-pods.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
-/** What reads from the API server and writes to it. */
+/** The parts that read from the API server and write to it. */
 export type AgentConnection = ReturnType<typeof createConnection>;
 
 /** Without a client, `api`, `informer`, `mirrorPods` and `ownEventRecorder` are undefined. */

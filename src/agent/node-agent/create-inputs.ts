@@ -7,7 +7,7 @@ import type { AgentConnection } from './create-connection.ts';
 import type { AgentPorts } from './create-ports.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
-/** What the agent learns of the pods that it should run, and of those that run. */
+/** The pods that the agent should run, and those that the runtime runs. */
 export type AgentInputs = ReturnType<typeof createInputs>;
 
 export function createInputs(

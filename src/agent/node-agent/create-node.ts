@@ -19,7 +19,7 @@ import type { AgentPorts } from './create-ports.ts';
 import type { AgentWorkers } from './create-workers.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
-/** The machine: what takes space on it, and how the API server sees it. */
+/** The parts for the machine: what takes space on it, and its Node. */
 export type AgentNode = ReturnType<typeof createNode>;
 
 /** The endpoints in the next status of the Node. */

@@ -9,12 +9,12 @@ import type { NodeAgentOptions } from './node-agent-options.ts';
 
 const defaultRuntimeRequestTimeoutMs = 120_000;
 
-/** As in the kubelet, a hook has the time that its caller gives it: a postStart hook may take as long as its container runs. */
+/** As in the kubelet, the caller decides how long a hook may take: a postStart hook may take as long as its container runs. */
 const hookMethods: BoundedMethods<HandlerRunner> = {
   run: { parameters: 2, takesSignal: true, timeoutMs: () => Number.POSITIVE_INFINITY },
 };
 
-/** The ports of the caller, each of whose calls ends. Nothing else of the agent calls those of the options. */
+/** The ports of the options, with calls that always end. No other part of the agent calls the ports directly. */
 export type AgentPorts = ReturnType<typeof createPorts>;
 
 export function createPorts(

@@ -12,7 +12,7 @@ import type { AgentInputs } from './create-inputs.ts';
 import type { AgentPorts } from './create-ports.ts';
 import type { NodeAgentOptions } from './node-agent-options.ts';
 
-/** What is known of each pod of the agent, and what runs it. */
+/** What is known about each pod of the agent, and the parts that run it. */
 export type AgentWorkers = ReturnType<typeof createWorkers>;
 
 export function createWorkers(

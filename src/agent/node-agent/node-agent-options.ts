@@ -24,7 +24,7 @@ import type { EvictionOptions } from '../eviction/create-eviction-manager.ts';
 import type { VolumeManager } from '../volumes/volume-manager.ts';
 import type { HandlerRunner } from '../pod-syncer/handler-runner.ts';
 
-/** What an agent keeps for the next one; `openAgentState` opens all of it. What is missing is in memory. */
+/** What an agent keeps for the next one; `openAgentState` opens all of it. State without an option is in memory. */
 export interface AgentState {
   /** Unsent statuses; see `StatusManagerOptions`. Default: none. */
   readonly journal?: Journal | undefined;

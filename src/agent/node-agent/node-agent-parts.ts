@@ -5,7 +5,7 @@ import type { AgentNode } from './create-node.ts';
 import type { AgentPorts } from './create-ports.ts';
 import type { AgentWorkers } from './create-workers.ts';
 
-/** The parts of an agent below its loop, in the order in which they are created: each knows those above it only. */
+/** The parts of an agent below its loop, in the order in which they are created: each knows only those above it. */
 export interface NodeAgentParts {
   readonly context: AgentContext;
   readonly connection: AgentConnection;

@@ -27,10 +27,10 @@ import {
 } from '../../node/index.ts';
 import type { AgentState, NodeAgentOptions } from './node-agent-options.ts';
 
-/** What is lost with the process unless it is given; a missing one is a compile error. */
+/** State that is lost with the process unless the option is given. A missing row is a compile error. */
 const stateChecks: OptionChecks<AgentState> = {
   actuatedState: port(['getContainerResourceAllocation', 'setPodAllocation', 'delete', 'removeOrphanedPods']),
-  // By the status manager.
+  // The status manager checks these.
   allocationState: unchecked,
   imagePullRecordsDirectory: anAbsolutePath,
   journal: unchecked,
@@ -99,7 +99,7 @@ export function requireNodeAgentOptions(options: NodeAgentOptions): void {
   requireSources(sources, client !== undefined);
 }
 
-/** What the agent has in memory only. */
+/** The options of `AgentState` that are missing. */
 export function stateInMemory(state: AgentState): string[] {
   return (Object.keys(stateChecks) as (keyof AgentState)[]).filter((name) => state[name] === undefined);
 }

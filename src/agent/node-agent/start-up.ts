@@ -91,7 +91,7 @@ export class StartUp {
   async #startNodeReporter(): Promise<void> {
     const { inputs, node } = this.#parts;
     if (node.nodeReporter === undefined) return;
-    // Otherwise the first status would say that the runtime is not healthy. Source: kubelet `Run`.
+    // Otherwise, the first status of the Node would say that the runtime is not healthy. Source: kubelet `Run`.
     await this.#waitFor(Promise.all([inputs.pleg.relist(), inputs.runtimeState.whenUpdated()]));
     if (!this.#stopSignal.signal.aborted) node.nodeReporter.start();
   }
@@ -151,7 +151,7 @@ export class StartUp {
   #resume(pods: readonly Pod[], areAllSourcesSeen: boolean): void {
     const { statusManager, podManager } = this.#parts.workers;
     try {
-      // Mirror pods tell to which API objects the statuses of static pods belong.
+      // Mirror pods tell which API objects the statuses of static pods belong to.
       for (const pod of pods) podManager.addPod(pod);
       const kept = areAllSourcesSeen ? [] : statusManager.recovered.map(({ podUID }) => podUID);
       const known = podManager.getPods().map(({ metadata }) => metadata.uid);

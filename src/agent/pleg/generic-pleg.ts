@@ -32,7 +32,7 @@ const slowCallMs = 30_000;
 const relistPeriodMs = 1000;
 /** The PLEG is unhealthy when it has not relisted for so long. */
 const relistThresholdMs = 180_000;
-/** Relist periods between two relists that only look for lost events. */
+/** The number of relist periods between two relists that only look for lost events. */
 const periodsWithEvents = 10;
 
 /** Whether the runtime responds. Times are RFC 3339. */
@@ -54,31 +54,30 @@ const none: PlegContainerStates = new Map();
 /** Source: kubelet `podRecord`. */
 interface PodRecord {
   readonly states: PlegContainerStates;
-  /** Of its devices. A change sends an event, like the kubelet's container manager. */
+  /** The health of its devices. As in the kubelet's container manager, a change sends an event. */
   readonly health: string;
 }
 
 /**
- * Lists the pods of the runtime every second and reports what has changed. If the runtime sends events,
- * the pod of an event is inspected immediately. When the runtime fails, no event is sent, and the next
- * relist tries again. Source: kubelet `GenericPLEG`.
+ * Lists the pods of the runtime every second and reports what has changed. If the runtime sends events, the pod of an event
+ * is inspected immediately. When the runtime fails, no event is sent, and the next relist tries again. Source: kubelet
+ * `GenericPLEG`.
  *
- * While the runtime says that its events are complete, the relist only finds what was lost nevertheless, and waits for
- * 10 s; a relist that fails, a pod that cannot be inspected and a worker that waits for a newer status end the wait, and so
- * does the end of the events.
+ * While the runtime says that its events are complete, a relist only finds changes that were lost nevertheless, so it
+ * follows after 10 s. It comes sooner if the last one failed, a pod cannot be inspected, a worker waits for a newer status,
+ * or the events have ended.
  *
- * Divergence: the kubelet reads the status of each pod that changed, because its list has only the
- * states of containers. `listPods` returns complete statuses, so every relist updates the cache.
+ * Divergence: the kubelet reads the status of each pod that changed, because its list has only the states of containers.
+ * `listPods` returns complete statuses, so every relist updates the cache.
  *
- * Divergence: the kubelet inspects pods and lists them one after the other, so that one answer that the runtime owes delays
- * all; here pods are inspected beside each other and beside the list, and a pod rests after it: see `PodRelists`.
+ * Divergence: the kubelet inspects pods and lists them one after the other, so one call that hangs delays all. Here, pods
+ * are inspected in parallel with each other and with the list, and a pod rests afterwards: see `PodRelists`.
  *
- * Divergence: the kubelet uses the runtime's events only with the feature gate `EventedPLEG`, and then relists every
- * 300 s.
+ * Divergence: the kubelet uses the runtime's events only with the feature gate `EventedPLEG`, and then relists every 300 s.
  */
 export class GenericPLEG {
   readonly #options: GenericPLEGOptions;
-  /** What has been reported by events, by UID: of all pods in the runtime, whether they have a worker or not. */
+  /** By UID: the states that events have reported, of all pods in the runtime, with or without a worker. */
   readonly #records = new Map<string, PodRecord>();
   readonly #podsToReinspect = new Set<string>();
   /** Defined while the PLEG is running. */
@@ -193,7 +192,7 @@ export class GenericPLEG {
     this.#schedule();
   }
 
-  /** Sets the timer for the next periodic relist; again when the reason for a long wait has ended. */
+  /** Sets the timer for the next periodic relist. Called again when the reason for a long wait has ended. */
   #schedule(): void {
     const run = this.#run;
     if (this.#periodStartedMs === undefined || run === undefined) return;
@@ -217,7 +216,7 @@ export class GenericPLEG {
 
   #eventsComplete(areComplete: boolean): void {
     const nowMs = this.#options.clock.monotonicMs();
-    // What an event announces may be in progress, so a long wait does not end immediately.
+    // The change that an event announces may still be in progress, so a long wait does not end immediately.
     if (areComplete && this.#isCalm() && this.#periodStartedMs !== undefined) this.#periodStartedMs = nowMs;
     this.#eventsCompleteSinceMs = areComplete ? nowMs : undefined;
     this.#schedule();
@@ -304,8 +303,8 @@ export class GenericPLEG {
     this.#tryCall(() => {
       this.#unsubscribe = this.#options.runtime.subscribe?.(
         ({ podUID, type, containerID }) => {
-          // What is only created or removed makes no event, and neither does a sandbox that is started: it would be seen
-          // alone, in the middle of a sync, and so make one more sync. The next relist is soon enough.
+          // Creation and removal make no event. Neither does the start of a sandbox: it would be seen without its
+          // containers, in the middle of a sync, and cause one more sync. The next relist is soon enough.
           const isSandbox = containerID === undefined;
           if (type === 'stopped' || (type === 'started' && !isSandbox)) this.requestRelist(podUID);
         },

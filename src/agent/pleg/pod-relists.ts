@@ -11,7 +11,7 @@ export interface PodRelistsOptions {
 
 /** Pods that are inspected at the same time. */
 const maxParallel = 64;
-/** How many times longer than a relist took its pod rests after it, up to the longest period between relists of all pods. */
+/** How many times as long as its relist took a pod rests after it, at most the longest period between relists of all pods. */
 const restFactor = 3;
 const maxRestMs = 10_000;
 
@@ -21,14 +21,14 @@ interface Lane {
 }
 
 /**
- * The relists of single pods. No pod waits for the runtime's answer for another one, and a pod is inspected once at a time:
- * requests in the meantime become one relist after it. A relist of a pod with thousands of containers takes long, and such a
- * pod can have an event at any time, so a pod rests after each relist for three times as long as that took.
+ * The relists of single pods. No pod waits for the runtime's response for another pod. Only one relist of a pod is in
+ * progress; requests in the meantime become one relist after it. A pod with thousands of containers takes long to relist and
+ * can have events all the time, so each pod rests after a relist for three times as long as it took.
  */
 export class PodRelists {
   readonly #options: PodRelistsOptions;
   readonly #slots: Semaphore;
-  /** By UID, of the pods that are inspected, wait for that, or rest. */
+  /** By UID: the pods that are being inspected, wait for it, or rest. */
   readonly #lanes = new Map<string, Lane>();
 
   constructor(options: PodRelistsOptions) {
@@ -47,7 +47,7 @@ export class PodRelists {
     this.#lanes.set(podUID, lane);
   }
 
-  /** Resolves when no relist is in progress; only once the signal is aborted does none begin after that. */
+  /** Resolves when no relist is in progress. Another one may begin unless the signal is aborted. */
   async whenIdle(): Promise<void> {
     await Promise.all([...this.#lanes.values()].map(({ end }) => end));
   }

@@ -21,22 +21,20 @@ interface Waiter {
 }
 
 /**
- * The last known runtime status of each pod, and the number of the observation that it is from: observations are
- * numbered in the order in which they begin. The PLEG writes it, the pod workers read it.
- * Source: kubelet `kubecontainer.Cache`.
+ * The last known runtime status of each pod, and the number of its observation: observations are numbered in the order in
+ * which they begin. The PLEG writes it, the pod workers read it. Source: kubelet `kubecontainer.Cache`.
  *
- * Divergence: the kubelet compares wall-clock times, so a clock jump can make an old status count as new, or block a
- * worker.
+ * Divergence: the kubelet compares wall-clock times, so a clock jump can make an old status count as new, or block a worker.
  */
 export class RuntimePodCache implements PodCache {
   readonly #runtime: { readonly runPodSandbox?: unknown };
-  /** Of all pods in the runtime, whether they have a worker or not. */
+  /** All pods in the runtime, with or without a worker. */
   readonly #entries: ReadCache<Entry>;
   readonly #observations = new Revisions();
   readonly #waiters = new Map<string, Set<Waiter>>();
   #onWait: (podUID: string, options: PodCacheOptions) => void = () => {};
 
-  /** @param runtime of the pods; statuses differ if it has no sandboxes */
+  /** @param runtime of the pods; decides whether statuses have sandboxes */
   constructor(runtime: { readonly runPodSandbox?: unknown }) {
     this.#runtime = runtime;
     this.#entries = new ReadCache(this.#observations);

@@ -117,7 +117,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   readonly activeDeadlineHandler: ActiveDeadlineHandler;
   readonly #options: AgentPodSyncerOptions;
   readonly #runtime: BoundedRuntime;
-  /** Saved for the next agent, so it outlives the workers. Undefined if the runtime cannot resize containers. */
+  /** Not in the workers' records, because the next agent reads it. Undefined if the runtime cannot resize containers. */
   readonly #actuatedResources: ActuatedResources | undefined;
   readonly #resizeProgress: ResizeProgressParts;
   readonly #runtimeManager: RuntimeManager;
@@ -223,7 +223,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
   }
 
   /**
-   * Keeps why the pod was evicted or terminated.
+   * Keeps the reason and message of an evicted or terminated pod.
    *
    * Divergence: in the kubelet, a pod that succeeds after that has neither reason nor message.
    */
@@ -256,7 +256,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     this.activeDeadlineHandler.removeOrphanedPods(remainingPodUIDs);
   }
 
-  /** On the wall clock, as in the kubelet: the annotation is all that is known of it. */
+  /** On the wall clock, as in the kubelet, because only the annotation says when the pod was first seen. */
   #recordSinceSeen(
     name: 'pod_start_duration_seconds' | 'pod_worker_start_duration_seconds',
     { metadata }: ValidPod,
@@ -293,7 +293,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
     return setGeneratedStatus(this.#options.statusManager, pod, status);
   }
 
-  /** What the cgroup of a running pod has; nothing if it cannot be read, as in the kubelet. */
+  /** The resources of the cgroup of a running pod; as in the kubelet, undefined if they cannot be read. */
   async #resourcesOf(
     pod: ValidPod,
     { signal, syncStatus }: SyncPodOptions,
@@ -338,7 +338,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       // Divergence: in the kubelet, a pod that has Succeeded can still exceed its deadline until it is cleaned up.
       eviction: previous?.phase === 'Succeeded' ? undefined : this.activeDeadlineHandler.shouldEvict(pod),
       hostIPs,
-      // By the present wall clock, because it may have been changed since.
+      // By the present wall clock, which may have been changed since the start.
       agentStartedAtMs: clock.now() - (clock.monotonicMs() - agentStartedMs),
     });
     const status = {
@@ -374,7 +374,7 @@ export class AgentPodSyncer implements PodLifecycleSyncer {
       await this.#options.volumeManager?.waitForAttachAndMount(pod, { signal, scope });
     } catch (thrown) {
       signal.throwIfAborted();
-      // What keeps a volume from being mounted is an Event already.
+      // The volume manager has already recorded an Event about the volume.
       if (thrown instanceof CallTimeoutError) throw thrown;
       const message = `Unable to attach or mount volumes: ${reasonOf(thrown)}`;
       this.#options.eventRecorder.event({ pod, type: 'Warning', reason: 'FailedMount', message });
@@ -402,7 +402,7 @@ function whyEnded({ reason, message }: Pick<PodStatusInput, 'reason' | 'message'
   return { ...(reason && { reason }), ...(message && { message }) };
 }
 
-/** Those of containers that the runtime has no run of. */
+/** The failures of containers of which the runtime has no run. */
 function failuresBeforeFirstRun(
   startFailures: StartFailures | undefined,
   { containers }: RuntimePodStatus,

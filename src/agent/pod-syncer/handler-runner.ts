@@ -30,7 +30,7 @@ export interface HandlerRunner {
   run(request: HandlerRequest, signal: AbortSignal): Promise<void>;
 }
 
-/** The runner as all parts of the agent have it. */
+/** The runner that all parts of the agent get. */
 export type BoundedHandlerRunner = Bounded<HandlerRunner>;
 
 /** Options of `HandlerRunner`. */
@@ -86,7 +86,7 @@ const lifecycleHandlers: { readonly [Name in LifecycleHandlerName]: RunHook<Name
   sleep({ seconds }, { runner, signal }) {
     return pause(runner.clock, seconds * 1000, signal);
   },
-  // The API accepts it and no kubelet runs it.
+  // The API accepts it, but no kubelet runs it.
   async tcpSocket() {
     throw new Error(cannotRun);
   },

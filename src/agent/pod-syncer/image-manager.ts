@@ -178,7 +178,7 @@ export class ImageManager {
   }
 
   #event(pod: Pod, container: Container, type: PodEvent['type'], reason: string, message: string): void {
-    // An image volume is of no container.
+    // An image volume belongs to no container.
     this.#options.eventRecorder.event({ pod, container: container.name || undefined, type, reason, message });
   }
 }
@@ -212,7 +212,7 @@ function defaultPullPolicy(image: string): string {
   return tag === 'latest' ? 'Always' : 'IfNotPresent';
 }
 
-/** Says a runtime of an error of `pullImage` whose answer was lost. */
+/** A runtime sets it on an error of `pullImage` if the response was lost. */
 function mayHavePulled(thrown: unknown): boolean {
   const { cause = thrown } = thrown as Error;
   return (cause as { readonly mayHavePulled?: boolean }).mayHavePulled === true;

@@ -133,14 +133,14 @@ export class ContainerKiller {
           handlerRunner.run({ pod, container, containerID, podIP, handler }, call.signal),
         );
       } catch (thrown) {
-        // After its time, the hook ends with the container, and counts as failed.
+        // When its time is over, the hook ends with the container, and counts as failed.
         if (signal.aborted) {
           cutHooks?.add(container.name);
           return;
         }
-        // Divergence: in the kubelet, the first hook goes on with its time, and has an Event if that is too short.
+        // Divergence: in the kubelet, the first hook continues with its own time, and gets an Event if that is too short.
         if (cutHooks?.has(container.name) === true) return;
-        // In the kubelet, a sleep goes on unobserved, and succeeds.
+        // In the kubelet, a sleep continues unobserved, and succeeds.
         if (hookSignal.aborted && handler.sleep != null) return;
         const fields = { ...podFieldsOf(pod), container: container.name, reason: reasonOf(thrown) };
         logger.warn(fields, 'preStop hook failed; stopping the container anyway');

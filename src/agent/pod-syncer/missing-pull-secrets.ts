@@ -2,8 +2,8 @@ import type { ValidPod } from '../../kube/objects/types.ts';
 import type { PodEventRecorder, SyncActionResult } from '../../node/index.ts';
 
 /**
- * Records an Event if a pull failed in this sync, and some of the pod's imagePullSecrets could not be read. A pull that
- * was put off has not failed. Source: kubelet `SyncPod`.
+ * Records an Event if a pull failed in this sync, and some of the pod's imagePullSecrets could not be read. A pull that is
+ * in back-off has not failed. Source: kubelet `SyncPod`.
  */
 export function reportMissingPullSecrets(
   pod: ValidPod,

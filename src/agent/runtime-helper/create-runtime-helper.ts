@@ -35,7 +35,7 @@ import { systemRandom } from '../../shared/entropy.ts';
 import { resolveClock, resolveLogger } from '../../shared/ports.ts';
 import { aBoolean } from '../../shared/option-checks.ts';
 
-/** For a pod without a scope: it has no volumes, or has ended and gets nothing more. */
+/** For a pod without a scope: it has no volumes, or has ended and must not get any more. */
 const notMounted = { signal: AbortSignal.abort(new Error('the volumes of the pod are not mounted')) };
 
 /** Options of `createRuntimeHelper`. */
@@ -67,7 +67,7 @@ export interface RuntimeHelperOptions {
    * machine.
    */
   readonly allocatable?: Readonly<Record<string, string>> | undefined;
-  /** Programs that get credentials of the node for images, from a cloud for example. Default: none. */
+  /** Programs that provide the node's credentials for images, for example from a cloud. Default: none. */
   readonly credentialProviders?: CredentialProviderOptions | undefined;
   /** Receives `FailedMount` and warnings about DNS. Default: they are only logged. */
   readonly eventRecorder?: PodEventRecorder | undefined;
@@ -83,8 +83,8 @@ export interface RuntimeHelperOptions {
  * `createCRIRuntime`; another runtime calls it in its own `createContainer`. Its `volumeManager` is that of
  * `createNodeAgent`. Volumes need root, unless `mounts` is false.
  *
- * With the first pod, it begins to watch the Services of the cluster. Call `close()` after the agent has stopped: the
- * watch, and a credential provider that runs, keep the process alive.
+ * With the first pod, it begins to watch the Services of the cluster. Call `close()` after the agent has stopped: the watch,
+ * and running credential providers keep the process alive.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example
@@ -109,8 +109,8 @@ export interface RuntimeHelperOptions {
 export function createRuntimeHelper(options: RuntimeHelperOptions): RuntimeHelper & {
   readonly volumeManager: VolumeManager;
   /**
-   * Ends the watch of Services, and kills credential providers that run; resolves when no request and no timer of the
-   * watch is left. Idempotent.
+   * Ends the watch of Services, and kills running credential providers; resolves when no request and no timer of the watch
+   * is left. Idempotent.
    */
   close(): Promise<void>;
 } {
@@ -198,7 +198,7 @@ export function createRuntimeHelperOn(
       }
     },
     async getPodDNS(pod) {
-      // Not a promise: reading this small file takes less time than waiting for another thread.
+      // Read synchronously: for this small file, that is faster than waiting for another thread.
       const nodeDNS = resolvConf === '' ? undefined : parseResolvConf(files.readFileSync(resolvConf));
       const { warnings, ...dns } = getPodDNS(pod, { clusterDNS, clusterDomain, nodeDNS, nodeIPs: hostIPs });
       for (const { reason, message } of warnings) eventRecorder?.event({ pod, type: 'Warning', reason, message });

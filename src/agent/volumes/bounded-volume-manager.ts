@@ -4,7 +4,7 @@ import type { ValidPod } from '../../kube/objects/types.ts';
 import type { CallOptions, InPodScope } from '../../node/index.ts';
 import type { VolumeManager } from './volume-manager.ts';
 
-/** The volume manager as all parts of the agent have it. */
+/** The volume manager that all parts of the agent get. */
 export type BoundedVolumeManager = Bounded<
   Omit<VolumeManager, 'waitForAttachAndMount'> & {
     waitForAttachAndMount(pod: ValidPod, options: CallOptions & InPodScope): Promise<void>;
@@ -13,9 +13,9 @@ export type BoundedVolumeManager = Bounded<
 
 /** Source: kubelet `podAttachAndMountTimeout`. */
 const timeoutMs = 123_000;
-/** Nothing waits for it, and millions of files take minutes. What is left then is removed by the next call. */
+/** Long, because nothing waits for it and millions of files take minutes. The next call removes the rest. */
 const cleanUpTimeoutMs = 600_000;
-/** It resolves soon with what it knows. */
+/** Short, because it resolves soon with what it knows. */
 const statsTimeoutMs = 10_000;
 
 const methods: BoundedMethods<VolumeManager> = {

@@ -38,7 +38,7 @@ export interface MountSources {
   readonly imageVolumes?: ReadonlyMap<string, string> | undefined;
   /** For `subPathExpr`. */
   readonly envs: readonly EnvironmentVariable[];
-  /** Nothing is made and mounted when it is aborted. */
+  /** Once it is aborted, nothing is created or mounted. */
   readonly signal: AbortSignal;
 }
 
@@ -71,7 +71,7 @@ export async function makeMounts(
       ...source,
       readOnly: mount.readOnly === true || isReadOnlySource(volume),
       recursiveReadOnly,
-      // The label of a hostPath is the administrator's, that of an image the runtime's.
+      // The administrator labels a hostPath, and the runtime an image.
       seLinuxRelabel: !volume.hostPath && !volume.image,
       propagation: translateMountPropagation(mount.mountPropagation),
     });

@@ -8,7 +8,8 @@ export type NestedMountPoints = (volumeName: string) => readonly string[];
  * The directories that a runtime needs to mount other volumes inside a read-only one, as paths below the volume. Source:
  * kubelet `MakeNestedMountpoints`, `getNestedMountpoints`.
  *
- * Divergence: if several volumes are mounted at one path, they are made in the last one, which hides the others.
+ * Divergence: if several volumes are mounted at one path, the directories are created in the last one, which hides the
+ * others.
  */
 export function nestedMountPoints({ spec }: Pod): NestedMountPoints {
   const { initContainers = [], containers = [], ephemeralContainers = [] } = spec ?? {};
@@ -47,10 +48,10 @@ export async function makeNestedMountPoints(paths: readonly string[], volume: Ho
   for (const path of paths) await volume.within(path.split('/'), async () => {}, 0o755);
 }
 
-/** The paths that are below another one, each with the innermost of these. */
+/** The paths that are below other paths, each with the innermost of those. */
 function pathsInOthers(paths: readonly string[]): { readonly path: string; readonly outer: string }[] {
   const found: { readonly path: string; readonly outer: string }[] = [];
-  // Those that the current path may be below; in this order, what is below a path follows it immediately.
+  // Paths that the current one may be below. In this order, the paths below a path follow it immediately.
   const above: string[] = [];
   for (const path of paths.toSorted(byNames)) {
     while (above.length > 0 && !path.startsWith(`${above.at(-1)!}/`)) above.pop();

@@ -11,8 +11,8 @@ export interface OrphanedPodDirsOptions {
 }
 
 /**
- * Removes the folders of orphaned pods in the background, with one call of the volume manager at a time: many files or a
- * volume manager that hangs delay no pod.
+ * Removes the folders of orphaned pods in the background, with one call of the volume manager at a time: many files, or a
+ * volume manager that hangs, delay no pod.
  *
  * Divergence: the kubelet removes them in housekeeping, during which its sync loop does nothing else.
  */

@@ -60,7 +60,7 @@ export interface PodVolumesOptions extends PayloadSources {
   readonly logger: Logger;
 }
 
-/** What the set-up of a volume needs, beside the volume. */
+/** The input for setting up a volume, in addition to the volume. */
 interface VolumeSetUp extends PodCallOptions {
   readonly nested: NestedMountPoints;
 }
@@ -158,7 +158,7 @@ export class PodVolumes implements VolumeManager {
     const { files, mounts } = this.#options;
     if (!mounts) return;
     await unmountAll(files, folder);
-    // What is mounted, a host path for example, must not be removed.
+    // Mounted files, for example of a host path, must not be removed.
     if (await hasMounts(files, folder)) throw new Error('a volume cannot be unmounted');
   }
 
@@ -231,7 +231,7 @@ export class PodVolumes implements VolumeManager {
     await folder.closedAfter(() => folder.writeFile('ready', '', 0o640));
   }
 
-  /** Makes the folder of a volume for `work`, which gets the open folder that it is in. An existing folder keeps its mode. */
+  /** Creates the folder of a volume, and calls `work` with its open parent folder. An existing folder keeps its mode. */
   async #makeFolder(
     files: HostFiles,
     names: readonly string[],

@@ -15,7 +15,7 @@ export interface SubPathTarget {
   readonly rootDirectory: string;
   readonly folder: readonly string[];
   readonly name: string;
-  /** Nothing is mounted when it is aborted. */
+  /** Once it is aborted, nothing is mounted. */
   readonly signal: AbortSignal;
 }
 
@@ -73,7 +73,10 @@ export async function makeSubPath(files: HostFiles, volume: string, subPath: str
   return join(volume, subPath);
 }
 
-/** A reference to what is at a path. New directories have the mode of the volume, also the setgid bit of an fsGroup. */
+/**
+ * A reference to the file or directory at a path. New directories have the mode of the volume, also the setgid bit of an
+ * fsGroup.
+ */
 async function openOrMake(volume: HostDirectory, names: readonly string[]): Promise<FileHandle> {
   const last = names.at(-1);
   if (last === undefined) return volume.openOwnReference();

@@ -11,16 +11,16 @@ export interface VolumeManager {
   /** Resolves when all volumes of the pod are unmounted. */
   waitForUnmount(pod: ValidPod, options: CallOptions): Promise<void>;
   /**
-   * Removes the folders of all pods but these, which an earlier agent may have left. Pods may be added in the meantime:
-   * `existingPodUIDs` has them then, so it is asked right before each removal, and `waitForAttachAndMount` of a pod waits
-   * until its folder is removed. Called every 2 seconds unless a call is in progress, so it should only list folders if there
-   * are none. A call that takes longer than 10 minutes fails. Source: kubelet `cleanupOrphanedPodDirs`.
+   * Removes the folders of all other pods, which an earlier agent may have left. `existingPodUIDs` also has pods that are
+   * added in the meantime, so ask it right before each removal; `waitForAttachAndMount` of a pod must wait while its folder
+   * is being removed. Called every 2 seconds unless a call is in progress, so it should only list folders if there are none.
+   * A call that takes longer than 10 minutes fails. Source: kubelet `cleanupOrphanedPodDirs`.
    */
   cleanupOrphanedPodDirs?(existingPodUIDs: Pick<ReadonlySet<string>, 'has'>, options: CallOptions): Promise<void>;
   /**
-   * What the pod has on the disk of the node beside its containers. It resolves soon, with stats of an earlier time if the
-   * volumes have many files; undefined: they are not known yet. Default: pods are not evicted for the limits of their
-   * volumes. After 10 s they count as not known. Source: kubelet `GetPodVolumeStats`.
+   * What the pod has on the disk of the node apart from its containers. Must resolve soon, with earlier stats if the volumes
+   * have many files, or with undefined if there are none yet. After 10 s, they count as unknown. Default: pods are not
+   * evicted for the limits of their volumes. Source: kubelet `GetPodVolumeStats`.
    */
   getPodVolumeStats?(pod: ValidPod, options: CallOptions): Promise<PodVolumeStats | undefined>;
 }
@@ -31,6 +31,6 @@ export interface PodVolumeStats {
   readonly time: string;
   /** By name: emptyDir volumes, without those in memory, and configMap volumes. */
   readonly volumes: ReadonlyMap<string, UsageInfo>;
-  /** Of the file that the containers have as `/etc/hosts`. */
+  /** The usage of the file that containers see as `/etc/hosts`. */
   readonly etcHosts?: UsageInfo | undefined;
 }

@@ -20,7 +20,7 @@ import type { PodVolumeStats } from './volume-manager.ts';
 
 /** Pods that are measured at the same time; the others wait. */
 const concurrency = 2;
-/** A caller waits this long for a measurement, and then gets the one before. */
+/** A caller waits this long for a measurement, and then gets the previous one. */
 const maxWaitMs = 1000;
 /** A pod rests this many times as long as its last measurement took, so that many files do not keep a processor busy. */
 const restFactor = 9;
@@ -33,7 +33,7 @@ interface MeasuredPod {
 }
 
 /**
- * Measures what pods have on the disk of the node beside their containers, in the background. Source: kubelet
+ * Measures in the background what pods have on the disk of the node apart from their containers. Source: kubelet
  * `volumeStatCalculator`, `getPodEtcHostsStats`.
  *
  * Divergence: a pod is measured when it is asked for, not every minute.

@@ -9,8 +9,8 @@ type AppArmorProfile = KubeObject<'AppArmorProfile'>;
 const annotationPrefix = 'container.apparmor.security.beta.kubernetes.io/';
 
 /**
- * The profile of a container; undefined leaves it to the runtime. Static pods may have it as an annotation: the API server
- * makes fields of these. Source: kubelet `apparmor.GetProfile`.
+ * The profile of a container; undefined leaves it to the runtime. Static pods may have it as an annotation; for other pods,
+ * the API server turns the annotation into a field. Source: kubelet `apparmor.GetProfile`.
  */
 export function appArmorProfile(pod: Pod, container: Container): AppArmorProfile | undefined {
   return (
@@ -20,7 +20,7 @@ export function appArmorProfile(pod: Pod, container: Container): AppArmorProfile
   );
 }
 
-/** As the deprecated annotation spells it. Source: kubelet `getAppArmorProfile`. */
+/** In the format of the deprecated annotation. Source: kubelet `getAppArmorProfile`. */
 export function deprecatedAppArmorProfile({ type, localhostProfile = '' }: AppArmorProfile): string {
   if (type === 'RuntimeDefault') return 'runtime/default';
   return type === 'Localhost' ? `localhost/${localhostProfile}` : 'unconfined';

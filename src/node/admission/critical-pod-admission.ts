@@ -30,7 +30,7 @@ const disruptionMessage = 'Pod was preempted by Kubelet to accommodate a critica
  */
 export class CriticalPodAdmission {
   readonly #options: CriticalPodAdmissionOptions;
-  /** Each for as long as its preemption is awaited, which may be shorter than the pod's worker lives. */
+  /** UIDs of pods whose preemption is awaited. That may end before the pod's worker does. */
   readonly #preempting = new Set<string>();
 
   constructor(options: CriticalPodAdmissionOptions) {

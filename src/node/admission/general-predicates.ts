@@ -25,7 +25,7 @@ export function generalPredicates(
   if (wantedName && wantedName !== nodeName) fail('NodeName', "node(s) didn't match the requested node name");
   if (!areHostPortsFree(pod, otherPods))
     fail('NodePorts', "node(s) didn't have free ports for the requested pod ports");
-  // A kubelet considers only these.
+  // As in the kubelet: other effects matter to the scheduler only.
   const taints = (node?.spec?.taints ?? []).filter(({ effect }) => effect === 'NoExecute');
   if (!isStaticPod(pod) && !toleratesTaints(pod, taints))
     fail('TaintToleration', "node(s) had taints that the pod didn't tolerate");

@@ -12,7 +12,7 @@ import { initialNode } from '../registration/register-node.ts';
 
 export interface OwnNodeOptions {
   readonly nodeName: string;
-  /** Undefined if another program registers the Node; then the Node is not known. */
+  /** Undefined if another program registers the Node, which is then unknown. */
   readonly node: Pick<NodeReporterOptions, 'annotations' | 'labels' | 'providerID' | 'taints'> | undefined;
   readonly nodeStatus: () => Promise<NodeStatus>;
   /** Undefined without an API server. */

@@ -71,10 +71,10 @@ const podLevelMessage = 'In-place pod-level resources resize is not supported on
  */
 export class AllocationManager {
   readonly #options: AllocationManagerOptions;
-  /** Of pods that are admitted, before they have a worker; saved for the next agent. */
+  /** Not in the workers' records: pods are allocated before they have a worker, and the next agent reads it. */
   readonly #state: AllocationState;
   readonly #saveFailures: FailureLog;
-  /** UIDs in one order of all pods, so not with their workers. */
+  /** UIDs. Not in the workers' records, because the order is one of all pods. */
   #pendingResizes: readonly string[] = [];
   #isStarted = false;
   #retryTimer: Timer | undefined;
@@ -97,7 +97,7 @@ export class AllocationManager {
     this.#retryTimer?.stop();
   }
 
-  /** UIDs, in the order in which they are tried. */
+  /** The UIDs of pods with pending resizes, in the order in which they are tried. */
   get pendingResizes(): readonly string[] {
     return this.#pendingResizes;
   }

@@ -58,7 +58,7 @@ export function actuatedPodFromStatus(
   return isResizing ? reportedPodResources(spec.resources, status) : undefined;
 }
 
-/** The same of a running container. */
+/** Like `actuatedPodFromStatus`, for a running container. */
 export function actuatedContainerFromStatus(
   { name, resources }: Container,
   status: PodStatusInput | undefined,
@@ -73,7 +73,7 @@ export function actuatedContainerFromStatus(
   return isResizing ? reportedResources(resources, reported, reported.resources.requests) : undefined;
 }
 
-/** True if the spec asks for something else than was allocated. */
+/** True if the spec requests other resources than were allocated. */
 function isResizePending({ spec }: Pod, status: PodStatusInput): boolean {
   if (hasCondition(status, 'PodResizePending')) return true;
   const statusByName = statusesOf(status);

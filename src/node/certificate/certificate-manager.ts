@@ -14,7 +14,7 @@ import { CertificateStore, type KeyPair } from './certificate-store.ts';
 export interface CertificateKind {
   /** For the log. */
   readonly name: string;
-  /** Of its files. */
+  /** Prefix of its files' names. */
   readonly prefix: string;
   readonly signerName: string;
   readonly usages: readonly string[];

@@ -49,7 +49,7 @@ export class CertificateStore {
   update({ cert, key }: KeyPair): void {
     makeDirectoriesSync(this.#directory, 0o700);
     const path = this.#path(timeFromEpochMs(this.#clock.now()).slice(0, 19).replaceAll(/[T:]/g, '-'));
-    // A new file, whatever has its name.
+    // Replaces whatever has this name by a new file.
     rmSync(path, { force: true });
     const file = openSync(path, 'wx', 0o600);
     try {

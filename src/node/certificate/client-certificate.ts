@@ -7,15 +7,15 @@ import { CertificateManager, clientKind } from './certificate-manager.ts';
 import { systemRandom } from '../../shared/entropy.ts';
 
 /**
- * Requests a node's client certificate from the cluster, and renews it after 70 to 90 % of its lifetime. The certificate
- * is in `kubelet-client-current.pem` of `certDirectory`, with its key: a kubeconfig names that file as
- * `client-certificate` and `client-key`, and a client of it uses each new certificate within a minute. The requests, of
- * the signer `kubernetes.io/kube-apiserver-client-kubelet`, must be approved. Failures are logged and tried again.
- * Source: kubelet `NewKubeletClientCertificateManager`.
+ * Requests a node's client certificate from the cluster, and renews it after 70 to 90 % of its lifetime. The certificate is
+ * in `kubelet-client-current.pem` of `certDirectory`, with its key: name that file in a kubeconfig as `client-certificate`
+ * and `client-key`, and its client uses each new certificate within a minute. Somebody must approve the requests, whose
+ * signer is `kubernetes.io/kube-apiserver-client-kubelet`. Failures are logged and tried again. Source: kubelet
+ * `NewKubeletClientCertificateManager`.
  *
- * @param options `requests` is the `transport` of a client with the certificate, and `bootstrapRequests` of one with the
- *   credentials for the first certificate (default: `requests`). `verify` rejects if a new certificate cannot be used,
- *   which then is not; by default, each is used.
+ * @param options `requests` is the `transport` of a client with the certificate, and `bootstrapRequests` that of a client
+ *   with the credentials for the first certificate (default: `requests`). A new certificate that `verify` rejects is not
+ *   used; by default, every one is used.
  * @throws StatusManagerError INVALID_OPTION
  *
  * @example

@@ -25,7 +25,7 @@ export function decodePods(text: string, parse: ParseManifest, origin: ManifestO
   return toPods(parsed(text, parse), origin);
 }
 
-/** Like `decodePods`, for a manifest that has been parsed. */
+/** Like `decodePods`, for a parsed manifest. */
 function toPods(manifest: unknown, origin: ManifestOrigin): ValidPod[] {
   requireObject(manifest);
   const { kind, items } = manifest as { kind?: unknown; items?: unknown };

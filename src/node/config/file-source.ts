@@ -35,11 +35,10 @@ const retryPeriodMs = 1000;
 const watchFailure = 'watch';
 
 /**
- * Static pods from manifest files, which are watched and also read periodically. Files whose names
- * begin with a dot and subfolders are ignored. An invalid file is logged and skipped. It may be half
- * written, so its last pod is kept until it has not changed for `fileCheckFrequencyMs`; at start, no pod
- * is delivered before that, because a list without it would end what runs of it.
- * Source: kubelet `sourceFile`.
+ * Static pods from manifest files, which are watched and also read periodically. Files whose names begin with a dot and
+ * subfolders are ignored. An invalid file is logged and skipped. It may be half written, so its last pod is kept until it
+ * has not changed for `fileCheckFrequencyMs`; at start, no pod is delivered before that, because a list without the pod
+ * would end its containers. Source: kubelet `sourceFile`.
  *
  * Divergence: the kubelet ends the pod of a file that is being written when it starts, or at a periodic read.
  *
@@ -85,9 +84,9 @@ class FileSource {
   /** The last valid pod of each file, by path. */
   readonly #lastPods = new Map<string, ValidPod>();
   #hasDelivered = false;
-  /** Files that are invalid, as they are, and since when they are like that. */
+  /** The version of each invalid file, and since when the file has it. */
   readonly #invalid = new Map<string, { readonly version: string; readonly sinceMs: number }>();
-  /** Files that are ignored, and the file that is used instead. */
+  /** By ignored file: the file that is used instead. */
   #overridden: ReadonlyMap<string, string> = new Map();
   /** The last error that was logged for each file; removed when the file is valid again. */
   readonly #logged = new Map<string, { readonly reason: string; readonly since: string }>();
@@ -260,7 +259,7 @@ class FileSource {
   }
 }
 
-/** Differs after each write: the time alone may be as coarse as 10 ms. */
+/** Differs after each write. The time alone would not do, because it may be as coarse as 10 ms. */
 function versionOf({ ino, mtimeNs, ctimeNs, size }: BigIntStats): string {
   return [ino, mtimeNs, ctimeNs, size].join(' ');
 }

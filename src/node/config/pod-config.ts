@@ -48,11 +48,14 @@ export interface PodConfigOptions {
   readonly eventRecorder: EventRecorder;
 }
 
-/** Of a source other than the API server: whoever may create pods there must not be able to have its list refused. */
+/**
+ * The maximum number of pods of a source. It does not apply to the API server, because anyone who may create pods there
+ * could then have its list refused.
+ */
 const maxSourcePods = 10_000;
 
 interface Source {
-  /** By UID, as they were last passed on. */
+  /** By UID: the pods as they were last passed on. */
   pods: ReadonlyMap<string, ValidPod>;
   /** For each object of the source, what was passed on for it: the same object again means no change. */
   readonly passedOn: WeakMap<Pod, ValidPod>;
@@ -82,8 +85,8 @@ export class PodConfig {
   }
 
   /**
-   * Registers a source. The sink copies each pod, so that what the source changes in it later changes nothing, and throws
-   * StatusManagerError INVALID_ARGUMENT for an invalid list, or one with too many pods; the earlier pods stay then.
+   * Registers a source. The sink copies each pod, so that later changes by the source have no effect. It throws
+   * StatusManagerError INVALID_ARGUMENT for an invalid list, or one with too many pods; the earlier pods then stay.
    */
   channel(name: string): PodSink {
     const { clock, logger } = this.#options;
@@ -212,8 +215,8 @@ function copyOf(pod: unknown, path: string): ValidPod {
 }
 
 /**
- * Without what a manifest has that was copied from an API server: the resourceVersion would make the pod one of its pods,
- * and the annotation of a mirror pod one that never runs.
+ * Removes what a manifest contains that was copied from an API server: with the resourceVersion, the pod would count as one
+ * of the API server, and with the annotation, as a mirror pod, which never runs.
  */
 function fromSource(pod: ValidPod, source: string): ValidPod {
   if (source === apiSourceName) return pod;

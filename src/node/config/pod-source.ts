@@ -67,7 +67,7 @@ export interface PodSource {
 export interface RefusedManifest {
   /** The path of the file, or the URL. */
   readonly source: string;
-  /** The problem, with the paths of the fields, without their values. */
+  /** The problem, with the paths of the invalid fields but not their values. */
   readonly reason: string;
   /** Since when it is refused for this reason. */
   readonly since: string;

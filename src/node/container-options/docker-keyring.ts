@@ -1,6 +1,6 @@
 import type { PullCredentials } from './run-container-options.ts';
 
-/** Longer ones are no names of hosts. */
+/** Longer texts are not host names. */
 const maxHostLength = 255;
 
 /** Host and path of a registry or an image. */
@@ -16,7 +16,7 @@ export interface KeyringEntry {
   readonly credentials: PullCredentials;
 }
 
-/** Those that match the image, the most specific ones first. Source: kubelet `BasicDockerKeyring.Lookup`. */
+/** The credentials that match the image, the most specific ones first. Source: kubelet `BasicDockerKeyring.Lookup`. */
 export function lookupCredentials(
   entries: readonly KeyringEntry[],
   image: KeyringRegistry,

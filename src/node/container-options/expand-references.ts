@@ -17,7 +17,7 @@ export function expandReferences(
   for (let dollar = text.indexOf('$'); dollar !== -1; dollar = text.indexOf('$', position)) {
     append(text.slice(position, dollar));
     const end = text[dollar + 1] === '(' ? text.indexOf(')', dollar) : dollar;
-    // No later reference is closed either: looking for the end of each would take quadratic time.
+    // Later references are not closed either. Searching for the end of each would take quadratic time.
     if (end === -1) return [...expanded, limit.count(text.slice(dollar).replaceAll('$$', () => '$'))].join('');
     if (end === dollar) {
       append('$');

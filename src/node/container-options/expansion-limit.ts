@@ -7,7 +7,7 @@ const maxCharacters = 8 * 1024 * 1024;
  * Counts the environment or the arguments of a container, which can be much larger than its spec: `$(NAME)` can double a
  * value many times, and `envFrom` can repeat a ConfigMap.
  *
- * Divergence: more than a process can get is refused before it exists; the kubelet has no limit.
+ * Divergence: more than a process can get is refused while it is expanded; the kubelet has no limit.
  */
 export class ExpansionLimit {
   #characters = 0;

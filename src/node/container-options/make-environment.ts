@@ -168,7 +168,7 @@ export async function readEnvFile(files: HostFiles, volume: string, path: string
  */
 export function parseEnvFile(text: string, key: string): string {
   const lines = text.split('\n').map((line) => line.replace(/\r$/, ''));
-  // The last line end begins no line.
+  // The last newline does not begin another line.
   if (lines.at(-1) === '') lines.pop();
   for (let index = 0; index < lines.length; index += 1) {
     const line = lines[index]!.replace(/^[ \t]+/, '');
@@ -179,7 +179,7 @@ export function parseEnvFile(text: string, key: string): string {
     if (/^[ \t]*$/.test(name)) refuse(index, 'empty variable name');
     if (/[ \t]$/.test(name)) refuse(index, "whitespace before '=' is not allowed");
     let rest = line.slice(equals + 1);
-    // As in a shell, what follows is another word, and the value is empty.
+    // As in a shell, the value is empty, and the rest is another word.
     if (/^[ \t]/.test(rest)) {
       if (name === key) return '';
       continue;

@@ -92,7 +92,7 @@ function textOf(value: unknown): string {
   return value;
 }
 
-/** `auth` wins: `USERNAME:PASSWORD` in base64. Source: kubelet `DockerConfigEntry.UnmarshalJSON`. */
+/** `auth`, which is `USERNAME:PASSWORD` in base64, takes precedence. Source: kubelet `DockerConfigEntry.UnmarshalJSON`. */
 function readEntry(entry: Readonly<Record<string, unknown>>): DockerConfigEntry {
   const [auth = '', username = '', password = '', email = ''] = ['auth', 'username', 'password', 'email'].map((name) =>
     textOf(entry[name]),
@@ -106,7 +106,7 @@ function readEntry(entry: Readonly<Record<string, unknown>>): DockerConfigEntry 
   return { username: text.slice(0, colon), password: text.slice(colon + 1), email };
 }
 
-/** The same as a kubelet's, which shares the records of pulls. Source: credentialprovider `hashAuthConfig`. */
+/** The same hash as the kubelet's, because both read the same records of pulls. Source: credentialprovider `hashAuthConfig`. */
 function hashAuthConfig({ username, password, email }: DockerConfigEntry): string {
   const fields = { username: username || undefined, password: password || undefined, email: email || undefined };
   // Go escapes these characters.

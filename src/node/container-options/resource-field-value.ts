@@ -10,9 +10,9 @@ const nanosPerUnit = 10n ** 9n;
 const nanosPerMilli = 10n ** 6n;
 
 /**
- * The value of a `resourceFieldRef`, a whole number of divisors. Limits that neither container nor pod has are the
- * node's allocatable resources. `container` is the default of the selector's `containerName`.
- * Source: kubelet `containerResourceRuntimeValue`, `defaultPodLimitsForDownwardAPI`. @throws ContainerConfigError
+ * The value of a `resourceFieldRef`, a whole number of divisors. Limits that neither the container nor the pod sets default
+ * to the node's allocatable resources. `container` is the default of the selector's `containerName`. Source: kubelet
+ * `containerResourceRuntimeValue`, `defaultPodLimitsForDownwardAPI`. @throws ContainerConfigError
  */
 export function resourceFieldValue(
   { containerName = '', resource, divisor = '0' }: KubeObject<'ResourceFieldSelector'>,

@@ -11,7 +11,7 @@ export interface ContainerMount {
     | undefined;
   readonly readOnly?: boolean | undefined;
   readonly recursiveReadOnly?: boolean | undefined;
-  /** Where SELinux is enabled, what is at the host path gets the label of the container. */
+  /** Where SELinux is enabled, the host path gets the label of the container. */
   readonly seLinuxRelabel?: boolean | undefined;
   /** Default: private. */
   readonly propagation?:
@@ -21,7 +21,7 @@ export interface ContainerMount {
     | undefined;
 }
 
-/** Settings of a container that its spec does not contain as such. Source: kubelet `kubecontainer.RunContainerOptions`. */
+/** Settings of a container that its spec does not contain literally. Source: kubelet `kubecontainer.RunContainerOptions`. */
 export interface RunContainerOptions {
   /** The container's `command` with its `$(NAME)` expanded; empty: that of the image. */
   readonly command: readonly string[];
@@ -42,19 +42,19 @@ export interface PodDNS {
 }
 
 /**
- * What the registry is sent; an address of the registry would keep the runtime from using it for that of a mirror. Source:
- * kubelet `credentialprovider.TrackedAuthConfig`.
+ * What is sent to the registry. It has no address, so that the runtime can also use it for a mirror. Source: kubelet
+ * `credentialprovider.TrackedAuthConfig`.
  */
 export interface PullCredentials {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Where they come from; undefined if every pod of the node has them. */
+  /** The Secret that contains them; undefined if every pod of the node may use them. */
   readonly secret?: ImagePullSecret | undefined;
 }
 
-/** What the imagePullSecrets of a pod give for an image. */
+/** The credentials of a pod's imagePullSecrets for an image. */
 export interface PodPullCredentials {
-  /** Tried in this order; none: the image is pulled without. */
+  /** Tried in this order; if empty, the image is pulled without credentials. */
   readonly credentials: readonly PullCredentials[];
   /** The names of imagePullSecrets that could not be read. */
   readonly missingSecrets: readonly string[];

@@ -7,7 +7,7 @@ import type { Container, EphemeralContainer, ValidPod } from '../../kube/objects
  */
 export interface RuntimeHelper {
   /**
-   * Command, environment and mounts of a container that is about to be created. Nothing is made for a pod whose volumes are
+   * Command, environment and mounts of a container that is about to be created. Creates nothing for a pod whose volumes are
    * not mounted. @throws ContainerConfigError
    */
   generateRunContainerOptions(

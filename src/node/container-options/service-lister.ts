@@ -17,11 +17,11 @@ export interface ServiceListerOptions extends Pick<NodeContext, 'clock' | 'logge
 }
 
 /**
- * The Services of all namespaces by list and watch; of each only what environments need. While the API server does not
- * respond, the last known ones stay. Source: kubelet `serviceLister`, `serviceHasSynced`.
+ * The Services of all namespaces by list and watch, reduced to what environments need. While the API server does not
+ * respond, the last known Services stay. Source: kubelet `serviceLister`, `serviceHasSynced`.
  *
- * Divergence: headless Services are received and dropped; the kubelet selects the others by `spec.clusterIP`, which
- * the API server of v1.30 refuses.
+ * Divergence: headless Services are received and dropped; the kubelet selects the others by `spec.clusterIP`, which the API
+ * server of v1.30 refuses.
  */
 export class ServiceLister implements ServiceReader {
   readonly #clock: Clock;

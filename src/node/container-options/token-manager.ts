@@ -9,14 +9,14 @@ import type { TokenRequest } from './api-object-reader.ts';
 import type { CallOptions } from '../runtime/container-runtime.ts';
 
 const defaultExpirationSeconds = 3600;
-/** A token is older than that only if the API server does not respond. Source: kubelet `token.maxTTL`. */
+/** Only while the API server does not respond is a token older. Source: kubelet `token.maxTTL`. */
 const maxAgeMs = 24 * 3600 * 1000;
 /** Source: kubelet `token.Manager.requiresRefresh`. */
 const refreshFraction = 0.8;
 
 interface PodToken {
   issued?: IssuedToken | undefined;
-  /** The request in progress, which all that need the token wait for. */
+  /** The request in progress, for which all callers wait. */
   requested?: Promise<IssuedToken> | undefined;
 }
 
@@ -28,21 +28,21 @@ interface IssuedToken {
 }
 
 interface TokenResponse {
-  /** The API server may have shortened the time. */
+  /** The API server may have shortened the lifetime. */
   readonly spec?: { readonly expirationSeconds?: number };
   readonly status: { readonly token: string };
 }
 
 /**
- * Tokens of pods, bound to the pod, requested again after 80 % of their time. Source: kubelet `token.Manager`.
+ * Tokens of pods, bound to the pod, requested again after 80 % of their lifetime. Source: kubelet `token.Manager`.
  *
- * Divergence: their time is what the API server granted, on either clock; the kubelet compares `expirationTimestamp` with
- * the wall clock.
+ * Divergence: their lifetime is what the API server granted, on either clock; the kubelet compares `expirationTimestamp`
+ * with the wall clock.
  */
 export class TokenManager {
   readonly #requests: APIRequests;
   readonly #clock: Clock;
-  /** By audience and time. */
+  /** By audience and requested lifetime. */
   readonly #tokens = new WeakMap<PodScope, Map<string, PodToken>>();
 
   constructor(requests: APIRequests, clock: Clock) {

@@ -29,8 +29,8 @@ export interface APIEventRecorderOptions {
   /** Maximum number of requests in a burst. Default: 100. kubelet: `eventBurst`. */
   readonly burst?: number | undefined;
   /**
-   * How long an event waits when no other one is waiting or being written, in milliseconds: the requests of the sync that
-   * recorded it, which are more urgent, then do not share the machine with it. `stop()` does not wait. Default: 0.
+   * How long an event waits, in milliseconds, if no other event is waiting or being written: the sync that recorded it sends
+   * more urgent requests first. `stop()` does not wait. Default: 0.
    */
   readonly delayMs?: number | undefined;
   /** Default: the system clock. */
@@ -77,7 +77,7 @@ export class APIEventRecorder implements EventRecorder {
   readonly #clock: Clock;
   readonly #correlator: EventCorrelator;
   readonly #failures: FailureLog;
-  /** Never ends: that another event is written says nothing about a refused one. */
+  /** Never recovers: a later event that is written says nothing about a refused one. */
   readonly #refusals: FailureLog;
   readonly #requests: TokenBucket;
   readonly #delayMs: number;

@@ -11,14 +11,14 @@ export interface UsageInfo {
 }
 
 const bytesPerBlock = 512;
-/** What the agent itself mounts as a volume. What else is mounted there may never respond. */
+/** File systems that the agent itself mounts as volumes. Others may never respond. */
 const typesOfAgent: ReadonlySet<string> = new Set(['tmpfs', 'hugetlbfs']);
-/** Files with several names that are remembered, so that each counts once; each name of further ones counts. */
+/** How many files with several names are remembered so that each counts once. Beyond that, each name counts. */
 const maxLinkedFiles = 100_000;
 
 /**
- * What an entry takes with everything in it, as `du` counts it: blocks, each file once, without what is mounted in it.
- * Nothing if it is missing. `isComplete` is false if `walk` has left something out. Source: kubelet `fs.DiskUsage`.
+ * What an entry takes with everything in it, as `du` counts it: blocks, each file once, without what is mounted in it. Zero
+ * if it is missing. `isComplete` is false if `walk` has left something out. Source: kubelet `fs.DiskUsage`.
  */
 export async function diskUsage(
   parent: HostDirectory,

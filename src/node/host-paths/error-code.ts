@@ -3,7 +3,7 @@ export function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;
 }
 
-/** Throws every error but that something does not exist. */
+/** Rethrows every error except ENOENT. */
 export function undefinedIfMissing(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT') throw error;
 }

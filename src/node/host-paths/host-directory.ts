@@ -6,7 +6,7 @@ import type { HostFiles } from './host-files.ts';
 import { isLinux, openReference, openRegularFile, openWithoutWaiting, pathOnly } from './host-file.ts';
 import { requireName } from './names.ts';
 
-/** On Linux, it can be opened by who may not list it, and without its driver. */
+/** On Linux, this opens a directory without permission to list it, and without involving its file system. */
 const directoryFlags = constants.O_DIRECTORY | (isLinux ? pathOnly : constants.O_NONBLOCK);
 const writeFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW;
 
@@ -14,17 +14,18 @@ const writeFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW
 export type EntryName = string | Buffer;
 
 /**
- * An open directory. What pods and containers have named is reached through one of these, so that nobody who writes
- * there at the same time can lead the agent to another place:
+ * An open directory. Paths that pods and containers name are opened through it, so that nobody who changes them at the same
+ * time can lead the agent elsewhere:
  *
  * - A name is one path component, and a name of a pod is never `..`, empty, or with a slash: see `requireName`.
  * - It is resolved relative to the open directory, which stays the same one when its path is renamed or replaced. Node.js
  *   has no `openat`; Linux resolves `/proc/self/fd/N/name` in the same way.
  * - No method follows a link of that name, opens a device, or waits for the other end of a FIFO or the end of a lease.
- * - Paths have a constant length, so directories nested deeper than PATH_MAX are reached, too.
+ * - Paths have a constant length, so even directories nested deeper than PATH_MAX are reached.
  *
  * On other systems than Linux, a name is appended to the path of the directory: a link in place of the directory itself
- * would be followed. There, containers are processes of the agent's own user, and reach the same files without it.
+ * would be followed. There, containers are processes of the agent's own user, and can reach the same files without the
+ * agent.
  *
  * Source: kubelet `pkg/volume/util/subpath`.
  */
@@ -50,7 +51,7 @@ export class HostDirectory {
     return new HostDirectory(files, await files.open(path, directoryFlags), path).#leaveFor(names, mode);
   }
 
-  /** Like `use`; undefined, without calling `work`, if the directory is missing. What `work` misses is an error. */
+  /** Like `use`; resolves with undefined, without calling `work`, if the directory is missing. ENOENT in `work` is an error. */
   static async useIfPresent<Result>(
     files: HostFiles,
     path: string,
@@ -186,8 +187,8 @@ export class HostDirectory {
   }
 
   /**
-   * Replaces the content of a file, which others may have open; a new one has this mode, whatever the umask. Rejects for
-   * what is not a regular file, and for a busy one.
+   * Replaces the content of a file, which others may have open; a new one has this mode, whatever the umask. Rejects unless
+   * it is a regular file that is not busy.
    */
   async writeFile(name: EntryName, content: string, mode: number): Promise<void> {
     const path = this.#pathOf(name);
@@ -220,7 +221,7 @@ export class HostDirectory {
     await this.files.rename(this.#pathOf(name), to.#pathOf(newName));
   }
 
-  /** Gives an entry another name besides. Rejects with EEXIST if there is an entry of that name. */
+  /** Gives an entry a second name. Rejects with EEXIST if there is an entry of that name. */
   async link(name: EntryName, newName: EntryName): Promise<void> {
     await this.files.link(this.#pathOf(name), this.#pathOf(newName));
   }
@@ -253,7 +254,7 @@ export class HostDirectory {
     return Buffer.concat([Buffer.from(`${this.#path}/`), name]);
   }
 
-  /** The innermost of `names`, each in the one before; every other directory is closed. */
+  /** Opens each of `names` in the one before, and closes all but the last. */
   async #leaveFor(names: readonly string[], mode: number | undefined): Promise<HostDirectory> {
     const [first] = names;
     if (first === undefined) return this;

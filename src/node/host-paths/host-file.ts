@@ -11,8 +11,8 @@ export const pathOnly = 0x20_00_00;
 const referenceFlags = constants.O_NOFOLLOW | (isLinux ? pathOnly : constants.O_NONBLOCK);
 
 /**
- * Opens a file without waiting for anybody. A container that holds a lease of its file (`fcntl F_SETLEASE`) would
- * otherwise hold a thread for 45 s, and Node.js has four of them. Such a file is an error, which says that it is busy.
+ * Opens a file without waiting for anybody. Otherwise, a container that holds a lease of its file (`fcntl F_SETLEASE`) would
+ * block one of the four threads of Node.js for 45 s. The error says that the file is busy.
  */
 export async function openWithoutWaiting(
   files: HostFiles,
@@ -63,7 +63,7 @@ export async function readEnd(files: HostFiles, path: string, maxBytes: number):
   }
 }
 
-/** The content of an open file, which is closed then. Rejects if it is longer. */
+/** Reads an open file, and closes it. Rejects if it is longer. */
 export async function readAll(file: FileHandle, maxBytes: number): Promise<Buffer> {
   try {
     const { size } = await file.stat();

@@ -37,7 +37,7 @@ type Path = string | Buffer;
 
 /**
  * The port through which a node reaches the files and mounts of its machine: the functions of `node:fs`, which know nothing
- * of pods. What makes it safe to use names of pods is above it, in `HostDirectory`, so a simulation runs that, too.
+ * of pods. `HostDirectory`, above it, makes it safe to use names of pods, so a simulation also runs that code.
  */
 export interface HostFiles {
   open(path: Path, flags: number, mode?: number): Promise<FileHandle>;

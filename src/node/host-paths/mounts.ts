@@ -37,7 +37,7 @@ export interface Mount {
   readonly type: string;
 }
 
-/** What is mounted at a path and below; nothing of it is touched, because its server or its process may not respond. */
+/** What is mounted at a path and below. Does not access the mounts, because their servers may not respond. */
 export async function mountsBelow(files: HostFiles, path: string): Promise<Mount[]> {
   return (await mounts(files)).filter((mount) => mount.path === path || mount.path.startsWith(`${path}/`));
 }
@@ -47,7 +47,7 @@ export async function isMountPoint(files: HostFiles, path: string): Promise<bool
   return (await mounts(files)).some((mount) => mount.path === path);
 }
 
-/** Of this process, in the order in which they were mounted. None on other systems than Linux. */
+/** The mounts of this process, in the order in which they were made. Only Linux has any. */
 async function mounts(files: HostFiles): Promise<Mount[]> {
   if (!isLinux) return [];
   const mountInfo = await files.readFile('/proc/self/mountinfo');

@@ -10,7 +10,7 @@ export function requireName(name: string): string {
 /** kubelet: `maxPathLength`. */
 const maxPathBytes = 4096;
 
-/** The path itself, unless it has more names than the kernel accepts at once. @throws Error */
+/** The path itself, unless it is longer than the kernel accepts. @throws Error */
 export function requirePathLength(path: string): string {
   if (Buffer.byteLength(path) > maxPathBytes)
     throw new Error(`invalid path: must be less than or equal to ${maxPathBytes} characters`);

@@ -2,12 +2,12 @@ import { codeOf, undefinedIfMissing } from './error-code.ts';
 import type { EntryName, HostDirectory } from './host-directory.ts';
 
 /**
- * Removes an entry with everything in it, at any depth; does nothing if it is missing. Follows no link, and removes
- * neither a mount point nor what is mounted there. Rejects if something is left, after everything else has been removed.
- * What is removed when the signal is aborted stays removed.
+ * Removes an entry with everything in it, at any depth; does nothing if it is missing. Follows no link, and removes neither
+ * a mount point nor what is mounted there. Rejects if something is left, after everything else has been removed. When the
+ * signal is aborted, the rest stays.
  *
- * A directory that is not empty is moved up to the outermost one before it is emptied. So two directories are open at
- * most, no path is long, and the kernel refuses to move mount points. Source: kubelet `os.RemoveAll`.
+ * A directory that is not empty is moved up to the outermost one before it is emptied. So at most two directories are open,
+ * no path is long, and the kernel refuses to move mount points. Source: kubelet `os.RemoveAll`.
  */
 export async function removeAll(parent: HostDirectory, name: EntryName, signal?: AbortSignal): Promise<void> {
   if (await isRemoved(parent, name)) return;

@@ -3,7 +3,7 @@ import { codeOf, undefinedIfMissing } from './error-code.ts';
 import type { HostFiles } from './host-files.ts';
 import { requirePathLength } from './names.ts';
 
-/** A path of the agent as the kernel lists mount points: without links. What does not exist yet is kept as it is. */
+/** A path of the agent as the kernel lists mount points: without links. The part that does not exist yet is unchanged. */
 export function withoutLinks(files: HostFiles, path: string): string {
   try {
     return files.realpathSync(path);
@@ -13,7 +13,7 @@ export function withoutLinks(files: HostFiles, path: string): string {
   }
 }
 
-/** A path below a volume, as names without links: each can be opened in the one before. */
+/** A path below a volume, as names that are not links: each can be opened in the one before. */
 export interface PathInside {
   readonly root: string;
   readonly names: readonly string[];

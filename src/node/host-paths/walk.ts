@@ -8,7 +8,7 @@ const maxOpenDirectories = 32;
 const maxPendingDirectories = 100_000;
 
 interface Level {
-  /** Undefined for a deep one, which is opened again by `..`. */
+  /** Undefined if it was closed because it is deep; `..` opens it again. */
   directory: HostDirectory | undefined;
   readonly stats: BigIntStats;
   /** Directories in it that have not been walked. */
@@ -23,10 +23,9 @@ export interface WalkOptions {
 }
 
 /**
- * Visits everything below a directory, each directory before what is in it, at any depth. Follows no link, and stays on
- * the file system of the directory. What is removed or moved in the meantime may be left out, and so is an entry that
- * `visit` no longer finds; everything else is visited. Resolves with false if so many directories lie side by side that
- * some have not been walked.
+ * Visits everything below a directory, each directory before what is in it, at any depth. Follows no link, and stays on the
+ * file system of the directory. Entries that are removed or moved in the meantime may be left out; all others are visited.
+ * Resolves with false if so many directories lie side by side that some have not been walked.
  *
  * Memory and open descriptors are bounded, whatever a container has created. Source: Go `filepath.Walk`.
  */
@@ -101,7 +100,7 @@ export async function walk(
   return isComplete;
 }
 
-/** Closes another directory than that of these stats. */
+/** The directory if it has these stats; otherwise it is closed. */
 async function sameDirectory(directory: HostDirectory, { dev, ino }: BigIntStats): Promise<HostDirectory | undefined> {
   const stats = await directory.closedOnError(() => directory.ownStats());
   if (stats.dev === dev && stats.ino === ino) return directory;
@@ -109,7 +108,7 @@ async function sameDirectory(directory: HostDirectory, { dev, ino }: BigIntStats
   return undefined;
 }
 
-/** None of a directory that this process may not read. */
+/** Nothing if this process may not read the directory. */
 async function* readableEntries(directory: HostDirectory): ReturnType<HostDirectory['entries']> {
   try {
     yield* directory.entries();
@@ -118,7 +117,7 @@ async function* readableEntries(directory: HostDirectory): ReturnType<HostDirect
   }
 }
 
-/** For what has been removed or replaced, and what this process may not read. */
+/** Rethrows all errors, except for entries that were removed or replaced, or that this process may not read. */
 function undefinedIfUnreachable(error: unknown): undefined {
   if (!['ENOENT', 'ENOTDIR', 'EACCES'].includes(codeOf(error) ?? '')) throw error;
 }

@@ -11,7 +11,7 @@ export interface InspectedNode {
 
 type Failure = string | undefined;
 
-/** Why the Node is, or will soon be, not ready for the control plane. The Lease is due every quarter of its duration. */
+/** Why the control plane considers the Node not ready, or soon will. The Lease is due every quarter of its duration. */
 export function leaseProblem({ state, node }: InspectedNode, nowMs: number): Failure {
   if (state !== 'running' || node?.leaseRenewedAt === undefined) return undefined;
   const { leaseRenewedAt, leaseDurationSeconds, leaseFailureReason } = node;
@@ -20,7 +20,7 @@ export function leaseProblem({ state, node }: InspectedNode, nowMs: number): Fai
   return `the Lease is not renewed since ${formatTime(leaseRenewedAt, nowMs)}${why}; the node becomes NotReady if this lasts`;
 }
 
-/** Why the Node cannot be registered, or its status not be written. */
+/** Why the Node cannot be registered, or its status cannot be written. */
 export function nodeStatusProblem({ node }: InspectedNode, nowMs: number): Failure {
   if (node?.statusFailingSince === undefined) return undefined;
   const what = node.registered ? 'the status of the Node cannot be written' : 'the Node cannot be registered';

@@ -28,16 +28,16 @@ import { SyncLoopChannels } from '../sync-loop/sync-loop-channels.ts';
 import { KubeletSyncLoop, type KubeletSyncLoopOptions } from '../sync-loop/kubelet-sync-loop.ts';
 
 /**
- * What every node does with pods, from its sources to their statuses, in four steps: inputs, statuses, workers, loop.
- * Each step gets what the earlier ones have created. Between them, an agent and a virtual node create what differs: the
- * cache of the pods that run, the syncer of the workers, and what admits pods.
+ * What every node does with pods, from its sources to their statuses, in four steps: inputs, statuses, workers, loop. Each
+ * step gets what the earlier ones have created. Between the steps, an agent and a virtual node create the parts that differ:
+ * the cache of running pods, the syncer of the workers, and the admit handlers.
  */
 export interface PodPipelineContext extends NodeContext {
   readonly nodeName: string;
   readonly eventRecorder: EventRecorder;
 }
 
-/** What the node learns of the pods that it should run. */
+/** The pods that the node should run, from all sources. */
 export type PodInputs = ReturnType<typeof createPodInputs>;
 
 /** @param informer undefined without an API server */
@@ -61,7 +61,7 @@ export function createPodInputs(
   };
 }
 
-/** What the node knows of its pods: where they are in their lives, and what is reported of them. */
+/** What the node knows about its pods: their lifecycle states, and the statuses that are reported. */
 export type PodStatuses = ReturnType<typeof createPodStatuses>;
 
 export function createPodStatuses(
@@ -117,13 +117,13 @@ export interface PodLoopOptions
   readonly admitHandlers: { readonly before?: readonly PodAdmitHandler[]; readonly after: readonly PodAdmitHandler[] };
   /** How pods can be resized. */
   readonly runtime: AllocationManagerOptions['runtime'];
-  /** Ends the preemption of pods. */
+  /** Aborted when preemptions are no longer awaited. */
   readonly stopSignal: AbortSignal;
   /** Called when a resize of the pod was admitted. */
   readonly onPodResized?: ((podUID: string) => void) | undefined;
   /** Called at the end of each housekeeping. */
   readonly afterCleanups?: ((signal: AbortSignal) => void) | undefined;
-  /** False while the pods that run are not known, so that nothing is cleaned up. Default: they are known. */
+  /** False while the running pods are unknown; nothing is then cleaned up. Default: always true. */
   readonly canCleanUp?: (() => boolean) | undefined;
   /** Receives the numbers of pods. Default: nothing is measured. */
   readonly recordPodCounts?: RecordKubeletMetric | undefined;

@@ -2,14 +2,14 @@ import type { KubeFieldName, KubeType } from '../../kube/objects/kube-object.ts'
 
 /*
  * What the agent does with each field of a pod's spec. The names come from the Go structs of Kubernetes' API: a field or a
- * struct of a newer release does not compile, or fails its test, until it has a row here. docs/internals/pod-spec.md
- * is generated from these tables.
+ * struct of a newer release does not compile, or fails its test, until it has a row here. docs/internals/pod-spec.md is
+ * generated from these tables.
  *
- * Fields that no release knew when this was built are ignored, as in the kubelet, which drops them when it decodes a pod;
- * a volume without a source that is known does not mount.
+ * Fields of later releases are ignored: the kubelet also drops unknown fields when it decodes a pod. A volume without a
+ * known source does not mount.
  *
- * Divergence: alpha fields that set the owner or the mode of files in a volume are refused; the kubelet ignores them
- * while their feature gates are off. Only static pods can have them: such an API server drops them.
+ * Divergence: alpha fields that set the owner or the mode of files in a volume are refused; the kubelet ignores them while
+ * their feature gates are off. Only static pods can have them, because the API server then drops them.
  */
 
 /** When a pod with the field is refused: the reason of its Event or status. No container of it starts. */
@@ -20,9 +20,9 @@ export type RefusedAt =
   | 'CreateContainerConfigError';
 
 export type FieldRow =
-  /** The files or folders below `src` that do what the field says, and how, where it is not everything. */
+  /** The files or folders below `src` that implement the field. `note` says how, if they do so only in part. */
   | { readonly honoured: string; readonly note?: string }
-  /** Why the node need not do anything. */
+  /** Why the node does nothing. */
   | { readonly ignored: string }
   /** Refused when the field is set, or has one of these values. */
   | { readonly refused: RefusedAt; readonly because: string };

@@ -46,7 +46,7 @@ function collect(struct: PodSpecStruct, value: unknown, path: string, found: Ref
   }
 }
 
-/** As an API server leaves it out: an empty list asks for nothing. */
+/** An empty list asks for nothing: the API server leaves it out. */
 function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
@@ -60,7 +60,7 @@ function fieldsOf(struct: PodSpecStruct, rows: Readonly<Record<string, FieldRow>
   );
 }
 
-/** The fields of a struct in the order of the API, each with its type, or that of the elements of its list. */
+/** The fields of a struct in the order of the API, each with its type; for a list, the type of its elements. */
 export function fieldTypes(struct: PodSpecStruct): (readonly [name: string, type: string])[] {
   return kubeTypes[struct].split('; ').map((field) => {
     const [name = '', type = ''] = field.split(' ');

@@ -17,12 +17,12 @@ const message = 'Pod was active on the node longer than the specified deadline';
 /**
  * Terminates pods that ran for longer than their activeDeadlineSeconds. Source: kubelet `activeDeadlineHandler`.
  *
- * Divergence: the duration is monotonic, from when the start time was first seen less its age by the wall clock; in the
- * kubelet, a wall clock that is set forward ends pods.
+ * Divergence: the duration is measured on the monotonic clock; the wall clock only tells how old the start time was when it
+ * was first seen. In the kubelet, setting the wall clock forward ends pods.
  */
 export class ActiveDeadlineHandler {
   readonly #options: ActiveDeadlineHandlerOptions;
-  /** By pod UID: asked for between the syncs of the pod's worker. */
+  /** By pod UID, and not in the worker's record, because the sync loop asks between syncs. */
   readonly #startTimes: ObservedTimes;
 
   constructor(options: ActiveDeadlineHandlerOptions) {

@@ -18,8 +18,8 @@ export interface Eviction {
   /** A human-readable explanation. */
   readonly message: string;
   /**
-   * The grace period of the containers, if the pod's own is not shorter. Default: `eviction.maxPodGracePeriodSeconds` of the
-   * agent, which is 0 by default: they are killed after a second or two.
+   * The maximum grace period of the containers; the pod's own applies if it is shorter. Default:
+   * `eviction.maxPodGracePeriodSeconds` of the agent. With its default, 0, they are killed after a second or two.
    */
   readonly gracePeriodSeconds?: number | undefined;
 }

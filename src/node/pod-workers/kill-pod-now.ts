@@ -17,9 +17,9 @@ export interface KillPodNowOptions extends Omit<KillPodOptions, 'onCompleted'> {
 const minimumTimeoutSeconds = 10;
 
 /**
- * Kills a pod for a reason of the agent, such as an eviction, and resolves when none of its containers is
- * running. Rejects after one and a half times the grace period, at least 10 seconds, and when the signal is aborted; the pod
- * is still killed later. Source: kubelet `killPodNow`.
+ * Kills a pod because the agent decided so, for example to evict it. Resolves when none of its containers is running.
+ * Rejects after one and a half times the grace period, at least 10 seconds, and when the signal is aborted; the pod is still
+ * killed later. Source: kubelet `killPodNow`.
  */
 export async function killPodNow(pod: ValidPod, options: KillPodNowOptions): Promise<void> {
   const { podWorkers, clock, eventRecorder, signal, ...killPodOptions } = options;

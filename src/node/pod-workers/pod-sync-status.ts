@@ -46,9 +46,9 @@ export class PodSyncStatus {
   /** Closed when the pod is terminated, and nothing may begin for it. */
   readonly scope: OwnedPodScope;
   lifecycle: PodLifecycle;
-  /** The newest update that the worker has not started. */
+  /** The newest update that the worker has not started to process. */
   pendingUpdate: PodUpdate | undefined;
-  /** The updates that the worker has started, merged into one. */
+  /** The updates that the worker has started to process, merged into one. */
   activeUpdate: Omit<PodUpdate, 'updateType'> | undefined;
   /** True once the pod has been synced: a static pod may have to wait before that. */
   hasStarted = false;
@@ -124,9 +124,8 @@ export function mergeLastUpdate(status: PodSyncStatus, { pod, mirrorPod, running
 const minimumGracePeriodSeconds = 1;
 
 /**
- * The grace period of a pod in seconds, at least 1: the shortest of the one in effect (0: none), the
- * one that the pod was deleted with and `override`; without any of them the one of its spec.
- * Source: kubelet `calculateEffectiveGracePeriod`.
+ * The grace period of a pod in seconds, at least 1: the shortest of the period in effect (0: none), the one that the pod was
+ * deleted with, and `override`. Without any of them, the one in its spec. Source: kubelet `calculateEffectiveGracePeriod`.
  */
 export function calculateEffectiveGracePeriod(current: number, { metadata, spec }: Pod, override?: number): number {
   let gracePeriodSeconds = current;

@@ -19,10 +19,9 @@ export interface PodSyncStatusesOptions {
 }
 
 /**
- * What is known of each pod that has a worker or is remembered as finished, and the only owner of these records: it adds
- * and forgets them. `PodWorkers` and its loop move a pod through its lifecycle; all others ask. It exists before the
- * workers, because the status manager asks it when a pod may be deleted, and the workers' syncer sets statuses.
- * Source: kubelet `podWorkers.podSyncStatuses`.
+ * Owns the records of all pods that have a worker or are remembered as finished. `PodWorkers` and its loop move a pod
+ * through its lifecycle; all other code only reads. It exists before the workers, because the status manager asks it when a
+ * pod may be deleted, and the workers' syncer sets statuses. Source: kubelet `podWorkers.podSyncStatuses`.
  */
 export class PodSyncStatuses implements PodDeletionSafety {
   readonly #options: PodSyncStatusesOptions;
@@ -58,13 +57,13 @@ export class PodSyncStatuses implements PodDeletionSafety {
     return status;
   }
 
-  /** Drops all that is remembered of the pod, and closes its scope. */
+  /** Drops the record of the pod, and closes its scope. */
   forget(status: PodSyncStatus): void {
     if (this.#statuses.get(status.uid) === status) this.#statuses.delete(status.uid);
     void status.scope.close();
   }
 
-  /** From now on a pod that is unknown here is gone: the workers know the pods of all sources. */
+  /** Called when the workers know the pods of all sources: from now on, an unknown pod is gone. */
   podsSynced(): void {
     this.#arePodsSynced = true;
   }
@@ -180,7 +179,7 @@ function isAnythingRunning(status: RuntimePodStatus): boolean {
   return hasRunningContainers(status) || status.sandboxes.some(({ ready }) => ready);
 }
 
-/** True also if the pod was not observed yet. */
+/** True if the pod has not been observed yet. */
 function hasRunningContainers(status: RuntimePodStatus | undefined): boolean {
   return status?.containers.some(({ state }) => state === 'running') ?? true;
 }

@@ -48,8 +48,8 @@ export class PodWorkerLoop {
   }
 
   /**
-   * Aborts the syncs in progress, and starts no others. Resolves when none is in progress; what ignores its signal is not
-   * waited for.
+   * Aborts the syncs in progress, and starts no others. Resolves when none is in progress; work that ignores its signal is
+   * not waited for.
    */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -130,8 +130,8 @@ export class PodWorkerLoop {
   /**
    * Resolves with true when the pod has reached a terminal phase on its own.
    *
-   * Divergence: the kubelet takes the allocated resources when the update arrives, so that a sync which began before a
-   * resize reports it as completed, with the old resources.
+   * Divergence: the kubelet takes the allocated resources when the update arrives, so a sync that began before a resize can
+   * report the resize as completed although the resources are the old ones.
    */
   async #sync(status: PodSyncStatus, update: PodUpdate, signal: AbortSignal): Promise<boolean> {
     const { podCache, podSyncer, allocationState, requestRelist } = this.#options;
@@ -170,7 +170,7 @@ export class PodWorkerLoop {
           break;
         }
         case 'terminated':
-          // What is cleaned up then can neither be in use nor be made again.
+          // So nothing that is cleaned up next is in use, or can be created again.
           await scope.close();
           signal.throwIfAborted();
           await podSyncer.syncTerminatedPod(pod, runtimeStatus, options);
@@ -190,8 +190,8 @@ export class PodWorkerLoop {
     { lastObservation, lifecycle }: PodSyncStatus,
     signal: AbortSignal,
   ): Promise<RuntimePodStatus> {
-    // A sync waits for the next relist like the kubelet's, so that a pod that changes all the time is synced once a second.
-    // After the pod was stopped, the relist has been requested.
+    // As in the kubelet, a sync waits for the next relist, so that a pod that changes all the time is synced once a second.
+    // A terminating pod does not wait for it.
     const observeNow = lifecycle.state === 'terminating';
     try {
       return await this.#options.podCache.getNewerThan(pod, lastObservation, { signal, observeNow });

@@ -55,7 +55,7 @@ export class PodWorkers {
 
     const known = this.statuses.get(uid);
     const status = known ?? this.statuses.add(uid, identity);
-    // A pod that was found in the runtime may also be known from a source; then that pod is killed.
+    // If a pod that was found in the runtime is also known from a source, the known pod is killed.
     const knownPod = options.pod
       ? withEndedPhase(options.pod, status.endedPhase)
       : (status.pendingUpdate ?? status.activeUpdate)?.pod;
@@ -163,7 +163,7 @@ export class PodWorkers {
   }
 }
 
-/** The pod with a terminal phase that is known, although the object does not show it yet. */
+/** The pod with its known terminal phase, even if the object does not show it yet. */
 export function withEndedPhase(pod: ValidPod, phase: string | null | undefined): ValidPod {
   if (!isPodPhaseTerminal(phase) || isPodPhaseTerminal(pod.status?.phase)) return pod;
   return { ...pod, status: { ...pod.status, phase } };

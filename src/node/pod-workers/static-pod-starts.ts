@@ -2,9 +2,9 @@ import { isStaticPod } from '../../kube/pods/static-pods.ts';
 import { isFinished, type PodSyncStatus } from './pod-sync-status.ts';
 
 /**
- * True when a static pod that is to be synced may start, or has started: under a full name, one runs at a time, in the
- * order in which they became known. Those that have ended before they could start are skipped.
- * Source: kubelet `allowStaticPodStart`.
+ * True if a static pod may start, or has started. Of the static pods with one full name, only one runs at a time, in the
+ * order in which they became known. Pods that ended before they could start are skipped. Source: kubelet
+ * `allowStaticPodStart`.
  */
 export function allowStaticPodStart(status: PodSyncStatus, statuses: readonly PodSyncStatus[]): boolean {
   const rivals = statuses.filter((each) => each.fullName === status.fullName && isStatic(each));

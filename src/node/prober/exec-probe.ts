@@ -17,8 +17,8 @@ export interface ExecProbeRequest {
 }
 
 /**
- * The runtime limits the command, and counts from when it runs: on a busy machine, its start alone may take longer than
- * a time-out of a second. A runtime that has not responded this long after the time-out never will. Source: kubelet
+ * The runtime limits the command, and counts from when it runs: on a busy machine, its start alone may take longer than a
+ * time-out of a second. If the runtime has not responded this long after the time-out, the call is given up. Source: kubelet
  * `runtimeRequestTimeout`.
  */
 const runtimeGraceMs = 120_000;

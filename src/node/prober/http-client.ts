@@ -7,9 +7,9 @@ const maxRedirects = 10;
 const redirectStatusCodes = [301, 302, 303, 307, 308];
 
 /**
- * Sends a GET request and follows redirects on the same host; resolves with any response, also with a redirect to
- * another host or without a target, which the caller closes. Certificates are not verified, a proxy is never used, and
- * each request has a connection of its own. Rejects with the message that Go's client has. Source: kubelet `RedirectChecker`, Go `http.Client.Do`.
+ * Sends a GET request and follows redirects on the same host; resolves with any response, even a redirect to another host or
+ * without a target. The caller closes it. Certificates are not verified, a proxy is never used, and each request has its own
+ * connection. Rejects with the message of Go's client. Source: kubelet `RedirectChecker`, Go `http.Client.Do`.
  */
 export async function sendHTTPRequest(request: HTTPProbeRequest, deadline: Deadline): Promise<HTTPResponse> {
   let current = request;

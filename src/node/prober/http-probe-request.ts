@@ -43,8 +43,8 @@ export function httpProbeRequest(
 }
 
 /**
- * A scheme and host in the path are replaced, and a fragment is not sent. A path that is not a valid
- * URL reference is escaped and sent unchanged otherwise. Source: kubelet `formatURL`.
+ * A scheme and host in the path are replaced, and a fragment is not sent. A path that is not a valid URL reference is
+ * escaped, and otherwise sent unchanged. Source: kubelet `formatURL`.
  */
 function requestTarget(path: string): string {
   const isBroken = /%(?![0-9a-fA-F]{2})/.test(path);

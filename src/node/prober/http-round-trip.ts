@@ -22,13 +22,13 @@ export interface HTTPResponse {
 
 /** Go's `Transport.MaxResponseHeaderBytes`. */
 const maxHeaderSize = 10 << 20;
-/** How much of a response is kept to say why it is malformed. */
+/** How many bytes of a response are kept, for the message that says why it is malformed. */
 const maxHeadBytes = 4096;
 const connectionHeaders = ['Connection', 'Keep-Alive', 'Proxy-Connection', 'Upgrade', 'Host'];
 
 /**
- * Sends one request on a connection of its own, which is closed when `signal` is aborted. With https, HTTP/2 is used
- * if the server prefers it. Rejects with the message that Go's client has. Source: Go `http.Transport.RoundTrip`.
+ * Sends one request on its own connection, which is closed when `signal` is aborted. With https, HTTP/2 is used if the
+ * server prefers it. Rejects with the message of Go's client. Source: Go `http.Transport.RoundTrip`.
  */
 export async function roundTrip(request: HTTPProbeRequest, signal: AbortSignal): Promise<HTTPResponse> {
   const { scheme, host } = request;
@@ -49,7 +49,7 @@ function dial({ host, port }: HTTPProbeRequest, signal: AbortSignal): Promise<So
     const abort = (): void => void socket.destroy(new Error('aborted'));
     signal.addEventListener('abort', abort);
     socket.once('close', () => signal.removeEventListener('abort', abort));
-    // Later errors are those of the request.
+    // Later errors are reported by the request.
     socket.on('error', (error) =>
       reject(new Error(dialErrorMessage(error, joinHostPort(host, port)), { cause: error })),
     );

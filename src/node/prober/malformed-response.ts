@@ -1,7 +1,4 @@
-/**
- * Why `head`, the begin of what a server sent, is not a response of HTTP/1, or not a complete one. Source: Go
- * `http.ReadResponse`.
- */
+/** Why `head`, the first bytes that a server sent, is not a complete HTTP/1 response. Source: Go `http.ReadResponse`. */
 export function malformedResponseMessage(head: Buffer): string {
   return `net/http: HTTP/1.x transport connection broken: ${reasonOf(head.toString('latin1').split('\n').slice(0, -1))}`;
 }

@@ -39,7 +39,7 @@ export function dialErrorMessage(error: unknown, address: string): string {
   return `dial tcp ${address}: ${systemErrorMessage(first, 'connect')}`;
 }
 
-/** Both ends of a connection, as Go's errors name them. */
+/** Both ends of a connection, in the format of Go's errors. */
 export function connectionAddresses({ localAddress, localPort = 0, remoteAddress, remotePort = 0 }: Socket): string {
   return `${joinHostPort(localAddress ?? '', localPort)}->${joinHostPort(remoteAddress ?? '', remotePort)}`;
 }
@@ -70,7 +70,7 @@ function systemErrorMessage({ code = '', errno, message }: NodeJS.ErrnoException
   return known === undefined ? message : `${call}: ${known}`;
 }
 
-/** If a host name has several addresses, the error of the first one. */
+/** The error of the first address, if a host name has several. */
 function firstOf(error: unknown): NodeJS.ErrnoException & { readonly hostname?: string } {
   return (error instanceof AggregateError ? (error.errors[0] ?? error) : error) as NodeJS.ErrnoException;
 }

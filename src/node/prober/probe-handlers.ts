@@ -18,7 +18,7 @@ export interface ProbeAttempt {
   readonly signal: AbortSignal;
 }
 
-/** The fields of a probe that are handlers: those whose values are objects. The others are settings. */
+/** The fields of a probe that are handlers: their values are objects. The others are settings. */
 type ProbeHandlerName = {
   [Name in keyof Probe]-?: NonNullable<Probe[Name]> extends object ? Name : never;
 }[keyof Probe];

@@ -31,22 +31,22 @@ export interface ProbeWorkerOptions {
   readonly onExit?: (() => void) | undefined;
 }
 
-/** The API server's defaults, which a pod of a caller's own source may lack. */
+/** The API server's defaults, which pods of a caller's own source may lack. */
 const defaultPeriodSeconds = 10;
 const defaultSuccessThreshold = 1;
 const defaultFailureThreshold = 3;
 
 /**
- * Runs one probe of one container periodically, and records its result. States: `waiting` for the next
- * tick or a trigger, `probing`, `ended`. At most one probe is in flight. Ticks that are missed during a
- * probe are combined into one, as with a Go ticker.
+ * Runs one probe of one container periodically, and records its result. States: `waiting` for the next tick or a trigger,
+ * `probing`, `ended`. At most one probe is in flight. Ticks that are missed during a probe are combined into one, as with a
+ * Go ticker.
  *
- * A result is recorded when the number of equal results in a row has reached the threshold. After a
- * liveness probe has failed, or a startup probe has a result, nothing is probed until the container has
- * been replaced (`onHold`). Source: kubelet `prober.worker`.
+ * A result is recorded when the number of equal results in a row has reached the threshold. After a liveness probe has
+ * failed, or a startup probe has a result, nothing is probed until the container has been replaced (`onHold`). Source:
+ * kubelet `prober.worker`.
  *
- * Divergence: the initial delay is monotonic, from when the start of the container was first seen less its age by the wall
- * clock; in the kubelet, a wall clock that is set back delays probes for as long.
+ * Divergence: the initial delay is measured on the monotonic clock; the wall clock only tells how old the start of the
+ * container was when it was first seen. In the kubelet, setting the wall clock back delays probes for as long.
  */
 export class ProbeWorker {
   readonly #options: ProbeWorkerOptions;

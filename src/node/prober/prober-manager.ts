@@ -31,8 +31,8 @@ export class ProberManager {
   readonly #options: ProberManagerOptions;
   readonly #managers: Readonly<Record<ProbeType, ProbeResultsManager>>;
   /**
-   * By pod UID, then by container and type of probe. Each ends by itself, with its container, which may be before the
-   * pod's worker.
+   * By pod UID, then by container and type of probe. Not in the pod's record, because each ends with its container, which
+   * may be earlier.
    */
   readonly #workers = new Map<string, Map<string, ProbeWorker>>();
 
@@ -65,8 +65,8 @@ export class ProberManager {
   }
 
   /**
-   * Stops liveness and startup probes of the regular containers of a pod that is being terminated. Readiness
-   * probes continue until it has ended, and so do all probes of sidecars, which run on during the grace period.
+   * Stops liveness and startup probes of the regular containers of a pod that is being terminated. Readiness probes continue
+   * until it has ended, and so do all probes of sidecars, which keep running during the grace period.
    */
   stopLivenessAndStartup({ metadata, spec }: ValidPod): void {
     const workers = this.#workers.get(metadata.uid);

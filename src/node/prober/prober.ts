@@ -22,7 +22,7 @@ export interface Prober {
   probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeResult>;
 }
 
-/** The prober as all parts of a node have it. */
+/** The prober that all parts of a node get. */
 export type BoundedProber = Bounded<Prober>;
 
 /** The API server's default, which a static pod may lack. */

@@ -8,7 +8,7 @@ export interface JitterUntilOptions {
   readonly periodMs: number;
   readonly random: () => number;
   readonly signal: AbortSignal;
-  /** The first period is a random part of the others, so that what starts together does not stay together. */
+  /** The first period is a random part of the others, so that loops that start together do not stay in step. */
   readonly spread?: boolean | undefined;
 }
 

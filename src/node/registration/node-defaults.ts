@@ -7,7 +7,7 @@ export function goPlatform(): { readonly os: string; readonly arch: string } {
   return { os: platform() === 'win32' ? 'windows' : platform(), arch: archs[arch()] ?? arch() };
 }
 
-/** Of a machine with this `nodeInfo`; default: of this one. Source: kubelet `initialNode`. */
+/** The labels of a machine with this `nodeInfo`; default: of this machine. Source: kubelet `initialNode`. */
 export function defaultNodeLabels(nodeName: string, nodeInfo: NodeStatus['nodeInfo'] = {}): Record<string, string> {
   const platform = goPlatform();
   const { operatingSystem: os = platform.os, architecture: arch = platform.arch } = nodeInfo as Record<string, string>;

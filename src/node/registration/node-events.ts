@@ -4,11 +4,11 @@ import type { EventRecorder, EventType } from '../events/event-recorder.ts';
 import type { Node, NodeStatus } from './node-types.ts';
 
 /**
- * The events about the Node: start of the agent, reboot of the machine, cordon, changes of its conditions. A status
- * change is recorded as an event after it is written.
+ * The events about the Node: start of the agent, reboot of the machine, cordon, changes of its conditions. A status change
+ * is recorded as an event after it is written.
  *
- * Divergence: the kubelet records some events before it writes the status, and again at each retry; and it has SystemOOM,
- * NodeAllocatableEnforced, CgroupV1 and CheckLimitsForResolvConf besides.
+ * Divergence: the kubelet records some events before it writes the status, and again at each retry; and it also has
+ * SystemOOM, NodeAllocatableEnforced, CgroupV1 and CheckLimitsForResolvConf.
  */
 export class NodeEvents {
   readonly #nodeName: string;

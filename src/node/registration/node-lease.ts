@@ -12,7 +12,7 @@ export interface NodeLeaseOptions extends Pick<NodeContext, 'clock' | 'logger'> 
   readonly nodeName: string;
   readonly leaseDurationSeconds: number;
   readonly signal: AbortSignal;
-  /** No other agent has it. */
+  /** Unique among agents. */
   readonly identity: string;
   /** Called at each renewal as long as an older agent renews the same Lease. */
   readonly onOlderAgent: () => void;

@@ -27,15 +27,15 @@ const registeredRecentlyMs = 1000;
 const registrationBackOff = { firstMs: 100, maxMs: 7000 };
 
 /**
- * Registers the Node and reports that it is alive. The Lease is renewed every 10 seconds. The status is
- * checked every 10 seconds, written when it has changed, and at least every 5 minutes. After a change,
- * the next unchanged report follows after a random time between 2.5 and 7.5 minutes, because the
- * statuses of many nodes tend to change together. Failures are retried and logged with `failingSince`.
+ * Registers the Node and reports that it is alive. The Lease is renewed every 10 seconds. The status is checked every 10
+ * seconds, written when it has changed, and at least every 5 minutes. After a change, the next unchanged report follows
+ * after a random time between 2.5 and 7.5 minutes, because the statuses of many nodes tend to change together. Failures are
+ * retried and logged with `failingSince`.
  *
  * Divergence: the kubelet reads its Node from an informer. Without a `NodeWatch`, this class sends a GET every 10 seconds,
  * which the API server serves from its watch cache. Source: kubelet `syncNodeStatus`, `nodelease`.
  *
- * `createNodeAgent` and `createVirtualNodes` have one; use it beside a `StatusManager` of yours.
+ * `createNodeAgent` and `createVirtualNodes` contain one; use it with your own `StatusManager`.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ export class NodeReporter {
   #settleInUse: (error: StatusManagerError) => void = () => {};
 
   /**
-   * @param identity of this reporter in the Lease; no other one has it. Default: random
+   * @param identity of this reporter in the Lease; unique. Default: random
    * @param watch shows the Node in place of a GET every 10 s
    * @throws StatusManagerError INVALID_OPTION
    */

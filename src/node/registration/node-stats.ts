@@ -34,8 +34,8 @@ export interface NodeStats {
 /**
  * Statistics of this machine. Source: kubelet `GetCgroupStats` of the root cgroup, `RootFsStats`, `RlimitStats`.
  *
- * Divergence: they are read from /proc, not from the root cgroup, because there is no cAdvisor. Of the kubelet's system
- * containers, only `kubelet` is shown: this process.
+ * Divergence: they are read from /proc, not from the root cgroup, because there is no cAdvisor. The only system container is
+ * `kubelet`: this process.
  */
 export async function nodeStats(nodeName: string, nowMs: number): Promise<Omit<NodeStats, 'runtime'>> {
   const time = timeFromEpochMs(nowMs);

@@ -1,7 +1,7 @@
 import type { NodeStatus } from './node-types.ts';
 import type { NodeAgentNode } from '../node-options.ts';
 
-/** What the status of a Node has beside its options. */
+/** What the status of a Node contains in addition to its options. */
 export interface NodeStatusFacts {
   /** Default: the Node has none. */
   readonly hostname?: string | undefined;

@@ -15,14 +15,14 @@ export interface NodeWatchOptions {
 }
 
 /**
- * The Nodes of a process by one list and watch of their label, in place of a GET of each every 10 s. It begins when
- * a second Node is followed. What it does not show is to be read from the API server: a Node that was deleted or has lost
- * the label, and all of them while the watch fails, or has received nothing for 75 s.
+ * The Nodes of a process by one list and watch of their label, in place of a GET of each every 10 s. It begins when a second
+ * Node is followed. Nodes that it does not show must be read from the API server: those that were deleted or have lost the
+ * label, and all of them while the watch fails or has received nothing for 75 s.
  *
  * Divergence: the kubelet watches its one Node by name, and trusts a watch that has stalled.
  */
 export class NodeWatch {
-  /** Nodes keep them. */
+  /** The labels that Nodes must keep. */
   readonly labels = { 'kubelet-status-manager/virtual-node': 'true' } as const;
   readonly #clock: Clock;
   readonly #reflector: Reflector<Node>;

@@ -1,14 +1,14 @@
 import type { Lease } from './node-types.ts';
 
 const annotation = 'kubelet-status-manager/agent';
-/** One or two may come from an agent that is about to end while the next one has started. */
+/** One or two renewals may come from an agent that is about to end while the next one has started. */
 const enoughRenewals = 3;
-/** Agents that ended while this one could not renew the Lease. */
+/** The maximum number of older agents to remember: those that ended while this one could not renew the Lease. */
 const maxOlder = 100;
 
 /**
- * Recognizes another agent of the same node. Each agent writes its identity into the node's Lease with each renewal. The
- * identities that it finds before its first renewal are older; an agent that has ended does not appear again.
+ * Recognizes another agent of the same node. Each agent writes its identity into the node's Lease with each renewal.
+ * Identities that it finds before its own first renewal are older. An agent that has ended does not appear again.
  *
  * Divergence: kubelets with the same node name do not notice each other.
  */
@@ -18,7 +18,7 @@ export class OtherAgents {
   #hasRenewed = false;
   #renewals = 0;
 
-  /** @param identity of this agent; no other one has it */
+  /** @param identity of this agent; unique */
   constructor(identity: string) {
     this.#identity = identity;
   }
@@ -35,7 +35,7 @@ export class OtherAgents {
     if (alone) this.#renewals = 0;
   }
 
-  /** Returns true if an older agent goes on renewing the Lease that was read. */
+  /** Returns true if an older agent keeps renewing the Lease. */
   isOlderAlive({ metadata }: Lease): boolean {
     const identity = metadata.annotations?.[annotation];
     if (identity === undefined || identity === this.#identity) return false;

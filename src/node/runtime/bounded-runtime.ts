@@ -35,7 +35,7 @@ type RuntimeCall<Row> = Row extends object
     }
   : Row;
 
-/** A row for each method of a runtime, also for those that it may omit. `subscribe` returns immediately. */
+/** A row for each method of a runtime, including optional ones. `subscribe` returns immediately. */
 export type RuntimeCalls<Runtime> = {
   readonly [Name in keyof BoundedMethods<Runtime>]: RuntimeCall<BoundedMethods<Runtime>[Name]>;
 };
@@ -91,7 +91,7 @@ export const runtimeCalls: RuntimeCalls<ContainerRuntime> = {
   subscribe: 'unbounded',
 };
 
-/** What the runtime does for a pod while the pod may still begin something. Reads, stops and removals need no scope. */
+/** Methods that may begin something for a pod, and therefore need its scope. Reads, stops and removals do not. */
 type ScopedMethod =
   | 'preparePod'
   | 'runPodSandbox'
@@ -109,7 +109,7 @@ type InScope<Method> = Method extends (...args: infer Args) => infer Result
     : never
   : Method;
 
-/** The runtime as all parts of the agent see it: a call for a pod needs the scope of the pod. */
+/** The runtime that all parts of the agent get: a call that begins something for a pod needs its scope. */
 export type BoundedRuntime = Bounded<{
   readonly [Name in keyof ContainerRuntime]: Name extends ScopedMethod
     ? InScope<ContainerRuntime[Name]>

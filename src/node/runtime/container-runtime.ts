@@ -20,9 +20,9 @@ export interface RuntimePod {
 export interface RuntimeCondition {
   /** `RuntimeReady`, `NetworkReady`. */
   readonly type: string;
-  /** True if the runtime is healthy in this respect. */
+  /** True if the condition is met. */
   readonly status: boolean;
-  /** Default: empty, as the message. */
+  /** Default: empty, like the message. */
   readonly reason?: string | undefined;
   readonly message?: string | undefined;
 }
@@ -74,8 +74,8 @@ export interface PulledImage {
   /** In bytes, for the event `Pulled`. Default: unknown. */
   readonly sizeBytes?: number | undefined;
   /**
-   * The Secret whose credentials the registry has accepted: other pods without it must pull the image themselves. Default:
-   * none was needed, or the credentials are those of the node; then all pods may use the image.
+   * The Secret whose credentials the registry has accepted: pods without it must pull the image themselves. Default: no
+   * credentials were needed, or they were the node's; all pods may then use the image.
    */
   readonly pullSecret?: ImagePullSecret | undefined;
 }
@@ -128,9 +128,8 @@ export interface ContainerRuntime {
   getPod(uid: string, options?: CallOptions): Promise<RuntimePod | undefined>;
 
   /**
-   * Called with the pods that run or are to run, before each sandbox of a pod is created, after a pod was killed, and
-   * every minute: for the share of cpu of all Burstable pods together. Failures are logged. Source: kubelet
-   * `UpdateQOSCgroups`.
+   * Called with the pods that run or should run, before each sandbox of a pod is created, after a pod was killed, and every
+   * minute, to set the cpu share of all Burstable pods together. Failures are logged. Source: kubelet `UpdateQOSCgroups`.
    */
   updateQOSCgroups?(activePods: readonly ValidPod[], options?: CallOptions): Promise<void>;
   /**
@@ -219,8 +218,8 @@ export interface ContainerRuntime {
   /**
    * Resolves with the pulled image, or only a reference to it. May reject with an `ImageError`. An error's property
    * `missingPullSecrets`, the names of imagePullSecrets that could not be read, becomes an Event. Its property
-   * `mayHavePulled` must be true if the image may have been pulled nevertheless, for example because the answer was lost:
-   * no pod uses the image without credentials of its own then, until it is pulled again.
+   * `mayHavePulled` must be true if the image may have been pulled nevertheless, for example because the response was lost:
+   * until the image is pulled again, no pod then uses it without its own credentials.
    */
   pullImage?(image: string, pod: ValidPod, options?: CallOptions): Promise<PulledImage | string>;
   /** The reference to an image that is present; undefined if it must be pulled. May reject with an `ImageError`. */
@@ -251,7 +250,7 @@ export interface ContainerRuntime {
   listPodStats?(options?: CallOptions): Promise<readonly PodStats[]>;
 
   /**
-   * Removes what is left of the pods for which `shouldPodContentBeRemoved` is true, beside sandboxes and containers: logs,
+   * Removes what is left of pods for which `shouldPodContentBeRemoved` is true, apart from sandboxes and containers: logs,
    * cgroups. Called every minute when all sources have delivered their pods. Source: kubelet `evictPodLogsDirectories`,
    * `cleanupOrphanedPodCgroups`.
    */

@@ -39,7 +39,7 @@ export function requirePulledImage(value: unknown): PulledImage | string {
   const { imageRef, sizeBytes, pullSecret } = fieldsOf(value);
   if (typeof imageRef !== 'string' || (sizeBytes !== undefined && typeof sizeBytes !== 'number'))
     refuse('pullImage()', 'a string or { imageRef, sizeBytes }', value);
-  // A secret that were ignored would open the image to all pods.
+  // Ignoring an invalid secret would open the image to all pods.
   if (pullSecret != null && !isImagePullSecret(pullSecret)) refuse('pullImage().pullSecret', secretFields, pullSecret);
   return value as PulledImage;
 }
@@ -47,7 +47,7 @@ export function requirePulledImage(value: unknown): PulledImage | string {
 const secretFields = '{ uid, namespace, name, credentialHash }';
 export const requireImagePullSecrets = listOf('imagePullSecrets()', secretFields, isImagePullSecret);
 
-/** Also of a record of pulls. */
+/** Also used for records of pulls. */
 export function isImagePullSecret(value: unknown): value is ImagePullSecret {
   const { uid, namespace, name, credentialHash } = fieldsOf(value);
   return [uid, namespace, name, credentialHash].every((field) => typeof field === 'string');

@@ -52,7 +52,7 @@ export interface RuntimeContainerStatus {
   readonly user?: ContainerUser | undefined;
   /** The images that it mounts, as in `imageID`: they are in use. Default: none. */
   readonly mountedImageIDs?: readonly string[] | undefined;
-  /** The mount points that are read-only with all that is mounted below them. Default: none. */
+  /** The mount points that are recursively read-only. Default: none. */
   readonly recursiveReadOnlyMounts?: readonly string[] | undefined;
   readonly stopSignal?: string | undefined;
 }

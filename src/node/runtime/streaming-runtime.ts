@@ -20,7 +20,7 @@ export interface TerminalSize {
 export interface ContainerIO {
   /** True if the command is to have a terminal, whose output is `stdout`. */
   readonly tty: boolean;
-  /** Ends when the client closes it, or is gone. */
+  /** Ends when the client closes it or disconnects. */
   readonly stdin?: Readable | undefined;
   readonly stdout?: Writable | undefined;
   readonly stderr?: Writable | undefined;
@@ -28,7 +28,7 @@ export interface ContainerIO {
   onResize(listener: (size: TerminalSize) => void): void;
 }
 
-/** What is wanted of the log of a container. Source: cri-client `LogOptions`. */
+/** Which part of a container log is wanted. Source: cri-client `LogOptions`. */
 export interface ContainerLogOptions {
   /** Lines from the end of the log; default: all. With `follow`, only the lines that are there already count. */
   readonly tailLines?: number | undefined;
@@ -61,7 +61,7 @@ export interface StreamingRuntime {
   getContainerLog?(containerID: string, options?: CallOptions): Promise<ContainerLog | undefined>;
   /**
    * The text of the log, for a runtime without log files; used in place of `getContainerLog`. With `previous`, that of the
-   * run before this one. `signal` is aborted when the client is gone. No more than `limitBytes` is read.
+   * run before this one. `signal` is aborted when the client disconnects. At most `limitBytes` are read.
    */
   streamContainerLog?(
     containerID: string,
@@ -76,8 +76,8 @@ export interface StreamingRuntime {
     options?: CallOptions,
   ): Promise<string>;
   /**
-   * Runs a command with the streams of the client, for a runtime without a streaming server; not used if there is
-   * `getExec`. Resolves with the exit code when all output is written. `signal` is aborted when the client is gone.
+   * Runs a command with the streams of the client, for a runtime without a streaming server; not used if there is `getExec`.
+   * Resolves with the exit code when all output is written. `signal` is aborted when the client disconnects.
    */
   exec?(containerID: string, command: readonly string[], io: ContainerIO, options?: CallOptions): Promise<number>;
   /**

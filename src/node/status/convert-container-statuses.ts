@@ -142,7 +142,8 @@ function containerStatus(
   if (container.resources?.requests) status.allocatedResources = container.resources.requests;
   if (newest.allocatedResourcesStatus !== undefined) status.allocatedResourcesStatus = newest.allocatedResourcesStatus;
   if (newest.user !== undefined) status.user = newest.user;
-  // Of no other container: the feature gate ContainerStopSignals is off by default, and containerd 2 always reports one.
+  // Only if the spec has one: the feature gate ContainerStopSignals is off by default, but containerd 2 always reports a
+  // signal.
   if (newest.stopSignal !== undefined && container.lifecycle?.stopSignal != null) status.stopSignal = newest.stopSignal;
   if (before !== undefined) {
     status.lastState = statusOfRun(before, previous, input.isRestartingAllContainers).state;

@@ -23,14 +23,13 @@ export interface ProbeState {
 }
 
 /**
- * Sets `started` and `ready` of container statuses according to the probe results. A running container
- * has started if it has no startup probe, or if that probe has succeeded (before its first result: if the
- * container had started before). It is ready if it has started and has no readiness probe, or if that
- * probe has succeeded. An init container that is not a sidecar is ready when it has completed. Does not
- * mutate its arguments. Source: kubelet `prober.UpdatePodStatus`.
+ * Sets `started` and `ready` of container statuses according to the probe results. A running container has started if it has
+ * no startup probe, or if that probe has succeeded (before its first result: if the container had started before). It is
+ * ready if it has started and has no readiness probe, or if that probe has succeeded. An init container that is not a
+ * sidecar is ready when it has completed. Does not mutate its arguments. Source: kubelet `prober.UpdatePodStatus`.
  *
- * Divergence: a container whose probes have no result yet has neither started nor become ready because of
- * a restart of the agent. The kubelet goes by whether the probes run, and after its restart none does yet.
+ * Divergence: after a restart of the agent, a container whose probes have no result yet counts as neither started nor ready.
+ * The kubelet checks whether the probes run, and none does right after its restart.
  */
 export function updatePodStatus(pod: Pod, statuses: ProbedStatuses, probes: ProbeState): ProbedStatuses {
   const containers: ReadonlyMap<unknown, Container> = firstBy(pod.spec?.containers, 'name');

@@ -4,10 +4,10 @@ import { isPodPhaseTerminal } from '../../status-manager/status/phase.ts';
 import type { RuntimePodStatus } from '../runtime/runtime-pod-status.ts';
 
 /**
- * The runtime status of a pod that was last reported as `reported`, without the runs that must not replace how a container
- * was reported to have ended: once the pod has a terminal phase, and the runtime no longer has the reported run as exited,
- * no other run up to its restart count is shown. `generatePodStatus` then keeps the reported status of the container, as
- * it does if the runtime has lost all runs.
+ * The runtime status of a pod, whose last status was `reported`, without runs that must not replace the reported end of a
+ * container. Once the pod has a terminal phase and the runtime no longer has the reported run as exited, no other run up to
+ * its restart count is shown. `generatePodStatus` then keeps the reported status of the container, as if the runtime had
+ * lost all runs.
  *
  * Divergence: the kubelet shows the newest run that is left, for example an earlier one or one that was created but never
  * started, so that a pod that has Succeeded can become Failed.

@@ -2,8 +2,8 @@ import type { PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
 import type { StatusManagerLike } from '../../status-manager/status-manager-like.ts';
 
 /**
- * Passes what was generated of a pod to the status manager, and returns what it has been set to: if a container that has
- * ended for good would run again, it keeps its end, and the pod may have another phase than `status`.
+ * Passes a generated status to the status manager, and returns the status that was set. If a container that has ended for
+ * good would run again, it keeps its end, and the phase may differ from that of `status`.
  */
 export function setGeneratedStatus(
   statusManager: Pick<StatusManagerLike, 'setPodStatus'>,

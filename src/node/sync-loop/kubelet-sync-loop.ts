@@ -14,7 +14,7 @@ import type { SyncLoopChannels } from './sync-loop-channels.ts';
 
 export interface KubeletSyncLoopOptions extends Pick<NodeContext, 'clock' | 'logger'> {
   readonly handler: Pick<SyncHandler, keyof SyncHandler>;
-  /** Housekeeping; called only when all sources are ready, one call at a time. The loop goes on in the meantime. */
+  /** Housekeeping; called only when all sources are ready, one call at a time. The loop continues in the meantime. */
   readonly handlePodCleanups: (signal: AbortSignal) => Promise<void>;
   /** How often it is called while there is no input and no failure, in milliseconds. Default: every two seconds. */
   readonly quietHousekeepingPeriodMs?: number | undefined;
@@ -25,8 +25,8 @@ export interface KubeletSyncLoopOptions extends Pick<NodeContext, 'clock' | 'log
   /** Called before the first update of a source is handled; must not throw. */
   readonly onFirstUpdate?: ((update: PodConfigUpdate) => void) | undefined;
   /**
-   * Awaited before added pods are handled, while the loop handles everything but what the sources send; must not reject.
-   * Default: nothing is awaited.
+   * Awaited before added pods are handled. In the meantime, the loop handles everything except updates of sources. Must not
+   * reject. Default: nothing is awaited.
    */
   readonly prepareAdditions?: ((pods: readonly Pod[], signal: AbortSignal) => Promise<void>) | undefined;
   /** Returns why pods cannot be synced now; empty if they can. */
@@ -68,8 +68,8 @@ function nextOfOnePod(events: PodLifecycleEvent[]): PodLifecycleEvent[] | undefi
 type Work = () => void;
 
 /**
- * The main loop of the agent, which receives everything that makes a pod sync necessary. Each kind of
- * input has a queue, and non-empty queues take turns:
+ * The main loop of the agent, which receives everything that makes a pod sync necessary. Each kind of input has a queue, and
+ * non-empty queues take turns:
  *
  * - updates from the sources, in order;
  * - events of the runtime;
@@ -78,21 +78,21 @@ type Work = () => void;
  * - every two seconds, housekeeping, or less often while there is no input. A tick is dropped while an earlier one is
  *   waiting.
  *
- * One item is handled at a time, without an await: what takes time is done beside the loop, which handles its result.
- * Events of one pod that follow each other are one, so that it is synced once for all of them. While the runtime has errors, nothing is handled; the loop checks again
- * after 100 ms, then after twice as long each time, up to 5 s. Errors that a handler throws are logged.
- * Source: kubelet `syncLoop`, `syncLoopIteration`.
+ * One item is handled at a time, without an await: slow work is done beside the loop, which handles its result. Events of
+ * one pod that follow each other are one, so that it is synced once for all of them. While the runtime has errors, nothing
+ * is handled; the loop checks again after 100 ms, then after twice as long each time, up to 5 s. Errors that a handler
+ * throws are logged. Source: kubelet `syncLoop`, `syncLoopIteration`.
  */
 export class KubeletSyncLoop {
   readonly #options: KubeletSyncLoopOptions;
   readonly #stop = new AbortController();
   #isSyncDue = false;
   #isHousekeepingDue = false;
-  /** False if there has been no input since the last housekeeping, which has succeeded. */
+  /** False if the last housekeeping succeeded, and there has been no input since. */
   #hasToClean = true;
   #lastHousekeepingMs = 0;
   #housekeeping: Promise<void> | undefined;
-  /** The first update of the sources while its pods are prepared, and after that. */
+  /** The next update of the sources, while its pods are being prepared and once they are. */
   #prepared: { readonly update: PodConfigUpdate; isDone: boolean; readonly whenDone: Promise<void> } | undefined;
   readonly #backoff = new ExponentialBackOff(runtimeErrorBackOff);
   readonly #failures: FailureLog;

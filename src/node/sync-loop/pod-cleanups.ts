@@ -24,7 +24,7 @@ interface RemainingPods {
   readonly orphanedMirrorPods: readonly ValidPod[];
 }
 
-/** The parts that keep something of a pod which its worker's record does not have: each says there why. */
+/** The parts that remember something about a pod outside of its worker's record; each says why. */
 export interface OrphanedPodsParticipants {
   readonly statusManager: Pick<StatusManagerLike, 'removeOrphanedStatuses'>;
   readonly allocationManager: Pick<AllocationManager, 'removeOrphanedPods'>;
@@ -54,9 +54,9 @@ export interface PodCleanupsOptions extends OrphanedPodsParticipants {
 const orphanGracePeriodSeconds = 1;
 
 /**
- * Housekeeping: reconciles the pod workers and other data of the agent with the desired pods. Rejects if the
- * runtime cannot list its pods; the next call tries again. Only the list is awaited. All else is done at one moment, after
- * it, so the sync loop need not wait for the runtime. One call at a time.
+ * Housekeeping: reconciles the pod workers and other data of the agent with the desired pods. Rejects if the runtime cannot
+ * list its pods; the next call tries again. Only the list is awaited. Everything else is done synchronously after it, so the
+ * sync loop does not wait for the runtime. One call at a time.
  *
  * 1. Workers of pods that are gone are terminated, and removed when they have finished.
  * 2. What else is left of pods that are gone is removed: see `OrphanedPodsParticipants`.
@@ -64,8 +64,8 @@ const orphanGracePeriodSeconds = 1;
  * 4. Pods that have ended, are deleted and were never started are finished.
  * 5. Pods that only the runtime knows are killed.
  *
- * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. A rejected pod is never started; in
- * the kubelet it is, once its status was dropped because another pod has its name by now. Source: kubelet `HandlePodCleanups`.
+ * Divergence: the kubelet's sync loop waits for the list, and for the removal of folders. A rejected pod is never started;
+ * the kubelet starts it if its status was dropped because another pod now has its name. Source: kubelet `HandlePodCleanups`.
  */
 export async function handlePodCleanups(options: PodCleanupsOptions, signal: AbortSignal): Promise<void> {
   const { podManager, podWorkers, dispatcher, statusManager, listPods, recordMetric, logger } = options;
@@ -105,7 +105,10 @@ export async function handlePodCleanups(options: PodCleanupsOptions, signal: Abo
   if (recordMetric !== undefined) recordPodCounts(recordMetric, counts);
 }
 
-/** Removes all that is left of pods that are gone, folders in the background. A failure is logged; the next housekeeping tries again. */
+/**
+ * Removes everything that is left of pods that are gone; folders are removed in the background. A failure is logged; the
+ * next housekeeping tries again.
+ */
 export function removeOrphanedPods(
   { desired, existing, orphanedMirrorPods }: RemainingPods,
   {
@@ -177,7 +180,7 @@ interface PodCounts {
   readonly restarted: readonly Pod[];
   /** Pods that only the runtime knew. */
   readonly orphaned: number;
-  /** Of all pods, those that were restarted and orphaned included. */
+  /** The workers of all pods, including restarted and orphaned ones. */
   readonly workers: Iterable<PodWorkerSync>;
 }
 

@@ -8,7 +8,7 @@ export interface PodDispatcherOptions {
   readonly podWorkers: Pick<PodWorkers, 'updatePod'>;
 }
 
-/** Passes pods to their workers, except pods that were rejected, which have none until they are deleted. */
+/** Passes pods to their workers. Pods that were rejected have no worker until they are deleted. */
 export class PodDispatcher {
   readonly #options: PodDispatcherOptions;
   /** Kept here until the pod is removed, because a rejected pod has no worker. */

@@ -228,7 +228,7 @@ const reasons: ReadonlySet<string> = new Set([
 
 /**
  * The label of `admission_rejections_total` for the reason of a rejected pod: one of a fixed set, because a reason can
- * contain the name of a resource, which the pod's author chose. Source: kubelet `recordAdmissionRejection`.
+ * contain the name of a resource, which the author of the pod chooses. Source: kubelet `recordAdmissionRejection`.
  */
 function admissionRejectionReason(reason: string): string {
   if (reasons.has(reason)) return reason;

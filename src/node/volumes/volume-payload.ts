@@ -14,7 +14,7 @@ import { fsGroupOf, type Volume } from './volume-sources.ts';
 export interface FileProjection {
   readonly data: Buffer;
   readonly mode: number;
-  /** Its owner; default: that of the agent. */
+  /** The UID of its owner. Default: the user of the agent. */
   readonly uid?: number | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface PayloadSources {
   readonly objects: ObjectReader | undefined;
   /** Of the node. */
   readonly allocatable: Allocatable;
-  /** Called with the size of each file; may throw. Default: files may be large. */
+  /** Called with the size of each file; may throw. Default: no limit. */
   readonly countBytes?: ((bytes: number) => void) | undefined;
 }
 
@@ -44,7 +44,7 @@ export function requireSupportedVolume(volume: Volume): void {
   if (refused !== undefined) throw new Error(`${refused.path} is not supported by this agent: ${refused.because}`);
 }
 
-/** In the words of the Event FailedMount. */
+/** The message of the Event FailedMount. */
 export function setUpFailure({ name }: Volume, error: unknown): string {
   return `MountVolume.SetUp failed for volume ${JSON.stringify(name)} : ${(error as Error).message}`;
 }
