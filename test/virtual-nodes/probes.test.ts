@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import type { Container, Pod, PodSpec, Probe } from 'kubelet-status-manager';
 import { createVirtualNodes, type PodProvider, type VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
 import { settle } from 'kubelet-status-manager/testing';
+import { podClientOf } from '../../src/kube/http/http-pod-client.ts';
 import { podOf, TestNodes } from './test-nodes.ts';
 
 const host = '127.0.0.1';
@@ -396,50 +397,104 @@ describe('nothing is probed', () => {
   });
 });
 
-it('with replicas, the owner of a node probes its pods, and after a takeover nobody else', async () => {
-  const probes: string[] = [];
-  const replica = (identity: string): VirtualNodes => {
+describe('with replicas', () => {
+  /** Who has probed, by `identity epoch`; and who has killed. */
+  let probes: string[];
+  let killers: string[];
+  let replicas: Record<string, VirtualNodes>;
+  /** Whose Leases cannot be written. */
+  let cutOff: string | undefined;
+  const advance = (ms: number) => test.clock.advanceAsync(ms, () => settle(test.clock, test.server));
+  const clientOf = (identity: string) => {
+    const { transport } = test.server.client();
+    return podClientOf({
+      ...transport,
+      request: (method, path, ...more) =>
+        identity === cutOff && method !== 'GET' && path.includes('/leases/')
+          ? Promise.reject(new Error('cut off'))
+          : transport.request(method, path, ...more),
+    });
+  };
+  const replica = (identity: string): void => {
     const nodes = createVirtualNodes({
-      ...{ client: test.server.client(), clock: test.clock, logger: test.logger },
+      ...{ client: clientOf(identity), clock: test.clock, logger: test.logger },
       replicas: { identity, namespace: 'default' },
       provider: provider({
-        exec: async (_pod, _name, _command, _io, { epoch }) => {
+        exec: async (_pod, _name, words, { stdout }, { epoch }) => {
           probes.push(`${identity} ${epoch}`);
-          return 0;
+          return exec(words, stdout!);
         },
+        killContainer: async (_pod, _name, { epoch }) => void killers.push(`${identity} ${epoch}`),
       }),
     });
     nodes.add(test.node('node-a'));
     nodes.start();
-    return nodes;
+    replicas[identity] = nodes;
   };
-  const advance = (ms: number) => test.clock.advanceAsync(ms, () => settle(test.clock, test.server));
-  const a = replica('a');
-  await advance(15_000);
-  const b = replica('b');
-  // The node may be handed over to the process that has joined.
-  await advance(30_000);
-  const { metadata, spec } = probed({ readinessProbe: command });
-  test.server.pods.create({
-    ...{ metadata: { ...metadata, namespace: 'default' } },
-    spec: { ...spec!, nodeName: 'node-a' },
+  /** Both processes, and a pod whose probes succeed. Resolves with the identities of the node's owner and of the other one. */
+  const start = async (container: Partial<Container>): Promise<readonly [string, string]> => {
+    [probes, killers, replicas, cutOff] = [[], [], {}, undefined];
+    replica('a');
+    await advance(15_000);
+    replica('b');
+    // The node may be handed over to the process that has joined.
+    await advance(30_000);
+    const { metadata, spec } = probed(container);
+    test.server.pods.create({
+      ...{ metadata: { ...metadata, namespace: 'default' } },
+      spec: { ...spec!, nodeName: 'node-a' },
+    });
+    await advance(30_000);
+    expect(new Set(probes).size).toBe(1);
+    expect(isReady()).toBe(true);
+    return probes[0]!.startsWith('a ') ? ['a', 'b'] : ['b', 'a'];
+  };
+  const stop = async (identity: string): Promise<void> => {
+    const stopped = replicas[identity]!.stop();
+    await advance(20_000);
+    await stopped;
+  };
+
+  it('the owner of a node probes its pods, and after a takeover nobody else', async () => {
+    const [owner, other] = await start({ readinessProbe: command });
+    const [before] = probes;
+    probes = [];
+    await stop(owner);
+    const taken = new Set(probes);
+    await advance(20_000);
+    expect([...taken].filter((probe) => probe !== before)).toHaveLength(1);
+    expect(new Set(probes.slice(-3)).size).toBe(1);
+    expect(probes.at(-1)).not.toBe(before);
+    await stop(other);
   });
-  await advance(30_000);
-  expect(new Set(probes).size).toBe(1);
-  expect(isReady()).toBe(true);
-  const before = probes.length;
-  const [owner, other] = probes[0]!.startsWith('a ') ? [a, b] : [b, a];
-  const stopped = owner.stop();
-  await advance(20_000);
-  await stopped;
-  const taken = new Set(probes.slice(before));
-  await advance(20_000);
-  expect([...taken].filter((probe) => probe !== probes[0])).toHaveLength(1);
-  expect(new Set(probes.slice(-3)).size).toBe(1);
-  expect(probes.at(-1)).not.toBe(probes[0]);
-  const stopping = other.stop();
-  await advance(20_000);
-  await stopping;
+
+  it('a process whose Lease is lost neither probes nor kills: the result of its last probe has no effect, and the new owner probes', async () => {
+    const liveness = { ...command, failureThreshold: 1, timeoutSeconds: 600 };
+    const [owner, other] = await start({ livenessProbe: liveness });
+    const [before] = probes;
+    // The last probe of the owner ends when it no longer owns the node.
+    let endLast = (_exitCode: number): void => {};
+    exec = () => new Promise((resolve) => (endLast = resolve));
+    probes = [];
+    while (probes.length === 0) await advance(100);
+    cutOff = owner;
+    exec = () => 0;
+    // As after SIGSTOP: the time is over, and nothing has been done about it yet.
+    test.clock.advance(30_000);
+    endLast(1);
+    while (replicas[other]!.node('node-a') === undefined) await advance(100);
+    await advance(30_000);
+    expect(probes.filter((probe) => probe === before)).toHaveLength(1);
+    expect(new Set(probes.slice(1)).size).toBe(1);
+    expect(probes[1]).toMatch(other);
+    expect(killers).toEqual([]);
+    expect(test.eventsOf('Killing')).toEqual([]);
+    exec = () => 1;
+    await advance(20_000);
+    expect(killers).toEqual([probes[1]]);
+    await stop(owner);
+    await stop(other);
+  });
 });
 
 describe('a command of a probe', () => {
