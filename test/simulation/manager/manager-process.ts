@@ -68,6 +68,7 @@ export class ManagerProcess {
   readonly #informer: InformerPodManager | undefined;
   /** Undefined until it runs. */
   manager: StatusManager<InformerPodManager> | undefined;
+  journal: Journal | undefined;
   recovered: Journal['recovered'] = [];
   isRunning = false;
   isStopped = false;
@@ -143,6 +144,7 @@ export class ManagerProcess {
       ...this.#ports(),
     });
     this.manager = manager;
+    this.journal = journal;
     this.recovered = journal?.recovered ?? [];
     this.#world.note(
       this.process.name,

@@ -461,8 +461,8 @@ class ManagerSimulation {
   }
 
   /** Whether the journal may be unable to record. Without space for a compaction, it may be full for longer than the disk. */
-  #lacksSpace({ manager }: ManagerProcess): boolean {
-    return this.#disk.isFull || (this.#hasBeenFull && manager?.inspect().journalFailure !== undefined);
+  #lacksSpace({ journal }: ManagerProcess): boolean {
+    return this.#disk.isFull || (this.#hasBeenFull && journal?.failure?.() !== undefined);
   }
 
   /** Whether the API server has a status of an earlier process that the informer has not. */

@@ -48,15 +48,21 @@ export function doOddDeed(what: string, manager: StatusManager, pod: Pod, random
   return deeds[what]!(manager, pod, random) ?? undefined;
 }
 
-/** The caller's metrics: reads the gauges at each change of an outcome, as a scrape at any time does. */
+/** How many outcomes there are for each read of the gauges. */
+const outcomesPerRead = 8;
+
+/** The caller's metrics: reads the gauges at every few changes of an outcome, as a scrape at any time does. */
 export class ReadMetrics {
   readonly metrics: Partial<Metrics>;
   pendingResizes = 0;
   #read: (() => StatusGauges) | undefined;
+  #outcomes = 0;
 
   constructor() {
     this.metrics = {
-      incOutcomes: () => void this.#read?.(),
+      incOutcomes: () => {
+        if (++this.#outcomes % outcomesPerRead === 0) this.#read?.();
+      },
       setPendingResizes: (counts) => {
         this.pendingResizes = counts.reduce((total, { count }) => total + count, 0);
       },

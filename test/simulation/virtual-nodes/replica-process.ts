@@ -41,6 +41,7 @@ export class ReplicaProcess {
   readonly #world: World;
   readonly #options: ReplicaProcessOptions;
   readonly #transport: ReturnType<SimulatedCluster['network']['transport']>;
+  readonly #nodeNames = new Set<string>();
   readonly #watched = new Set<unknown>();
 
   constructor(world: World, cluster: SimulatedCluster, cloud: SimulatedCloud, options: ReplicaProcessOptions) {
@@ -72,6 +73,9 @@ export class ReplicaProcess {
   /** Without Leases, each process has a higher epoch than the one before. */
   add(nodeName: string): void {
     const epoch = this.#options.leaseDurationSeconds === undefined ? this.#options.number : undefined;
+    // In the order of the nodes, of which one that comes again is the last.
+    this.#nodeNames.delete(nodeName);
+    this.#nodeNames.add(nodeName);
     this.nodes.add({
       nodeName,
       addresses: ['10.1.2.3'],
@@ -122,9 +126,9 @@ export class ReplicaProcess {
   /** Subscribes to the status managers of nodes that have come. */
   #watch(): void {
     if (this.isStopped || !this.process.isAlive) return;
-    for (const { nodeName } of this.nodes.inspect().nodes) {
-      const manager = this.nodes.node(nodeName)!.statusManager;
-      if (this.#watched.has(manager)) continue;
+    for (const nodeName of this.#nodeNames) {
+      const manager = this.nodes.node(nodeName)?.statusManager;
+      if (manager === undefined || this.#watched.has(manager)) continue;
       this.#watched.add(manager);
       const last = new Map<string, number>();
       const statuses = new Map<string, PodStatus>();
