@@ -96,6 +96,8 @@ export const kubeletMetrics = {
     'Pods that were killed because only the container runtime, or the provider, knew them.',
   ),
   node_agent_provider_calls_total: counter('Calls of the provider of virtual nodes.', 'operation', 'result'),
+  // Those of `prober_probe_total`, in /metrics/probes of the kubelet, are of each container.
+  node_agent_probes_total: counter('Probes that were run, as often as they were run.', 'probe_type', 'result'),
   node_agent_lost_pods_total: counter('Pods that the provider had and no longer listed.'),
   cgroup_version: maximum('The version of the cgroups of the machine: 1 or 2.'),
 } satisfies Readonly<Record<string, KubeletMetricRow>>;

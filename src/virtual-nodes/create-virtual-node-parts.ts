@@ -171,7 +171,8 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   const probes =
     shared.capabilities.probes === 'node'
       ? new PodProbes({
-          ...{ nodeName, epoch, calls, callTimeoutMs: shared.callTimeoutMs, eventRecorder, clock, random },
+          ...{ nodeName, epoch, calls, callTimeoutMs: shared.callTimeoutMs, eventRecorder, clock },
+          ...{ random, recordMetric },
           getPodByUID: (podUID) => podManager.getPodByUID(podUID),
           getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
           onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),

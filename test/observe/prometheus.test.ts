@@ -72,6 +72,7 @@ const metrics: readonly { name: string; type: string; labels: string[]; buckets?
     'provider_unlisted_seconds',
   ].map((name) => ({ name: `kubelet_node_agent_${name}`, type: 'gauge', labels: [] })),
   { name: 'kubelet_node_agent_provider_calls_total', type: 'counter', labels: ['operation', 'result'] },
+  { name: 'kubelet_node_agent_probes_total', type: 'counter', labels: ['probe_type', 'result'] },
   { name: 'kubelet_node_agent_lost_pods_total', type: 'counter', labels: [] },
   { name: 'kubelet_evictions', type: 'counter', labels: ['eviction_signal'] },
   { name: 'kubelet_runtime_operations_total', type: 'counter', labels: ['operation_type'] },

@@ -6,7 +6,9 @@ import type { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Container, Pod, PodSpec, Probe } from 'kubelet-status-manager';
 import { createVirtualNodes, type PodProvider, type VirtualNodes } from 'kubelet-status-manager/virtual-nodes';
+import { createPrometheusMetrics } from 'kubelet-status-manager/prometheus';
 import { settle } from 'kubelet-status-manager/testing';
+import { Registry } from 'prom-client';
 import { podClientOf } from '../../src/kube/http/http-pod-client.ts';
 import { podOf, TestNodes } from './test-nodes.ts';
 
@@ -495,6 +497,59 @@ describe('with replicas', () => {
     await stop(owner);
     await stop(other);
   });
+});
+
+it('a command that never ends, a killContainer that fails, and a server that floods are in Events, inspect() and the metrics', async () => {
+  const register = new Registry();
+  const metrics = createPrometheusMetrics({ register });
+  const metric = async (name: string): Promise<number> =>
+    Number(
+      (await register.metrics())
+        .split('\n')
+        .find((line) => line.startsWith(`kubelet_${name} `))
+        ?.split(' ')
+        .at(-1),
+    );
+  const port = await listen(
+    createServer((socket) => {
+      socket.on('error', () => {});
+      const flood = (): void =>
+        void (socket.write('x'.repeat(100_000)) ? setImmediate(flood) : socket.once('drain', flood));
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      flood();
+    }),
+  );
+  const never = provider({
+    exec: () => new Promise(() => {}),
+    killContainer: () => {
+      throw new TypeError('undefined is not a cloud');
+    },
+  });
+  await test.startNodes(['node-a', 'node-b'], { provider: never, metrics });
+  const fast = { periodSeconds: 1, failureThreshold: 1 };
+  const readinessProbe = { ...fast, httpGet: { port } };
+  await test.create(probed({ livenessProbe: { ...command, ...fast }, readinessProbe }));
+  await test.advance(1500);
+  test.cloud.report('web', { ips: [host] });
+  await until(isReady);
+  await until(() => test.eventsOf('ProviderKillFailed').length > 0);
+  expect(test.eventsOf('Unhealthy')).toContain(
+    'Warning: Liveness probe failed: command timed out: "check" timed out after 1s',
+  );
+  expect(test.eventsOf('ProviderKillFailed')).toContain('Warning: undefined is not a cloud');
+  const [{ podWorkers } = { podWorkers: [] }] = test.nodes.inspect().nodes;
+  expect(podWorkers).toMatchObject([{ failureReason: 'undefined is not a cloud' }]);
+  expect(test.logger.warnings.map(({ fields }) => fields)).toContainEqual(
+    expect.objectContaining({
+      operation: 'kill_container',
+      reason: 'undefined is not a cloud',
+      stack: expect.any(String),
+    }),
+  );
+  expect(await metric('node_agent_probes_total{probe_type="readiness",result="success"}')).toBeGreaterThan(0);
+  expect(await metric('node_agent_probes_total{probe_type="liveness",result="failure"}')).toBe(1);
+  expect(await metric('node_agent_provider_calls_total{operation="exec",result="timeout"}')).toBe(1);
+  expect(await metric('node_agent_provider_calls_total{operation="kill_container",result="error"}')).toBeGreaterThan(0);
 });
 
 describe('a command of a probe', () => {

@@ -40,7 +40,7 @@ export function createWorkers(
   const { statusManager, getActivePods } = podStatuses;
 
   const probeManager = new ProberManager({
-    ...{ prober, clock, random, agentStartedMs },
+    ...{ prober, clock, random, recordMetric, agentStartedMs },
     getPodStatus: (podUID) => statusManager.getPodStatus(podUID),
     onUpdate: (probeType, update) => channels.probeUpdated(probeType, update),
   });

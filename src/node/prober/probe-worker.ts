@@ -5,6 +5,7 @@ import {
   type RuntimeContainer,
   shouldAllContainersRestart,
 } from '../../status-manager/status/generate-runtime-conditions.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { epochMsOf, ObservedTimes } from '../../shared/time.ts';
 import type { PodScope } from '../pod-scope.ts';
 import type { ProbeResult, ProbeResultsManager, ProbeType } from '../probes/probe-results.ts';
@@ -25,6 +26,7 @@ export interface ProbeWorkerOptions {
   readonly clock: Clock;
   /** When the agent was started, on the monotonic clock. */
   readonly agentStartedMs: number;
+  readonly recordMetric: RecordKubeletMetric;
   /** Returns a number in [0, 1), which spreads the first probes after a restart of the agent. */
   readonly random: () => number;
   /** Called once when the worker has ended, because it was stopped or there is nothing left to probe. */
@@ -204,15 +206,18 @@ export class ProbeWorker {
   }
 
   async #probe(status: PodStatus): Promise<ProbeResult | undefined> {
-    const { pod, container, probeType, prober, scope } = this.#options;
+    const { pod, container, probeType, prober, scope, recordMetric } = this.#options;
     const request = { probeType, probe: this.#spec, pod, status, container, containerID: this.#containerID };
+    let result: ProbeResult | undefined;
     try {
-      return await scope.run(`${probeType} probe`, { signal: this.#stop.signal }, (call) =>
+      result = await scope.run(`${probeType} probe`, { signal: this.#stop.signal }, (call) =>
         prober.probe(request, call.signal),
       );
     } catch {
-      return undefined;
+      // Says nothing about the container.
     }
+    if (!this.#stop.signal.aborted) recordMetric('node_agent_probes_total', 1, probeType, result ?? 'unknown');
+    return result;
   }
 
   #count(result: ProbeResult): void {

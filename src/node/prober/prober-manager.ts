@@ -1,5 +1,6 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { Container, PodStatus, PodStatusInput, ValidPod } from '../../kube/objects/types.ts';
+import type { RecordKubeletMetric } from '../../observe/kubelet-metrics.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import type { PodScope } from '../pod-scope.ts';
 import { type ProbeResults, ProbeResultsManager, type ProbeType, type ProbeUpdate } from '../probes/probe-results.ts';
@@ -16,6 +17,7 @@ export interface ProberManagerOptions {
   readonly clock: Clock;
   /** When the agent was started, on the monotonic clock. */
   readonly agentStartedMs: number;
+  readonly recordMetric: RecordKubeletMetric;
   /** Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
   /** Called synchronously for each new result; must not throw. */

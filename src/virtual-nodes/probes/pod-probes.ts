@@ -21,7 +21,7 @@ import type { ProviderCalls } from '../calls/provider-calls.ts';
 import { ProviderError, type ProviderPodReference } from '../pod-provider.ts';
 import { containerOfID, shortText } from '../pods/provider-pod-status.ts';
 
-export interface PodProbesOptions extends Pick<ProberManagerOptions, 'onUpdate' | 'random'> {
+export interface PodProbesOptions extends Pick<ProberManagerOptions, 'onUpdate' | 'random' | 'recordMetric'> {
   readonly nodeName: string;
   readonly epoch: number;
   readonly calls: Pick<ProviderCalls, 'bounded' | 'forPod'>;

@@ -235,7 +235,7 @@ export class TestAgent {
     const { clock, manager, runtime } = this;
     return new ProberManager({
       prober: asBounded(createProber({ runtime, recorder, clock })),
-      ...{ clock, agentStartedMs, random: () => 0 },
+      ...{ clock, agentStartedMs, random: () => 0, recordMetric: () => {} },
       getPodStatus: (uid) => manager.getPodStatus(uid),
       onUpdate: (probeType, { podUID, containerID, result }) => {
         const succeeded = result === 'success';

@@ -21,12 +21,14 @@ let found: ProbeResult | Error;
 let probes: number;
 let status: PodStatus | undefined;
 let exits: number;
+let recorded: string[];
 beforeEach(() => {
   clock = new FakeClock(start);
   results = new ProbeResultsManager();
   found = 'success';
   probes = 0;
   exits = 0;
+  recorded = [];
   status = undefined;
 });
 
@@ -49,6 +51,7 @@ function worker(
     clock,
     agentStartedMs: -3_600_000,
     random: () => 0.5,
+    recordMetric: (name, value, ...labels) => recorded.push([name, value, ...labels].join(' ')),
     getPodStatus: () => status,
     prober: asBounded({
       probe: (): Promise<ProbeResult> => {
@@ -523,4 +526,13 @@ describe('the loop', () => {
       result: undefined,
     });
   });
+});
+
+it('each probe is counted by its type and result; how often does not depend on which results are shown', async () => {
+  const probing = worker('liveness', { failureThreshold: 3 });
+  status = statusWith({ running: { startedAt: '2026-01-01T00:00:00Z' } });
+  for (found of ['success', 'failure', new Error('no such host')] as const) await probing.doProbe();
+  expect(recorded).toEqual(
+    ['success', 'failure', 'unknown'].map((each) => `node_agent_probes_total 1 liveness ${each}`),
+  );
 });

@@ -45,6 +45,7 @@ function newProber(overrides: Partial<ProberManagerOptions> = {}): ProberManager
   return new ProberManager({
     clock,
     agentStartedMs: -3_600_000,
+    recordMetric: () => {},
     getPodStatus: (uid) => statuses.get(uid),
     onUpdate: (probeType, { podUID, containerID, result }) => updates.push([probeType, podUID, containerID, result]),
     prober: asBounded({
