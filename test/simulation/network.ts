@@ -101,6 +101,7 @@ const host = '127.0.0.1';
 const noCredentials = { headers: {}, tls: {}, files: {} };
 const tickMs = 1 / 1024;
 const maxLateMs = 40_000;
+const behindMs = 10_000;
 const notFoundByProxy: Settled = { status: 404, headers: {}, text: '404 page not found\n' };
 
 /** A watch that is open, for those who disturb it. */
@@ -145,6 +146,10 @@ export class Network {
   faults = noFaults;
   /** Requests of these paths take seconds. */
   slowPaths: RegExp | undefined;
+  /** Says of a request that it does not arrive, and gets no answer. */
+  isLost: ((call: Call) => boolean) | undefined;
+  /** The watch of a process whose list came from a server that is behind comes from there, too, and stays behind. */
+  watchesLag = false;
   /** No packet arrives in either direction. */
   isDown = false;
   /** While it is down, each request fails at once; otherwise half of them get no answer. */
@@ -159,6 +164,8 @@ export class Network {
   readonly #random: Random;
   readonly #server: APIServerHandler;
   readonly #lagging: readonly LaggingPods[];
+  /** Whose last list of pods came from a server that is behind. */
+  readonly #behind = new Set<SimulatedProcess>();
 
   /**
    * @param writes every write to a pod so far
@@ -301,6 +308,7 @@ export class Network {
         if (!this.#isDownFor(process) || this.isRefusing || !isHanging) fail('ECONNREFUSED', backMs);
         return;
       }
+      if (this.isLost?.(call) === true) return;
       if (is.lostBefore) {
         if (!isHanging) fail('ECONNRESET', latencyMs);
         return;
@@ -316,6 +324,7 @@ export class Network {
         const isStale = method === 'GET' && options.query?.['resourceVersion'] === '0' && path === '/api/v1/pods';
         if (isStale && this.#strikes('staleList')) {
           call.processedMs = world.nowMs;
+          this.#behind.add(process);
           return respond({ status: 200, headers: {}, text: this.#random.pick(this.#lagging).list(options.query) });
         }
         const arrive = (onDone: (settled: Settled) => void): void => {
@@ -379,7 +388,8 @@ export class Network {
     const { signal } = options;
     this.watches.push({ process, sentMs: world.nowMs });
     world.note(process.name, '→ watch', target);
-    const laggingMs = this.#random.chance(0.3) ? this.#random.integer(50, 3_000) : 0;
+    const usualMs = this.#random.chance(0.3) ? this.#random.integer(50, 3_000) : 0;
+    const laggingMs = this.watchesLag && this.#behind.delete(process) ? behindMs : usualMs;
     const refused = this.#strikes('refused') ? this.#refusal('GET', path) : undefined;
     return new Promise((resolve, reject) => {
       const chunks: Uint8Array[] = [];

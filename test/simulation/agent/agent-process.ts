@@ -61,7 +61,6 @@ export class AgentProcess {
   readonly #disk: Disk;
   readonly #logger: Logger;
   readonly #transport: ReturnType<Network['transport']>;
-  readonly #stop = new AbortController();
   #connection: RuntimeConnection | undefined;
   #helper: SimulatedHelper | undefined;
   /** The UIDs of the pods whose end it has recovered. It ends them again, and reports that. */
@@ -138,7 +137,6 @@ export class AgentProcess {
 
   async stop(options: { readonly drain: boolean; readonly terminatePods: boolean }): Promise<void> {
     this.isStopped = true;
-    this.#stop.abort();
     await this.agent?.stop({ ...options, deadlineMs: 5_000 });
     await this.#connection?.close();
     await this.#helper?.close();
@@ -186,7 +184,7 @@ export class AgentProcess {
   }
 
   async #nodeStatus({ nodeStatus }: RuntimeConnection): Promise<NodeStatus> {
-    const status = await nodeStatus?.({ signal: this.#stop.signal });
+    const status = await nodeStatus?.();
     return { ...status, capacity, allocatable: capacity };
   }
 

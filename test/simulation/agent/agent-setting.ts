@@ -42,6 +42,10 @@ const imageGCMs = 310_000;
 /** How long an iteration of the sync loop may take, and how often that is checked. */
 const iterationMs = 30_000;
 const iterationCheckMs = 5_000;
+/** When all works, a new pod asks for its images within this time, and has them; after a failure, it tries again. */
+const pullRequestMs = 100;
+const pullMs = 5_000;
+const pullAgainMs = 20_000;
 /** In a minute. */
 const maxQuietCalls = 120;
 const maxListeners = 10;
@@ -135,6 +139,7 @@ class AgentSimulation {
     await world.until('everything settles', settleMs, () => this.#difference());
     if (this.#random.fork('last crash').chance(0.3)) await this.#killAtStart();
     await this.#runtime.checkRunning?.();
+    if (this.#random.fork('private image').chance(0.5)) await this.#usePrivateImage(this.#random.fork('short'));
     await this.#deleteAll();
     await world.until('nothing is left of pods that are gone', goneMs, () => this.#leftover());
     if (this.#random.fork('images').chance(0.3)) await this.#collectImages();
@@ -483,6 +488,19 @@ class AgentSimulation {
     await this.#world.sleep(100);
     this.#current = this.#start();
     await this.#world.until('everything settles', settleMs, () => this.#difference());
+  }
+
+  /** A pod ends while its private image is pulled; one without the Secret tries to use the image, then or in the meantime. */
+  async #usePrivateImage(random: Random): Promise<void> {
+    const [beforeMs, isWaiting] = [random.integer(100, 2_000), random.chance(0.5)];
+    this.#create('pod-short', 'private:2', [{ name: 'pull-secret' }]);
+    await this.#world.sleep(beforeMs);
+    if (isWaiting) this.#create('pod-stranger', 'private:2');
+    await this.#world.sleep(pullRequestMs);
+    this.#cluster.attempt(() => this.#cluster.server.pods.delete('default', 'pod-short', { gracePeriodSeconds: 0 }));
+    await this.#world.sleep(pullMs);
+    if (!isWaiting) this.#create('pod-stranger', 'private:2');
+    await this.#world.sleep(pullAgainMs);
   }
 
   /** A private image that is pulled while others are removed stays one. */

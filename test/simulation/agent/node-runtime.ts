@@ -1,4 +1,4 @@
-import type { CallOptions, ContainerRuntime, NodeStatus } from '../../../src/agent/index.ts';
+import type { ContainerRuntime, NodeStatus } from '../../../src/agent/index.ts';
 import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import { SimulatedFiles } from '../simulated-files.ts';
@@ -30,7 +30,7 @@ export function nowOf({ world, wallOffsetMs }: Pick<Machine, 'world' | 'wallOffs
 export interface RuntimeConnection {
   readonly runtime: ContainerRuntime;
   /** What the runtime tells of the node. */
-  nodeStatus?(options: CallOptions): Promise<NodeStatus>;
+  nodeStatus?(): Promise<NodeStatus>;
   /** Called after the agent has stopped. */
   close(): Promise<void> | void;
 }

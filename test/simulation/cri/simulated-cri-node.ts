@@ -83,7 +83,7 @@ export class SimulatedCRINode implements NodeRuntime {
         this.#askSometimes(runtime, process, this.#world.random.fork(`kubectl ${process.name}`));
         return {
           runtime: observed,
-          nodeStatus: (options) => runtime.nodeStatus(options),
+          nodeStatus: () => runtime.nodeStatus(),
           close: () => runtime.close(),
         };
       } catch (error) {

@@ -54,6 +54,20 @@ export function checkEpochs(calls: readonly CloudCall[]): Violation[] {
   return violations;
 }
 
+/** A process that runs waits for no call that was sent before `untilMs`. */
+export function checkDeadlines(calls: readonly CloudCall[], untilMs: number): Violation[] {
+  return calls
+    .filter(({ process, signal, sentMs, settledMs }) => {
+      return process.isAlive && settledMs === undefined && !signal.aborted && sentMs < untilMs;
+    })
+    .map(({ process, method, sentMs }) => {
+      return {
+        invariant: 'each call of the provider has a deadline',
+        details: `${method} by ${process.name} at ${sentMs}`,
+      };
+    });
+}
+
 /** The calls of one process for one pod come one after the other, unless the one before has not ended within its time-out. */
 export function checkTurns(calls: readonly CloudCall[], timeoutMs: number): Violation[] {
   const violations: Violation[] = [];

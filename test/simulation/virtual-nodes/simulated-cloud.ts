@@ -56,6 +56,7 @@ export interface CloudCall {
   readonly nodeName: string | undefined;
   readonly uid: string | undefined;
   readonly epoch: number;
+  readonly signal: AbortSignal;
   readonly sentMs: number;
   /** When it had its effect, if it had one. */
   processedMs?: number;
@@ -90,6 +91,9 @@ export class SimulatedCloud {
   readonly #world: World;
   readonly #random: Random;
   readonly #answers: Random;
+  /** How much longer lists and creations take at most: notifications overtake a list, pods end while they are created. */
+  readonly #longer: { readonly listPods: number; readonly createPod: number };
+  readonly #lengths: Random;
   /** By node, the highest epoch. */
   readonly #epochs = new Map<string, { readonly epoch: number; readonly process: SimulatedProcess }>();
   readonly #listeners = new Map<SimulatedProcess, (pod: ProviderPod) => void>();
@@ -105,6 +109,8 @@ export class SimulatedCloud {
     this.kind = kind;
     this.#random = world.random.fork('cloud');
     this.#answers = world.random.fork('answers of the cloud');
+    this.#lengths = world.random.fork('longer calls');
+    this.#longer = { listPods: this.#lengths.pick([0, 0, 2_500]), createPod: this.#lengths.pick([0, 0, 2_500]) };
     this.cloudPods = new CloudPods(world, kind.losesPods);
     this.cloudPods.onChange = (pod) => this.#changed(pod);
   }
@@ -228,16 +234,19 @@ export class SimulatedCloud {
     // As a cloud does that passes new tokens and changed objects to a running pod, and sometimes to one that has ended.
     for (const laterMs of [random.integer(1_000, 60_000), 60_000 + random.fork(uid).integer(0, 180_000)])
       process.receive(laterMs, () => {
-        const calledMs = this.#world.nowMs;
+        const isOver = this.isOver(process, uid);
         materials().then(
-          (read) => this.onMaterials(process, uid, calledMs, read),
+          (read) => this.onMaterials(process, uid, isOver, read),
           () => {},
         );
       });
   }
 
-  /** The materials of a pod were read later. */
-  onMaterials: (process: SimulatedProcess, uid: string, calledMs: number, read: PodMaterials) => void = () => {};
+  /** Whether a process knows that a pod is gone. */
+  isOver: (process: SimulatedProcess, uid: string) => boolean = () => false;
+
+  /** The materials of a pod were read later. `isOver` is what held when they were asked for. */
+  onMaterials: (process: SimulatedProcess, uid: string, isOver: boolean, read: PodMaterials) => void = () => {};
 
   /** A deletion has arrived. */
   onDelete: (process: SimulatedProcess, uid: string, pod: ProviderPod | undefined) => void = () => {};
@@ -254,15 +263,17 @@ export class SimulatedCloud {
     const world = this.#world;
     const random = this.#random;
     const { uid, nodeName } = pod ?? {};
-    const call: CloudCall = { process, method, nodeName, uid, epoch, sentMs: world.nowMs };
+    const call: CloudCall = { process, method, nodeName, uid, epoch, signal, sentMs: world.nowMs };
     this.calls.push(call);
     const number = this.calls.length;
     world.note(process.name, `⇒ ${number}`, method, pod?.name ?? '', uid ?? '', nodeName ?? '', epoch);
     const isSlow = this.#strikes('slow');
     const slowlyMs = isSlow ? random.integer(slowMs.min, slowMs.max) : 0;
     const isAnswerSlow = isSlow && this.#answers.chance(0.5);
-    const latencyMs = isSlow && !isAnswerSlow ? slowlyMs : 1 + random.next() * 200;
-    const backMs = (isAnswerSlow ? slowlyMs : 1) + random.next() * 50;
+    const createMs = method === 'createPod' ? this.#lengths.next() * this.#longer.createPod : 0;
+    const latencyMs = (isSlow && !isAnswerSlow ? slowlyMs : 1 + random.next() * 200) + createMs;
+    const listMs = method === 'listPods' ? this.#lengths.next() * this.#longer.listPods : 0;
+    const backMs = (isAnswerSlow ? slowlyMs : 1) + random.next() * 50 + listMs;
     const isHanging = random.chance(0.5);
     const thrown = failureOfCloud(random);
     const is = {

@@ -12,6 +12,7 @@ import { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import {
   checkCreations,
+  checkDeadlines,
   checkDeletes,
   checkEpochs,
   checkLost,
@@ -23,6 +24,7 @@ import {
   versionOf,
 } from './check-replicas.ts';
 import { askKubelet } from './kubelet-clients.ts';
+import { isMemberLease, ServedLeases } from './served-leases.ts';
 import { ReplicaProcess, type ReplicaOptions } from './replica-process.ts';
 import { type CloudFaults, noCloudFaults, SimulatedCloud } from './simulated-cloud.ts';
 
@@ -39,6 +41,9 @@ const settleMs = 600_000;
 const takeoverMs = 45_000;
 const stopMs = 60_000;
 const ownersCheckMs = 250;
+/** Of the duration of a Lease. */
+const renewDeadline = 2 / 3;
+const slowestClock = 1.005;
 const maxSendingTries = 2_500;
 /** How long a watch may be silent, and a list that follows. */
 const stalledMs = 220_000;
@@ -62,6 +67,7 @@ class VirtualNodesSimulation {
   readonly #cluster: SimulatedCluster;
   readonly #cloud: SimulatedCloud;
   readonly #users: PodUsers;
+  readonly #served: ServedLeases;
   readonly #listeners: SignalListeners;
   readonly #nodeNames: readonly string[];
   readonly #options: ReplicaOptions;
@@ -81,6 +87,8 @@ class VirtualNodesSimulation {
     const random = this.#random;
     this.#nodeNames = Array.from({ length: random.pick([1, 2, 3, 5]) }, (_, i) => `vn-${i}`);
     this.#cluster = new SimulatedCluster(world, []);
+    this.#cluster.network.watchesLag = true;
+    this.#served = new ServedLeases(this.#cluster.network.served);
     this.#cluster.server.pods.subscribe(({ pod: { metadata, spec } }) =>
       this.#nodeOf.set(metadata!.uid!, spec?.nodeName ?? ''),
     );
@@ -119,10 +127,9 @@ class VirtualNodesSimulation {
     const { configMaps, secrets } = this.#cluster.server;
     configMaps.create({ metadata: { name: 'config' }, data: { key: 'a' } });
     secrets.create({ metadata: { name: 'secret' }, data: { key: 'YQ==' } });
-    this.#cloud.onMaterials = (_process, uid, calledMs) => {
-      const removedMs = this.#cluster.removedMs.get(uid) ?? Number.POSITIVE_INFINITY;
-      if (calledMs > removedMs + noticedMs)
-        world.violate('no materials after the end of a pod', `${uid}: removed at ${removedMs}, read at ${calledMs}`);
+    this.#cloud.isOver = (process, uid) => this.#isOver(process, uid);
+    this.#cloud.onMaterials = ({ name }, uid, isOver) => {
+      if (isOver) world.violate('no materials after the end of a pod', `${uid}, which is gone, read by ${name}`);
     };
     this.#cloud.onDelete = (process, uid, pod) => {
       if (pod?.state !== 'stopped') this.#checkDeletion(process, uid);
@@ -148,6 +155,7 @@ class VirtualNodesSimulation {
       this.#leases,
     ])
       if (random.chance(0.8)) void disturb.call(this, random.fork(disturb.name));
+    if (random.fork('renewals').chance(0.5)) void this.#lostRenewals(random.fork('lost renewals'));
     await world.sleep(world.size.forMs);
 
     await this.#heal();
@@ -214,6 +222,7 @@ class VirtualNodesSimulation {
     this.#world.note('world', 'all faults end');
     this.#cluster.heal();
     this.#cluster.network.cutOff.clear();
+    this.#cluster.network.isLost = undefined;
     this.#cloud.cutOff.clear();
     this.#cloud.faults = noCloudFaults;
     // Those that stall are noticed after minutes.
@@ -309,6 +318,25 @@ class VirtualNodesSimulation {
       this.#cluster.network.cutOff.delete(process);
       this.#cloud.cutOff.delete(process);
       this.#world.note(process.name, 'connected');
+    }
+  }
+
+  /** A replica reads the Leases, but cannot renew its own. */
+  async #lostRenewals(random: Random): Promise<void> {
+    const { leaseDurationSeconds = 0 } = this.#options;
+    for (;;) {
+      await this.#world.sleep(random.integer(3_000, 20_000));
+      const lastsMs = random.integer(500, 2_000) * leaseDurationSeconds;
+      const index = random.integer(0, 10);
+      if (!this.#isDisturbed) return;
+      const replica = this.#replicas[index % this.#replicas.length];
+      if (replica === undefined || !this.#world.happens('renewals are lost')) continue;
+      this.#world.count('renewals lost');
+      const { process } = replica;
+      this.#world.note(process.name, 'renewals are lost', lastsMs);
+      this.#cluster.network.isLost = (call) => call.process === process && isMemberLease(call.body);
+      await this.#world.sleep(lastsMs);
+      this.#cluster.network.isLost = undefined;
     }
   }
 
@@ -506,8 +534,14 @@ class VirtualNodesSimulation {
   /** No replica takes a node while another one that runs believes that it has it. */
   async #watchOwners(): Promise<void> {
     let before = new Map<string, string>();
+    let late = new Set<SimulatedProcess>();
     for (; this.#isDisturbed; await this.#world.sleep(ownersCheckMs)) {
       const running = this.#replicas.filter(({ process }) => !process.isPaused);
+      const lateNow = running.filter((replica) => this.#isLate(replica)).map(({ process }) => process);
+      for (const process of lateNow)
+        if (late.has(process))
+          this.#world.violate('an owner has renewed its Lease, and listed all, in time', process.name);
+      late = new Set(lateNow);
       const owners = new Map<string, string[]>();
       for (const { owned, process } of running)
         for (const nodeName of owned) owners.set(nodeName, [...(owners.get(nodeName) ?? []), process.name]);
@@ -518,6 +552,19 @@ class VirtualNodesSimulation {
         if (before.get(nodeName) === names) this.#world.violate('a node has one owner', `${nodeName}: ${names}`);
       before = new Map(several);
     }
+  }
+
+  /** Whether a replica uses nodes although it has not done in time what keeps them. */
+  #isLate({ owned, process }: ReplicaProcess): boolean {
+    const maxAgeMs = 1_000 * this.#options.leaseDurationSeconds! * renewDeadline * slowestClock;
+    return owned.length > 0 && this.#world.nowMs - this.#served.sentMs(process) > maxAgeMs;
+  }
+
+  /** A pod is gone, and no worker has it any more. */
+  #isOver(process: SimulatedProcess, uid: string): boolean {
+    const replica = this.#replicas.find((one) => one.process === process);
+    if (replica === undefined || !this.#cluster.removedMs.has(uid)) return false;
+    return !replica.nodes.inspect().nodes.some(({ podWorkers }) => podWorkers.some((worker) => worker.uid === uid));
   }
 
   /** A pod that is to run is not deleted in the cloud. */
@@ -609,6 +656,9 @@ class VirtualNodesSimulation {
   }
 
   #checkNothingLeft(): void {
+    const untilMs = this.#world.nowMs - this.#options.callTimeoutMs * slowestClock - ownersCheckMs;
+    for (const { invariant, details } of checkDeadlines(this.#cloud.calls, untilMs))
+      this.#world.violate(invariant, details);
     const { removedMs } = this.#cluster;
     const maxListeners = 10 + 2 * this.#nodeNames.length + 2 * this.#world.size.pods;
     const { most } = this.#listeners;
