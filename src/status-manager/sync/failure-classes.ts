@@ -171,7 +171,7 @@ export const failureClassTable: Readonly<Record<RetriedFailureClass, FailureClas
   TooManyRequests: {
     ...usual,
     description: '429, 503',
-    backOff: { firstMs: 1_000, maxMs: 60_000 },
+    backOff: { firstMs: 1_000, maxMs: 30_000 },
     // An outage is logged once for all pods.
     level: 'debug',
     repeatedLevel: 'debug',

@@ -557,6 +557,16 @@ describe('after an outage', () => {
     await h.manager.stop();
   });
 
+  it('a status to which the API server answers 429 when it is back is written within 30 s', async () => {
+    const { h, server } = await setUp();
+    h.client.fail({ verb: 'patch', name: 'p1' }, 429);
+    server.isDown = false;
+    h.manager.retryNow('uid-p0');
+    await h.clock.advanceAsync(30_000);
+    expect(h.written('p1')).toBe('during the outage');
+    await h.manager.stop();
+  });
+
   it('a status that changes is tried within a second, and brings all others', async () => {
     const { h, names, server } = await setUp();
     server.isDown = false;

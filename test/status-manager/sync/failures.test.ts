@@ -42,8 +42,14 @@ const failures: readonly FailureCase[] = [
     firstDelays: [0, 0, 0, 500, 1_000],
     maxMs: 30 * second,
   },
-  { failure: 'TooManyRequests', verb: 'patch', error: http(429), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
-  { failure: 'TooManyRequests', verb: 'get', error: http(503), firstDelays: [1_000, 2_000, 4_000], maxMs: minute },
+  {
+    failure: 'TooManyRequests',
+    verb: 'patch',
+    error: http(429),
+    firstDelays: [1_000, 2_000, 4_000],
+    maxMs: 30 * second,
+  },
+  { failure: 'TooManyRequests', verb: 'get', error: http(503), firstDelays: [1_000, 2_000, 4_000], maxMs: 30 * second },
   {
     failure: 'ServiceUnavailable',
     verb: 'get',
