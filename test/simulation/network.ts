@@ -69,6 +69,12 @@ export interface Call {
   retryAfterMs?: number;
 }
 
+/** What is known of a request, and of a watch once it is refused. */
+export type RefusableCall = Pick<
+  Call,
+  'endedMs' | 'method' | 'path' | 'process' | 'retryAfterMs' | 'sentMs' | 'status'
+>;
+
 /** A request that a server has handled, also if its response was lost. */
 export interface ServedCall extends Call {
   readonly servedStatus: number;
@@ -80,6 +86,8 @@ interface Refusal {
   readonly code: number;
   readonly reason: string;
 }
+
+const tooManyRequests: Refusal = { code: 429, reason: 'TooManyRequests' };
 
 /** Refusals that a server may give although nothing is wrong with the request. */
 const refusals: readonly Refusal[] = [
@@ -138,8 +146,7 @@ interface Settled {
  */
 export class Network {
   readonly calls: Call[] = [];
-  /** When which process has opened a watch. */
-  readonly watches: { readonly process: SimulatedProcess; readonly sentMs: number }[] = [];
+  readonly watches: RefusableCall[] = [];
   /** The resource versions of what was written by requests whose senders had given up. */
   readonly lateWrites = new Set<number>();
   readonly streams = new Set<OpenStream>();
@@ -160,8 +167,11 @@ export class Network {
   readonly served: ServedCall[] = [];
   /** An API server runs. */
   isServerUp = true;
+  /** The share of requests that are refused with 429, as by an API server that has too much to do. */
+  busyShare = 0;
   readonly #world: World;
   readonly #random: Random;
+  readonly #busy: Random;
   readonly #server: APIServerHandler;
   readonly #lagging: readonly LaggingPods[];
   /** Whose last list of pods came from a server that is behind. */
@@ -174,6 +184,7 @@ export class Network {
   constructor(world: World, server: APIServerHandler, writes: readonly PodWrite[], lagging = 2) {
     this.#world = world;
     this.#random = world.random.fork('network');
+    this.#busy = world.random.fork('busy');
     this.#server = server;
     this.#lagging = Array.from({ length: lagging }, () => new LaggingPods(world, writes));
   }
@@ -249,7 +260,7 @@ export class Network {
     const isSlow = this.#strikes('slow') || this.slowPaths?.test(path) === true;
     const latencyMs = this.#latencyMs(isSlow);
     const backMs = this.#latencyMs(false);
-    const refused = this.#strikes('refused') ? this.#refusal(method, path) : undefined;
+    const refused = this.#refusal(method, path);
     const retryAfter = this.#random.integer(1, 3);
     const isHanging = this.#random.chance(0.5);
     const lateMs = this.faults.late === 0 ? 0 : this.#random.integer(1_000, maxLateMs);
@@ -358,7 +369,10 @@ export class Network {
     this.lateWrites.add(Number(metadata.resourceVersion));
   }
 
-  #refusal(method: string, path: string): Refusal {
+  #refusal(method: string, path: string): Refusal | undefined {
+    const isRefused = this.#strikes('refused');
+    if (this.busyShare > 0 && this.#busy.chance(this.busyShare)) return tooManyRequests;
+    if (!isRefused) return undefined;
     if (method === 'PATCH') return this.#random.pick(refusalsOfPatch);
     return this.#random.pick(method === 'GET' && path.endsWith('/pods') ? refusalsOfList : refusals);
   }
@@ -386,11 +400,12 @@ export class Network {
     const world = this.#world;
     const target = `${path}${queryString(options.query)}`;
     const { signal } = options;
-    this.watches.push({ process, sentMs: world.nowMs });
+    const call: RefusableCall = { process, method: 'watch', path, sentMs: world.nowMs };
+    this.watches.push(call);
     world.note(process.name, '→ watch', target);
     const usualMs = this.#random.chance(0.3) ? this.#random.integer(50, 3_000) : 0;
     const laggingMs = this.watchesLag && this.#behind.delete(process) ? behindMs : usualMs;
-    const refused = this.#strikes('refused') ? this.#refusal('GET', path) : undefined;
+    const refused = this.#refusal('GET', path);
     return new Promise((resolve, reject) => {
       const chunks: Uint8Array[] = [];
       let wake = (): void => {};
@@ -447,6 +462,8 @@ export class Network {
       }
       this.streams.add(handle);
       const refuse = async ({ status, headers, text }: Settled): Promise<void> => {
+        Object.assign(call, { endedMs: world.nowMs, status });
+        if (headers['retry-after'] !== undefined) call.retryAfterMs = Number(headers['retry-after']) * 1_000;
         const body = { statusCode: status, headers, body: Buffer.from(text) };
         const error = await errorOfResponse(body, noCredentials, process.clock.now());
         failWith(error);
@@ -468,7 +485,7 @@ export class Network {
       world.at(this.#latencyMs(false), () => {
         if (isClosed || !process.isAlive) return;
         if (!this.isServerUp) return handle.cut();
-        if (refused !== undefined) return void deliver(() => void refuse(refusalOf(refused, 1)));
+        if (refused !== undefined) return void deliver(() => void refuse(refusalOf(refused, this.#busy.integer(1, 3))));
         const before: Buffer[] = [];
         response = new DirectResponse({
           onHead: (status) =>

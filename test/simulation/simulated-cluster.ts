@@ -92,6 +92,7 @@ export class SimulatedCluster {
     this.network.faults = noFaults;
     this.network.slowPaths = undefined;
     this.network.isDown = false;
+    this.network.busyShare = 0;
     this.#startServer();
   }
 

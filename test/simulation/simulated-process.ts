@@ -27,6 +27,7 @@ export class SimulatedProcess {
       now: () => Math.floor(world.startEpochMs + this.#startMs + sinceStartMs() + this.wallOffsetMs),
       monotonicMs: () => this.#startMs + sinceStartMs(),
       afterFunc: (delayMs, callback) => {
+        if (!Number.isFinite(delayMs)) world.violate('a timer has a time', `${name}: ${delayMs} ms`);
         const timer = this.receive(delayMs / this.#rate, () => {
           this.#timers.delete(stoppable);
           callback();

@@ -1,7 +1,7 @@
 import { checkTerminalIsFinal, checkVersions, type Violation } from '../../chaos/invariants.ts';
 import { type AgentOptions, readMessage } from '../../chaos/protocol.ts';
 import type { PodWrite } from '../lagging-pods.ts';
-import type { Call } from '../network.ts';
+import type { Call, RefusableCall } from '../network.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import { isMirror, podUIDOf } from './static-pods.ts';
 
@@ -205,22 +205,27 @@ export function checkConcurrency(calls: readonly Call[], limits: ReadonlyMap<str
   return violations;
 }
 
-/** While a `Retry-After` applies to a pod or the list of pods, the process that was told so sends nothing for it. */
-export function checkPauses(calls: readonly Call[], history: readonly PodWrite[]): Violation[] {
+/**
+ * While a `Retry-After` applies to a pod, or to lists and watches, the process that was told so sends nothing for it.
+ * @param calls in any order
+ * @param isOnePod whether a process knew only one pod of this name in this time: each has its own back-off
+ */
+export function checkPauses(
+  calls: readonly RefusableCall[],
+  isOnePod: (process: SimulatedProcess, podName: string, fromMs: number, toMs: number) => boolean,
+): Violation[] {
   const violations: Violation[] = [];
-  const pauses = new Map<string, Call>();
-  for (const call of calls) {
-    const pod = podOf(call) ?? 'the list of pods';
-    const key = `${call.process.name} ${pod}`;
+  const pauses = new Map<string, RefusableCall>();
+  for (const call of calls.toSorted((a, b) => a.sentMs - b.sentMs)) {
+    const { method, process, sentMs } = call;
+    const pod = podOf(call);
+    const key = `${process.name} ${pod ?? 'the list of pods'}`;
     const last = pauses.get(key);
     if (call.retryAfterMs !== undefined) pauses.set(key, call);
-    if (last?.endedMs === undefined || call.sentMs <= last.endedMs) continue;
-    if (call.sentMs >= last.endedMs + last.retryAfterMs! - 1) continue;
-    const isRecreated = history.some(
-      (write) => write.type === 'DELETED' && write.pod.metadata.name === pod && write.atMs > last.sentMs - 60_000,
-    );
-    if (isRecreated) continue;
-    const details = `${key}: ${call.method} at ${call.sentMs}, ${call.sentMs - last.endedMs} ms after a ${last.status}`;
+    if (last?.endedMs === undefined || sentMs <= last.endedMs) continue;
+    if (sentMs >= last.endedMs + last.retryAfterMs! - 1) continue;
+    if (pod !== undefined && !isOnePod(process, pod, last.sentMs, sentMs)) continue;
+    const details = `${key}: ${method} at ${sentMs}, ${sentMs - last.endedMs} ms after a ${last.status}`;
     violations.push({ invariant: 'Retry-After is respected', details });
   }
   return violations;

@@ -22,6 +22,7 @@ import type { World } from '../world.ts';
 import { BehindPods } from './behind-pods.ts';
 import { CallersInformer } from './callers-informer.ts';
 import { doOddDeed, oddDeeds, ReadMetrics } from './odd-deeds.ts';
+import { KnownPods } from './known-pods.ts';
 import { OldFirstList } from './old-first-list.ts';
 
 export const versionsPerProcess = 1_000_000;
@@ -64,12 +65,15 @@ export class ManagerProcess {
   readonly pods: InformerPodManager;
   readonly behind = new BehindPods();
   readonly read = new ReadMetrics();
+  readonly known = new KnownPods();
   /** What an informer of the caller gets its pods from. */
   readonly #informer: InformerPodManager | undefined;
   /** Undefined until it runs. */
   manager: StatusManager<InformerPodManager> | undefined;
   journal: Journal | undefined;
   recovered: Journal['recovered'] = [];
+  /** Pods whose status is the recovered one, by UID. */
+  readonly onlyRecovered = new Set<string>();
   isRunning = false;
   isStopped = false;
   readonly #world: World;
@@ -151,10 +155,15 @@ export class ManagerProcess {
       'recovered',
       this.recovered.map(({ podUID, status }) => [podUID, status.message]),
     );
-    for (const { podUID } of this.recovered) this.behind.accepted(podUID, this.#world.nowMs);
+    for (const { podName, podUID } of this.recovered) {
+      this.known.added(podName, podUID, this.#world.nowMs);
+      this.behind.accepted(podUID, this.#world.nowMs);
+      this.onlyRecovered.add(podUID);
+    }
     manager.subscribe({
       onPodUpdated: ({ metadata: { uid: podUID = '' } = {} }) => {
         this.behind.accepted(podUID, this.#world.nowMs);
+        this.onlyRecovered.delete(podUID);
         this.options.onAccepted(podUID);
       },
       onPodRemoved: ({ metadata: { uid: podUID = '' } = {} }) => this.options.onAccepted(podUID),
@@ -326,13 +335,17 @@ export class ManagerProcess {
     this.pods.subscribe(
       {
         onPodAdded: ({ metadata: { uid, name } }) => {
+          this.known.added(name, uid, this.#world.nowMs);
           if (removed.has(uid)) violate(`${name} ${uid} was removed, and is there again`);
         },
         onPodUpdated: ({ metadata: { uid, name, resourceVersion } }, previous) => {
           const before = previous.metadata.resourceVersion;
           if (Number(resourceVersion) < Number(before)) violate(`${name} ${uid}: ${before} → ${resourceVersion}`);
         },
-        onPodRemoved: ({ metadata: { uid } }) => void removed.add(uid),
+        onPodRemoved: ({ metadata: { uid, name } }) => {
+          this.known.removed(name, uid, this.#world.nowMs);
+          removed.add(uid);
+        },
       },
       { includeMirrorPods: true },
     );

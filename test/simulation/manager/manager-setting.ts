@@ -27,6 +27,7 @@ import {
   checkWrites,
 } from './check-calls.ts';
 import { damageLine } from './journal-faults.ts';
+import type { KnownPods } from './known-pods.ts';
 import { journalFile, ManagerProcess, versionsPerProcess } from './manager-process.ts';
 import { isMirror, podUIDOf, StaticPods } from './static-pods.ts';
 
@@ -91,6 +92,7 @@ class ManagerSimulation {
   readonly #damaged = new Map<string, number>();
   /** By the name of the process. */
   readonly #limits = new Map<string, AgentOptions>();
+  readonly #known = new Map<string, KnownPods>();
   readonly #versions: AcceptedVersion[] = [];
   readonly #static: StaticPods;
   /** The smallest permitted size of a journal, so that it is compacted often. */
@@ -158,9 +160,18 @@ class ManagerSimulation {
     }
     const deletions = this.#random.fork('deleted journals');
     if (deletions.chance(0.2)) void this.#deletedJournals(deletions);
+    const overloads = this.#random.fork('overloads');
+    if (overloads.chance(0.4)) void this.#overloads(overloads);
     await world.sleep(world.size.forMs);
     const outages = this.#random.fork('outage');
-    if (outages.chance(0.3)) await this.#cluster.outage(outages.integer(8_000, 15_000), () => this.#reportAll());
+    if (outages.chance(0.3)) {
+      await this.#cluster.outage(outages.integer(8_000, 15_000), () => this.#reportAll());
+      // All that has waited for the API server comes at once.
+      if (outages.chance(0.7) && world.happens('overload after an outage')) {
+        this.#cluster.network.busyShare = 0.5;
+        await world.sleep(outages.integer(500, 4_000));
+      }
+    }
 
     await this.#heal();
     const isHealthy = this.#random.chance(0.5);
@@ -173,6 +184,7 @@ class ManagerSimulation {
     this.#current.startReporting();
     this.#current.settle();
     this.#users.release(this.#random.fork('release'));
+    this.#changeWhatWasWritten(this.#random.fork('foreign changes'));
     await world.until('every last status arrives', 75_000, () => this.#difference());
     await this.#checkNewMirrors();
 
@@ -180,6 +192,15 @@ class ManagerSimulation {
     this.#isOver = true;
     await this.#stop(this.#current, true);
     this.#checkHistory();
+  }
+
+  /** Others undo what was written, once. */
+  #changeWhatWasWritten(random: Random): void {
+    for (const name of this.#cluster.pods.keys()) {
+      const status = { conditions: [{ type: 'Ready', status: random.pick(['True', 'False']), reason: 'Foreign' }] };
+      if (!random.chance(0.7) || !this.#world.happens('what was written is changed')) continue;
+      this.#cluster.attempt(() => void this.#cluster.server.pods.patchStatus('default', name, { status }));
+    }
   }
 
   #reportAll(): void {
@@ -213,14 +234,14 @@ class ManagerSimulation {
     this.#earlierWallMs = this.#latestWallMs;
     const number = ++this.#started;
     const random = this.#random.fork(`options ${number}`);
-    const qps = random.chance(0.15) ? random.integer(5, 40) : undefined;
+    const qps = random.chance(0.15) ? random.integer(3, 40) : undefined;
     const manager: AgentOptions = {
       concurrency: random.pick([1, 2, 4, 8, 16]),
       readBeforePatch: random.pick(['always', 'when-stale']),
       patchStrategy: random.pick(['strategic-merge', 'strategic-merge', 'json-patch']),
       syncPeriodMs: random.pick([1_000, 3_000, 10_000]),
       requestTimeoutMs: random.pick([3_000, 10_000, 30_000]),
-      ...(qps !== undefined && { qps, burst: random.integer(5, 30) }),
+      ...(qps !== undefined && { qps, burst: random.integer(1, 30) }),
     };
     const token = this.#cluster.server.nodeToken(nodeName);
     const started: ManagerProcess = new ManagerProcess(this.#world, this.#cluster.network, this.#disk, {
@@ -242,6 +263,7 @@ class ManagerSimulation {
     });
     started.process.wallOffsetMs = this.#wallOffsetMs;
     this.#limits.set(started.process.name, manager);
+    this.#known.set(started.process.name, started.known);
     this.#world.count('start');
     this.#world.note(started.process.name, 'start', { isSilent, fsync: this.#fsync ?? 'no journal', ...manager });
     started.start().then(
@@ -338,6 +360,29 @@ class ManagerSimulation {
       this.#disk.powerOn();
       this.#kill(false, killed);
     });
+  }
+
+  /** The API server has too much to do for a while, often after an outage, and answers 429 with `Retry-After`. */
+  async #overloads(random: Random): Promise<void> {
+    const { network } = this.#cluster;
+    for (;;) {
+      await this.#world.sleep(random.integer(4_000, 20_000));
+      const lastsMs = random.integer(300, 5_000);
+      const share = random.pick([0.3, 0.6, 1]);
+      if (random.chance(0.5)) await this.#afterPartition();
+      if (!this.#isDisturbed) return;
+      if (!this.#world.happens('overload')) continue;
+      this.#world.count('overload');
+      network.busyShare = share;
+      await this.#world.sleep(lastsMs);
+      network.busyShare = 0;
+    }
+  }
+
+  async #afterPartition(): Promise<void> {
+    const { network } = this.#cluster;
+    while (this.#isDisturbed && !network.isDown) await this.#world.sleep(100);
+    while (network.isDown) await this.#world.sleep(5);
   }
 
   async #clockJumps(random: Random): Promise<void> {
@@ -473,12 +518,20 @@ class ManagerSimulation {
     return version > known && processOf(version) < options.number;
   }
 
-  #onOutcome(from: ManagerProcess, { outcome, podUID }: StatusOutcome, behindSinceMs: number | undefined): void {
+  #onOutcome(from: ManagerProcess, reported: StatusOutcome, behindSinceMs: number | undefined): void {
+    const { outcome, podUID } = reported;
     this.#world.count(`outcome ${outcome}`);
     if (outcome === 'deletion-requested') this.#requested.set(podUID, from);
     else if (outcome === 'deleted') this.#requested.delete(podUID);
+    const isRemoved = reported.outcome === 'gone' && reported.reason === 'removed';
+    if (isRemoved && from.onlyRecovered.has(podUID) && this.#exists(podUID))
+      this.#world.violate('the recovered status of a pod that exists is kept', podUID);
     if (outcome === 'written' && from === this.#current && behindSinceMs !== undefined)
       this.#checkPrompt(podUID, behindSinceMs);
+  }
+
+  #exists(podUID: string): boolean {
+    return [...this.#cluster.pods.values()].some(({ metadata }) => metadata.uid === podUID);
   }
 
   #checkPrompt(podUID: string, behindSinceMs: number): void {
@@ -620,12 +673,19 @@ class ManagerSimulation {
     for (const [podUID, behindSinceMs] of this.#current.behind.entries) this.#checkPrompt(podUID, behindSinceMs);
     this.#healthySinceMs = undefined;
     this.#checkNoBackOff();
-    await this.#checkDrain();
+    await this.#checkDrain(this.#random.fork('drain'));
   }
 
-  /** While everything works, a drain sends all that was accepted. */
-  async #checkDrain(): Promise<void> {
-    const { manager, options } = this.#current;
+  /** While everything works, or has had too much to do right before, a drain sends all that was accepted. */
+  async #checkDrain(random: Random): Promise<void> {
+    const { manager, options, pods } = this.#current;
+    const [living] = pods.getPods().filter(({ metadata }) => metadata?.deletionTimestamp == null);
+    if (random.chance(0.5) && this.#world.happens('overload before a drain')) {
+      this.#cluster.network.busyShare = 1;
+      this.#current.reportAll((podUID) => podUID === living?.metadata?.uid);
+      await this.#world.sleep(random.integer(30, 150));
+      this.#cluster.network.busyShare = 0;
+    }
     this.#current.reportAll();
     await this.#stop(this.#current, true);
     for (const pod of this.#cluster.pods.values()) {
@@ -730,9 +790,12 @@ class ManagerSimulation {
   /** A mirror pod that is created when all is quiet has its status soon. */
   async #checkNewMirrors(): Promise<void> {
     if (this.#static.pods.length === 0 || this.#current.options.manager.qps !== undefined) return;
-    this.#static.renew();
-    await this.#world.sleep(mirrorMs);
-    this.#checkMirrors();
+    // At different times between two full batches.
+    for (let i = 0; i < 3; i++) {
+      this.#static.renew();
+      await this.#world.sleep(mirrorMs);
+      this.#checkMirrors();
+    }
     await this.#world.until('every last status arrives', 30_000, () => this.#difference());
   }
 
@@ -778,9 +841,10 @@ class ManagerSimulation {
   }
 
   #isDue({ podUID, unsentSince, waitingFor }: PodInspection): boolean {
+    if (unsentSince === undefined || waitingFor === undefined) return false;
+    if (waitingFor.kind !== 'back-off') return waitingFor.kind === 'next-batch';
     // It may have no mirror pod.
-    if (unsentSince === undefined || this.#static.pods.some(({ metadata }) => metadata?.uid === podUID)) return false;
-    if (waitingFor?.kind !== 'back-off') return waitingFor === undefined;
+    if (this.#static.pods.some(({ metadata }) => metadata?.uid === podUID)) return false;
     return (
       waitingFor.class !== 'hot-loop' && Date.parse(waitingFor.nextTryAt) <= this.#current.process.clock.now() + 1_000
     );
@@ -924,7 +988,9 @@ class ManagerSimulation {
         [...network.calls, ...network.watches],
         this.#world.size.pods + this.#static.pods.length,
       ),
-      ...checkPauses(network.calls, history),
+      ...checkPauses([...network.calls, ...network.watches], ({ name }, podName, fromMs, toMs) =>
+        this.#known.get(name)!.isOne(podName, fromMs, toMs),
+      ),
       ...checkTerminalPhases(
         network.calls,
         ({ name }, uid, atMs) => this.#answers.get(`${name} ${uid}`)?.findLast((answer) => answer.atMs <= atMs)?.could,
