@@ -4,10 +4,10 @@ import { withDeadline } from '../shared/deadline.ts';
 import type { APIRequests, APIResponse } from '../kube/client/api-requests.ts';
 import type { Clock } from '../shared/clock.ts';
 import { FailureLog } from '../shared/failure-log.ts';
-import { tryCall } from '../shared/guarded.ts';
-import { type Logger, reasonOf } from '../shared/logger.ts';
+import type { Logger } from '../shared/logger.ts';
 import { PeriodicWarning } from '../shared/periodic-warning.ts';
 import { Semaphore } from '../shared/semaphore.ts';
+import { guardedRecordMetric } from '../node/index.ts';
 import { HTTPError } from './http-error.ts';
 
 /** Creates a review on the API server, and resolves with it. Rejects with an `HTTPError` 429 if too many wait. */
@@ -42,16 +42,13 @@ export function createReview(
   { requests, clock, logger, metrics, signal: stopSignal }: ReviewOptions,
 ): Review {
   const failures = new FailureLog({ logger, clock, what });
+  const recordMetric = guardedRecordMetric(metrics, logger);
   const tooMany = new PeriodicWarning('Too many reviews for the kubelet API: requests get 429', { clock, logger });
   const slots = new Semaphore({ size: maxInFlight, clock, warning: { option: 'maxInFlight', logger } });
   let pending = 0;
   const reject = (): HTTPError => {
     tooMany.warn({ resource, maxPending });
-    tryCall(
-      () => metrics?.incRejectedReviews?.(resource),
-      (thrown) =>
-        logger.error({ reason: reasonOf(thrown), method: 'metrics.incRejectedReviews' }, 'User callback threw'),
-    );
+    recordMetric('node_agent_rejected_reviews_total', 1, resource);
     return new HTTPError(429, 'Too many requests: reviews by the API server are pending');
   };
   const create = async (path: string, body: object, signal: AbortSignal): Promise<APIResponse> => {

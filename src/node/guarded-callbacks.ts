@@ -1,18 +1,22 @@
 import type { AgentGauges, AgentMetrics } from '../observe/agent-metrics.ts';
 import type { KubeletMetric, RecordKubeletMetric } from '../observe/kubelet-metrics.ts';
 import { guarded } from '../shared/guarded.ts';
-import { type Logger, reasonOf } from '../shared/logger.ts';
+import type { Logger } from '../shared/logger.ts';
+import { logThrown } from '../shared/ports.ts';
 import type { EventRecorder } from './events/event-recorder.ts';
 
 /** Logs errors that the caller's recorder throws. */
 export function guardedEventRecorder(eventRecorder: EventRecorder, logger: Logger): EventRecorder {
-  return guarded<EventRecorder>(eventRecorder, ['event'], thrownLogger('eventRecorder', logger));
+  return guarded<EventRecorder>(eventRecorder, ['event'], logThrown(logger, 'eventRecorder'));
 }
 
 /** Logs errors that the caller's metrics throw. */
-export function guardedMetrics(metrics: Partial<AgentMetrics> | undefined, logger: Logger): AgentMetrics {
-  const methods = ['incEvictions', 'incRejectedReviews', 'recordKubeletMetric', 'registerAgentGauges'] as const;
-  return guarded<AgentMetrics>(metrics ?? {}, methods, thrownLogger('metrics', logger));
+function guardedMetrics(metrics: Partial<AgentMetrics> | undefined, logger: Logger): AgentMetrics {
+  return guarded<AgentMetrics>(
+    metrics ?? {},
+    ['recordKubeletMetric', 'registerAgentGauges'],
+    logThrown(logger, 'metrics'),
+  );
 }
 
 export function guardedRecordMetric(metrics: Partial<AgentMetrics> | undefined, logger: Logger): RecordKubeletMetric {
@@ -28,9 +32,4 @@ export function registerGauges(
   read: () => AgentGauges,
 ): (() => void) | undefined {
   return guardedMetrics(metrics, logger).registerAgentGauges(read);
-}
-
-function thrownLogger(port: string, logger: Logger) {
-  return (thrown: unknown, method: string): void =>
-    logger.error({ reason: reasonOf(thrown), method: `${port}.${method}` }, 'User callback threw');
 }

@@ -53,10 +53,6 @@ export interface AgentMetrics {
    * @returns unregisters them; called when the agent stops
    */
   registerAgentGauges(read: () => AgentGauges): () => void;
-  /** A pod was evicted because of `signal`: `memory.available`, `emptydirfs.limit`. */
-  incEvictions(signal: string): void;
   /** Adds `value` to a counter of the kubelet, observes it in a histogram, or sets a gauge to it; `labels` are the values of its labels. */
   recordKubeletMetric(name: KubeletMetric, value: number, ...labels: readonly string[]): void;
-  /** The kubelet API refused a request with 429: too many `tokenreviews` or `subjectaccessreviews` were pending. */
-  incRejectedReviews(resource: string): void;
 }

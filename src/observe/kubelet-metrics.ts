@@ -39,10 +39,12 @@ function histogram<const Labels extends readonly string[]>(
 }
 
 /**
- * The kubelet's own metrics that an agent has, and in the same form those of virtual nodes, by name without `kubelet_`.
+ * The kubelet's own metrics that an agent has, and in the same form those of virtual nodes and the kubelet API, by name
+ * without `kubelet_`.
  * Source: kubelet `pkg/kubelet/metrics`.
  */
 export const kubeletMetrics = {
+  evictions: counter('Pods that were evicted.', 'eviction_signal'),
   runtime_operations_total: counter('Calls of the container runtime.', 'operation_type'),
   runtime_operations_errors_total: counter('Calls of the container runtime that failed.', 'operation_type'),
   runtime_operations_duration_seconds: histogram(
@@ -72,10 +74,10 @@ export const kubeletMetrics = {
     podStartBuckets,
     'Time from when a pod is first seen to its first status, and to its phase Running.',
   ),
-  started_pods_total: counter('Sandboxes of pods that were to be created.'),
-  started_pods_errors_total: counter('Sandboxes of pods that could not be created.'),
-  started_containers_total: counter('Containers that were to be started.', 'container_type'),
-  started_containers_errors_total: counter('Containers that could not be started.', 'container_type', 'code'),
+  started_pods_total: counter('Attempts to create the sandbox of a pod.'),
+  started_pods_errors_total: counter('Failed attempts to create the sandbox of a pod.'),
+  started_containers_total: counter('Attempts to start a container.', 'container_type'),
+  started_containers_errors_total: counter('Failed attempts to start a container.', 'container_type', 'code'),
   image_pull_duration_seconds: histogram(
     imagePullBuckets,
     'Duration of successful pulls of images, including the wait for other pulls.',
@@ -100,6 +102,10 @@ export const kubeletMetrics = {
   node_agent_probes_total: counter('Probes that were run, as often as they were run.', 'probe_type', 'result'),
   node_agent_lost_pods_total: counter('Pods that the provider had and no longer listed.'),
   cgroup_version: maximum('The version of the cgroups of the machine: 1 or 2.'),
+  node_agent_rejected_reviews_total: counter(
+    'Requests to the kubelet API that were refused because too many reviews were pending.',
+    'resource',
+  ),
 } satisfies Readonly<Record<string, KubeletMetricRow>>;
 
 export type KubeletMetric = keyof typeof kubeletMetrics;

@@ -86,24 +86,12 @@ const agentGauges: SourcedMetrics<AgentGauges> = {
 /** The metrics of an agent in a registry. */
 export function agentMetricsIn(register: MetricsRegistry): AgentMetrics {
   const addAgentGauges = sourcedMetricsIn(register, agentGauges);
-  const evictions = metricIn(register, Counter<'eviction_signal'>, {
-    name: 'kubelet_evictions',
-    help: 'Pods that were evicted.',
-    labelNames: ['eviction_signal'],
-  });
   const clearGauges: (() => void)[] = [];
   const kubelet = Object.fromEntries(
     Object.entries(kubeletMetrics).map(([name, row]) => [name, recorderIn(register, name, row, clearGauges)]),
   ) as Record<KubeletMetric, KubeletRecorder>;
-  const rejectedReviews = metricIn(register, Counter<'resource'>, {
-    name: 'kubelet_node_agent_rejected_reviews_total',
-    help: 'Requests to the kubelet API that were refused because too many reviews were pending.',
-    labelNames: ['resource'],
-  });
   return {
     recordKubeletMetric: (name, value, ...labels) => kubelet[name](value, labels),
-    incRejectedReviews: (resource) => rejectedReviews.inc({ resource }),
-    incEvictions: (signal) => evictions.inc({ eviction_signal: signal }),
     registerAgentGauges(readGauges) {
       const remove = addAgentGauges(readGauges);
       return () => [remove, ...clearGauges].forEach((call) => call());

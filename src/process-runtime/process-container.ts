@@ -5,7 +5,9 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { ResourceRequirementsInput } from '../kube/objects/types.ts';
 import type { ContainerIO, RuntimeContainerStatus } from '../node/index.ts';
-import { type Clock, sleep, type Timer } from '../shared/clock.ts';
+import { undefinedIfAborted } from '../shared/abort.ts';
+import { type Clock, sleep } from '../shared/clock.ts';
+import { withDeadline } from '../shared/deadline.ts';
 import { podFields } from '../shared/log-fields.ts';
 import type { Logger } from '../shared/logger.ts';
 import { attach } from './attach.ts';
@@ -186,18 +188,7 @@ export class ProcessContainer {
   /** Resolves when the container has exited or the time is over. */
   async #exitedWithin(ms: number, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
-    let timer: Timer | undefined;
-    let onAbort: (() => void) | undefined;
-    const over = new Promise<void>((resolve, reject) => {
-      timer = this.#clock.afterFunc(ms, resolve);
-      onAbort = () => reject(signal!.reason as Error);
-      signal?.addEventListener('abort', onAbort);
-    });
-    try {
-      await Promise.race([over, this.#exited]);
-    } finally {
-      timer?.stop();
-      signal?.removeEventListener('abort', onAbort!);
-    }
+    await withDeadline(this.#clock, ms, [signal], (deadline) => undefinedIfAborted(this.#exited, deadline.signal));
+    signal?.throwIfAborted();
   }
 }

@@ -191,7 +191,7 @@ export function createVirtualNodeParts(node: VirtualNodeOptions, shared: SharedP
   // What admits pods, and brings the inputs to the workers.
   let settleFirstUpdate = (): void => {};
   const firstUpdate = new Promise<void>((resolve) => (settleFirstUpdate = resolve));
-  const { allocationManager, syncLoop } = createPodLoop(context, inputs, podStatuses, workers, {
+  const { allocationManager, syncLoop } = createPodLoop(context, inputs, workers, {
     ...{ ownNode, quietHousekeepingPeriodMs },
     stopSignal: stop.signal,
     admitHandlers: {

@@ -118,14 +118,14 @@ it('failures and their end are logged once', async () => {
 });
 
 it('metrics that throw do not change what the request gets', async () => {
-  const incRejectedReviews = (): never => {
+  const recordKubeletMetric = (): never => {
     throw new Error('no metrics');
   };
-  const { review, logger } = reviewWith({ metrics: { incRejectedReviews } as unknown as ReviewOptions['metrics'] });
+  const { review, logger } = reviewWith({ metrics: { recordKubeletMetric } as unknown as ReviewOptions['metrics'] });
   for (let i = 0; i < 72; i++) void review(`${i}`);
   await expect(review()).rejects.toMatchObject({ statusCode: 429 });
   expect(logger.errors).toMatchObject([
-    { message: 'User callback threw', fields: { reason: 'no metrics', method: 'metrics.incRejectedReviews' } },
+    { message: 'User callback threw', fields: { reason: 'no metrics', method: 'metrics.recordKubeletMetric' } },
   ]);
 });
 

@@ -174,8 +174,6 @@ describe('createPrometheusMetrics', () => {
     adapter.incRefusedUpdates('illegal-container-transition');
     adapter.incOutcomes('written');
     adapter.observeRequestDuration('get', 0);
-    adapter.incEvictions('memory.available');
-    adapter.incRejectedReviews('tokenreviews');
     for (const kubeletMetric of Object.keys(kubeletMetrics) as KubeletMetric[])
       adapter.recordKubeletMetric(kubeletMetric, 1, 'x');
     adapter.registerAgentGauges(() => ({

@@ -28,7 +28,7 @@ export function createLoop(options: NodeAgentOptions, parts: NodeAgentParts) {
   };
   const orphanedPodDirs = new OrphanedPodDirs({ volumeManager, clock, logger });
   const startUp = new StartUp(parts);
-  const { allocationManager, syncLoop } = createPodLoop({ ...context, eventRecorder }, inputs, workers, workers, {
+  const { allocationManager, syncLoop } = createPodLoop({ ...context, eventRecorder }, inputs, workers, {
     ...{ ownNode, runtime, stopSignal, mirrorPods, orphanedPodDirs },
     admitHandlers: {
       before: [...(evictionManager ? [evictionManager] : []), new SysctlAllowlist(safeSysctls, allowedUnsafeSysctls)],

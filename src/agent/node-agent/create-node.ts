@@ -1,7 +1,6 @@
 import {
   agentFeatures,
   type BoundedRuntime,
-  guardedMetrics,
   NodeReporter,
   type NodeStatus,
   nodeStatusOf,
@@ -44,7 +43,7 @@ export function createNode(
   const { runtime, volumeManager } = ports;
   const { runtimeState, sourcesReady } = inputs;
   const { podWorkers, statuses, getActivePods, imagePullManager } = workers;
-  const { node = {}, metrics, eviction } = options;
+  const { node = {}, eviction } = options;
 
   const containerGC = new ContainerGC({
     ...{ nodeName, eventRecorder, runtime, clock, logger },
@@ -55,11 +54,10 @@ export function createNode(
     ...{ nodeName, eventRecorder, recordMetric, clock, logger },
     beginImageGC: () => imagePullManager.beginPrune(),
   });
-  const guarded = guardedMetrics(metrics, logger);
   const evictionManager = createEvictionManager({
     ...{ nodeName, runtime, podWorkers, statuses, getActivePods, containerGC, imageGC, volumeManager, eviction },
     ...{ eventRecorder, clock, logger },
-    podEvicted: (signal) => guarded.incEvictions(signal),
+    podEvicted: (signal) => recordMetric('evictions', 1, signal),
   });
 
   const endpoints: NodeEndpoints = {};

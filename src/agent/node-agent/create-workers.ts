@@ -57,12 +57,12 @@ export function createWorkers(
     networkErrors: () => runtimeState.networkErrors(),
     reconcileMirrorPod: (staticPod, mirrorPod) => mirrorPods?.reconcile(staticPod, mirrorPod),
   });
-  const podWorkers = createPodWorkers(podContext, podStatuses, podCache, podSyncer, (podUID) => {
+  const workers = createPodWorkers(podContext, podStatuses, podCache, podSyncer, (podUID) => {
     // A resize does not change a container state, so a relist alone would not cause a sync.
     pleg.requestReinspect(podUID);
     pleg.requestRelist(podUID);
   });
-  return { ...podStatuses, ...podWorkers, probeManager, qosCgroups, imagePullManager };
+  return { ...workers, probeManager, qosCgroups, imagePullManager };
 }
 
 function createImagePullManager(

@@ -1,6 +1,6 @@
 import { formatPod } from '../../kube/pods/pod-log-fields.ts';
 import type { Bounded } from '../../shared/bounded-port.ts';
-import type { Clock } from '../../shared/clock.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Container, HTTPGetAction, LifecycleHandler, ValidPod } from '../../kube/objects/types.ts';
 import {
   type ContainerRuntime,
@@ -139,19 +139,9 @@ async function runHTTPHook(action: HTTPGetAction, { request, runner, signal }: H
   }
 }
 
-function pause(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      timer.stop();
-      reject(new Error('container terminated before sleep hook finished'));
-    };
-    const timer = clock.afterFunc(ms, () => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
-    });
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort);
-  });
+async function pause(clock: Pick<Clock, 'afterFunc'>, ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(clock, ms, signal);
+  if (signal.aborted) throw new Error('container terminated before sleep hook finished');
 }
 
 /** Maximum length of the response that is read. */

@@ -1,5 +1,5 @@
 import { allContainersOf } from '../../kube/pods/pod-containers.ts';
-import type { Clock } from '../../shared/clock.ts';
+import { type Clock, sleep } from '../../shared/clock.ts';
 import type { Container, Pod, ValidPod } from '../../kube/objects/types.ts';
 import { isRestartableInitContainer } from '../../status-manager/status/container-restart.ts';
 import { type Logger, reasonOf } from '../../shared/logger.ts';
@@ -155,17 +155,8 @@ export class ContainerKiller {
     const { clock } = this.#options;
     const startedMs = clock.monotonicMs();
     const ended = new AbortController();
-    await new Promise<void>((resolve) => {
-      const timer = clock.afterFunc(seconds * 1000, resolve);
-      const end = (): void => {
-        timer.stop();
-        resolve();
-      };
-      ended.signal.addEventListener('abort', end);
-      if (signal.aborted) return end();
-      signal.addEventListener('abort', end, { signal: ended.signal });
-      void work(ended.signal).finally(end);
-    });
+    if (!signal.aborted) void work(ended.signal).finally(() => ended.abort());
+    await sleep(clock, seconds * 1000, AbortSignal.any([ended.signal, signal]));
     ended.abort();
     return Math.floor((clock.monotonicMs() - startedMs) / 1000);
   }

@@ -1,4 +1,5 @@
-import type { Container, Pod } from '../../kube/objects/types.ts';
+import type { Container, EphemeralContainer, Pod } from '../../kube/objects/types.ts';
+import { allContainersOf } from '../../kube/pods/pod-containers.ts';
 import { cleanPath, type HostDirectory, requirePathLength } from '../../node/index.ts';
 
 /** The directories that a runtime needs in a volume. @throws Error for a mount path that leads out of the container's root */
@@ -12,14 +13,9 @@ export type NestedMountPoints = (volumeName: string) => readonly string[];
  * others.
  */
 export function nestedMountPoints({ spec }: Pod): NestedMountPoints {
-  const { initContainers = [], containers = [], ephemeralContainers = [] } = spec ?? {};
   const nested = new Map<string, string[]>();
   const failures = new Map<string, Error>();
-  for (const { volumeMounts = [] } of [
-    ...initContainers,
-    ...containers,
-    ...(ephemeralContainers as readonly Container[]),
-  ]) {
+  for (const { volumeMounts = [] } of allContainersOf<Container | EphemeralContainer>(spec)) {
     const volumeAt = new Map<string, string>();
     try {
       for (const { name, mountPath } of volumeMounts) volumeAt.set(requirePathLength(cleanPath(mountPath)), name);

@@ -1,6 +1,8 @@
 import { podFieldsOf } from '../../kube/pods/pod-log-fields.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
+import { undefinedIfAborted } from '../../shared/abort.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { withDeadline } from '../../shared/deadline.ts';
 import { FailureLog } from '../../shared/failure-log.ts';
 import type { Logger } from '../../shared/logger.ts';
 import { OneAtATime } from '../../shared/one-at-a-time.ts';
@@ -66,7 +68,8 @@ export class VolumeStatCalculator {
     const measured = this.#measured(scope);
     if (measured.running === undefined && this.#clock.monotonicMs() >= measured.restsUntilMs)
       measured.running = measured.lane.run(undefined, () => this.#measure(pod, measured));
-    if (measured.running !== undefined) await this.#atMost(maxWaitMs, measured.running);
+    const running = measured.running ?? Promise.resolve();
+    await withDeadline(this.#clock, maxWaitMs, [], ({ signal }) => undefinedIfAborted(running, signal));
     return measured.latest;
   }
 
@@ -104,15 +107,5 @@ export class VolumeStatCalculator {
     if (usage?.isComplete === false)
       this.#logger.warn(podFieldsOf(pod), 'A volume has too many directories side by side: some do not count');
     return { bytes: usage?.bytes ?? 0, inodes: usage?.inodes ?? 0 };
-  }
-
-  async #atMost(ms: number, work: Promise<void>): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = this.#clock.afterFunc(ms, resolve);
-      void work.then(() => {
-        timer.stop();
-        resolve();
-      });
-    });
   }
 }

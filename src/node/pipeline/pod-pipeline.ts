@@ -89,22 +89,23 @@ export interface PodPipelineSyncer extends PodLifecycleSyncer {
   removeOrphanedPods(desired: ReadonlySet<string>): void;
 }
 
-/** What runs the pods. */
+/** What is known about the pods, and what runs them. */
 export type PodRunners = ReturnType<typeof createPodWorkers>;
 
 /** @param requestRelist called when a pod has changed, so that it is observed soon */
 export function createPodWorkers(
   { clock, logger, random, recordMetric, eventRecorder }: PodPipelineContext,
-  { statuses, podManager, allocationState }: PodStatuses,
+  podStatuses: PodStatuses,
   podCache: PodCache,
   podSyncer: PodPipelineSyncer,
   requestRelist: (podUID: string) => void,
 ) {
+  const { statuses, podManager, allocationState } = podStatuses;
   const podWorkers = new PodWorkers({
     ...{ statuses, podSyncer, podCache, allocationState, clock, logger, eventRecorder, random, recordMetric },
     requestRelist,
   });
-  return { podWorkers, podSyncer, dispatcher: new PodDispatcher({ podManager, podWorkers }) };
+  return { ...podStatuses, podWorkers, podSyncer, dispatcher: new PodDispatcher({ podManager, podWorkers }) };
 }
 
 export interface PodLoopOptions
@@ -133,10 +134,10 @@ export interface PodLoopOptions
 export function createPodLoop(
   { nodeName, clock, logger, recordMetric, eventRecorder }: PodPipelineContext,
   { channels, sourcesReady }: PodInputs,
-  { podManager, statusManager, getActivePods, allocationState }: PodStatuses,
-  { podWorkers, podSyncer, dispatcher }: PodRunners,
+  workers: PodRunners,
   options: PodLoopOptions,
 ) {
+  const { podManager, statusManager, getActivePods, allocationState, podWorkers, podSyncer, dispatcher } = workers;
   const { ownNode, runtime, stopSignal, admitHandlers, onPodResized, afterCleanups, canCleanUp } = options;
   const { listPods, mirrorPods, orphanedPodDirs, recordPodCounts } = options;
   const criticalPodAdmission = new CriticalPodAdmission({

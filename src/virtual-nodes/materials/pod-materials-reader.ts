@@ -14,6 +14,7 @@ import {
 } from '../../node/index.ts';
 import type { APIRequests } from '../../kube/client/api-requests.ts';
 import type { ValidPod } from '../../kube/objects/types.ts';
+import { containersOf } from '../../kube/pods/pod-containers.ts';
 import { untilAborted } from '../../shared/abort.ts';
 import { ProviderError } from '../pod-provider.ts';
 import type { ContainerMaterials, PodMaterials, VolumeFile } from './pod-materials.ts';
@@ -112,9 +113,8 @@ export class PodMaterialsReader {
   ): Promise<ReadonlyMap<string, ContainerMaterials>> {
     const { objects, services } = { objects: this.#objects, services: this.#services };
     const sources = { ...node, objects, services, podIPs: [], volume: () => undefined };
-    const { initContainers = [], containers = [] } = pod.spec ?? {};
     const materials = new Map<string, ContainerMaterials>();
-    for (const container of [...initContainers, ...containers]) {
+    for (const container of containersOf(pod.spec)) {
       try {
         const env = await makeEnvironmentVariables(pod, container, sources);
         const commandAndArgs = expandContainerCommandAndArgs(container, env);

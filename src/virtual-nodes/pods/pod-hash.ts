@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import isEqual from 'lodash/isEqual.js';
 import isPlainObject from 'lodash/isPlainObject.js';
 import { foreignAnnotations } from '../../node/index.ts';
-import type { ValidPod } from '../../kube/objects/types.ts';
+import type { Container, EphemeralContainer, ValidPod } from '../../kube/objects/types.ts';
+import { allContainersOf } from '../../kube/pods/pod-containers.ts';
 
 /** Short enough for a label of a cloud. */
 const hashLength = 32;
@@ -22,13 +23,12 @@ export function podHash(pod: ValidPod): string {
 
 function passedOn(pod: ValidPod): unknown {
   const { metadata, spec } = pod;
-  const { initContainers = [], containers = [], ephemeralContainers = [], resources } = spec ?? {};
-  const fields = [...initContainers, ...containers, ...ephemeralContainers].map(({ name, image, ...container }) => [
+  const fields = allContainersOf<Container | EphemeralContainer>(spec).map(({ name, image, ...container }) => [
     name,
     image,
     'resources' in container ? container.resources : undefined,
   ]);
-  return { labels: metadata.labels ?? {}, annotations: foreignAnnotations(pod), resources, fields };
+  return { labels: metadata.labels ?? {}, annotations: foreignAnnotations(pod), resources: spec?.resources, fields };
 }
 
 function sortKeys(_key: string, value: unknown): unknown {

@@ -546,25 +546,11 @@ type Fields<T> = { readonly [Field in keyof Required<T>]: T[Field] };
 
 /** Only the known fields. What a provider adds, such as the object of its cloud, is neither compared nor stored. */
 function fieldsOf(pod: ProviderPod, restarts: ProviderPodPolicy['restarts']): Fields<ProviderPod> {
-  const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, startedAt } = pod;
-  const ofPod = pod.restartCount;
+  const { uid, namespace, name, nodeName, state, ips, reason, message, podHash, restartCount, startedAt } = pod;
   const containers = pod.containers?.map((container): Fields<ProviderContainer> => {
     const { name, ready, started, startedAt, exit, waiting, imageID } = container;
-    const restartCount = restarts === 'node' ? ofPod : (container.restartCount ?? ofPod);
-    return { name, ready, started, restartCount, startedAt, exit, waiting, imageID };
+    const ownCount = restarts === 'node' ? restartCount : (container.restartCount ?? restartCount);
+    return { name, ready, started, restartCount: ownCount, startedAt, exit, waiting, imageID };
   });
-  return {
-    uid,
-    namespace,
-    name,
-    nodeName,
-    state,
-    ips,
-    reason,
-    message,
-    podHash,
-    restartCount: ofPod,
-    startedAt,
-    containers,
-  };
+  return { uid, namespace, name, nodeName, state, ips, reason, message, podHash, restartCount, startedAt, containers };
 }

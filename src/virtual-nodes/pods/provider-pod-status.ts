@@ -13,6 +13,7 @@ import type {
   PodStatusInput,
   ValidPod,
 } from '../../kube/objects/types.ts';
+import { allContainersOf } from '../../kube/pods/pod-containers.ts';
 import { epochMsOf, timeFromEpochMs } from '../../shared/time.ts';
 import {
   probeOf,
@@ -66,9 +67,9 @@ export function runtimePodStatus(
   const ips = (reported.ips ?? reportedIPs).filter((ip) => isIP(ip) !== 0);
   const ownByName = firstBy(reported.containers, 'name');
   const previousByID = firstBy(statusesOf(known.previous), 'containerID');
-  const acceptedByName = firstBy(known.accepted && containersOf(known.accepted), 'name');
+  const acceptedByName = firstBy(known.accepted && allContainersOf<AnyContainer>(known.accepted.spec), 'name');
   const kinds = kindsOf(pod);
-  const containers = containersOf(pod).flatMap((container) => {
+  const containers = allContainersOf<AnyContainer>(pod.spec).flatMap((container) => {
     const own = ownByName.get(container.name);
     const state = stateOf(kinds.get(container), reported, own);
     if (state === 'waiting') return [];
@@ -127,7 +128,7 @@ export function mistakesOf(
   const podByIP = new Map<string, ValidPod>();
   return pods.flatMap(({ pod, reported: { containers = [], ips = [], state } }) => {
     const of = `of ${shownPod(pod)}`;
-    const names = new Set(containersOf(pod).map((container) => container.name));
+    const names = new Set(allContainersOf<AnyContainer>(pod.spec).map((container) => container.name));
     const mistakes = containers.flatMap(({ name }, i) =>
       names.has(name) ? [] : `containers[${i}].name ${of} is not a container of the pod: ${shown(name)}`,
     );
@@ -163,7 +164,7 @@ export function reportedProbeResults(
   own?: ProbeResults,
 ): ProbeResults {
   const reportedByName = firstBy(reported?.containers, 'name');
-  const specByName: ReadonlyMap<unknown, Container> = firstBy(containersOf(pod), 'name');
+  const specByName: ReadonlyMap<unknown, Container> = firstBy(allContainersOf<AnyContainer>(pod.spec), 'name');
   const byID = (probeType: 'readiness' | 'startup', field: 'ready' | 'started'): Map<string, ProbeResult> =>
     new Map(
       status.containers.flatMap(({ id, name }) => {
@@ -198,11 +199,6 @@ export function unlistedReason(sinceMs: number | undefined): StartFailure | unde
 /** A text of the cloud, cut to the length of a termination message: the API server refuses a status that is too long. */
 export function shortText(text: string): string {
   return text.slice(0, maxTextLength);
-}
-
-function containersOf({ spec }: ValidPod): AnyContainer[] {
-  const { initContainers = [], containers = [], ephemeralContainers = [] } = spec ?? {};
-  return [...initContainers, ...containers, ...ephemeralContainers];
 }
 
 type Kind = 'plain-init' | 'ephemeral';

@@ -87,7 +87,11 @@ describe('what the agent tells a runtime', () => {
     // No machine has this much memory.
     const agent = await cluster.startAgent({
       eviction: { hard: { 'memory.available': '8Ei' }, rootDirectory: '/' },
-      metrics: { incRequests: () => {}, incEvictions: (signal) => (counted.push(signal), refuse()) },
+      metrics: {
+        incRequests: () => {},
+        recordKubeletMetric: (name, _value, ...labels) =>
+          name === 'evictions' ? (counted.push(...labels), refuse()) : undefined,
+      },
     });
     await cluster.create(podOfLimit);
     await expect.poll(async () => [await cluster.advance(10_000), cluster.status('web')?.reason][1]).toBe('Evicted');
