@@ -137,7 +137,7 @@ async function firstFailure(
     '1000',
     ...size,
   ];
-  const child = spawn(process.execPath, [...process.execArgv, main, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [main, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk: Buffer) => (text.stdout += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (text.stderr += chunk.toString()));
