@@ -126,6 +126,30 @@ describe('with `restarts: node`, a pod that has stopped', () => {
     expect(test.logger.errors).toEqual([]);
   });
 
+  it.each(['Always', 'OnFailure'] as const)('with %s, its init containers stay completed', async (restartPolicy) => {
+    await test.startNodes();
+    const initContainers = [{ name: 'init', image: 'i' }];
+    await test.create(podOf('web', { restartPolicy, initContainers }));
+    const init = { name: 'init', exit: { exitCode: 0 } };
+    for (const exitCode of [1, 1]) {
+      await test.advance(20_000);
+      test.cloud.report('web', { state: 'running', containers: [init, { name: 'app' }] });
+      await test.advance(6000);
+      expect(container()?.state?.running).toBeDefined();
+      test.cloud.report('web', { state: 'stopped', containers: [init, { name: 'app', exit: { exitCode } }] });
+      await test.advance(2000);
+    }
+    await test.advance(5000);
+    expect(counts()).toEqual([0, 1]);
+    expect(test.status('web')).toMatchObject({
+      phase: 'Running',
+      initContainerStatuses: [{ restartCount: 0, state: { terminated: { exitCode: 0, reason: 'Completed' } } }],
+      containerStatuses: [{ restartCount: 1, state: { waiting: { reason: 'CrashLoopBackOff' } } }],
+    });
+    expect(test.condition('web', 'Initialized')).toBe('True');
+    expect(test.logger.errors).toEqual([]);
+  });
+
   it('fails with the reason of the cloud if it has one', async () => {
     await test.runningPod();
     test.cloud.report('web', { state: 'stopped', reason: 'SpotReclaimed' });

@@ -273,14 +273,23 @@ export function mustRestart(pod: ValidPod, stopped: ProviderPod, previous: PodSt
   });
 }
 
-/** The containers that have ended for good by their restart policy, although the pod may be started again for others. */
+/**
+ * The containers that have ended for good, although the pod may be started again for others: by their restart policy, or as
+ * init containers, which the kubelet does not run again in the same sandbox.
+ */
 export function endedContainers({ spec }: ValidPod, previous: PodStatusInput | null | undefined): ReadonlySet<string> {
-  const previousByName = firstBy(previous?.containerStatuses, 'name');
-  const ended = (spec?.containers ?? []).filter((container) => {
+  const previousByName = firstBy(statusesOf(previous), 'name');
+  const hasEnded = (container: Container, mayRestart: (exitCode: number) => boolean): boolean => {
     const exitCode = previousByName.get(container.name)?.state?.terminated?.exitCode;
-    return exitCode != null && !containerShouldRestart(container, spec ?? {}, exitCode);
-  });
-  return new Set(ended.map(({ name }) => name));
+    return exitCode != null && !mayRestart(exitCode);
+  };
+  const regular = (spec?.containers ?? []).filter((container) =>
+    hasEnded(container, (exitCode) => containerShouldRestart(container, spec ?? {}, exitCode)),
+  );
+  const init = (spec?.initContainers ?? []).filter(
+    (container) => !isRestartableInitContainer(container) && hasEnded(container, (exitCode) => exitCode !== 0),
+  );
+  return new Set([...init, ...regular].map(({ name }) => name));
 }
 
 function runOf(
