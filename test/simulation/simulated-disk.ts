@@ -206,6 +206,15 @@ export class SimulatedDisk {
     file.sync();
   }
 
+  /** Somebody has written a file, and synced it. */
+  put(path: string, bytes: Buffer): void {
+    const file = new Inode();
+    file.write({ offset: 0, bytes });
+    file.sync();
+    this.#files.set(path, file);
+    this.#durableNames.set(path, file);
+  }
+
   /** Somebody deletes a file, which stays open. */
   deleteFile(path: string): void {
     this.#world.note('disk', 'deleted', path);

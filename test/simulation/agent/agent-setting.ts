@@ -27,6 +27,7 @@ import { resize, resizedSpec } from './pod-resources.ts';
 import { SimulatedRuntime } from './simulated-runtime.ts';
 import { rootDirectory, SimulatedVolumes } from './simulated-volumes.ts';
 import { StaticPods } from './static-pods.ts';
+import { leaveStrangeRecords } from './strange-records.ts';
 
 const settleMs = 400_000;
 /** A stop that terminates the pods takes their grace periods. */
@@ -103,6 +104,7 @@ class AgentSimulation {
     this.#volumes = new SimulatedVolumes(this.#machine);
     guarantees.volumes = this.#volumes;
     this.#disk = new SimulatedDisk(world, 'node');
+    if (this.#random.fork('strange records').chance(0.15)) leaveStrangeRecords(this.#disk);
     this.#objects = new ObjectOwners(world, this.#cluster);
     this.#staticPods = new StaticPods(world, this.#volumes.files, makeManifest);
     this.#users = new PodUsers(world, this.#cluster, {
@@ -175,7 +177,7 @@ class AgentSimulation {
       runtimeRequestTimeoutMs: random.integer(5_000, 20_000),
       imagePulls: random.pick([
         {},
-        { serializeImagePulls: false },
+        random.fork('parallel').chance(0.5) ? { serializeImagePulls: false } : { maxParallelImagePulls: 2 },
         { imagePullCredentialsVerificationPolicy: 'AlwaysVerify' as const },
         {
           imagePullCredentialsVerificationPolicy: 'NeverVerifyAllowlistedImages' as const,

@@ -5,7 +5,6 @@ import {
   type ContainerRuntime,
   type ExecResult,
   ImageError,
-  type ImagePullSecret,
   type PodSandboxConfig,
   type PulledImage,
   type RuntimeEvent,
@@ -21,6 +20,7 @@ import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
 import { SimulatedContainer } from './container-runs.ts';
 import { type Machine, type NodeRuntime, nowOf, type RuntimeConnection } from './node-runtime.ts';
+import { isPrivate, pullSecretsFor } from './pull-secrets.ts';
 import type { SimulatedHelper } from './simulated-volumes.ts';
 
 /** When the disk is full. */
@@ -403,7 +403,7 @@ export class SimulatedRuntime implements NodeRuntime {
         call(['pullImage', image, pod.metadata.uid], options, () => this.#pullImage(image, pod)),
       imageRef: (image, options) =>
         call(['imageRef', image], options, () => (this.#images.has(image) ? refOf(image) : undefined)),
-      imagePullSecrets: async (image, pod) => secretsFor(image, pod),
+      imagePullSecrets: async (image, pod) => pullSecretsFor(image, pod),
       listImages: (options) =>
         call(['listImages'], options, () =>
           [...this.#images].map(([name, { sizeBytes }]): RuntimeImage => ({
@@ -517,7 +517,7 @@ export class SimulatedRuntime implements NodeRuntime {
     await this.#world.sleep(this.#random.integer(50, 3_000));
     if (image.startsWith('missing')) throw new Error('not found (simulated)');
     if (image.startsWith('unreachable')) throw new ImageError('RegistryUnavailable', 'unreachable (simulated)');
-    const [pullSecret] = secretsFor(image, pod);
+    const [pullSecret] = pullSecretsFor(image, pod);
     if (isPrivate(image) && pullSecret === undefined) throw new Error('authorization failed (simulated)');
     this.#images.set(image, { sizeBytes: 1_000_000 });
     return { imageRef: refOf(image), sizeBytes: 1_000_000, pullSecret: isPrivate(image) ? pullSecret : undefined };
@@ -630,17 +630,4 @@ function statusOf({
 
 function refOf(image: string): string {
   return `sha256:${image}`;
-}
-
-function isPrivate(image: string): boolean {
-  return image.startsWith('private');
-}
-
-/** The Secrets of a pod for an image. */
-function secretsFor(image: string, { metadata, spec }: ValidPod): ImagePullSecret[] {
-  if (!isPrivate(image)) return [];
-  const references = (spec as { readonly imagePullSecrets?: readonly { readonly name?: string }[] }).imagePullSecrets;
-  return (references ?? []).map(({ name = '' }) => ({
-    ...{ uid: `uid-of-${name}`, namespace: metadata.namespace, name, credentialHash: `hash-of-${name}` },
-  }));
 }

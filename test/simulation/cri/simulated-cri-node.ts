@@ -9,6 +9,7 @@ import type { Logger } from '../../../src/shared/logger.ts';
 import type { Random } from '../../chaos/random.ts';
 import type { ContainerRun } from '../agent/container-runs.ts';
 import type { Machine, NodeRuntime, RuntimeConnection } from '../agent/node-runtime.ts';
+import { pullSecretsFor } from '../agent/pull-secrets.ts';
 import type { SimulatedHelper } from '../agent/simulated-volumes.ts';
 import type { SimulatedProcess } from '../simulated-process.ts';
 import type { World } from '../world.ts';
@@ -271,15 +272,7 @@ export class SimulatedCRINode implements NodeRuntime {
 }
 
 /** Credentials of all Secrets that a pod names. */
-const pullCredentials: RuntimeHelper['pullCredentials'] = async ({ metadata, spec }, image) => {
-  const { imagePullSecrets = [] } = (spec ?? {}) as {
-    readonly imagePullSecrets?: readonly { readonly name: string }[];
-  };
-  const credentials = image.startsWith('private')
-    ? imagePullSecrets.map(({ name }) => ({
-        ...{ username: name, password: 'p' },
-        secret: { uid: `uid-of-${name}`, namespace: metadata.namespace, name, credentialHash: `hash-of-${name}` },
-      }))
-    : [];
-  return { credentials, missingSecrets: [] };
-};
+const pullCredentials: RuntimeHelper['pullCredentials'] = async (pod, image) => ({
+  credentials: pullSecretsFor(image, pod).map((secret) => ({ username: secret.name, password: 'p', secret })),
+  missingSecrets: [],
+});

@@ -263,14 +263,20 @@ export class ManagerProcess {
     if (wasSilent && this.isRunning) this.#beginLives();
   }
 
-  /** Each pod has a new status, in the same turn. */
-  reportAll(mayReport: (podUID: string) => boolean = () => true): void {
+  /** Each pod has a new status, in the same turn. @param reason of all of them */
+  reportAll({
+    mayReport = () => true,
+    reason,
+  }: { readonly mayReport?: (podUID: string) => boolean; readonly reason?: string | undefined } = {}): void {
     for (const pod of this.pods.getPods()) {
       const uid = pod.metadata!.uid!;
       const status = this.#observed?.getPodStatus(uid);
       if (status === undefined || isMirrorPod(pod) || !mayReport(uid)) continue;
       const version = ++this.#lastVersion;
-      const { changed } = this.#observed!.setPodStatus(pod, { ...status, message: messageOf(version, uid) });
+      const { changed } = this.#observed!.setPodStatus(pod, {
+        ...{ ...status, message: messageOf(version, uid) },
+        ...(reason !== undefined && { reason }),
+      });
       if (changed) this.options.onReport({ kind: 'accepted', uid, version });
     }
   }

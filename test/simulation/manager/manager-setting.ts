@@ -38,6 +38,8 @@ const healthyMs = 30_000;
 const promptMs = 2_000;
 /** How soon what was recovered is sent while everything works. */
 const recoveredMs = 6_000;
+/** The same for many pods, or with few requests a second. */
+const slowMs = 120_000;
 /** How soon a mirror pod gets its status; the watch may lag. */
 const mirrorMs = promptMs + 4_000;
 /** At rest: tick, watch, journal. */
@@ -50,6 +52,9 @@ const journalCheckMs = 2_300;
 const backOffCheckMs = 700;
 /** For how long a status may be unsent without anything that it waits for. */
 const dueMs = 2_100;
+/** How many worlds have many pods with long statuses for a while, and how long those take to start. */
+const crowdShare = 0.05;
+const crowdStartMs = 1_500;
 /** How long a manager that reports nothing meets faults. */
 const silentFaultsMs = 3_000;
 /** And for how long it goes on, so that it compares all statuses. */
@@ -163,6 +168,8 @@ class ManagerSimulation {
     const overloads = this.#random.fork('overloads');
     if (overloads.chance(0.4)) void this.#overloads(overloads);
     await world.sleep(world.size.forMs);
+    const crowds = this.#random.fork('crowd');
+    const isCrowded = crowds.chance(crowdShare);
     const outages = this.#random.fork('outage');
     if (outages.chance(0.3)) {
       await this.#cluster.outage(outages.integer(8_000, 15_000), () => this.#reportAll());
@@ -174,6 +181,7 @@ class ManagerSimulation {
     }
 
     await this.#heal();
+    if (isCrowded) await this.#crowd(crowds);
     const isHealthy = this.#random.chance(0.5);
     if (isHealthy) await this.#checkHealthy();
     this.#users.stop();
@@ -203,9 +211,47 @@ class ManagerSimulation {
     }
   }
 
-  #reportAll(): void {
+  #reportAll(reason?: string): void {
     const { isRunning, isStopped, process } = this.#current;
-    if (isRunning && !isStopped && process.isAlive && !process.isPaused) this.#current.reportAll();
+    if (isRunning && !isStopped && process.isAlive && !process.isPaused) this.#current.reportAll({ reason });
+  }
+
+  /**
+   * So many pods with so long statuses that the journal is compacted in slices, while nothing is sent. Sometimes, the manager
+   * or the machine dies meanwhile.
+   */
+  async #crowd(random: Random): Promise<void> {
+    const { network, server } = this.#cluster;
+    const names = Array.from({ length: random.integer(66, 90) }, (_, i) => `crowd-${i}`);
+    const ending = random.pick(['none', 'deletion of the journal', 'kill', 'power loss']);
+    const isRecorded = this.#fsync !== undefined && this.#maxBytes === undefined;
+    if (!isRecorded || !this.#world.happens('crowd')) return;
+    this.#world.count('crowd');
+    for (const name of names) this.#cluster.attempt(() => void server.pods.create(makePod(name, random.fork(name))));
+    await this.#world.sleep(crowdStartMs * this.#world.size.pace);
+    network.isDown = true;
+    for (let rounds = random.integer(6, 8); rounds > 0; rounds--) {
+      this.#reportAll('x'.repeat(random.integer(4_000, 6_000)));
+      if (rounds === 3 && ending === 'deletion of the journal') this.#deleteJournal();
+      await this.#world.sleep(random.pick([1, 10, 100, 300]));
+    }
+    if (ending === 'kill' || ending === 'power loss') {
+      this.#current.checkOutcomes();
+      this.#kill(ending === 'power loss' && this.#fsync === 'always');
+      this.#restart(false);
+    }
+    await this.#world.sleep(random.integer(10, 3_000));
+    network.isDown = false;
+    const expected = this.#acceptedForCertain();
+    await this.#world.until('a status in the journal arrives', slowMs, () => this.#outdated(expected));
+    for (const name of names) this.#remove(name);
+  }
+
+  /** Whatever its finalizers are. */
+  #remove(name: string): void {
+    const { pods } = this.#cluster.server;
+    this.#cluster.attempt(() => pods.patch('default', name, { metadata: { finalizers: null } }));
+    this.#cluster.attempt(() => pods.delete('default', name, { gracePeriodSeconds: 0 }));
   }
 
   /** All faults end. */
@@ -437,11 +483,15 @@ class ManagerSimulation {
       if (!this.#isDisturbed) return;
       if (this.#disk.contentOf(journalFile, 'crash') === undefined || !this.#world.happens('the journal is deleted'))
         continue;
-      this.#world.count('journal deleted');
-      this.#hasDamage = true;
-      this.#disk.deleteFile(journalFile);
-      this.#mayLose([...this.#accepted.keys()]);
+      this.#deleteJournal();
     }
+  }
+
+  #deleteJournal(): void {
+    this.#world.count('journal deleted');
+    this.#hasDamage = true;
+    this.#disk.deleteFile(journalFile);
+    this.#mayLose([...this.#accepted.keys()]);
   }
 
   #mayLose(podUIDs: readonly string[]): void {
@@ -682,7 +732,7 @@ class ManagerSimulation {
     const [living] = pods.getPods().filter(({ metadata }) => metadata?.deletionTimestamp == null);
     if (random.chance(0.5) && this.#world.happens('overload before a drain')) {
       this.#cluster.network.busyShare = 1;
-      this.#current.reportAll((podUID) => podUID === living?.metadata?.uid);
+      this.#current.reportAll({ mayReport: (podUID) => podUID === living?.metadata?.uid });
       await this.#world.sleep(random.integer(30, 150));
       this.#cluster.network.busyShare = 0;
     }
@@ -709,10 +759,7 @@ class ManagerSimulation {
     await this.#world.sleep(400);
     network.isDown = true;
     for (const stream of network.streams) stream.cut();
-    if (name !== undefined) {
-      this.#cluster.attempt(() => server.pods.patch('default', name, { metadata: { finalizers: null } }));
-      this.#cluster.attempt(() => server.pods.delete('default', name, { gracePeriodSeconds: 0 }));
-    }
+    if (name !== undefined) this.#remove(name);
     await this.#world.sleep(random.integer(100, 2_000));
     server.compact();
     network.faults = { ...noFaults, staleList: 1 };
@@ -734,15 +781,15 @@ class ManagerSimulation {
     await this.#world.sleep(600);
     const failed = random.chance(0.4) ? this.#podToFail(random) : undefined;
     const young = this.#cluster.pods.get('young')?.metadata.uid;
-    this.#current.reportAll((podUID) => podUID === failed || podUID === young || random.chance(0.5));
+    this.#current.reportAll({ mayReport: (podUID) => podUID === failed || podUID === young || random.chance(0.5) });
     await this.#world.sleep(random.pick([0, 0, 1, 5]));
     this.#current.checkOutcomes();
     this.#kill(false);
     if (failed !== undefined) this.#fail(failed);
     network.faults = { ...noFaults, staleList: 0.9, notFound: random.pick([0, 0.5]) };
     this.#restart(true);
-    const expected = new Map(this.#accepted);
-    for (const uid of [...this.#mayBeLost, failed ?? '']) expected.delete(uid);
+    const expected = this.#acceptedForCertain();
+    expected.delete(failed ?? '');
     const finished = [...this.#finished].filter((uid) => !this.#mayBeLost.has(uid) && uid !== failed);
     await this.#world.sleep(silentFaultsMs);
     network.faults = noFaults;
@@ -754,19 +801,30 @@ class ManagerSimulation {
     )
       return;
     if (this.#fsync === undefined) return;
-    const withinMs = this.#current.options.manager.qps === undefined ? recoveredMs : 120_000;
+    const withinMs = this.#current.options.manager.qps === undefined ? recoveredMs : slowMs;
     await this.#world.until('a status in the journal arrives', withinMs, () => {
-      for (const { metadata, status } of this.#recoverable()) {
-        const accepted = expected.get(metadata.uid) ?? 0;
-        const shown = versionOf(status?.message);
-        if (shown < accepted)
-          return `${metadata.name} ${metadata.uid}: ${accepted} was accepted, ${shown} is on the API server`;
+      for (const { metadata } of this.#recoverable()) {
         const isKept = metadata.deletionTimestamp == null || (metadata.finalizers?.length ?? 0) > 0;
         if (!isKept && finished.includes(metadata.uid))
           return `${metadata.name} ${metadata.uid} has ended, and its object still exists`;
       }
-      return undefined;
+      return this.#outdated(expected);
     });
+  }
+
+  /** By pod UID: the newest version that a crash does not lose. */
+  #acceptedForCertain(): Map<string, number> {
+    return new Map([...this.#accepted].filter(([uid]) => !this.#mayBeLost.has(uid)));
+  }
+
+  #outdated(expected: ReadonlyMap<string, number>): string | undefined {
+    for (const { metadata, status } of this.#recoverable()) {
+      const accepted = expected.get(metadata.uid) ?? 0;
+      const shown = versionOf(status?.message);
+      if (shown < accepted)
+        return `${metadata.name} ${metadata.uid}: ${accepted} was accepted, ${shown} is on the API server`;
+    }
+    return undefined;
   }
 
   /** A pod whose containers run. */
