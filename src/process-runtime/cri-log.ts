@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, renameSync, writeSync } from 'node:fs';
 import { systemClock } from '../shared/clock.ts';
 import { preciseTimeFromEpochMs } from '../shared/time.ts';
 
@@ -15,7 +15,8 @@ const maxTailLines = 80;
 /**
  * The log file of a container in the CRI format, one line for each line of output: `<time> <stream> <tag> <line>`, where the
  * tag is `F`, or `P` if the next entry continues the line. When the file has reached `maxBytes`, it is renamed to
- * `<file>.1`, and a new one is begun. Output that cannot be written, for example because the disk is full, is lost.
+ * `<file>.1`, and a new one is begun. Output that cannot be written, for example because the disk is full, is lost; an entry
+ * of stderr then says how much is missing.
  */
 export class CRILog {
   readonly #file: string;
@@ -24,6 +25,7 @@ export class CRILog {
   #fd: number;
   #size: number;
   #tail = Buffer.alloc(0);
+  #lostBytes = 0;
 
   constructor(file: string, maxBytes = 10 * 1024 * 1024) {
     this.#file = file;
@@ -78,16 +80,35 @@ export class CRILog {
 
   #append(entries: Buffer): void {
     if (entries.length === 0) return;
+    const lost = this.#lostBytes;
+    const notice =
+      lost === 0 ? [] : [this.#entry('stderr', 'F', Buffer.from(`[${lost} bytes of the log are missing]`))];
     try {
       if (this.#size >= this.#maxBytes) this.#rotate();
-      this.#size += writeSync(this.#fd, entries);
+      const complete = Buffer.concat([...notice, entries]);
+      const length = writeSync(this.#fd, complete);
+      if (length < complete.length) throw new Error('The disk is full');
+      this.#size += length;
+      this.#lostBytes = 0;
     } catch {
       // The container continues without its log.
+      this.#lostBytes += entries.length;
+      this.#removePartialEntry();
+    }
+  }
+
+  /** Otherwise, the next entry would continue it. */
+  #removePartialEntry(): void {
+    try {
+      ftruncateSync(this.#fd, this.#size);
+    } catch {
+      // The next entry is damaged, too.
     }
   }
 
   #rotate(): void {
-    renameSync(this.#file, `${this.#file}.1`);
+    // It does not exist if it could not be opened after the last renaming.
+    if (existsSync(this.#file)) renameSync(this.#file, `${this.#file}.1`);
     const full = this.#fd;
     this.#fd = openSync(this.#file, 'a', 0o600);
     this.#size = 0;

@@ -1,9 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readCRILog } from '../../examples/node-agent/logs-command.ts';
 import { CRILog } from '../../src/process-runtime/cri-log.ts';
+
+/** Only root can mount a disk that is small enough to become full. */
+const whyNoDisk = process.platform === 'linux' && process.getuid?.() === 0 ? '' : ' (skipped: needs Linux and root)';
 
 let directory: string;
 let file: string;
@@ -69,4 +73,40 @@ describe('CRILog', () => {
     expect(log.tail).toBe('y'.repeat(2048));
     log.close();
   });
+
+  it('is written again after its file was deleted, or could not be opened, when it was full', () => {
+    const log = new CRILog(file, 100);
+    log.write('stdout', Buffer.from(`${'x'.repeat(200)}\n`));
+    rmSync(file);
+    log.write('stdout', Buffer.from('next\n'));
+    log.close();
+    expect(written()).toEqual(['stdout F next']);
+  });
+
+  it.skipIf(whyNoDisk !== '')(
+    `on a full disk, has only complete entries, and says how many bytes are missing${whyNoDisk}`,
+    () => {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', directory]);
+      try {
+        const log = new CRILog(file);
+        const other = join(directory, 'other');
+        writeFileSync(other, 'x'.repeat(40_000));
+        for (let i = 0; i < 100; i++) log.write('stdout', Buffer.from(`${i} ${'y'.repeat(1000)}\n`));
+        const before = written();
+        expect(before.length).toBeGreaterThan(5);
+        expect(before.length).toBeLessThan(50);
+        rmSync(other);
+        log.write('stdout', Buffer.from('there is space again\n'));
+        log.close();
+        const lost = written().slice(before.length);
+        expect(lost).toEqual([
+          expect.stringMatching(/^stderr F \[\d{5} bytes of the log are missing\]$/),
+          'stdout F there is space again',
+        ]);
+        for (const entry of before) expect(entry).toMatch(/^stdout F \d+ y{1000}$/);
+      } finally {
+        execFileSync('umount', [directory]);
+      }
+    },
+  );
 });
