@@ -8,7 +8,9 @@ import { benchMemory } from './memory/memory.ts';
 import { benchNodes } from './nodes/nodes.ts';
 import { alignColumns, type Report, summarize, tableOf } from './report.ts';
 import { type Section, writeResults } from './results-document.ts';
+import { benchReplicas } from './replicas/replicas.ts';
 import { benchScale } from './scale/scale.ts';
+import { benchStart } from './start/start.ts';
 import { benchWrites } from './writes/writes.ts';
 import { findOracle, environment } from './environment.ts';
 
@@ -21,6 +23,7 @@ interface Options {
   readonly nodes: readonly number[];
   readonly turns: number;
   readonly quick: boolean;
+  readonly profiles?: string;
   readonly write?: boolean;
 }
 
@@ -33,7 +36,9 @@ const benchmarks = {
   latency: ({ rounds }: Options) => benchLatency({ rounds, progress }),
   scale: ({ processes }: Options) => benchScale({ processes, progress }),
   agent: () => benchAgent({ progress }),
-  nodes: ({ nodes, turns, quick }: Options) => benchNodes({ nodes, turns, quick, progress }),
+  nodes: ({ nodes, turns, quick, profiles }: Options) => benchNodes({ nodes, turns, quick, profiles, progress }),
+  start: ({ processes }: Options) => benchStart({ processes, progress }),
+  replicas: ({ nodes }: Options) => benchReplicas({ nodes, progress }),
   writes: ({ rounds }: Options) => benchWrites({ pods: 200, rounds, progress }),
   inspect: ({ passes }: Options) => benchInspect({ nodes: 500, pods: 20, passes, progress }),
   'journal-files': ({ processes }: Options) => benchJournalFiles({ pods: 2_000, processes, progress }),
@@ -41,7 +46,7 @@ const benchmarks = {
 
 /** The others measure what was not taken. */
 const measuringThisLibrary = (Object.keys(benchmarks) as (keyof typeof benchmarks)[]).filter(
-  (name) => !['journal-files', 'writes', 'inspect'].includes(name),
+  (name) => !['journal-files', 'replicas', 'start', 'writes', 'inspect'].includes(name),
 );
 
 const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = {
@@ -51,6 +56,8 @@ const descriptions: Readonly<Record<keyof typeof benchmarks | 'all', string>> = 
   scale: '1,000 to 20,000 pods in one manager',
   agent: 'CPU, memory and latency of a node agent whose containers are processes',
   nodes: '1 to 500 virtual nodes of 20 pods in one process, beside virtual-kubelet',
+  start: 'the CPU time until the modules of virtual nodes are loaded, with and without a bundle',
+  replicas: 'virtual nodes that five processes share out, and what grows with their number',
   writes: 'what a change of a status costs kube-apiserver, by the kind of the request',
   inspect: '`inspect()` of 500 virtual nodes of 20 pods in memory',
   'journal-files': 'the journal beside one that has a file for each pod',
@@ -64,12 +71,18 @@ for (const name of Object.keys(descriptions) as (keyof typeof descriptions)[]) {
     .description(descriptions[name])
     .option('--json', 'print lines of JSON even on a terminal')
     .option('--oracle <file>', 'program with the benchmarks of the kubelet (default: KUBELET_ORACLE)')
-    .option('--processes <count>', 'memory, scale, journal-files: processes per measurement', positiveInteger, 5)
+    .option('--processes <count>', 'memory, scale, start, journal-files: processes per measurement', positiveInteger, 5)
     .option('--passes <count>', 'api: processes of each contestant', positiveInteger, 5)
     .option('--rounds <count>', 'latency, writes: rounds per measurement', positiveInteger, 5)
-    .option('--nodes <counts>', 'nodes: numbers of nodes, separated by commas', positiveIntegers, [1, 20, 100, 500])
+    .option(
+      '--nodes <counts>',
+      'nodes, replicas: numbers of nodes, separated by commas',
+      positiveIntegers,
+      [1, 20, 100, 500],
+    )
     .option('--turns <count>', 'nodes: processes of each contestant', positiveInteger, 3)
     .option('--quick', 'nodes: one turn, and shorter', false)
+    .option('--profiles <folder>', 'nodes: write CPU profiles into it, which slow down what is measured')
     .option('--write', 'write the results into bench/results.md, and the plots')
     .action((options: Options) => run(name === 'all' ? measuringThisLibrary : [name], options));
 }

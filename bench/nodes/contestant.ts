@@ -7,9 +7,11 @@ import { createInterface } from 'node:readline';
  * - `change`: each container has been restarted once more.
  * - `stop`: all pods have ended with exit code 0.
  * - `save FILE`: writes the state of the cloud, with another restart of the last pod of each node.
+ * - `profile`: begins a CPU profile. With PROFILE=1 in the environment, the process begins with one.
+ * - `profiled FILE`: ends it, and writes it: as a .cpuprofile, or for `go tool pprof`.
  * - `usage`: nothing but the reply, which every command has.
  */
-export type Command = 'run' | 'change' | 'stop' | 'usage' | `save ${string}`;
+export type Command = 'run' | 'change' | 'stop' | 'profile' | 'usage' | `profiled ${string}` | `save ${string}`;
 
 /** What a contestant replies to each command. */
 export interface Reply {

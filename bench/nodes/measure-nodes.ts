@@ -46,6 +46,8 @@ export interface NodesSetting extends Extent {
   readonly nodes: number;
   /** Of the names of the nodes and pods. */
   readonly prefix: string;
+  /** Where CPU profiles of the second process are written, which slow it. */
+  readonly profiles?: string | undefined;
 }
 
 /** V8 compiles what runs often: as much is changed before the first measured round. */
@@ -54,13 +56,16 @@ const settleMs = 5000;
 
 /** Measures one contestant with so many nodes, in two processes: the second one begins with the cloud of the first. */
 export async function measureNodes(setting: NodesSetting): Promise<NodesFigures> {
-  const { server, command, nodes, prefix, rounds, idleMs } = setting;
+  const { server, command, nodes, prefix, rounds, idleMs, profiles } = setting;
   const folder = mkdtempSync(join(tmpdir(), 'ksm-nodes-'));
   const kubeConfigFile = join(folder, 'kubeconfig');
   const stateFile = join(folder, 'state.json');
   writeFileSync(kubeConfigFile, JSON.stringify(server.kubeConfig), { mode: 0o600 });
   const start = (...args: readonly string[]) =>
-    startContestant([...command, prefix, String(nodes), ...args], { KUBECONFIG: kubeConfigFile });
+    startContestant([...command, prefix, String(nodes), ...args], {
+      KUBECONFIG: kubeConfigFile,
+      ...(profiles !== undefined && { PROFILE: '1' }),
+    });
   const pods = new NodePods(server.http, prefix, nodes);
   await using _ = { [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
 
@@ -79,8 +84,15 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
 
   const [before, eventsBefore] = [await server.requests(), await pods.countEvents()];
   const second = start(stateFile);
+  const endProfile = async (of: string): Promise<void> => {
+    if (profiles !== undefined) await second.ask(`profiled ${join(profiles, `${prefix}-${of}.cpuprofile`)}`);
+  };
+  const beginProfile = async (): Promise<void> => {
+    if (profiles !== undefined) await second.ask('profile');
+  };
   const restartMs = await pods.msUntilEach(hasChanged(0), changedSuffix);
   await second.ready;
+  await endProfile('restart');
   await untilQuiet(server);
   const [after, eventsAfter] = [await server.requests(), await pods.countEvents()];
 
@@ -90,6 +102,7 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
   const requests: number[] = [];
   const warmUpRounds = Math.ceil(warmUpChanges / pods.count);
   for (let round = 1; round <= warmUpRounds + rounds; round++) {
+    if (round === warmUpRounds + 1) await beginProfile();
     const [usage, handled] = [await second.ask('usage'), await server.requests()];
     const serverMs = server.cpuMs();
     const changed = pods.msUntilEach(hasChanged(round));
@@ -105,16 +118,21 @@ export async function measureNodes(setting: NodesSetting): Promise<NodesFigures>
     requests.push((reads + handledAfter.podWrites - handled.podWrites) / pods.count);
   }
 
+  await endProfile('changes');
   await delay(settleMs);
+  await beginProfile();
   const idleBefore = await second.ask('usage');
   await delay(idleMs);
   const idleAfter = await second.ask('usage');
+  await endProfile('idle');
   const connections = connectionsOf(second.pid);
   const { watches } = await server.requests();
 
+  await beginProfile();
   const ended = pods.msUntilEach(({ status }) => status?.phase === 'Succeeded');
   await second.ask('stop');
   const exitMs = await ended;
+  await endProfile('ends');
   await second.end();
   await pods.delete();
   return {

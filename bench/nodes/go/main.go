@@ -5,12 +5,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 
@@ -38,6 +40,10 @@ func main() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	var nodes int
+	var profile bytes.Buffer
+	if os.Getenv("PROFILE") != "" {
+		check(pprof.StartCPUProfile(&profile))
+	}
 	prefix := os.Args[1]
 	must(fmt.Sscan(os.Args[2], &nodes))
 	cloud := newCloud()
@@ -71,6 +77,12 @@ func main() {
 			cloud.changeAll(stop)
 		case "save":
 			check(cloud.save(file))
+		case "profile":
+			profile.Reset()
+			check(pprof.StartCPUProfile(&profile))
+		case "profiled":
+			pprof.StopCPUProfile()
+			check(os.WriteFile(file, profile.Bytes(), 0o644))
 		}
 	}
 }

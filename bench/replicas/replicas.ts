@@ -1,0 +1,151 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type Child, startChild } from '../children.ts';
+import type { Figure, Report } from '../report.ts';
+import { linePlot } from '../svg.ts';
+import type { ReplicaCommand, ReplicaReply, ServerReply } from './messages.ts';
+
+export interface ReplicasOptions {
+  /** The numbers of nodes, ascending. */
+  readonly nodes: readonly number[];
+  readonly progress: (text: string) => void;
+}
+
+interface Measured {
+  readonly nodes: number;
+  /** Seconds until all pods have been accepted, and their statuses are written. */
+  readonly setUp: number;
+  /** Cores of all replicas, and of the API server. */
+  readonly idleCPU: number;
+  readonly idleServerCPU: number;
+  readonly idleRequests: Readonly<Record<string, number>>;
+  /** Megabytes a second at the API server. */
+  readonly idleMegabytes: number;
+  /** Of all replicas. */
+  readonly rssMegabytes: number;
+  readonly watches: number;
+  /** Milliseconds for one change of a pod. */
+  readonly changeCPU: number;
+  readonly changeServerCPU: number;
+}
+
+const replicas = 5;
+const podsPerNode = 20;
+const idleMs = 30_000;
+const settleMs = 5_000;
+/** Beyond what two cores can measure. */
+const extrapolated = 50_000;
+const pathOf = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+
+/** What grows with the number of virtual nodes that several processes share out. */
+export async function benchReplicas({ nodes: counts, progress }: ReplicasOptions): Promise<Report> {
+  const measured: Measured[] = [];
+  for (const nodes of counts) measured.push(await measure(nodes, progress));
+  const kinds = [...new Set(measured.flatMap(({ idleRequests }) => Object.keys(idleRequests)))].toSorted();
+  const rowsOf = (name: string, unit: string, value: (figures: Measured) => number): Figure[] => [
+    ...measured.map((figures) => ({ name: `${label(figures.nodes)}: ${name}`, unit, values: [value(figures)] })),
+    ...(measured.length < 2
+      ? []
+      : [{ name: `${label(extrapolated)}, extrapolated: ${name}`, unit, values: [extrapolate(measured, value)] }]),
+  ];
+  return {
+    title: 'Virtual nodes shared out among replicas',
+    notes: [
+      `${replicas} processes of createVirtualNodes with \`replicas\`, nodes of ${podsPerNode} pods, and the API server in memory without TLS, all on one machine. Idle: ${idleMs / 1000} s without a change. A change: one of each pod, all at once. CPU and memory are those of all replicas together. Extrapolated: a straight line through the figures, by least squares.`,
+    ],
+    figures: [
+      ...rowsOf('idle CPU of the replicas', 'cores', ({ idleCPU }) => idleCPU),
+      ...rowsOf('idle CPU of the API server in memory', 'cores', ({ idleServerCPU }) => idleServerCPU),
+      ...rowsOf('idle traffic', 'MB/s', ({ idleMegabytes }) => idleMegabytes),
+      ...kinds.flatMap((kind) => rowsOf(`idle ${kind}`, '1/s', ({ idleRequests }) => idleRequests[kind] ?? 0)),
+      ...rowsOf('watches', '', ({ watches }) => watches),
+      ...rowsOf('memory (RSS)', 'MB', ({ rssMegabytes }) => rssMegabytes),
+      ...measured.flatMap(({ nodes, setUp, changeCPU, changeServerCPU }): Figure[] => [
+        { name: `${label(nodes)}: all pods Running`, unit: 's', values: [setUp] },
+        { name: `${label(nodes)}: CPU of the replicas for a change`, unit: 'ms', values: [changeCPU] },
+        { name: `${label(nodes)}: CPU of the API server in memory for it`, unit: 'ms', values: [changeServerCPU] },
+      ]),
+    ],
+    plots: {
+      'replicas.svg': linePlot({
+        title: `Idle CPU of ${replicas} replicas by number of nodes`,
+        xLabel: `virtual nodes of ${podsPerNode} pods`,
+        yLabel: 'cores',
+        points: measured.map(({ nodes, idleCPU }) => [nodes, idleCPU]),
+      }),
+    },
+  };
+}
+
+async function measure(nodes: number, progress: (text: string) => void): Promise<Measured> {
+  const pods = nodes * podsPerNode;
+  progress(`replicas: ${label(nodes)} in ${replicas} processes`);
+  const server = await startChild<'usage', ServerReply>(pathOf('server.js'), [String(nodes), String(podsPerNode)]);
+  const env = { KUBECONFIG_JSON: JSON.stringify(server.first.kubeConfig) };
+  const startedMs = performance.now();
+  const processes: Child<ReplicaCommand, ReplicaReply>[] = await Promise.all(
+    Array.from({ length: replicas }, (_, i) =>
+      startChild<ReplicaCommand, ReplicaReply>(pathOf('replica.js'), [`replica-${i}`, String(nodes)], env),
+    ),
+  );
+  const ask = (command: ReplicaCommand): Promise<ReplicaReply[]> =>
+    Promise.all(processes.map((process) => process.ask(command)));
+  const untilWritten = async (command: ReplicaCommand): Promise<void> => {
+    const writes = (await server.ask('usage')).requests['PATCH pods/status'] ?? 0;
+    await ask(command);
+    while (((await server.ask('usage')).requests['PATCH pods/status'] ?? 0) < writes + pods) await delay(100);
+  };
+  while (sum(await ask('usage'), (usage) => usage.pods) < pods) await delay(100);
+  progress(
+    `replicas: ${pods.toLocaleString('en-US')} pods after ${((performance.now() - startedMs) / 1000).toFixed(0)} s`,
+  );
+  await delay(settleMs);
+  await untilWritten('run');
+  const setUp = (performance.now() - startedMs) / 1000;
+
+  await delay(settleMs);
+  const [before, serverBefore] = [await ask('usage'), await server.ask('usage')];
+  await delay(idleMs);
+  const [idle, serverIdle] = [await ask('usage'), await server.ask('usage')];
+
+  const [beforeChange, serverBeforeChange] = [await ask('usage'), await server.ask('usage')];
+  await untilWritten('change');
+  const [changed, serverChanged] = [await ask('usage'), await server.ask('usage')];
+  await Promise.all(processes.map((process) => process.end()));
+  await server.end();
+  const cpuMs = (usages: readonly ReplicaReply[]): number => sum(usages, (usage) => usage.cpuMs);
+  return {
+    nodes,
+    setUp,
+    idleCPU: (cpuMs(idle) - cpuMs(before)) / idleMs,
+    idleServerCPU: (serverIdle.cpuMs - serverBefore.cpuMs) / idleMs,
+    idleRequests: Object.fromEntries(
+      Object.entries(serverIdle.requests)
+        .map(([kind, count]) => [kind, (count - (serverBefore.requests[kind] ?? 0)) / (idleMs / 1000)] as const)
+        .filter(([, rate]) => rate > 0),
+    ),
+    idleMegabytes: (serverIdle.bytes - serverBefore.bytes) / 1000 / idleMs,
+    rssMegabytes: sum(idle, ({ rssBytes }) => rssBytes) / 1e6,
+    watches: serverIdle.watches,
+    changeCPU: (cpuMs(changed) - cpuMs(beforeChange)) / pods,
+    changeServerCPU: (serverChanged.cpuMs - serverBeforeChange.cpuMs) / pods,
+  };
+}
+
+/** The straight line through the figures, by least squares, at the extrapolated number of nodes. */
+function extrapolate(measured: readonly Measured[], value: (figures: Measured) => number): number {
+  const meanX = sum(measured, ({ nodes }) => nodes) / measured.length;
+  const meanY = sum(measured, value) / measured.length;
+  const slope =
+    sum(measured, (figures) => (figures.nodes - meanX) * (value(figures) - meanY)) /
+    sum(measured, ({ nodes }) => (nodes - meanX) ** 2);
+  return meanY + slope * (extrapolated - meanX);
+}
+
+function sum<T>(list: readonly T[], value: (item: T) => number): number {
+  return list.reduce((total, item) => total + value(item), 0);
+}
+
+function label(nodes: number): string {
+  return `${nodes.toLocaleString('en-US')} nodes`;
+}
