@@ -40,6 +40,8 @@ export type EventsKind = 'containerd' | 'cri' | 'none';
 
 const focusFactor = 10;
 const hangingLogsFactor = 100;
+/** After the end of all faults, the first rotation within this time gets no answer, where those of others did not. */
+const lastHangMs = 30_000;
 const tickMs = 1 / 1024;
 /** The longest of a call that the service never answers: a stop with its grace period. */
 const longestCallMs = 240_000;
@@ -81,6 +83,7 @@ export class SimulatedCRIEndpoint {
   readonly #readMs: number;
   /** A container whose log is rotated often gives no answer. */
   readonly #hasHangingLogs: boolean;
+  #lastHangUntilMs = 0;
 
   constructor(world: World, events: EventsKind, service: () => SimulatedCRIService) {
     this.#world = world;
@@ -101,6 +104,7 @@ export class SimulatedCRIEndpoint {
 
   heal(): void {
     this.#faults = noFaults;
+    if (this.#hasHangingLogs) this.#lastHangUntilMs = this.#world.nowMs + lastHangMs;
     this.start();
   }
 
@@ -217,6 +221,12 @@ export class SimulatedCRIEndpoint {
     return true;
   }
 
+  #isLastHang(method: CRIMethod): boolean {
+    if (method !== 'ReopenContainerLog' || this.#world.nowMs >= this.#lastHangUntilMs) return false;
+    this.#lastHangUntilMs = 0;
+    return this.#world.happens('CRI: the last hang');
+  }
+
   /** A call over a connection: its effect comes later than the call, and its answer later than the effect. */
   #call<Method extends CRIMethod>(
     process: SimulatedProcess,
@@ -233,7 +243,7 @@ export class SimulatedCRIEndpoint {
     const backMs = 0.1 + this.#random.next() * (isRead(method) ? this.#readMs : 2);
     const is = {
       failed: this.#strikes('failed', method),
-      hangs: this.#strikes('hangs', method),
+      hangs: this.#strikes('hangs', method) || this.#isLastHang(method),
       failedAfter: this.#strikes('failedAfter', method),
       lostAnswer: this.#strikes('lostAnswer', method),
     };
